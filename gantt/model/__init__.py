@@ -1,0 +1,1 @@
+"""Frozen values that every floor of Gantt speaks in: no behaviour, no imports upward."""

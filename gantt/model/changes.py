@@ -1,0 +1,49 @@
+"""Facts at row level: what changed, under which revision.
+
+Changes are what the gate applies, what the log keeps and what a follower replays; they
+stand apart from commands, which are only wishes.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gantt.model.rows import Key, Row
+
+
+class Change(Struct, frozen=True):
+    """One row went from ``old`` to ``new``; None stands for no row."""
+
+    table: str
+    key: Key
+    old: Row | None
+    new: Row | None
+
+    def inverse(self) -> Change:
+        """The change that undoes this one."""
+        return Change(self.table, self.key, self.new, self.old)
+
+
+class Cursor(Struct, frozen=True):
+    """A place in the log: a revision and the batch that wrote it.
+
+    The batch tells two histories apart that happen to share a revision number.
+    Revision 0 with an empty batch is the beginning of every log.
+    """
+
+    revision: int = 0
+    batch: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.revision}-{self.batch[:8]}"
+
+
+class LogEntry(Struct, frozen=True):
+    """One revision as the log keeps it; ``changes`` carry new values only."""
+
+    revision: int
+    batch: str
+    at: int
+    kind: str
+    request_id: str
+    changes: tuple[Change, ...]

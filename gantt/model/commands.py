@@ -1,0 +1,233 @@
+"""Wishes to change the books, one frozen value each.
+
+A command says what a caller wants and what must hold; the rule of the same name in
+``gantt.placement.rules`` turns it into Changes or raises the refusal.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from gantt.model.names import MAX_INT
+
+
+class Inventory(Struct, frozen=True):
+    """Amounts of one resource class; capacity = (total - reserved) * ratio."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = MAX_INT
+    step_size: int = 1
+    allocation_ratio: float = 1.0
+
+
+class CreateProvider(Struct, frozen=True):
+    """Answer: Provider."""
+
+    uuid: str
+    name: str
+    parent_uuid: str | None = None
+
+
+class UpdateProvider(Struct, frozen=True):
+    """Rename, and re-parent when ``parent_uuid`` is set (None: becomes a root).
+
+    ``may_move`` lets a provider leave the parent it has (microversion 1.37).
+    Answer: Provider.
+    """
+
+    uuid: str
+    name: str
+    parent_uuid: str | None | UnsetType = UNSET
+    may_move: bool = True
+
+
+class DeleteProvider(Struct, frozen=True):
+    """Answer: None."""
+
+    uuid: str
+
+
+class SetInventories(Struct, frozen=True):
+    """Replace all inventories of a provider.
+
+    ``allow_full_reserve``: reserved may equal total (microversion 1.26).
+    ``generation`` None skips the check. Answer: ProviderInventories.
+    """
+
+    provider_uuid: str
+    inventories: dict[str, Inventory]
+    generation: int | None = None
+    allow_full_reserve: bool = True
+
+
+class AddInventory(Struct, frozen=True):
+    """Add one class that the provider does not have yet. Answer: ProviderInventories
+    with that class alone."""
+
+    provider_uuid: str
+    resource_class: str
+    inventory: Inventory
+    allow_full_reserve: bool = True
+
+
+class SetInventory(Struct, frozen=True):
+    """Change one class that the provider has. Answer as AddInventory."""
+
+    provider_uuid: str
+    resource_class: str
+    inventory: Inventory
+    generation: int | None = None
+    allow_full_reserve: bool = True
+
+
+class DeleteInventory(Struct, frozen=True):
+    """Answer: None."""
+
+    provider_uuid: str
+    resource_class: str
+
+
+class DeleteInventories(Struct, frozen=True):
+    """Answer: None."""
+
+    provider_uuid: str
+
+
+class SetAggregates(Struct, frozen=True):
+    """Replace the aggregates of a provider.
+
+    ``bump`` False leaves the generation alone (before microversion 1.19).
+    Answer: ProviderAggregates.
+    """
+
+    provider_uuid: str
+    aggregates: tuple[str, ...]
+    generation: int | None = None
+    bump: bool = True
+
+
+class SetTraits(Struct, frozen=True):
+    """Replace the traits of a provider. Answer: ProviderTraits."""
+
+    provider_uuid: str
+    traits: tuple[str, ...]
+    generation: int | None = None
+
+
+class DeleteTraits(Struct, frozen=True):
+    """Take all traits from a provider. Answer: None."""
+
+    provider_uuid: str
+
+
+class CreateTrait(Struct, frozen=True):
+    """Answer: Created (existing or not)."""
+
+    name: str
+
+
+class DeleteTrait(Struct, frozen=True):
+    """Answer: None."""
+
+    name: str
+
+
+class CreateResourceClass(Struct, frozen=True):
+    """Answer: Created. ``must_be_new``: an existing one is a Conflict."""
+
+    name: str
+    must_be_new: bool = False
+
+
+class RenameResourceClass(Struct, frozen=True):
+    """Answer: None."""
+
+    name: str
+    new_name: str
+
+
+class DeleteResourceClass(Struct, frozen=True):
+    """Answer: None."""
+
+    name: str
+
+
+class SyncNames(Struct, frozen=True):
+    """Add the standard names that are missing; none is ever removed. Answer: None.
+
+    The position of a class in ``resource_classes`` is its id.
+    """
+
+    resource_classes: tuple[str, ...]
+    traits: tuple[str, ...]
+
+
+class ConsumerAllocations(Struct, frozen=True):
+    """All that one consumer shall use from now on; empty means nothing.
+
+    ``allocations``: provider uuid -> resource class -> amount.
+    ``generation`` UNSET: no check (before microversion 1.28); None: must be new.
+    ``consumer_type`` UNSET: keep what is known (before microversion 1.38).
+    """
+
+    consumer_uuid: str
+    allocations: dict[str, dict[str, int]]
+    project_id: str
+    user_id: str
+    generation: int | None | UnsetType = UNSET
+    consumer_type: str | UnsetType = UNSET
+
+
+class SetAllocations(Struct, frozen=True):
+    """Replace the allocations of all named consumers, or of none. Answer: None."""
+
+    consumers: tuple[ConsumerAllocations, ...]
+
+
+class DeleteAllocations(Struct, frozen=True):
+    """Answer: None."""
+
+    consumer_uuid: str
+
+
+class ReshapedProvider(Struct, frozen=True):
+    """The inventories a provider shall have after a reshape."""
+
+    provider_uuid: str
+    generation: int
+    inventories: dict[str, Inventory]
+
+
+class Reshape(Struct, frozen=True):
+    """Move inventories and allocations between providers at once. Answer: None."""
+
+    providers: tuple[ReshapedProvider, ...]
+    consumers: tuple[ConsumerAllocations, ...]
+
+
+Command: TypeAlias = (
+    CreateProvider
+    | UpdateProvider
+    | DeleteProvider
+    | SetInventories
+    | AddInventory
+    | SetInventory
+    | DeleteInventory
+    | DeleteInventories
+    | SetAggregates
+    | SetTraits
+    | DeleteTraits
+    | CreateTrait
+    | DeleteTrait
+    | CreateResourceClass
+    | RenameResourceClass
+    | DeleteResourceClass
+    | SyncNames
+    | SetAllocations
+    | DeleteAllocations
+    | Reshape
+)

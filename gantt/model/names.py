@@ -1,0 +1,38 @@
+"""Limits and patterns of the names and numbers in the books.
+
+Source: the Placement wire contract (integers are signed 32 bit, names are ASCII upper
+case). They stand alone because rules and doors must not differ about them.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid as _uuid
+
+MAX_INT = 2_147_483_647
+MAX_RATIO = 3.40282e38
+MAX_NAME = 255
+MAX_PROVIDER_NAME = 200
+
+FIRST_CUSTOM_CLASS_ID = 10_000
+SHARES_VIA_AGGREGATE = "MISC_SHARES_VIA_AGGREGATE"
+UNKNOWN_CONSUMER_TYPE = "unknown"
+
+CUSTOM_NAME = re.compile(r"\ACUSTOM_[A-Z0-9_]+\Z")
+
+
+def is_custom_name(name: str) -> bool:
+    """Whether ``name`` may be created as a custom trait or resource class."""
+    return len(name) <= MAX_NAME and CUSTOM_NAME.match(name) is not None
+
+
+def canonical_uuid(text: str) -> str | None:
+    """``text`` as a dashed lower-case uuid, or None when it is none.
+
+    Tolerates what OpenStack calls uuid-like: missing dashes, upper case, braces and
+    the ``urn:uuid:`` prefix.
+    """
+    try:
+        return str(_uuid.UUID(text))
+    except (ValueError, AttributeError, TypeError):
+        return None

@@ -1,0 +1,157 @@
+"""The public library, as a type: what ``gantt.connect`` returns.
+
+``Gantt`` (in process) and ``RemoteGantt`` (over HTTP) both implement it, so that a
+caller need not know which of them it holds. Every method may raise
+``errors.Unavailable``; writes raise the refusals of ``gantt.errors``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from msgspec import UNSET, UnsetType
+
+from gantt.model.answers import (
+    Candidates,
+    ConsumerView,
+    Created,
+    Name,
+    Provider,
+    ProviderAggregates,
+    ProviderAllocations,
+    ProviderInventories,
+    ProviderTraits,
+    ProviderUsages,
+    TypeUsages,
+)
+from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
+from gantt.model.requests import (
+    CandidateRequest,
+    ProviderQuery,
+    TraitQuery,
+    UsageQuery,
+)
+
+
+class GanttProtocol(Protocol):
+    """The books of a fleet; amounts are int, in the unit of their resource class."""
+
+    def list_providers(self, query: ProviderQuery = ...) -> tuple[Provider, ...]:
+        """Providers that match ``query``. Raises UnknownName."""
+
+    def get_provider(self, uuid: str) -> Provider:
+        """Raises NotFound."""
+
+    def create_provider(
+        self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
+    ) -> Provider:
+        """Raises DuplicateName, Invalid (unknown parent)."""
+
+    def update_provider(
+        self, uuid: str, *, name: str, parent_uuid: str | None | UnsetType = UNSET
+    ) -> Provider:
+        """Rename or re-parent. Raises NotFound, DuplicateName, Invalid (a loop)."""
+
+    def delete_provider(self, uuid: str) -> None:
+        """Raises NotFound, ProviderHasChildren, ProviderInUse."""
+
+    def get_inventories(self, provider_uuid: str) -> ProviderInventories:
+        """Raises NotFound."""
+
+    def set_inventories(
+        self,
+        provider_uuid: str,
+        inventories: Mapping[str, Inventory],
+        *,
+        generation: int | None = None,
+    ) -> ProviderInventories:
+        """Replace all inventories. ``generation`` None: whatever it is now.
+        Raises NotFound, UnknownName, ConcurrentUpdate, InventoryInUse, Invalid."""
+
+    def set_inventory(
+        self, provider_uuid: str, resource_class: str, inventory: Inventory
+    ) -> ProviderInventories:
+        """Add or change one class. Raises NotFound, UnknownName, Invalid."""
+
+    def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
+        """Raises NotFound, InventoryInUse."""
+
+    def delete_inventories(self, provider_uuid: str) -> None:
+        """Raises NotFound, InventoryInUse."""
+
+    def get_usages(self, provider_uuid: str) -> ProviderUsages:
+        """Raises NotFound."""
+
+    def get_aggregates(self, provider_uuid: str) -> ProviderAggregates:
+        """Raises NotFound."""
+
+    def set_aggregates(
+        self,
+        provider_uuid: str,
+        aggregates: Iterable[str],
+        *,
+        generation: int | None = None,
+    ) -> ProviderAggregates:
+        """Raises NotFound, ConcurrentUpdate."""
+
+    def get_traits(self, provider_uuid: str) -> ProviderTraits:
+        """Raises NotFound."""
+
+    def set_traits(
+        self,
+        provider_uuid: str,
+        traits: Iterable[str],
+        *,
+        generation: int | None = None,
+    ) -> ProviderTraits:
+        """Raises NotFound, UnknownName, ConcurrentUpdate."""
+
+    def list_traits(self, query: TraitQuery = ...) -> tuple[Name, ...]:
+        """Traits that match ``query``."""
+
+    def create_trait(self, name: str) -> Created:
+        """Raises Invalid (not a custom name)."""
+
+    def delete_trait(self, name: str) -> None:
+        """Raises NotFound, Invalid (a standard one), Conflict (in use)."""
+
+    def list_resource_classes(self) -> tuple[Name, ...]:
+        """All resource classes, standard ones first."""
+
+    def create_resource_class(self, name: str) -> Created:
+        """Raises Invalid (not a custom name)."""
+
+    def delete_resource_class(self, name: str) -> None:
+        """Raises NotFound, Invalid (a standard one), Conflict (in use)."""
+
+    def get_allocations(self, consumer_uuid: str) -> ConsumerView | None:
+        """None when the consumer has no allocations."""
+
+    def set_allocations(
+        self, consumers: Iterable[ConsumerAllocations]
+    ) -> None:
+        """Replace the allocations of all named consumers, or of none.
+        Raises UnknownName, UnknownProvider, ConcurrentUpdate, DoesNotFit."""
+
+    def delete_allocations(self, consumer_uuid: str) -> None:
+        """Raises NotFound."""
+
+    def get_provider_allocations(self, provider_uuid: str) -> ProviderAllocations:
+        """Raises NotFound."""
+
+    def total_usages(self, query: UsageQuery) -> dict[str, TypeUsages]:
+        """Sums by consumer type; by the single key "all" unless ``by_type``."""
+
+    def find_candidates(self, request: CandidateRequest) -> Candidates:
+        """Raises UnknownName, BudgetSpent."""
+
+    def reshape(
+        self,
+        providers: Iterable[ReshapedProvider],
+        consumers: Iterable[ConsumerAllocations],
+    ) -> None:
+        """Move inventories and allocations at once; raises as both of them."""
+
+    def close(self) -> None:
+        """Let go of everything; a second call does nothing."""

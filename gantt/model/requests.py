@@ -1,0 +1,84 @@
+"""Questions to the books. All differences between microversions end before these."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Labels(Struct, frozen=True):
+    """Which traits or aggregates something must and must not bear.
+
+    ``required`` is a conjunction of alternatives: at least one name of each set.
+    """
+
+    required: tuple[frozenset[str], ...] = ()
+    forbidden: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.required or self.forbidden)
+
+
+class ProviderQuery(Struct, frozen=True):
+    """Which providers to list; every given part must hold."""
+
+    name: str | None = None
+    uuid: str | None = None
+    in_tree: str | None = None
+    resources: dict[str, int] = {}
+    traits: Labels = Labels()
+    member_of: Labels = Labels()
+
+
+class TraitQuery(Struct, frozen=True):
+    """``names``: exactly these; ``prefix``: starts with, case ignored;
+    ``is_associated``: borne by any provider, or by none."""
+
+    names: frozenset[str] | None = None
+    prefix: str | None = None
+    is_associated: bool | None = None
+
+
+class UsageQuery(Struct, frozen=True):
+    """Whose usages to sum.
+
+    ``by_type``: answer per consumer type; ``consumer_type`` narrows to one type,
+    ``"unknown"`` to consumers without one, ``"all"`` to a single sum over all types.
+    """
+
+    project_id: str
+    user_id: str | None = None
+    consumer_type: str | None = None
+    by_type: bool = False
+
+
+class RequestGroup(Struct, frozen=True):
+    """Resources that belong together, and what their providers must be like."""
+
+    suffix: str = ""
+    resources: dict[str, int] = {}
+    traits: Labels = Labels()
+    member_of: Labels = Labels()
+    in_tree: str | None = None
+
+
+class CandidateRequest(Struct, frozen=True):
+    """A question for allocation candidates.
+
+    ``limit``: at most so many answers (None: all). ``isolate``: suffixed groups on
+    pairwise different providers. ``root_traits``: what the root must be like.
+    ``same_subtrees``: each a set of suffixes whose providers share a subtree.
+    ``nested``: answers may use several providers of one tree, and summaries hold
+    whole trees (microversion 1.29).
+    ``generation_limit``: stop generating after so many (None: never);
+    ``breadth_first``: take from each root in turn. ``randomize``: answer a sample.
+    """
+
+    groups: tuple[RequestGroup, ...]
+    limit: int | None = None
+    isolate: bool = False
+    root_traits: Labels = Labels()
+    same_subtrees: tuple[frozenset[str], ...] = ()
+    nested: bool = True
+    generation_limit: int | None = None
+    breadth_first: bool = False
+    randomize: bool = False
