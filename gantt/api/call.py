@@ -1,0 +1,216 @@
+"""One HTTP request as a handler sees it.
+
+A ``Call`` is all that a handler gets: the books, who asks, at which microversion, and
+the few ways in which Placement's answers are written. It keeps falcon's surface and
+the header rules out of the handlers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from email.utils import formatdate
+from enum import Enum
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import falcon
+from msgspec import Struct
+
+from gantt.api.accept import JSON, accepts_json
+from gantt.api.problem import Problem
+
+if TYPE_CHECKING:
+    from gantt.conf import ApiOptions
+
+CACHE_HEADERS_SINCE = 15
+
+
+class Moment(Enum):
+    """Instead of a time of modification."""
+
+    NONE = "no cache headers at all"
+    NOW = "this moment"
+
+
+NO_CACHE_HEADERS: Final = Moment.NONE
+NOW: Final = Moment.NOW
+
+
+class Caller(Struct, frozen=True):
+    """Who asks. ``system_scope`` is "all" or None; roles as they were sent."""
+
+    user_id: str | None = None
+    project_id: str | None = None
+    roles: tuple[str, ...] = ()
+    system_scope: str | None = None
+    domain_id: str | None = None
+
+
+class Policy(Protocol):
+    """Says who may do what."""
+
+    def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
+        """Empty when ``caller`` may; otherwise the text of the refusal."""
+
+
+class Door(Struct, frozen=True):
+    """What every call of one application shares."""
+
+    gantt: Any
+    options: ApiOptions
+    policy: Policy
+    clock: Callable[[], float]
+
+
+class Call:
+    """One request and its answer in the making."""
+
+    __slots__ = (
+        "caller",
+        "door",
+        "gantt",
+        "options",
+        "request",
+        "request_id",
+        "response",
+        "version",
+    )
+
+    def __init__(
+        self,
+        door: Door,
+        request: falcon.Request,
+        response: falcon.Response,
+        *,
+        request_id: str,
+        version: int = 0,
+        caller: Caller | None = None,
+    ) -> None:
+        self.door = door
+        self.gantt = door.gantt
+        self.options = door.options
+        self.request = request
+        self.response = response
+        self.request_id = request_id
+        self.version = version  # the N of 1.N
+        self.caller = caller or Caller()
+
+    # ------------------------------------------------------------------ questions
+
+    @property
+    def prefix(self) -> str:
+        """Where the service is mounted: "" or e.g. "/placement"."""
+        return str(self.request.root_path)
+
+    @property
+    def query_string(self) -> str:
+        """The raw query, still percent-encoded."""
+        return str(self.request.query_string)
+
+    def authorize(self, rule: str, **target: Any) -> None:
+        """Go on only if policy lets the caller do ``rule`` (its full name, such as
+        ``placement:resource_providers:list``). Raises Problem 403."""
+        refusal = self.door.policy.allows(rule, self.caller, target)
+        if refusal:
+            raise Problem(403, refusal, vary=False)
+
+    def check_accept(self) -> None:
+        """Raises Problem 406 unless a JSON answer is acceptable."""
+        header = self.request.env.get("HTTP_ACCEPT", JSON)
+        if not accepts_json(header):
+            raise Problem(406, "Only application/json is provided")
+
+    def check_content_type(self) -> None:
+        """Raises Problem 415 unless the body is said to be JSON."""
+        sent = self.request.env.get("CONTENT_TYPE") or ""
+        if sent == JSON:
+            return
+        media_type = sent.partition(";")[0].strip().lower()
+        if media_type != JSON:
+            raise Problem(
+                415,
+                f"The media type {media_type or None} is not supported, use {JSON}",
+            )
+
+    def json_body(self) -> bytes:
+        """The body, not decoded yet. Raises Problem 415 (no JSON), 413 (too long)."""
+        self.check_content_type()
+        return self.body()
+
+    def body(self) -> bytes:
+        """The body whatever its type. Raises Problem 413."""
+        limit = self.options.max_body_bytes
+        request = self.request
+        length = request.content_length
+        if length is None:
+            if "HTTP_TRANSFER_ENCODING" not in request.env:
+                return b""
+            body = bytes(request.stream.read(limit + 1))
+        elif length <= limit:
+            return bytes(request.bounded_stream.read(length))
+        if length is not None or len(body) > limit:
+            raise Problem(413, f"A body may have at most {limit} bytes.")
+        return body
+
+    # -------------------------------------------------------------------- answers
+
+    def reply(
+        self,
+        body: object,
+        status: int = 200,
+        modified_at: int | Moment | None = NO_CACHE_HEADERS,
+    ) -> None:
+        """Answer ``body`` as JSON; bytes are taken as JSON already.
+
+        ``modified_at``: microseconds since the epoch, NOW, None (not known: the
+        cache headers without ``last-modified``) or NO_CACHE_HEADERS.
+        """
+        response = self.response
+        response.status = _STATUS_LINES[status]
+        response.content_type = JSON
+        if isinstance(body, bytes):
+            response.data = body
+        else:
+            response.data = json.dumps(body).encode()
+        self.cache_headers(modified_at)
+
+    def no_content(
+        self,
+        status: int = 204,
+        modified_at: int | Moment | None = NO_CACHE_HEADERS,
+    ) -> None:
+        """Answer without a body: 204, or 201 with content-length 0."""
+        self.response.status = _STATUS_LINES[status]
+        self.cache_headers(modified_at)
+
+    def location(self, path: str) -> None:
+        """Point to what was made: ``path`` below the prefix, starting with "/"."""
+        request = self.request
+        root = f"{request.scheme}://{request.netloc}{self.prefix}"
+        self.response.set_header("location", root + path)
+
+    def cache_headers(self, modified_at: int | Moment | None) -> None:
+        """What microversion 1.15 added to answers; nothing before it."""
+        if modified_at is NO_CACHE_HEADERS or self.version < CACHE_HEADERS_SINCE:
+            return
+        if modified_at is not None:
+            if isinstance(modified_at, Moment):
+                second = int(self.door.clock())
+            else:
+                second = modified_at // 1_000_000
+            self.response.set_header("last-modified", _http_date(second))
+        self.response.set_header("cache-control", "no-cache")
+
+
+_STATUS_LINES = {
+    200: "200 OK",
+    201: "201 Created",
+    202: "202 Accepted",
+    204: "204 No Content",
+}
+
+
+@lru_cache(maxsize=1024)
+def _http_date(second: int) -> str:
+    return formatdate(second, usegmt=True)
