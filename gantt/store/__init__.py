@@ -1,1 +1,21 @@
+"""SQL only: keeps rows and the log of Changes; knows nothing of columns."""
 
+from __future__ import annotations
+
+from gantt.store.contract import Fingerprint, Store, StoreOptions, Transaction
+from gantt.store.memory import MemoryStore
+
+__all__ = ["Fingerprint", "Store", "StoreOptions", "Transaction", "open_store"]
+
+
+def open_store(url: str, options: StoreOptions | None = None) -> Store:
+    """The store at ``url``: ``memory://`` or an SQLAlchemy URL.
+
+    Raises errors.Refused with what is wrong and what to do about it.
+    """
+    options = options or StoreOptions()
+    if url == "memory://":
+        return MemoryStore(options)
+    from gantt.store.sql import SqlStore
+
+    return SqlStore.open(url, options)

@@ -1,0 +1,118 @@
+"""What the engine may ask of a store, whatever keeps the books behind it.
+
+It stands apart so that the gate can be read, and tested, without SQL: ``MemoryStore``
+and ``SqlStore`` implement the same two protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from gantt.model.changes import Cursor, LogEntry
+from gantt.model.rows import Row
+
+
+class StoreOptions(Struct, frozen=True):
+    """How to open a store.
+
+    ``create``: make the tables, or bring them up to date, before opening.
+    ``lock_timeout_s``: how long ``begin`` waits for the head lock.
+    ``idle_timeout_s``: a writer that pauses so long within a transaction loses it
+    (server databases). ``pool_size``: connections for readers.
+    ``tail_limit``: who is further behind than so many revisions is told to reload.
+    ``chunk``: rows per list while loading.
+    """
+
+    create: bool = False
+    lock_timeout_s: float = 10.0
+    idle_timeout_s: float = 5.0
+    pool_size: int = 8
+    tail_limit: int = 50_000
+    chunk: int = 5_000
+
+
+class Fingerprint(Struct, frozen=True):
+    """Row counts by table and sums of generations, at one revision."""
+
+    revision: int
+    batch: str
+    counts: dict[str, int]
+    generations: dict[str, int]
+
+
+class Transaction(Protocol):
+    """The head lock, held until ``commit`` or ``rollback``; used by one thread."""
+
+    def now(self) -> int | None:
+        """The database's clock in microseconds UTC; None where it has none."""
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        """Entries after ``after``, oldest first, ``old`` of their changes None.
+
+        None: the log does not continue ``after`` (history lost or compacted, or too
+        far behind), so that everything must be loaded again.
+        """
+
+    def write(self, entries: Sequence[LogEntry]) -> None:
+        """The rows of all changes, and a log row per entry; once per transaction.
+
+        Raises ForeignWrite, DataError, DefiniteAbort, errors.StoreFailed; the
+        caller then rolls back.
+        """
+
+    def commit(self) -> None:
+        """Raises DefiniteAbort, UnknownOutcome; the transaction is over either way."""
+
+    def rollback(self) -> None:
+        """Forget what was written and give up the lock; never raises, may repeat."""
+
+
+class Store(Protocol):
+    """Keeps rows and log. All methods but ``begin`` may be used by any thread."""
+
+    @property
+    def url(self) -> str:
+        """Where the books are, the password hidden."""
+
+    @property
+    def statements(self) -> int:
+        """SQL statements sent so far; one for all rows of an executemany."""
+
+    def fold(self, name: str) -> str:
+        """What of ``name`` the database compares when it asks for uniqueness."""
+
+    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+        """One consistent snapshot: its cursor, and chunks of rows by table in the
+        order of ROW_TYPES. Exhaust or close the iterator. Raises StoreFailed."""
+
+    def cursor(self) -> Cursor:
+        """The end of the log, cheaply. Raises StoreFailed."""
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        """As ``Transaction.tail``, without the lock."""
+
+    def begin(self) -> Transaction:
+        """Take the head lock. Raises DefiniteAbort when it cannot be had in time,
+        errors.StoreFailed when the database cannot be reached or written."""
+
+    def has_batch(self, batch: str) -> bool:
+        """Whether the log bears ``batch``, judged under the head lock; raises as
+        ``begin``."""
+
+    def fingerprint(self) -> Fingerprint:
+        """The fingerprint of the tables as they are. Raises StoreFailed."""
+
+    def saved_fingerprint(self) -> Fingerprint | None:
+        """What ``save_fingerprint`` left, if anything."""
+
+    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
+        """Leave a fingerprint for the next start."""
+
+    def compact(self, keep: int) -> int:
+        """Drop all but the last ``keep`` log rows (at least one); how many went."""
+
+    def close(self) -> None:
+        """Let go of all connections; a second call does nothing."""

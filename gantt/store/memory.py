@@ -1,0 +1,108 @@
+"""A store without SQL for ``memory://``: it keeps the end of the log and no rows.
+
+It stands apart from the SQL store because the columns of the one process that uses it
+are all there is: nothing to load, nobody to catch up with.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+
+from gantt import errors
+from gantt.model.changes import Cursor, LogEntry
+from gantt.model.rows import Row
+from gantt.store.contract import Fingerprint, StoreOptions
+from gantt.store.outcomes import DefiniteAbort, ForeignWrite
+
+
+class MemoryStore:
+    """Remembers how far the log has come, as long as the process lives."""
+
+    url = "memory://"
+    statements = 0
+
+    def __init__(self, options: StoreOptions | None = None) -> None:
+        self._options = options or StoreOptions()
+        self._head = threading.Lock()
+        self._end = Cursor()
+        self._fingerprint: Fingerprint | None = None
+        self._is_closed = False
+
+    def fold(self, name: str) -> str:
+        return name
+
+    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+        return self._end, iter(())
+
+    def cursor(self) -> Cursor:
+        return self._end
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        return [] if after == self._end else None
+
+    def begin(self) -> MemoryTransaction:
+        if self._is_closed:
+            raise errors.StoreFailed("The store memory:// is closed.")
+        if not self._head.acquire(timeout=self._options.lock_timeout_s):
+            raise DefiniteAbort("The head lock of memory:// could not be had in time.")
+        return MemoryTransaction(self)
+
+    def has_batch(self, batch: str) -> bool:
+        with self._head:
+            return self._end.batch == batch
+
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint(self._end.revision, self._end.batch, {}, {})
+
+    def saved_fingerprint(self) -> Fingerprint | None:
+        return self._fingerprint
+
+    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
+        self._fingerprint = fingerprint
+
+    def compact(self, keep: int) -> int:
+        return 0
+
+    def close(self) -> None:
+        self._is_closed = True
+
+    def finish(self, end: Cursor | None) -> None:
+        """Move the end of the log, if there is a new one, and give up the lock."""
+        if end is not None:
+            self._end = end
+        self._head.release()
+
+
+class MemoryTransaction:
+    """The head lock of a MemoryStore."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._written: Cursor | None = None
+        self._is_open = True
+
+    def now(self) -> int | None:
+        return None
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        return self._store.tail(after)
+
+    def write(self, entries: Sequence[LogEntry]) -> None:
+        revision = self._store.cursor().revision
+        for entry in entries:
+            revision += 1
+            if entry.revision != revision:
+                raise ForeignWrite(f"Revision {revision} is next, not {entry.revision}.")
+            self._written = Cursor(entry.revision, entry.batch)
+
+    def commit(self) -> None:
+        self._finish(self._written)
+
+    def rollback(self) -> None:
+        self._finish(None)
+
+    def _finish(self, end: Cursor | None) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._store.finish(end)
