@@ -1,0 +1,38 @@
+# The front door. Every target sets up what it needs; the work is done in scripts/.
+# PYTHON=python3.12 chooses the Python; PORT=8779 the port of `make run`;
+# ARGS="-k usages" goes to pytest.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check format bench docs clean
+
+help:      ## say what can be made
+	@sed -n 's/^\([a-z]*\): *## /make \1	/p' Makefile
+
+setup:     ## build .venv, or bring it up to date
+	@scripts/setup dev
+
+run:       ## serve this machine's own books on 127.0.0.1:8778
+	@scripts/run
+
+test:      ## run all tests
+	@scripts/test $(ARGS)
+
+check:     ## style, types and the quick tests, in under a minute
+	@scripts/check $(ARGS)
+
+format:    ## put every file into the house style
+	@scripts/setup dev
+	@.venv/bin/ruff check --fix .
+	@.venv/bin/ruff format .
+
+bench:     ## measure speed on this machine, as a table
+	@scripts/bench
+
+docs:      ## build the documentation into docs/_build
+	@scripts/setup dev
+	@.venv/bin/sphinx-build -q -W -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+clean:     ## remove .venv and everything that can be built again; var/ stays
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
