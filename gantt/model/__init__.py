@@ -1,1 +1,1 @@
-"""Frozen values that every floor of Gantt speaks in: no behaviour, no imports upward."""
+"""Frozen values that every floor of Gantt speaks in; they import nothing above."""

@@ -41,7 +41,7 @@ class UpdateProvider(Struct, frozen=True):
 
     uuid: str
     name: str
-    parent_uuid: str | None | UnsetType = UNSET
+    parent_uuid: str | UnsetType | None = UNSET
     may_move: bool = True
 
 
@@ -178,7 +178,7 @@ class ConsumerAllocations(Struct, frozen=True):
     allocations: dict[str, dict[str, int]]
     project_id: str
     user_id: str
-    generation: int | None | UnsetType = UNSET
+    generation: int | UnsetType | None = UNSET
     consumer_type: str | UnsetType = UNSET
 
 

@@ -49,7 +49,7 @@ class GanttProtocol(Protocol):
         """Raises DuplicateName, Invalid (unknown parent)."""
 
     def update_provider(
-        self, uuid: str, *, name: str, parent_uuid: str | None | UnsetType = UNSET
+        self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
     ) -> Provider:
         """Rename or re-parent. Raises NotFound, DuplicateName, Invalid (a loop)."""
 
@@ -128,9 +128,7 @@ class GanttProtocol(Protocol):
     def get_allocations(self, consumer_uuid: str) -> ConsumerView | None:
         """None when the consumer has no allocations."""
 
-    def set_allocations(
-        self, consumers: Iterable[ConsumerAllocations]
-    ) -> None:
+    def set_allocations(self, consumers: Iterable[ConsumerAllocations]) -> None:
         """Replace the allocations of all named consumers, or of none.
         Raises UnknownName, UnknownProvider, ConcurrentUpdate, DoesNotFit."""
 

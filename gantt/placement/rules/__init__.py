@@ -1,1 +1,68 @@
+"""One rule per command: a State and a wish in, Changes and an answer out.
 
+``plan`` is all that the gate knows of them. A rule that refuses raises a GanttError
+and leaves no trace, because nothing is applied before the plan is whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from gantt.model import commands as c
+from gantt.model.answers import Answer
+from gantt.model.changes import Change
+from gantt.placement.rules import (
+    allocations,
+    inventories,
+    labels,
+    names,
+    providers,
+    reshape,
+)
+from gantt.placement.rules.draft import Draft
+from gantt.state.state import State
+
+Rule = Callable[[Draft, Any], Answer]
+
+RULES: dict[type[Struct], Rule] = {
+    c.CreateProvider: providers.create,
+    c.UpdateProvider: providers.update,
+    c.DeleteProvider: providers.delete,
+    c.SetInventories: inventories.replace_all,
+    c.AddInventory: inventories.add,
+    c.SetInventory: inventories.replace_one,
+    c.DeleteInventory: inventories.delete_one,
+    c.DeleteInventories: inventories.delete_all,
+    c.SetAggregates: labels.set_aggregates,
+    c.SetTraits: labels.set_traits,
+    c.DeleteTraits: labels.delete_traits,
+    c.CreateTrait: names.create_trait,
+    c.DeleteTrait: names.delete_trait,
+    c.CreateResourceClass: names.create_class,
+    c.RenameResourceClass: names.rename_class,
+    c.DeleteResourceClass: names.delete_class,
+    c.SyncNames: names.sync,
+    c.SetAllocations: allocations.replace,
+    c.DeleteAllocations: allocations.delete,
+    c.Reshape: reshape.reshape,
+}
+
+
+class Plan(Struct, frozen=True):
+    """What a command will change (nothing, perhaps) and what its caller hears."""
+
+    changes: tuple[Change, ...]
+    answer: Answer
+
+
+def plan(state: State, command: c.Command, now: int) -> Plan:
+    """Decide ``command`` against ``state`` at the time ``now`` (microseconds, UTC).
+
+    Raises the GanttError that refuses it; ``state`` is not touched either way.
+    """
+    draft = Draft(state, now)
+    answer = RULES[type(command)](draft, command)
+    return Plan(draft.changes(), answer)

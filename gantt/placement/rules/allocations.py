@@ -1,0 +1,196 @@
+"""Rules for allocations: who uses what, all named consumers at once or none.
+
+What fits is the Ledger's verdict; here is who is asked, in which order, and which
+generations move (wire contract: only providers in a new list, or in the removed list of
+a consumer that is emptied; a deletion moves none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace as with_
+
+from gantt.errors import ConcurrentUpdate, Invalid, NotFound, UnknownProvider
+from gantt.model import rows as t
+from gantt.model.commands import ConsumerAllocations, DeleteAllocations, SetAllocations
+from gantt.model.names import MAX_INT
+from gantt.model.rows import AllocationRow, ConsumerRow, ProviderRow
+from gantt.placement.rules.draft import Draft
+from gantt.placement.rules.inventories import class_id
+from gantt.placement.rules.ledger import Ledger
+from gantt.state.state import State
+
+
+class _Wish(Struct, frozen=True):
+    """One consumer's new allocations, names resolved: (provider, class id, amount)."""
+
+    consumer: ConsumerAllocations
+    known: ConsumerRow | None
+    old: list[AllocationRow]
+    new: list[tuple[ProviderRow, int, int]]
+
+
+def replace(draft: Draft, command: SetAllocations) -> None:
+    """PUT and POST of allocations."""
+    replace_rows(draft, command.consumers, Ledger(draft.state))
+
+
+def replace_rows(
+    draft: Draft, consumers: Iterable[ConsumerAllocations], ledger: Ledger
+) -> None:
+    """Check everything, then write everything.
+
+    Raises ConcurrentUpdate (a consumer's generation), UnknownProvider, UnknownName,
+    DoesNotFit.
+    """
+    wishes = _resolve(draft.state, tuple(consumers))
+    _judge(draft.state, wishes, ledger)
+    for wish in wishes:
+        _write(draft, wish)
+
+
+def delete(draft: Draft, command: DeleteAllocations) -> None:
+    """The consumer goes with its allocations."""
+    old = rows_of(draft.state, command.consumer_uuid)
+    if not old:
+        raise NotFound(f"No allocations for consumer '{command.consumer_uuid}'")
+    for row in old:
+        draft.delete(t.ALLOCATIONS, row)
+    known = draft.state.consumers.find(command.consumer_uuid)
+    if known is not None:
+        draft.delete(t.CONSUMERS, known)
+
+
+def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow | None:
+    """The consumer as it is known. Raises ConcurrentUpdate."""
+    known = state.consumers.find(consumer.consumer_uuid)
+    given = consumer.generation
+    if given is UNSET:
+        return known
+    expected = None if known is None else known.generation
+    if given != expected:
+        raise ConcurrentUpdate(
+            "consumer generation conflict - expected "
+            f"{'null' if expected is None else expected} but got {given}"
+        )
+    return known
+
+
+def rows_of(state: State, consumer_uuid: str) -> list[AllocationRow]:
+    """All allocations of a consumer, oldest first."""
+    number = state.consumers.row_of(consumer_uuid)
+    if number is None:
+        return []
+    rows = [
+        state.allocation_at(row)
+        for row in state.allocations.by_consumer.rows_of(number)
+    ]
+    rows.sort(key=lambda row: row.id)
+    return rows
+
+
+def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[_Wish]:
+    if len({consumer.consumer_uuid for consumer in consumers}) != len(consumers):
+        raise Invalid("A consumer is named twice; name each consumer once.")
+    known = [check_generation(state, consumer) for consumer in consumers]
+    for consumer in consumers:
+        for uuid in consumer.allocations:
+            if state.providers.row_of(uuid) is None:
+                raise UnknownProvider(
+                    f"Allocation for resource provider '{uuid}' that does not exist."
+                )
+    return [
+        _Wish(
+            consumer,
+            known[number],
+            rows_of(state, consumer.consumer_uuid),
+            _new_amounts(state, consumer),
+        )
+        for number, consumer in enumerate(consumers)
+    ]
+
+
+def _new_amounts(
+    state: State, consumer: ConsumerAllocations
+) -> list[tuple[ProviderRow, int, int]]:
+    found = []
+    for uuid, resources in consumer.allocations.items():
+        provider = state.providers.find(uuid)
+        assert provider is not None
+        for name, amount in resources.items():
+            if not 1 <= amount <= MAX_INT:
+                raise Invalid(
+                    f"An amount must be from 1 to {MAX_INT}; got {amount} of {name}."
+                )
+            found.append((provider, class_id(state, name), amount))
+    return found
+
+
+def _judge(state: State, wishes: list[_Wish], ledger: Ledger) -> None:
+    def place(provider_id: int, key: int) -> tuple[int, int]:
+        return state.providers.row_of_id(provider_id), state.classes.index_of_id(key)
+
+    for wish in wishes:
+        for row in wish.old:
+            ledger.give_back(
+                place(row.resource_provider_id, row.resource_class_id), row.used
+            )
+    for wish in wishes:
+        for provider, key, amount in wish.new:
+            ledger.enter(place(provider.id, key), amount)
+
+
+def _write(draft: Draft, wish: _Wish) -> None:
+    old = {(row.resource_provider_id, row.resource_class_id): row for row in wish.old}
+    for provider, key, amount in wish.new:
+        replaced = old.pop((provider.id, key), None)
+        draft.put(
+            t.ALLOCATIONS,
+            AllocationRow(
+                draft.new_id(t.ALLOCATIONS) if replaced is None else replaced.id,
+                provider.id,
+                wish.consumer.consumer_uuid,
+                key,
+                int(amount),
+                draft.now,
+                None,
+            ),
+        )
+        draft.bump_once(provider)
+    for row in old.values():
+        draft.delete(t.ALLOCATIONS, row)
+    if wish.new:
+        _write_consumer(draft, wish)
+        return
+    for row in wish.old:
+        emptied = draft.state.providers.get(row.resource_provider_id)
+        assert emptied is not None
+        draft.bump_once(emptied)
+    if wish.known is not None:
+        draft.delete(t.CONSUMERS, wish.known)
+
+
+def _write_consumer(draft: Draft, wish: _Wish) -> None:
+    asked = wish.consumer
+    project_id = draft.ensure_name(t.PROJECTS, asked.project_id)
+    user_id = draft.ensure_name(t.USERS, asked.user_id)
+    type_id = None if wish.known is None else wish.known.consumer_type_id
+    if isinstance(asked.consumer_type, str):
+        type_id = draft.ensure_name(t.CONSUMER_TYPES, asked.consumer_type)
+    if wish.known is None:
+        key = draft.new_id(t.CONSUMERS)
+        row = ConsumerRow(
+            key, asked.consumer_uuid, project_id, user_id, 1, type_id, draft.now, None
+        )
+    else:
+        row = with_(
+            wish.known,
+            project_id=project_id,
+            user_id=user_id,
+            generation=wish.known.generation + 1,
+            consumer_type_id=type_id,
+            updated_at=draft.now,
+        )
+    draft.put(t.CONSUMERS, row)

@@ -1,0 +1,104 @@
+"""A sheet over the State on which a rule writes what it wants to change.
+
+Rules read through it, so that a later step of one command sees an earlier one, and the
+State itself stays untouched until the whole command is known to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from gantt.model import rows as t
+from gantt.model.changes import Change
+from gantt.model.rows import ROW_TYPES, Key, NameRow, ProviderRow, Row, key_of
+from gantt.state.state import State
+
+_ORDER = {table: number for number, table in enumerate(ROW_TYPES)}
+
+
+class Draft:
+    """Rows changed so far, over ``state``; ``now`` stamps what it writes."""
+
+    def __init__(self, state: State, now: int) -> None:
+        self.state = state
+        self.now = now
+        self._old: dict[tuple[str, Key], Row | None] = {}
+        self._new: dict[tuple[str, Key], Row | None] = {}
+        self._next_id: dict[str, int] = {}
+        self._bumped: set[int] = set()
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """The row as this draft leaves it."""
+        place = (table, key)
+        return self._new[place] if place in self._new else self.state.get(table, key)
+
+    def put(self, table: str, row: Row) -> None:
+        """Add or change a row."""
+        self._write(table, key_of(row), row)
+
+    def delete(self, table: str, row: Row) -> None:
+        """Take a row away."""
+        self._write(table, key_of(row), None)
+
+    def new_id(self, table: str) -> int:
+        """An id that nothing had before."""
+        key = self._next_id.get(table, self.state.next_id(table))
+        self._next_id[table] = key + 1
+        return key
+
+    def ensure_name(self, table: str, name: str) -> int:
+        """The id of a project, user, consumer type or aggregate, made if missing."""
+        known = self.state.names(table).find(name)
+        if known is not None:
+            return known.id
+        for row in self.written(table):
+            if isinstance(row, NameRow) and row.name == name:
+                return row.id
+        row = NameRow(self.new_id(table), name, self.now, None)
+        self.put(table, row)
+        return row.id
+
+    def written(self, table: str) -> Iterator[Row]:
+        """The rows of ``table`` that this draft adds or changes."""
+        for (written, _), row in self._new.items():
+            if written == table and row is not None:
+                yield row
+
+    def bump(self, provider: ProviderRow) -> ProviderRow:
+        """Raise the generation of a provider, as the draft has it, by one."""
+        current = self.get(t.PROVIDERS, provider.id)
+        assert isinstance(current, ProviderRow)
+        bumped = replace(
+            current, generation=current.generation + 1, updated_at=self.now
+        )
+        self.put(t.PROVIDERS, bumped)
+        return bumped
+
+    def bump_once(self, provider: ProviderRow) -> None:
+        """As ``bump``, but only the first time for each provider."""
+        if provider.id not in self._bumped:
+            self._bumped.add(provider.id)
+            self.bump(provider)
+
+    def changes(self) -> tuple[Change, ...]:
+        """All that differs: children go first, then updates, then parents come."""
+        deleted, updated, inserted = [], [], []
+        for (table, key), new in self._new.items():
+            old = self._old[(table, key)]
+            if new is None and old is not None:
+                deleted.append(Change(table, key, old, None))
+            elif new is not None and old is None:
+                inserted.append(Change(table, key, None, new))
+            elif new != old:
+                updated.append(Change(table, key, old, new))
+        deleted.sort(key=lambda change: -_ORDER[change.table])
+        inserted.sort(key=lambda change: _ORDER[change.table])
+        return (*deleted, *updated, *inserted)
+
+    def _write(self, table: str, key: Key, row: Row | None) -> None:
+        place = (table, key)
+        if place not in self._old:
+            self._old[place] = self.state.get(table, key)
+        self._new[place] = row

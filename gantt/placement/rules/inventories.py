@@ -1,0 +1,231 @@
+"""Rules for inventories: what a provider has, and that nothing in use is dropped."""
+
+from __future__ import annotations
+
+from gantt.errors import (
+    ConcurrentUpdate,
+    Invalid,
+    InventoryInUse,
+    NotFound,
+    UnknownName,
+)
+from gantt.model import rows as t
+from gantt.model.answers import ProviderInventories
+from gantt.model.commands import (
+    AddInventory,
+    DeleteInventories,
+    DeleteInventory,
+    Inventory,
+    SetInventories,
+    SetInventory,
+)
+from gantt.model.names import MAX_INT, MAX_RATIO
+from gantt.model.rows import AllocationRow, InventoryRow, ProviderRow
+from gantt.placement.rules.draft import Draft
+from gantt.placement.rules.providers import existing
+from gantt.state.inventories import capacity_of
+from gantt.state.state import State
+
+
+def replace_all(draft: Draft, command: SetInventories) -> ProviderInventories:
+    """Checks in the order of the wire contract: generation, amounts, names, use."""
+    provider = existing(draft.state, command.provider_uuid)
+    _check_generation(provider, command.generation)
+    for name, inventory in command.inventories.items():
+        _check_capacity(provider, name, inventory, command.allow_full_reserve)
+    replace_rows(draft, provider, command.inventories)
+    bumped = draft.bump(provider)
+    return ProviderInventories(bumped.generation, command.inventories, draft.now)
+
+
+def replace_rows(
+    draft: Draft, provider: ProviderRow, inventories: dict[str, Inventory]
+) -> None:
+    """The provider has exactly ``inventories``. Raises UnknownName, InventoryInUse."""
+    wanted = {class_id(draft.state, name): inv for name, inv in inventories.items()}
+    old = {row.resource_class_id: row for row in inventory_rows(draft.state, provider)}
+    in_use = [
+        draft.state.classes.name_of_id(key)
+        for key in old
+        if key not in wanted and is_used(draft, provider, key)
+    ]
+    if in_use:
+        raise InventoryInUse(
+            f"Inventory for '{', '.join(in_use)}' on resource provider "
+            f"'{provider.uuid}' in use."
+        )
+    for key, row in old.items():
+        if key not in wanted:
+            draft.delete(t.INVENTORIES, row)
+    for key, inventory in wanted.items():
+        _write(draft, provider, key, old.get(key), inventory)
+
+
+def add(draft: Draft, command: AddInventory) -> ProviderInventories:
+    """One class more; the caller's generation does not matter here."""
+    provider = existing(draft.state, command.provider_uuid)
+    key = class_id(draft.state, command.resource_class)
+    _check_capacity(
+        provider, command.resource_class, command.inventory, command.allow_full_reserve
+    )
+    if inventory_row(draft.state, provider, key) is not None:
+        raise ConcurrentUpdate(
+            f"Update conflict: resource provider {provider.uuid} already has an "
+            f"inventory of class {command.resource_class}; change it with PUT."
+        )
+    _write(draft, provider, key, None, command.inventory)
+    return _answer_one(draft, provider, command.resource_class, command.inventory)
+
+
+def replace_one(draft: Draft, command: SetInventory) -> ProviderInventories:
+    """One class that the provider has already."""
+    provider = existing(draft.state, command.provider_uuid)
+    _check_generation(provider, command.generation)
+    key = class_id(draft.state, command.resource_class)
+    _check_capacity(
+        provider, command.resource_class, command.inventory, command.allow_full_reserve
+    )
+    old = inventory_row(draft.state, provider, key)
+    if old is None:
+        raise Invalid(
+            "No inventory record with resource class for resource provider "
+            f"{provider.uuid}: No inventory of class {command.resource_class} found."
+        )
+    _write(draft, provider, key, old, command.inventory)
+    return _answer_one(draft, provider, command.resource_class, command.inventory)
+
+
+def delete_one(draft: Draft, command: DeleteInventory) -> None:
+    """Not while anything is allocated of it."""
+    provider = existing(draft.state, command.provider_uuid)
+    name = command.resource_class
+    known = draft.state.classes.find(name)
+    row = None if known is None else inventory_row(draft.state, provider, known.id)
+    if row is None:
+        raise NotFound(f"No inventory of class {name} found for delete")
+    if is_used(draft, provider, row.resource_class_id):
+        raise InventoryInUse(
+            f"Inventory for '{name}' on resource provider '{provider.uuid}' in use."
+        )
+    draft.delete(t.INVENTORIES, row)
+    draft.bump(provider)
+
+
+def delete_all(draft: Draft, command: DeleteInventories) -> None:
+    """Bumps the generation even when there was nothing."""
+    provider = existing(draft.state, command.provider_uuid)
+    replace_rows(draft, provider, {})
+    draft.bump(provider)
+
+
+def class_id(state: State, name: str) -> int:
+    """The id of a resource class. Raises UnknownName."""
+    known = state.classes.find(name)
+    if known is None:
+        raise UnknownName(f"No such resource class {name}.")
+    return known.id
+
+
+def inventory_rows(state: State, provider: ProviderRow) -> list[InventoryRow]:
+    """All inventories of a provider, by class."""
+    number = state.providers.row_of_id(provider.id)
+    found = []
+    for class_index in state.inventories.classes_of(number):
+        row = inventory_row(state, provider, state.classes.at(class_index).id)
+        assert row is not None
+        found.append(row)
+    return found
+
+
+def inventory_row(state: State, provider: ProviderRow, key: int) -> InventoryRow | None:
+    """A provider's inventory of the class with id ``key``."""
+    number = state.providers.row_of_id(provider.id)
+    place = state.inventories.slot(number, state.classes.index_of_id(key))
+    if place is None:
+        return None
+    table, slot = place
+    return state.inventories.at(int(table.id[slot]), provider.id, key)
+
+
+def is_used(draft: Draft, provider: ProviderRow, key: int) -> bool:
+    """Whether the draft leaves anything of the class with id ``key`` allocated."""
+    state = draft.state
+    number = state.providers.row_of_id(provider.id)
+    class_index = state.classes.index_of_id(key)
+    table = state.allocations
+    return any(
+        table.class_index[row] == class_index
+        and draft.get(t.ALLOCATIONS, int(table.id[row])) is not None
+        for row in table.by_provider.rows_of(number)
+    ) or any(
+        isinstance(row, AllocationRow)
+        and row.resource_provider_id == provider.id
+        and row.resource_class_id == key
+        for row in draft.written(t.ALLOCATIONS)
+    )
+
+
+def _check_generation(provider: ProviderRow, given: int | None) -> None:
+    if given is not None and given != provider.generation:
+        raise ConcurrentUpdate("resource provider generation conflict")
+
+
+def _check_capacity(
+    provider: ProviderRow, name: str, inventory: Inventory, allow_full_reserve: bool
+) -> None:
+    _check_numbers(name, inventory)
+    capacity = capacity_of(
+        inventory.total, inventory.reserved, inventory.allocation_ratio
+    )
+    # The wire contract truncates here, and only here: 0.9 counts as nothing.
+    whole = int(capacity)
+    if whole < 0 or (whole == 0 and not allow_full_reserve):
+        relation = "greater than" if allow_full_reserve else "greater than or equal to"
+        raise Invalid(
+            f"Invalid inventory for '{name}' on resource provider "
+            f"'{provider.uuid}'. The reserved value is {relation} total."
+        )
+
+
+def _check_numbers(name: str, inventory: Inventory) -> None:
+    units = (inventory.min_unit, inventory.max_unit, inventory.step_size)
+    is_sound = (
+        all(1 <= number <= MAX_INT for number in (inventory.total, *units))
+        and 0 <= inventory.reserved <= MAX_INT
+        and abs(inventory.allocation_ratio) <= MAX_RATIO
+    )
+    if not is_sound:
+        raise Invalid(
+            f"Invalid inventory for '{name}': numbers are from 1 (reserved: from 0) to "
+            f"{MAX_INT}, the ratio at most {MAX_RATIO}; got {inventory}."
+        )
+
+
+def _write(
+    draft: Draft,
+    provider: ProviderRow,
+    key: int,
+    old: InventoryRow | None,
+    inventory: Inventory,
+) -> None:
+    row = InventoryRow(
+        draft.new_id(t.INVENTORIES) if old is None else old.id,
+        provider.id,
+        key,
+        int(inventory.total),
+        int(inventory.reserved),
+        int(inventory.min_unit),
+        int(inventory.max_unit),
+        int(inventory.step_size),
+        float(inventory.allocation_ratio),
+        draft.now if old is None else old.created_at,
+        None if old is None else draft.now,
+    )
+    draft.put(t.INVENTORIES, row)
+
+
+def _answer_one(
+    draft: Draft, provider: ProviderRow, name: str, inventory: Inventory
+) -> ProviderInventories:
+    bumped = draft.bump(provider)
+    return ProviderInventories(bumped.generation, {name: inventory}, draft.now)

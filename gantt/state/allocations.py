@@ -1,0 +1,201 @@
+"""Consumers and their allocations as columns.
+
+Allocations hang in two chains, by consumer and by provider, so that neither question
+needs a container per owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from gantt.model.rows import AllocationRow, ConsumerRow
+from gantt.state.column import (
+    NO_ROW,
+    NO_TIME,
+    Chain,
+    Columns,
+    Int32s,
+    Int64s,
+    time_in,
+    time_out,
+)
+
+_NO_ID = -1
+
+
+class Consumers(Columns):
+    """One row per consumer uuid.
+
+    A uuid that only allocations name (very old databases) has a row without an id:
+    ``find`` does not see it, its allocations do.
+    """
+
+    specs: ClassVar = {
+        "id": (np.int64, _NO_ID),
+        "project_id": (np.int64, _NO_ID),
+        "user_id": (np.int64, _NO_ID),
+        "generation": (np.int64, 0),
+        "type_id": (np.int64, _NO_ID),
+        "created_at": (np.int64, NO_TIME),
+        "updated_at": (np.int64, NO_TIME),
+    }
+    id: Int64s
+    project_id: Int64s
+    user_id: Int64s
+    generation: Int64s
+    type_id: Int64s
+    created_at: Int64s
+    updated_at: Int64s
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.uuids: list[str] = []
+        self._by_id: dict[int, int] = {}
+        self._by_uuid: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def row_of(self, uuid: str) -> int | None:
+        """The row of a uuid that has an id or allocations."""
+        return self._by_uuid.get(uuid)
+
+    def find(self, uuid: str) -> ConsumerRow | None:
+        """The consumer with this uuid."""
+        row = self._by_uuid.get(uuid)
+        return None if row is None or self.id[row] == _NO_ID else self.at(row)
+
+    def get(self, key: int) -> ConsumerRow | None:
+        """The consumer with this id."""
+        row = self._by_id.get(key)
+        return None if row is None else self.at(row)
+
+    def at(self, row: int) -> ConsumerRow:
+        """The values of a row that has an id."""
+        type_id = int(self.type_id[row])
+        return ConsumerRow(
+            int(self.id[row]),
+            self.uuids[row],
+            int(self.project_id[row]),
+            int(self.user_id[row]),
+            int(self.generation[row]),
+            None if type_id == _NO_ID else type_id,
+            time_out(self.created_at[row]),
+            time_out(self.updated_at[row]),
+        )
+
+    def ensure(self, uuid: str) -> int:
+        """The row of a uuid, a new one without an id where there was none."""
+        row = self._by_uuid.get(uuid)
+        if row is None:
+            row = self.take()
+            if row == len(self.uuids):
+                self.uuids.append("")
+            self.uuids[row] = uuid
+            self._by_uuid[uuid] = row
+        return row
+
+    def put(self, values: ConsumerRow) -> int:
+        """Add the consumer, or take in its new values."""
+        row = self.ensure(values.uuid)
+        self._by_id[values.id] = row
+        self.id[row] = values.id
+        self.project_id[row] = values.project_id
+        self.user_id[row] = values.user_id
+        self.generation[row] = values.generation
+        self.type_id[row] = (
+            _NO_ID if values.consumer_type_id is None else values.consumer_type_id
+        )
+        self.created_at[row] = time_in(values.created_at)
+        self.updated_at[row] = time_in(values.updated_at)
+        return row
+
+    def remove(self, key: int) -> int:
+        """Take the id from a consumer; the row stays until ``forget``."""
+        row = self._by_id.pop(key)
+        self.id[row] = _NO_ID
+        return row
+
+    def forget(self, row: int) -> None:
+        """Give back a row that has neither id nor allocations."""
+        if self.id[row] == _NO_ID and self.is_live[row]:
+            del self._by_uuid[self.uuids[row]]
+            self.uuids[row] = ""
+            self.give_back(row)
+
+    def rows(self) -> Iterator[ConsumerRow]:
+        """Every consumer with an id, by ascending id."""
+        return (self.at(self._by_id[key]) for key in sorted(self._by_id))
+
+
+class Allocations(Columns):
+    """One row per (provider, consumer, class)."""
+
+    specs: ClassVar = {
+        "id": (np.int64, _NO_ID),
+        "provider": (np.int32, NO_ROW),
+        "consumer": (np.int32, NO_ROW),
+        "class_index": (np.int32, NO_ROW),
+        "used": (np.int64, 0),
+        "created_at": (np.int64, NO_TIME),
+        "updated_at": (np.int64, NO_TIME),
+    }
+    id: Int64s
+    provider: Int32s
+    consumer: Int32s
+    class_index: Int32s
+    used: Int64s
+    created_at: Int64s
+    updated_at: Int64s
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_provider = Chain()
+        self.by_consumer = Chain()
+        self._by_id: dict[int, int] = {}
+
+    def row_of_id(self, key: int) -> int | None:
+        """The row of an allocation id."""
+        return self._by_id.get(key)
+
+    def put(
+        self, values: AllocationRow, provider: int, consumer: int, class_index: int
+    ) -> int:
+        """Add the allocation, or take in new amounts; how much more is used now."""
+        row = self._by_id.get(values.id)
+        if row is None:
+            row = self.take()
+            self._by_id[values.id] = row
+            self.id[row] = values.id
+            self.provider[row] = provider
+            self.consumer[row] = consumer
+            self.class_index[row] = class_index
+            self.by_provider.add(provider, row)
+            self.by_consumer.add(consumer, row)
+        more = values.used - int(self.used[row])
+        self.used[row] = values.used
+        self.created_at[row] = time_in(values.created_at)
+        self.updated_at[row] = time_in(values.updated_at)
+        return more
+
+    def remove(self, key: int) -> None:
+        """Forget an allocation."""
+        row = self._by_id.pop(key)
+        self.by_provider.remove(int(self.provider[row]), row)
+        self.by_consumer.remove(int(self.consumer[row]), row)
+        self.give_back(row)
+
+    def used_on(self, provider: int, class_index: int) -> int:
+        """Sum over all allocations of a class on a provider."""
+        return sum(
+            int(self.used[row])
+            for row in self.by_provider.rows_of(provider)
+            if self.class_index[row] == class_index
+        )
+
+    def ids(self) -> Iterator[int]:
+        """Every allocation id, ascending."""
+        return iter(sorted(self._by_id))

@@ -1,0 +1,95 @@
+"""Which provider bears which label, as a matrix of bits.
+
+One matrix serves traits and another aggregates: a question about labels is then one
+pass over whole words instead of a walk over sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from gantt.state.column import Bools, Words
+
+_WORD = 64
+
+
+class BitMatrix:
+    """rows x labels; word ``label // 64`` of a row holds the bit ``label % 64``."""
+
+    def __init__(self) -> None:
+        # Word-major, so that one label's column is contiguous over the rows.
+        self._words: Words = np.zeros((1, 16), np.uint64)
+
+    def set(self, row: int, label: int, is_set: bool) -> None:
+        """Give or take one label."""
+        self._reserve(row, label)
+        bit = np.uint64(1 << (label % _WORD))
+        if is_set:
+            self._words[label // _WORD, row] |= bit
+        else:
+            self._words[label // _WORD, row] &= ~bit
+
+    def has(self, row: int, label: int) -> bool:
+        """Whether ``row`` bears ``label``."""
+        word = label // _WORD
+        if word >= self._words.shape[0] or row >= self._words.shape[1]:
+            return False
+        return bool(int(self._words[word, row]) >> (label % _WORD) & 1)
+
+    def labels_of(self, row: int) -> list[int]:
+        """The labels of ``row``, ascending."""
+        if row >= self._words.shape[1]:
+            return []
+        found = []
+        for word, value in enumerate(self._words[:, row].tolist()):
+            while value:
+                low = value & -value
+                found.append(word * _WORD + low.bit_length() - 1)
+                value ^= low
+        return found
+
+    def any_of(self, labels: Iterable[int], height: int) -> Bools:
+        """bool[height]: rows that bear at least one of ``labels``."""
+        found = np.zeros(height, np.bool_)
+        for word, mask in self._masks(labels).items():
+            if word < self._words.shape[0]:
+                column = self._words[word, :height]
+                found[: len(column)] |= (column & np.uint64(mask)) != 0
+        return found
+
+    def all_of(self, labels: Iterable[int], height: int) -> Bools:
+        """bool[height]: rows that bear every one of ``labels``."""
+        found = np.ones(height, np.bool_)
+        for word, mask in self._masks(labels).items():
+            if word >= self._words.shape[0]:
+                return np.zeros(height, np.bool_)
+            column = self._words[word, :height] & np.uint64(mask)
+            found[: len(column)] &= column == np.uint64(mask)
+            found[len(column) :] = False
+        return found
+
+    def is_used(self, label: int) -> bool:
+        """Whether any row bears ``label``."""
+        return bool(self.any_of((label,), self._words.shape[1]).any())
+
+    @staticmethod
+    def _masks(labels: Iterable[int]) -> dict[int, int]:
+        masks: dict[int, int] = {}
+        for label in labels:
+            word, bit = divmod(label, _WORD)
+            masks[word] = masks.get(word, 0) | 1 << bit
+        return masks
+
+    def _reserve(self, row: int, label: int) -> None:
+        words, rows = self._words.shape
+        if row < rows and label // _WORD < words:
+            return
+        shape = (
+            max(words, label // _WORD + 1),
+            rows if row < rows else max(2 * rows, row + 1),
+        )
+        grown = np.zeros(shape, np.uint64)
+        grown[:words, :rows] = self._words
+        self._words = grown

@@ -1,0 +1,189 @@
+"""Inventories: one table of columns per resource class.
+
+"Who has room for 4 VCPU?" is then a pass over the rows of VCPU alone, however many
+classes a fleet has. ``used`` and ``capacity`` are kept beside the inventory they judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from gantt.model.rows import InventoryRow
+from gantt.state.column import (
+    NO_ROW,
+    NO_TIME,
+    Bools,
+    Columns,
+    Floats,
+    Int32s,
+    Int64s,
+    time_in,
+    time_out,
+)
+
+
+def capacity_of(total: int, reserved: int, ratio: float) -> float:
+    """What may be used at most. A float: a ratio of 3.4e38 overflows int64."""
+    return (total - reserved) * float(ratio)
+
+
+class ClassTable(Columns):
+    """The inventories of one class; a row of it is called a slot."""
+
+    specs: ClassVar = {
+        "id": (np.int64, 0),
+        "provider": (np.int32, NO_ROW),
+        "total": (np.int64, 0),
+        "reserved": (np.int64, 0),
+        "min_unit": (np.int64, 1),
+        "max_unit": (np.int64, 0),
+        "step_size": (np.int64, 1),
+        "allocation_ratio": (np.float64, 0.0),
+        "capacity": (np.float64, -1.0),
+        "used": (np.int64, 0),
+        "created_at": (np.int64, NO_TIME),
+        "updated_at": (np.int64, NO_TIME),
+    }
+    id: Int64s
+    provider: Int32s
+    total: Int64s
+    reserved: Int64s
+    min_unit: Int64s
+    max_unit: Int64s
+    step_size: Int64s
+    allocation_ratio: Floats
+    capacity: Floats
+    used: Int64s
+    created_at: Int64s
+    updated_at: Int64s
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slot_of: dict[int, int] = {}
+
+    def has_room(self, amount: int) -> Bools:
+        """bool[height]: slots whose units and free capacity allow ``amount``."""
+        height = self.height
+        fits = self.used[:height] + amount <= self.capacity[:height]
+        fits &= self.min_unit[:height] <= amount
+        fits &= self.max_unit[:height] >= amount
+        steps = self.step_size[:height]
+        if amount > 1 and (steps != 1).any():
+            fits &= amount % steps == 0
+        elif amount == 1:
+            fits &= steps == 1
+        fits &= self.is_live[:height]
+        return fits
+
+
+class Inventories:
+    """All class tables, by the dense index of the class."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, ClassTable] = {}
+        self._by_id: dict[int, tuple[int, int]] = {}
+        self._classes_of: dict[int, tuple[int, ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def table(self, class_index: int) -> ClassTable | None:
+        """The table of a class, or None when nobody ever had any."""
+        return self._tables.get(class_index)
+
+    def slot(self, provider: int, class_index: int) -> tuple[ClassTable, int] | None:
+        """Where a provider's inventory of a class stands."""
+        table = self._tables.get(class_index)
+        slot = None if table is None else table.slot_of.get(provider)
+        return None if table is None or slot is None else (table, slot)
+
+    def classes_of(self, provider: int) -> tuple[int, ...]:
+        """The classes that a provider has, ascending by index."""
+        return self._classes_of.get(provider, ())
+
+    def place_of(self, key: int) -> tuple[int, int] | None:
+        """(class index, slot) of an inventory id."""
+        return self._by_id.get(key)
+
+    def put(
+        self, values: InventoryRow, provider: int, class_index: int, used: int
+    ) -> None:
+        """Add the inventory, or take in new values; ``used`` counts for a new one."""
+        table = self._tables.get(class_index)
+        if table is None:
+            table = self._tables[class_index] = ClassTable()
+        place = self._by_id.get(values.id)
+        if place is None:
+            slot = self._enter(table, values.id, provider, class_index)
+            table.used[slot] = used
+        else:
+            slot = place[1]
+        table.total[slot] = values.total
+        table.reserved[slot] = values.reserved
+        table.min_unit[slot] = values.min_unit
+        table.max_unit[slot] = values.max_unit
+        table.step_size[slot] = values.step_size
+        table.allocation_ratio[slot] = values.allocation_ratio
+        table.capacity[slot] = capacity_of(
+            values.total, values.reserved, values.allocation_ratio
+        )
+        table.created_at[slot] = time_in(values.created_at)
+        table.updated_at[slot] = time_in(values.updated_at)
+
+    def remove(self, key: int) -> int:
+        """Forget an inventory; the row of its provider."""
+        class_index, slot = self._by_id.pop(key)
+        table = self._tables[class_index]
+        provider = int(table.provider[slot])
+        del table.slot_of[provider]
+        left = tuple(c for c in self._classes_of[provider] if c != class_index)
+        if left:
+            self._classes_of[provider] = left
+        else:
+            del self._classes_of[provider]
+        table.give_back(slot)
+        return provider
+
+    def add_used(self, provider: int, class_index: int, amount: int) -> None:
+        """Count ``amount`` more (or less) as used, where there is an inventory."""
+        place = self.slot(provider, class_index)
+        if place is not None:
+            table, slot = place
+            table.used[slot] += amount
+
+    def ids(self) -> Iterator[int]:
+        """Every inventory id, ascending."""
+        return iter(sorted(self._by_id))
+
+    def at(self, key: int, provider_id: int, class_id: int) -> InventoryRow:
+        """The values of an inventory that exists."""
+        class_index, slot = self._by_id[key]
+        table = self._tables[class_index]
+        return InventoryRow(
+            key,
+            provider_id,
+            class_id,
+            int(table.total[slot]),
+            int(table.reserved[slot]),
+            int(table.min_unit[slot]),
+            int(table.max_unit[slot]),
+            int(table.step_size[slot]),
+            float(table.allocation_ratio[slot]),
+            time_out(table.created_at[slot]),
+            time_out(table.updated_at[slot]),
+        )
+
+    def _enter(
+        self, table: ClassTable, key: int, provider: int, class_index: int
+    ) -> int:
+        slot = table.take()
+        table.id[slot] = key
+        table.provider[slot] = provider
+        table.slot_of[provider] = slot
+        self._by_id[key] = (class_index, slot)
+        classes = self._classes_of.get(provider, ())
+        self._classes_of[provider] = tuple(sorted((*classes, class_index)))
+        return slot

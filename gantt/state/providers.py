@@ -1,0 +1,197 @@
+"""Resource providers as columns, and the forest that they form.
+
+Parents and roots are row numbers here, so that a search joins trees by integers;
+``touched`` is the revision of the last change that shows in anything said of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from gantt.model.rows import ProviderRow
+from gantt.state.column import (
+    NO_ROW,
+    NO_TIME,
+    Columns,
+    Int32s,
+    Int64s,
+    time_in,
+    time_out,
+)
+
+
+class Forest:
+    """Who is whose child, by row number. Costs nothing for providers without kin."""
+
+    def __init__(self) -> None:
+        self._children: dict[int, dict[int, None]] = {}
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether no provider has a parent."""
+        return not self._children
+
+    def attach(self, child: int, parent: int) -> None:
+        """``child`` is a child of ``parent``."""
+        self._children.setdefault(parent, {})[child] = None
+
+    def detach(self, child: int, parent: int) -> None:
+        """``child`` is none of ``parent`` any more."""
+        children = self._children[parent]
+        del children[child]
+        if not children:
+            del self._children[parent]
+
+    def children(self, row: int) -> tuple[int, ...]:
+        """The children of ``row``, oldest first."""
+        return tuple(self._children.get(row, ()))
+
+    def subtree(self, row: int) -> Iterator[int]:
+        """``row`` and all that descends from it, parents before children."""
+        pending = [row]
+        while pending:
+            current = pending.pop()
+            yield current
+            pending.extend(reversed(self.children(current)))
+
+
+class Providers(Columns):
+    """One row per provider. ``root`` and ``parent`` hold rows (NO_ROW: no parent)."""
+
+    specs: ClassVar = {
+        "id": (np.int64, 0),
+        "generation": (np.int64, 0),
+        "root": (np.int32, NO_ROW),
+        "parent": (np.int32, NO_ROW),
+        "created_at": (np.int64, NO_TIME),
+        "updated_at": (np.int64, NO_TIME),
+        "touched": (np.int64, 0),
+    }
+    id: Int64s
+    generation: Int64s
+    root: Int32s
+    parent: Int32s
+    created_at: Int64s
+    updated_at: Int64s
+    touched: Int64s
+
+    def __init__(self, fold: Callable[[str], str]) -> None:
+        super().__init__()
+        self.forest = Forest()
+        self.uuids: list[str] = []
+        self.names: list[str] = []
+        self._fold = fold
+        self._by_id: dict[int, int] = {}
+        self._by_uuid: dict[str, int] = {}
+        self._by_name: dict[str, int] = {}
+
+    def row_of(self, uuid: str) -> int | None:
+        """The row of a uuid, verbatim."""
+        return self._by_uuid.get(uuid)
+
+    def row_of_id(self, key: int) -> int:
+        """The row of an id that exists."""
+        return self._by_id[key]
+
+    def row_of_name(self, name: str) -> int | None:
+        """The row of a name, as the database compares names."""
+        return self._by_name.get(self._fold(name))
+
+    def find(self, uuid: str) -> ProviderRow | None:
+        """The provider with this uuid."""
+        row = self._by_uuid.get(uuid)
+        return None if row is None else self.at(row)
+
+    def get(self, key: int) -> ProviderRow | None:
+        """The provider with this id."""
+        row = self._by_id.get(key)
+        return None if row is None else self.at(row)
+
+    def at(self, row: int) -> ProviderRow:
+        """The values of a live row."""
+        parent = int(self.parent[row])
+        return ProviderRow(
+            int(self.id[row]),
+            self.uuids[row],
+            self.names[row],
+            int(self.generation[row]),
+            int(self.id[self.root[row]]),
+            None if parent == NO_ROW else int(self.id[parent]),
+            time_out(self.created_at[row]),
+            time_out(self.updated_at[row]),
+        )
+
+    def put(self, values: ProviderRow) -> int:
+        """Add the provider or take in its new values; parent and root must exist."""
+        row = self._by_id.get(values.id)
+        if row is None:
+            row = self._enter(values)
+        self._place(row, values)
+        return row
+
+    def load(self, rows: Iterable[ProviderRow]) -> None:
+        """Add many at once; they may name one another in any order."""
+        pairs = [(self._enter(values), values) for values in rows]
+        for row, values in pairs:
+            self._place(row, values)
+
+    def remove(self, key: int) -> None:
+        """Forget a provider that has no children."""
+        row = self._by_id.pop(key)
+        parent = int(self.parent[row])
+        if parent != NO_ROW:
+            self.forest.detach(row, parent)
+        del self._by_uuid[self.uuids[row]]
+        del self._by_name[self._fold(self.names[row])]
+        self.uuids[row] = self.names[row] = ""
+        self.give_back(row)
+
+    def tree(self, row: int) -> Iterator[int]:
+        """All rows of the tree that ``row`` is in, the root first."""
+        return self.forest.subtree(int(self.root[row]))
+
+    def rows(self) -> Iterator[ProviderRow]:
+        """Every provider, by ascending id."""
+        return (self.at(self._by_id[key]) for key in sorted(self._by_id))
+
+    def by_age(self) -> list[int]:
+        """Row numbers by ascending id."""
+        return [self._by_id[key] for key in sorted(self._by_id)]
+
+    def _enter(self, values: ProviderRow) -> int:
+        row = self.take()
+        if row == len(self.uuids):
+            self.uuids.append("")
+            self.names.append("")
+        self.id[row] = values.id
+        self.uuids[row] = values.uuid
+        self.names[row] = values.name
+        self._by_id[values.id] = row
+        self._by_uuid[values.uuid] = row
+        self._by_name[self._fold(values.name)] = row
+        return row
+
+    def _place(self, row: int, values: ProviderRow) -> None:
+        if self.names[row] != values.name:
+            # Within one revision another provider may have taken the name already.
+            old = self._fold(self.names[row])
+            if self._by_name.get(old) == row:
+                del self._by_name[old]
+            self.names[row] = values.name
+            self._by_name[self._fold(values.name)] = row
+        self.generation[row] = values.generation
+        self.root[row] = self._by_id[values.root_provider_id]
+        self.created_at[row] = time_in(values.created_at)
+        self.updated_at[row] = time_in(values.updated_at)
+        before = int(self.parent[row])
+        key = values.parent_provider_id
+        parent = NO_ROW if key is None else self._by_id[key]
+        if parent != before:
+            if before != NO_ROW:
+                self.forest.detach(row, before)
+            if parent != NO_ROW:
+                self.forest.attach(row, parent)
+            self.parent[row] = parent

@@ -1,0 +1,261 @@
+"""The State: every table together, and the one way in, ``apply``.
+
+It knows rows and revisions, not where they come from: the gate applies what it plans,
+a follower what it reads from the log, start-up what it loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
+from gantt.model import rows as t
+from gantt.model.changes import Change, Cursor
+from gantt.model.rows import (
+    AllocationRow,
+    ConsumerRow,
+    InventoryRow,
+    Key,
+    LinkRow,
+    NameRow,
+    ProviderRow,
+    Row,
+)
+from gantt.state.allocations import Allocations, Consumers
+from gantt.state.bits import BitMatrix
+from gantt.state.column import time_out
+from gantt.state.inventories import Inventories
+from gantt.state.names import Names
+from gantt.state.providers import Providers
+
+
+def _as_is(name: str) -> str:
+    return name
+
+
+class State:
+    """All that is known at ``cursor``. Not thread safe: the engine holds a lock.
+
+    ``fold`` maps a provider's name to what the database compares.
+    """
+
+    def __init__(self, fold: Callable[[str], str] = _as_is) -> None:
+        self.cursor = Cursor()
+        self.classes = Names()
+        self.traits = Names()
+        self.aggregates = Names()
+        self.projects = Names()
+        self.users = Names()
+        self.consumer_types = Names()
+        self.providers = Providers(fold)
+        self.inventories = Inventories()
+        self.consumers = Consumers()
+        self.allocations = Allocations()
+        self.provider_traits = BitMatrix()
+        self.provider_aggregates = BitMatrix()
+        self._next_id: dict[str, int] = {}
+        self._names: dict[str, Names] = {
+            t.RESOURCE_CLASSES: self.classes,
+            t.TRAITS: self.traits,
+            t.AGGREGATES: self.aggregates,
+            t.PROJECTS: self.projects,
+            t.USERS: self.users,
+            t.CONSUMER_TYPES: self.consumer_types,
+        }
+        self._labels: dict[str, tuple[BitMatrix, Names]] = {
+            t.PROVIDER_TRAITS: (self.provider_traits, self.traits),
+            t.PROVIDER_AGGREGATES: (self.provider_aggregates, self.aggregates),
+        }
+
+    @property
+    def revision(self) -> int:
+        """The revision of the last change applied."""
+        return self.cursor.revision
+
+    def next_id(self, table: str) -> int:
+        """The lowest id of ``table`` that was never seen here."""
+        return self._next_id.get(table, 0 if table == t.RESOURCE_CLASSES else 1)
+
+    def names(self, table: str) -> Names:
+        """The table of names called ``table``."""
+        return self._names[table]
+
+    # -- the way in ---------------------------------------------------------------
+
+    def apply(self, changes: Iterable[Change], cursor: Cursor) -> None:
+        """Take in what changed and stand at ``cursor``.
+
+        Parents come before their children, and children go before their parents.
+        """
+        for change in changes:
+            touched = self._apply(change)
+            if touched is not None:
+                self.providers.touched[touched] = cursor.revision
+            elif change.table in (t.RESOURCE_CLASSES, t.TRAITS):
+                self._touch_all(cursor.revision)
+        self.cursor = cursor
+
+    def load(self, table: str, rows: list[Row]) -> None:
+        """Take in rows of a snapshot, tables in the order of ROW_TYPES."""
+        if table == t.PROVIDERS:
+            providers = cast(list[ProviderRow], rows)
+            self.providers.load(providers)
+            for values in providers:
+                self._seen(table, values.id)
+        elif table == t.ALLOCATIONS:
+            self._load_allocations(cast(list[AllocationRow], rows))
+        else:
+            for row in rows:
+                self._apply(Change(table, t.key_of(row), None, row))
+
+    def _apply(self, change: Change) -> int | None:
+        """The provider row whose answers change, if it is one."""
+        table, new = change.table, change.new
+        if isinstance(new, LinkRow) or isinstance(change.key, tuple):
+            return self._link(table, cast(tuple[int, int], change.key), new is not None)
+        if new is None:
+            return self._remove(table, change.key)
+        self._seen(table, change.key)
+        if isinstance(new, NameRow):
+            self._names[table].put(new)
+        elif isinstance(new, ProviderRow):
+            return self.providers.put(new)
+        elif isinstance(new, InventoryRow):
+            return self._put_inventory(new)
+        elif isinstance(new, ConsumerRow):
+            self.consumers.put(new)
+        else:
+            return self._put_allocation(new)
+        return None
+
+    def _remove(self, table: str, key: int) -> int | None:
+        if table in self._names:
+            self._names[table].remove(key)
+        elif table == t.PROVIDERS:
+            self.providers.remove(key)
+        elif table == t.INVENTORIES:
+            return self.inventories.remove(key)
+        elif table == t.CONSUMERS:
+            self._forget(self.consumers.remove(key))
+        else:
+            return self._remove_allocation(key)
+        return None
+
+    def _link(self, table: str, key: tuple[int, int], is_set: bool) -> int:
+        matrix, names = self._labels[table]
+        provider = self.providers.row_of_id(key[0])
+        matrix.set(provider, names.index_of_id(key[1]), is_set)
+        return provider
+
+    def _put_inventory(self, values: InventoryRow) -> int:
+        provider = self.providers.row_of_id(values.resource_provider_id)
+        class_index = self.classes.index_of_id(values.resource_class_id)
+        is_new = self.inventories.place_of(values.id) is None
+        used = self.allocations.used_on(provider, class_index) if is_new else 0
+        self.inventories.put(values, provider, class_index, used)
+        return provider
+
+    def _put_allocation(self, values: AllocationRow) -> int:
+        provider = self.providers.row_of_id(values.resource_provider_id)
+        class_index = self.classes.index_of_id(values.resource_class_id)
+        consumer = self.consumers.ensure(values.consumer_id)
+        more = self.allocations.put(values, provider, consumer, class_index)
+        self.inventories.add_used(provider, class_index, more)
+        return provider
+
+    def _remove_allocation(self, key: int) -> int:
+        row = self.allocations.row_of_id(key)
+        assert row is not None, f"no allocation {key}"
+        provider = int(self.allocations.provider[row])
+        consumer = int(self.allocations.consumer[row])
+        class_index = int(self.allocations.class_index[row])
+        used = int(self.allocations.used[row])
+        self.allocations.remove(key)
+        self.inventories.add_used(provider, class_index, -used)
+        self._forget(consumer)
+        return provider
+
+    def _forget(self, consumer: int) -> None:
+        if self.allocations.by_consumer.is_empty(consumer):
+            self.consumers.forget(consumer)
+
+    def _load_allocations(self, rows: list[AllocationRow]) -> None:
+        for values in rows:
+            self._seen(t.ALLOCATIONS, values.id)
+            self._put_allocation(values)
+
+    def _touch_all(self, revision: int) -> None:
+        self.providers.touched[: self.providers.height] = revision
+
+    def _seen(self, table: str, key: Key) -> None:
+        if isinstance(key, int) and key >= self._next_id.get(table, 0):
+            self._next_id[table] = key + 1
+
+    # -- rows back out ------------------------------------------------------------
+
+    def get(self, table: str, key: Key) -> Row | None:
+        """The row with this key. Link rows come without their times."""
+        if isinstance(key, tuple):
+            return self._get_link(table, key)
+        if table in self._names:
+            return self._names[table].get(key)
+        if table == t.PROVIDERS:
+            return self.providers.get(key)
+        if table == t.CONSUMERS:
+            return self.consumers.get(key)
+        if table == t.INVENTORIES:
+            return self._get_inventory(key)
+        row = self.allocations.row_of_id(key)
+        return None if row is None else self.allocation_at(row)
+
+    def allocation_at(self, row: int) -> AllocationRow:
+        """The values of a live row of ``allocations``."""
+        table = self.allocations
+        return AllocationRow(
+            int(table.id[row]),
+            int(self.providers.id[table.provider[row]]),
+            self.consumers.uuids[table.consumer[row]],
+            self.classes.at(int(table.class_index[row])).id,
+            int(table.used[row]),
+            time_out(table.created_at[row]),
+            time_out(table.updated_at[row]),
+        )
+
+    def rows(self, table: str) -> Iterator[Row]:
+        """Every row of a table, by ascending key."""
+        if table in self._names:
+            return self._names[table].rows()
+        if table == t.PROVIDERS:
+            return self.providers.rows()
+        if table == t.CONSUMERS:
+            return self.consumers.rows()
+        if table in self._labels:
+            return self._links(table)
+        keys = (self.inventories if table == t.INVENTORIES else self.allocations).ids()
+        return (cast(Row, self.get(table, key)) for key in keys)
+
+    def _get_link(self, table: str, key: tuple[int, int]) -> LinkRow | None:
+        matrix, names = self._labels[table]
+        if self.providers.get(key[0]) is None or names.get(key[1]) is None:
+            return None
+        provider = self.providers.row_of_id(key[0])
+        if not matrix.has(provider, names.index_of_id(key[1])):
+            return None
+        return LinkRow(key[0], key[1], None, None)
+
+    def _get_inventory(self, key: int) -> InventoryRow | None:
+        place = self.inventories.place_of(key)
+        if place is None:
+            return None
+        table = self.inventories.table(place[0])
+        assert table is not None
+        provider = int(self.providers.id[table.provider[place[1]]])
+        return self.inventories.at(key, provider, self.classes.at(place[0]).id)
+
+    def _links(self, table: str) -> Iterator[LinkRow]:
+        matrix, names = self._labels[table]
+        for row in self.providers.by_age():
+            provider_id = int(self.providers.id[row])
+            ids = sorted(names.at(label).id for label in matrix.labels_of(row))
+            for label_id in ids:
+                yield LinkRow(provider_id, label_id, None, None)
