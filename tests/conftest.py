@@ -1,0 +1,81 @@
+"""What holds for all tests: which are slow, what a server is, what a skip costs.
+
+A skip hides: on a build server, where everything can be installed, it is a failure
+(GANTT_REQUIRE_SERVERS=1). Elsewhere one line at the end says what did not run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+SLOW_FOLDERS = frozenset({"clients", "crash"})
+
+
+def _must_not_skip() -> bool:
+    return os.environ.get("GANTT_REQUIRE_SERVERS", "") not in {"", "0"}
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Mark what starts servers or real clients as slow."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            folder = item.path.relative_to(here).parts[0]
+            if folder in SLOW_FOLDERS:
+                item.add_marker(pytest.mark.slow)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a server whose URL the environment does not give."""
+    for marker in item.iter_markers("server"):
+        variable = f"GANTT_TEST_{marker.args[0].upper()}_URL"
+        if not os.environ.get(variable):
+            pytest.skip(f"{marker.args[0]}: {variable} is not set")
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why ``report`` was skipped, without pytest's prefix."""
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    return str(report.longrepr)
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail") and _must_not_skip():
+        report.outcome = "failed"
+        report.longrepr = f"skipped under GANTT_REQUIRE_SERVERS=1: {_reason(report)}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skipped test into a failed one where nothing may be skipped."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a whole module that skips itself."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line for all that did not run."""
+    reasons = Counter(_reason(r) for r in terminalreporter.getreports("skipped"))
+    if reasons:
+        listed = "; ".join(f"{n} x {reason}" for reason, n in sorted(reasons.items()))
+        terminalreporter.write_line(f"Did not run: {listed}")

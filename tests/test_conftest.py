@@ -1,0 +1,70 @@
+"""A skip is a line on a desk and a failure on a build server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+SAMPLE = """
+import pytest
+
+@pytest.mark.server("oracle")
+def test_of_a_server():
+    pass
+
+def test_that_skips():
+    pytest.skip("no reason")
+
+def test_that_passes():
+    pass
+"""
+
+
+@pytest.fixture
+def sample(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    conftest = Path(__file__).with_name("conftest.py")
+    pytester.makeconftest(conftest.read_text())
+    pytester.makeini("[pytest]\nmarkers = server(name): x\n    slow: y\n")
+    pytester.makepyfile(SAMPLE)
+    monkeypatch.delenv("GANTT_REQUIRE_SERVERS", raising=False)
+    monkeypatch.delenv("GANTT_TEST_ORACLE_URL", raising=False)
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_skip_is_named_in_one_line(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess()
+    result.assert_outcomes(passed=1, skipped=2)
+    result.stdout.fnmatch_lines(
+        ["Did not run: 1 x no reason; 1 x oracle: GANTT_TEST_ORACLE_URL is not set"]
+    )
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_skip_fails_where_servers_are_required(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANTT_REQUIRE_SERVERS", "1")
+    result = pytester.runpytest_subprocess()
+    counts = result.parseoutcomes()
+    assert counts["passed"] == 1
+    assert counts.get("failed", 0) + counts.get("errors", 0) == 2
+
+
+@pytest.mark.usefixtures("sample")
+def test_a_given_server_is_used(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GANTT_TEST_ORACLE_URL", "oracle://")
+    pytester.runpytest_subprocess().assert_outcomes(passed=2, skipped=1)
+
+
+def test_a_module_that_skips_itself_fails_too(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
+    pytester.makepyfile("import pytest\npytest.skip('no', allow_module_level=True)\n")
+    monkeypatch.setenv("GANTT_REQUIRE_SERVERS", "1")
+    pytester.runpytest_subprocess().assert_outcomes(errors=1)
