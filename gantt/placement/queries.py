@@ -1,0 +1,335 @@
+"""Questions about what stands in the books: pure functions of State.
+
+None means that the object asked about does not exist; what to say of that is the
+door's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from gantt.errors import UnknownName
+from gantt.model.answers import (
+    ConsumerShare,
+    ConsumerView,
+    Name,
+    Provider,
+    ProviderAggregates,
+    ProviderAllocations,
+    ProviderInventories,
+    ProviderTraits,
+    ProviderUsages,
+    Share,
+)
+from gantt.model.commands import Inventory
+from gantt.model.requests import Labels, ProviderQuery, TraitQuery
+from gantt.model.rows import NameRow
+from gantt.state.bits import BitMatrix
+from gantt.state.column import NO_ROW, Bools, time_out
+from gantt.state.names import Names
+from gantt.state.state import State
+
+
+def providers(state: State, query: ProviderQuery) -> tuple[Provider, ...]:
+    """Providers that match every part of ``query``, oldest first.
+
+    Each must satisfy ``resources`` alone. Raises UnknownName.
+    """
+    table = state.providers
+    amounts = class_amounts(state, query.resources)
+    required, forbidden = trait_indexes(state, query.traits)
+    mask = table.is_live[: table.height].copy()
+    for class_index, amount in amounts.items():
+        mask &= with_room(state, class_index, amount)
+    mask &= bearing(state.provider_traits, required, forbidden, table.height)
+    mask &= members(state, query.member_of)
+    if query.in_tree is not None:
+        tree = table.row_of(query.in_tree)
+        if tree is None:
+            return ()
+        mask &= table.root[: table.height] == table.root[tree]
+    rows = [row for row in _named(state, query) if mask[row]]
+    if query.uuid is None and query.name is None:
+        found = np.flatnonzero(mask)
+        rows = found[np.argsort(table.id[found], kind="stable")].tolist()
+    return tuple(view(state, row) for row in rows)
+
+
+def provider(state: State, uuid: str) -> Provider | None:
+    """One provider."""
+    row = state.providers.row_of(uuid)
+    return None if row is None else view(state, row)
+
+
+def inventories(state: State, uuid: str) -> ProviderInventories | None:
+    """All inventories of a provider, by ascending class id."""
+    row = state.providers.row_of(uuid)
+    if row is None:
+        return None
+    found: dict[str, Inventory] = {}
+    latest: int | None = None
+    for class_index in state.inventories.classes_of(row):
+        place = state.inventories.slot(row, class_index)
+        assert place is not None
+        table, slot = place
+        found[state.classes.at(class_index).name] = Inventory(
+            int(table.total[slot]),
+            int(table.reserved[slot]),
+            int(table.min_unit[slot]),
+            int(table.max_unit[slot]),
+            int(table.step_size[slot]),
+            float(table.allocation_ratio[slot]),
+        )
+        at = time_out(table.updated_at[slot]) or time_out(table.created_at[slot])
+        latest = _later(latest, at)
+    return ProviderInventories(int(state.providers.generation[row]), found, latest)
+
+
+def usages(state: State, uuid: str) -> ProviderUsages | None:
+    """What is used of each class that a provider has."""
+    row = state.providers.row_of(uuid)
+    if row is None:
+        return None
+    found: dict[str, int] = {}
+    for class_index in state.inventories.classes_of(row):
+        place = state.inventories.slot(row, class_index)
+        assert place is not None
+        found[state.classes.at(class_index).name] = int(place[0].used[place[1]])
+    return ProviderUsages(int(state.providers.generation[row]), found)
+
+
+def aggregates(state: State, uuid: str) -> ProviderAggregates | None:
+    """The aggregates of a provider, oldest first."""
+    row = state.providers.row_of(uuid)
+    if row is None:
+        return None
+    found = _labels_of(state.provider_aggregates, state.aggregates, row)
+    names = tuple(aggregate.name for aggregate in found)
+    return ProviderAggregates(int(state.providers.generation[row]), names)
+
+
+def traits(state: State, uuid: str) -> ProviderTraits | None:
+    """The traits of a provider, oldest first."""
+    row = state.providers.row_of(uuid)
+    if row is None:
+        return None
+    latest: int | None = None
+    names = []
+    for trait_row in _labels_of(state.provider_traits, state.traits, row):
+        names.append(trait_row.name)
+        latest = _later(latest, trait_row.updated_at or trait_row.created_at)
+    generation = int(state.providers.generation[row])
+    return ProviderTraits(generation, tuple(names), latest)
+
+
+def provider_allocations(state: State, uuid: str) -> ProviderAllocations | None:
+    """Who uses what on a provider, oldest allocation first."""
+    row = state.providers.row_of(uuid)
+    if row is None:
+        return None
+    table = state.allocations
+    rows = sorted(table.by_provider.rows_of(row), key=lambda r: int(table.id[r]))
+    shares: dict[str, dict[str, int]] = {}
+    latest: int | None = None
+    for number in rows:
+        consumer = state.consumers.uuids[table.consumer[number]]
+        name = state.classes.at(int(table.class_index[number])).name
+        shares.setdefault(consumer, {})[name] = int(table.used[number])
+        latest = _later(latest, time_out(table.created_at[number]))
+    found = {
+        consumer: ConsumerShare(used, _generation_of(state, consumer))
+        for consumer, used in shares.items()
+    }
+    return ProviderAllocations(int(state.providers.generation[row]), found, latest)
+
+
+def allocations(state: State, consumer_uuid: str) -> ConsumerView | None:
+    """What a consumer uses; None when that is nothing."""
+    number = state.consumers.row_of(consumer_uuid)
+    if number is None:
+        return None
+    table = state.allocations
+    rows = sorted(table.by_consumer.rows_of(number), key=lambda r: int(table.id[r]))
+    if not rows:
+        return None
+    shares: dict[int, dict[str, int]] = {}
+    latest: int | None = None
+    for row in rows:
+        name = state.classes.at(int(table.class_index[row])).name
+        shares.setdefault(int(table.provider[row]), {})[name] = int(table.used[row])
+        latest = _later(latest, time_out(table.created_at[row]))
+    found = {
+        state.providers.uuids[row]: Share(used, int(state.providers.generation[row]))
+        for row, used in shares.items()
+    }
+    known = state.consumers.find(consumer_uuid)
+    if known is None:
+        return ConsumerView(found, "", "", 0, None, latest)
+    type_id = known.consumer_type_id
+    return ConsumerView(
+        found,
+        state.projects.name_of_id(known.project_id),
+        state.users.name_of_id(known.user_id),
+        known.generation,
+        None if type_id is None else state.consumer_types.name_of_id(type_id),
+        latest,
+    )
+
+
+def resource_classes(state: State) -> tuple[Name, ...]:
+    """All resource classes by id: the standard ones first."""
+    return tuple(_name(row) for row in state.classes.rows())
+
+
+def resource_class(state: State, name: str) -> Name | None:
+    """One resource class."""
+    row = state.classes.find(name)
+    return None if row is None else _name(row)
+
+
+def trait_names(state: State, query: TraitQuery) -> tuple[Name, ...]:
+    """Traits that match every part of ``query``, by id."""
+    found = []
+    for row in state.traits.rows():
+        if query.names is not None and row.name not in query.names:
+            continue
+        if query.prefix is not None and not row.name.upper().startswith(
+            query.prefix.upper()
+        ):
+            continue
+        if query.is_associated is not None:
+            index = state.traits.index_of_id(row.id)
+            if state.provider_traits.is_used(index) != query.is_associated:
+                continue
+        found.append(_name(row))
+    return tuple(found)
+
+
+def trait(state: State, name: str) -> Name | None:
+    """One trait."""
+    row = state.traits.find(name)
+    return None if row is None else _name(row)
+
+
+# -- parts that other questions are made of ---------------------------------------
+
+
+def view(state: State, row: int) -> Provider:
+    """The provider at a live row, in uuids."""
+    table = state.providers
+    parent = int(table.parent[row])
+    changed = time_out(table.updated_at[row])
+    return Provider(
+        table.uuids[row],
+        table.names[row],
+        int(table.generation[row]),
+        None if parent == NO_ROW else table.uuids[parent],
+        table.uuids[table.root[row]],
+        changed if changed is not None else time_out(table.created_at[row]),
+    )
+
+
+def class_amounts(state: State, resources: dict[str, int]) -> dict[int, int]:
+    """Amounts by class index. Raises UnknownName."""
+    amounts = {}
+    for name, amount in resources.items():
+        index = state.classes.index_of(name)
+        if index is None:
+            raise UnknownName(f"No such resource class {name}.")
+        amounts[index] = amount
+    return amounts
+
+
+def trait_indexes(
+    state: State, traits: Labels
+) -> tuple[list[frozenset[int]], frozenset[int]]:
+    """(alternatives, forbidden) by trait index. Raises UnknownName for the first
+    unknown name in alphabetical order."""
+
+    def index_of(name: str) -> int:
+        index = state.traits.index_of(name)
+        if index is None:
+            raise UnknownName(f"No such trait(s): {name}.")
+        return index
+
+    required = [
+        frozenset(index_of(name) for name in sorted(names)) for names in traits.required
+    ]
+    return required, frozenset(index_of(name) for name in sorted(traits.forbidden))
+
+
+def with_room(state: State, class_index: int, amount: int) -> Bools:
+    """bool[providers]: those that alone have room for ``amount`` of a class."""
+    mask = np.zeros(state.providers.height, np.bool_)
+    table = state.inventories.table(class_index)
+    if table is not None:
+        mask[table.provider[: table.height][table.has_room(amount)]] = True
+    return mask
+
+
+def bearing(
+    matrix: BitMatrix,
+    required: Iterable[frozenset[int]],
+    forbidden: frozenset[int],
+    height: int,
+) -> Bools:
+    """bool[height]: rows with one label of each required set and none forbidden."""
+    mask = np.ones(height, np.bool_)
+    for labels in required:
+        mask &= matrix.any_of(labels, height)
+    if forbidden:
+        mask &= ~matrix.any_of(forbidden, height)
+    return mask
+
+
+def members(state: State, aggregates: Labels) -> Bools:
+    """bool[providers]: those in one aggregate of each required set, in none forbidden.
+
+    An aggregate that nobody has named has no members, which is no error.
+    """
+
+    def indexes(names: Iterable[str]) -> frozenset[int]:
+        found = (state.aggregates.index_of(name) for name in names)
+        return frozenset(index for index in found if index is not None)
+
+    return bearing(
+        state.provider_aggregates,
+        [indexes(names) for names in aggregates.required],
+        indexes(aggregates.forbidden),
+        state.providers.height,
+    )
+
+
+def _named(state: State, query: ProviderQuery) -> list[int]:
+    """The one row that ``query`` names, if it names one and there is one."""
+    rows = []
+    if query.uuid is not None:
+        rows.append(state.providers.row_of(query.uuid))
+    if query.name is not None:
+        rows.append(state.providers.row_of_name(query.name))
+    if None in rows or len(set(rows)) != 1:
+        return []
+    return [row for row in rows[:1] if row is not None]
+
+
+def _labels_of(matrix: BitMatrix, names: Names, row: int) -> list[NameRow]:
+    found = [names.at(label) for label in matrix.labels_of(row)]
+    found.sort(key=lambda name: name.id)
+    return found
+
+
+def _generation_of(state: State, consumer_uuid: str) -> int:
+    known = state.consumers.find(consumer_uuid)
+    return 0 if known is None else known.generation
+
+
+def _name(row: NameRow) -> Name:
+    return Name(row.name, row.updated_at or row.created_at, row.created_at)
+
+
+def _later(left: int | None, right: int | None) -> int | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return max(left, right)
