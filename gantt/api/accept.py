@@ -13,12 +13,12 @@ JSON = "application/json"
 HTML = "text/html"
 PLAIN = "text/plain"
 
-_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_WORD = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
-_PARAMETER = rf"[ \t]*;[ \t]*{_TOKEN}(?:=(?:{_TOKEN}|{_QUOTED}))?"
-_RANGE = re.compile(rf"[ \t]*({_TOKEN})/({_TOKEN})((?:{_PARAMETER})*)[ \t]*(?:,|$)")
+_PARAMETER = rf"[ \t]*;[ \t]*{_WORD}(?:=(?:{_WORD}|{_QUOTED}))?"
+_RANGE = re.compile(rf"[ \t]*({_WORD})/({_WORD})((?:{_PARAMETER})*)[ \t]*(?:,|$)")
 _EMPTY = re.compile(r"[ \t]*,")
-_ONE_PARAMETER = re.compile(rf";[ \t]*({_TOKEN})(?:=({_TOKEN}|{_QUOTED}))?")
+_ONE_PARAMETER = re.compile(rf";[ \t]*({_WORD})(?:=({_WORD}|{_QUOTED}))?")
 _WEIGHT = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
 
 # One entry of the header: (type, subtype, has parameters of its own, weight)

@@ -126,7 +126,7 @@ class Call:
         sent = self.request.env.get("CONTENT_TYPE") or ""
         if sent == JSON:
             return
-        media_type = sent.partition(";")[0].strip().lower()
+        media_type = sent.partition(";")[0].strip()
         if media_type != JSON:
             raise Problem(
                 415,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gantt import errors
-from gantt.api.accept import best_error_type
+from gantt.api.accept import HTML, JSON, best_error_type
 
 UNDEFINED_CODE = "placement.undefined_code"
 CONCURRENT_UPDATE = "placement.concurrent_update"
@@ -40,7 +40,7 @@ STATUSES: dict[int, tuple[str, str]] = {
     401: (
         "Unauthorized",
         "This server could not verify that you are authorized to access the "
-        "document you requested.  Either you supplied the wrong credentials "
+        "document you requested. Either you supplied the wrong credentials "
         "(e.g., bad password), or your browser does not understand how to supply "
         "the credentials required.<br /><br />\n{detail}\n\n",
     ),
@@ -54,8 +54,7 @@ STATUSES: dict[int, tuple[str, str]] = {
     ),
     405: (
         "Method Not Allowed",
-        "The method {method} is not allowed for this resource. "
-        "<br /><br />\n{detail}",
+        "The method {method} is not allowed for this resource. <br /><br />\n{detail}",
     ),
     406: (
         "Not Acceptable",
@@ -78,7 +77,7 @@ STATUSES: dict[int, tuple[str, str]] = {
     ),
     415: (
         "Unsupported Media Type",
-        "The request media type {content_type}\nis not supported by this server. "
+        "The request media type {content_type} is not supported by this server.\n"
         "<br /><br />\n{detail}",
     ),
     500: (
@@ -147,9 +146,11 @@ def translate(
 
     ``prefix`` goes before the message; ``status`` and ``code`` replace the table's.
     """
-    for kind, usual_status, usual_code in TRANSLATIONS:
-        if isinstance(error, kind):
-            break
+    usual_status, usual_code = next(
+        (usual_status, usual_code)
+        for kind, usual_status, usual_code in TRANSLATIONS
+        if isinstance(error, kind)
+    )
     final = status or usual_status
     # Only an object that no handler looked for in vain goes without ``vary``.
     bare = final in (403, 404) and not (prefix or status or code)
@@ -192,10 +193,10 @@ def status_line(status: int) -> str:
 def render(problem: Problem, scene: Scene) -> tuple[str, bytes]:
     """Content type and body of ``problem``, as the caller's Accept asks."""
     kind = best_error_type(scene.accept)
-    if kind == "application/json":
-        return kind, json.dumps({"errors": [_as_json(problem, scene)]}).encode()
+    if kind == JSON:
+        return kind, json.dumps(_as_json(problem, scene)).encode()
     line = status_line(problem.status)
-    if kind == "text/html":
+    if kind == HTML:
         body = _fill(problem, scene, escape=True)
         page = _PAGE.format(line=line, body=body)
         return "text/html; charset=UTF-8", page.encode()
@@ -204,16 +205,23 @@ def render(problem: Problem, scene: Scene) -> tuple[str, bytes]:
 
 
 def _as_json(problem: Problem, scene: Scene) -> dict[str, Any]:
+    title = STATUSES[problem.status][0]
+    if problem.status == 401:  # the one that does not look like the others
+        return {
+            "message": _fill(problem, scene),
+            "code": f"401 {title}",
+            "title": title,
+        }
     error: dict[str, Any] = {
         "status": problem.status,
-        "title": STATUSES[problem.status][0],
+        "title": title,
         "detail": _strip(_fill(problem, scene)),
     }
     if scene.version is not None and scene.version >= CODES_SINCE:
         error["code"] = problem.code
     error["request_id"] = scene.request_id
     error.update(problem.extra)
-    return error
+    return {"errors": [error]}
 
 
 def _fill(problem: Problem, scene: Scene, *, escape: bool = False) -> str:
@@ -221,7 +229,7 @@ def _fill(problem: Problem, scene: Scene, *, escape: bool = False) -> str:
         "detail": problem.detail,
         "method": scene.method,
         "accept": scene.accept,
-        "content_type": scene.content_type,
+        "content_type": scene.content_type or "None",
     }
     if escape:
         values = {key: html.escape(value) for key, value in values.items()}
