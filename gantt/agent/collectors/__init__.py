@@ -1,0 +1,1 @@
+"""Each module reads one aspect of the machine that it runs on."""

@@ -1,0 +1,174 @@
+"""What the collectors make of sample files, and of the machine the test runs on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import os_traits
+import pytest
+
+from gantt.agent.collectors import traits
+from gantt.agent.collectors.contract import Part, merge
+from gantt.agent.collectors.cpu import CpuCollector
+from gantt.agent.collectors.disk import DiskCollector
+from gantt.agent.collectors.memory import MemoryCollector
+from gantt.agent.collectors.traits import TraitsCollector
+from gantt.agent.machine import default_collectors, describe, machine_uuid
+from gantt.model.commands import Inventory
+from gantt.model.names import MAX_INT
+
+INTEL = """processor\t: 0
+vendor_id\t: GenuineIntel
+siblings\t: 8
+cpu cores\t: 4
+flags\t\t: fpu mmx sse pni sse4_2 vmx avx avx2 avx512f vaes pcid ssbd ht aes svm_lock
+
+processor\t: 1
+vendor_id\t: GenuineIntel
+flags\t\t: fpu xop
+"""
+
+AMD = """processor\t: 0
+vendor_id\t: AuthenticAMD
+siblings\t: 2
+cpu cores\t: 2
+flags\t\t: fpu sse sse4a svm bmi1 fma sev sev_es vaes pcid ibpb abm ht pclmulqdq
+"""
+
+ARM = """processor\t: 0
+BogoMIPS\t: 50.00
+Features\t: fp asimd evtstrm aes crc32 atomics cpuid sve sve2 i8mm
+CPU implementer\t: 0x41
+"""
+
+POWER = "processor\t: 0\ncpu\t\t: POWER9 (architected), altivec supported\n"
+
+
+def _traits(tmp_path: Path, text: str, machine: str) -> set[str]:
+    path = tmp_path / "cpuinfo"
+    path.write_text(text)
+    return set(TraitsCollector(path, machine).collect().traits)
+
+
+def test_intel_flags(tmp_path: Path) -> None:
+    expected = "MMX SSE SSE3 SSE42 VMX INTEL_VMX AVX AVX2 AVX512F AVX512VAES "
+    expected += "INTEL_PCID INTEL_SSBD AESNI"
+    assert _traits(tmp_path, INTEL, "x86_64") == {
+        "HW_ARCH_X86_64",
+        "HW_CPU_HYPERTHREADING",
+        *(f"HW_CPU_X86_{name}" for name in expected.split()),
+    }
+
+
+def test_amd_flags_speak_of_amd_alone_and_vaes_of_avx512_alone(tmp_path: Path) -> None:
+    expected = "SSE SSE4A SVM AMD_SVM BMI FMA3 AMD_SEV AMD_SEV_ES AMD_IBPB ABM CLMUL"
+    assert _traits(tmp_path, AMD, "x86_64") == {
+        "HW_ARCH_X86_64",
+        "HW_CPU_AMD_SEV",
+        *(f"HW_CPU_X86_{name}" for name in expected.split()),
+    }
+
+
+def test_arm_features(tmp_path: Path) -> None:
+    expected = "FP ASIMD EVTSTRM AES CRC32 ATOMICS CPUID SVE"
+    assert _traits(tmp_path, ARM, "aarch64") == {
+        "HW_ARCH_AARCH64",
+        *(f"HW_CPU_AARCH64_{name}" for name in expected.split()),
+    }
+
+
+def test_power_generation(tmp_path: Path) -> None:
+    found = _traits(tmp_path, POWER, "ppc64le")
+    assert found == {"HW_ARCH_PPC64LE", "HW_CPU_PPC64LE_POWER9"}
+
+
+def test_an_unknown_machine_has_no_traits(tmp_path: Path) -> None:
+    assert _traits(tmp_path, "", "pdp11") == set()
+
+
+def test_every_name_in_the_tables_is_one_of_os_traits() -> None:
+    x86 = [
+        traits.X86_FLAGS,
+        traits.X86_FLAGS_WITH_AVX512,
+        *traits.X86_FLAGS_OF_VENDOR.values(),
+    ]
+    names = {traits.X86 + name for table in x86 for name in table.values()}
+    names |= {traits.ARM + name.upper() for name in traits.ARM_FEATURES}
+    names |= {f"HW_ARCH_{name}" for name in traits.ARCHITECTURES.values()}
+    names |= {"HW_CPU_AMD_SEV", "HW_CPU_HYPERTHREADING"}
+    names |= {"HW_CPU_PPC64LE_POWER8", "HW_CPU_PPC64LE_POWER9"}
+    assert names <= set(os_traits.get_traits())
+
+
+def test_memory_is_counted_in_whole_mib(tmp_path: Path) -> None:
+    path = tmp_path / "meminfo"
+    path.write_text("MemTotal:       2049023 kB\nMemFree:        1 kB\n")
+    expected = Inventory(total=2000, max_unit=2000)
+    assert MemoryCollector(path).collect() == Part({"MEMORY_MB": expected})
+
+
+@pytest.mark.parametrize("text", ["", "MemTotal: 1023 kB\n", "MemFree: 4096 kB\n"])
+def test_without_a_whole_mib_there_is_no_memory(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "meminfo"
+    path.write_text(text)
+    assert MemoryCollector(path).collect() == Part()
+
+
+def test_processors_are_those_this_process_may_use() -> None:
+    part = CpuCollector(lambda: {1, 5, 7}).collect()
+    assert part == Part({"VCPU": Inventory(total=3, max_unit=3)})
+
+
+class _FileSystem:
+    def __init__(self, f_blocks: int) -> None:
+        self.f_blocks = f_blocks
+        self.f_frsize = 4096
+
+
+@pytest.mark.parametrize(
+    ("blocks", "total"),
+    [(262_143, None), (262_144, 1), (600_000, 2), (2**62, MAX_INT)],
+)
+def test_disk_is_counted_in_whole_gib(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, total: int | None
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda path: _FileSystem(blocks))
+    inventories = DiskCollector().collect().inventories
+    if total is None:
+        assert inventories == {}
+    else:
+        assert inventories == {"DISK_GB": Inventory(total=total, max_unit=total)}
+
+
+def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        DiskCollector(tmp_path / "none").collect()
+
+
+def test_this_machine() -> None:
+    part = describe(default_collectors())
+    assert part.inventories["VCPU"].total == len(os.sched_getaffinity(0))
+    assert part.inventories["MEMORY_MB"].total > 0
+    assert part.traits <= set(os_traits.get_traits())
+
+
+def test_what_a_collector_finds_is_what_it_provides() -> None:
+    for collector in default_collectors():
+        part = collector.collect()
+        assert set(part.inventories) <= collector.provides
+        assert all(name.startswith(tuple(collector.provides)) for name in part.traits)
+
+
+def test_a_later_part_wins() -> None:
+    first = Part({"VCPU": Inventory(1)}, frozenset({"A"}))
+    second = Part({"VCPU": Inventory(2)}, frozenset({"B"}))
+    assert merge([first, second]) == Part({"VCPU": Inventory(2)}, frozenset({"A", "B"}))
+
+
+def test_the_uuid_of_a_machine_is_stable_and_its_own(tmp_path: Path) -> None:
+    id_file = tmp_path / "machine-id"
+    nameless = machine_uuid("a", id_file)
+    id_file.write_text("0123456789abcdef0123456789abcdef\n")
+    assert machine_uuid("a", id_file) == machine_uuid("a", id_file)
+    assert len({nameless, machine_uuid("a", id_file), machine_uuid("b", id_file)}) == 3

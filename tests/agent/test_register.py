@@ -1,0 +1,173 @@
+"""A machine enters the books once, and its entry follows what is found on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import pytest
+from msgspec.structs import replace
+
+from gantt.agent.collectors.contract import Part
+from gantt.agent.register import ATTEMPTS, Registration, register
+from gantt.errors import ConcurrentUpdate, DuplicateName
+from gantt.model.answers import Name, Provider, ProviderInventories, ProviderTraits
+from gantt.model.commands import Inventory
+from gantt.model.protocol import GanttProtocol
+from gantt.model.requests import ProviderQuery, TraitQuery
+
+UUID = "0e3cf1f0-96ab-5f9d-9f6c-6c7d2d6e2f11"
+OTHER = "9d3d8a9e-0c0b-4d5e-8a1f-0f3f6a0d7c22"
+KNOWN_TRAITS = {"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "CUSTOM_RACK_7"}
+PART = Part(
+    {
+        "VCPU": Inventory(total=8, max_unit=8),
+        "MEMORY_MB": Inventory(total=4096, max_unit=4096),
+    },
+    frozenset({"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"}),
+)
+
+
+class Books:
+    """As much of the protocol as registering asks for; counts what is written."""
+
+    def __init__(self, *providers: Provider) -> None:
+        self.providers = {provider.uuid: provider for provider in providers}
+        self.inventories: dict[str, Inventory] = {}
+        self.traits: tuple[str, ...] = ()
+        self.writes: list[str] = []
+        self.disturbances = 0
+
+    def list_providers(self, query: ProviderQuery) -> tuple[Provider, ...]:
+        return tuple(p for p in self.providers.values() if p.name == query.name)
+
+    def get_provider(self, uuid: str) -> Provider:
+        return self.providers[uuid]
+
+    def create_provider(self, name: str, *, uuid: str) -> Provider:
+        if uuid in self.providers:
+            raise DuplicateName(uuid)
+        self.writes.append("create")
+        self.providers[uuid] = Provider(uuid, name, 0, None, uuid)
+        return self.providers[uuid]
+
+    def update_provider(self, uuid: str, *, name: str) -> Provider:
+        self.writes.append("rename")
+        self.providers[uuid] = replace(self.providers[uuid], name=name)
+        return self.providers[uuid]
+
+    def get_inventories(self, uuid: str) -> ProviderInventories:
+        return ProviderInventories(self.providers[uuid].generation, self.inventories)
+
+    def set_inventories(
+        self, uuid: str, inventories: Mapping[str, Inventory], *, generation: int
+    ) -> None:
+        self._bump(uuid, generation)
+        self.inventories = dict(inventories)
+        self.writes.append("inventories")
+
+    def get_traits(self, uuid: str) -> ProviderTraits:
+        return ProviderTraits(self.providers[uuid].generation, self.traits)
+
+    def set_traits(self, uuid: str, traits: Iterable[str], *, generation: int) -> None:
+        self._bump(uuid, generation)
+        self.traits = tuple(traits)
+        self.writes.append("traits")
+
+    def list_traits(self, query: TraitQuery) -> tuple[Name, ...]:
+        return tuple(Name(n) for n in sorted((query.names or set()) & KNOWN_TRAITS))
+
+    def _bump(self, uuid: str, generation: int) -> None:
+        if self.disturbances:
+            self.disturbances -= 1
+            self._touch(uuid)
+        if generation != self.providers[uuid].generation:
+            raise ConcurrentUpdate("resource provider generation conflict")
+        self._touch(uuid)
+
+    def _touch(self, uuid: str) -> None:
+        provider = self.providers[uuid]
+        generation = provider.generation + 1
+        self.providers[uuid] = replace(provider, generation=generation)
+
+
+def enter(books: Books, part: Part = PART) -> Registration:
+    return register(cast(GanttProtocol, books), part, name="node-1", uuid=UUID)
+
+
+def test_a_new_machine_is_entered_whole() -> None:
+    books = Books()
+    answer = enter(books)
+    assert answer == Registration(Provider(UUID, "node-1", 2, None, UUID), True)
+    assert books.inventories == PART.inventories
+    assert set(books.traits) == PART.traits
+
+
+def test_a_second_call_writes_nothing() -> None:
+    books = Books()
+    first = enter(books)
+    books.writes.clear()
+    assert enter(books) == Registration(first.provider, False)
+    assert books.writes == []
+
+
+def test_a_provider_of_that_name_is_taken_over_with_its_own_uuid() -> None:
+    books = Books(Provider(OTHER, "node-1", 4, None, OTHER))
+    assert enter(books).provider.uuid == OTHER
+    assert "create" not in books.writes
+
+
+def test_a_machine_that_was_renamed_keeps_its_provider() -> None:
+    books = Books(Provider(UUID, "old-name", 4, None, UUID))
+    answer = enter(books)
+    assert (answer.provider.uuid, answer.provider.name) == (UUID, "node-1")
+
+
+def test_what_an_operator_chose_stays_when_the_size_changes() -> None:
+    books = Books()
+    enter(books)
+    chosen = replace(
+        books.inventories["VCPU"], reserved=2, allocation_ratio=4.0, step_size=2
+    )
+    extra = Inventory(total=3)
+    books.inventories |= {"VCPU": chosen, "CUSTOM_LICENSE": extra}
+    enter(books, Part({"VCPU": Inventory(total=16, max_unit=16)}, PART.traits))
+    assert books.inventories["VCPU"] == replace(chosen, total=16, max_unit=16)
+    assert books.inventories["CUSTOM_LICENSE"] == extra
+    assert books.inventories["MEMORY_MB"] == PART.inventories["MEMORY_MB"]
+
+
+def test_a_limit_per_claim_and_an_impossible_reserve_follow_the_rules() -> None:
+    books = Books()
+    enter(books)
+    books.inventories["VCPU"] = Inventory(total=8, max_unit=3, reserved=6)
+    enter(books, Part({"VCPU": Inventory(total=4, max_unit=4)}))
+    assert books.inventories["VCPU"] == Inventory(total=4, max_unit=3, reserved=4)
+
+
+def test_labels_of_others_stay_and_own_ones_go() -> None:
+    books = Books()
+    enter(books)
+    books.traits = (*books.traits, "CUSTOM_RACK_7")
+    enter(books, Part(PART.inventories, frozenset({"HW_CPU_X86_AVX"})))
+    assert set(books.traits) == {"HW_CPU_X86_AVX", "CUSTOM_RACK_7"}
+
+
+def test_a_trait_that_the_books_do_not_know_is_left_out() -> None:
+    books = Books()
+    enter(books, Part(traits=frozenset({"HW_CPU_X86_AVX", "HW_CPU_X86_TOO_NEW"})))
+    assert books.traits == ("HW_CPU_X86_AVX",)
+
+
+def test_another_writer_in_between_is_met_by_reading_again() -> None:
+    books = Books()
+    books.disturbances = ATTEMPTS - 1
+    enter(books)
+    assert books.inventories == PART.inventories
+
+
+def test_no_end_of_other_writers_is_an_error() -> None:
+    books = Books()
+    books.disturbances = 10 * ATTEMPTS
+    with pytest.raises(ConcurrentUpdate):
+        enter(books)

@@ -1,0 +1,124 @@
+"""Who may import whom: the floors of the house, and where each library is at home."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.tidy.source import Source, sources
+
+DECIDERS = frozenset({"errors", "model", "state", "placement"})
+LIBRARY = DECIDERS | {"scheduler", "store", "engine"}
+
+# Floor -> the floors below it that it may see. The doors at the end see the engine and
+# what lies under it, but not each other; the command line starts the other doors.
+BELOW: dict[str, frozenset[str]] = {
+    "errors": frozenset(),
+    "model": frozenset({"errors"}),
+    "state": frozenset({"errors", "model"}),
+    "placement": frozenset({"errors", "model", "state"}),
+    "scheduler": DECIDERS,
+    "store": frozenset({"errors", "model"}),
+    "engine": LIBRARY - {"engine"},
+    "__init__": LIBRARY | {"client"},
+    "conf": LIBRARY,
+    "client": LIBRARY,
+    "agent": LIBRARY | {"client"},
+    "observe": LIBRARY | {"conf"},
+    "api": LIBRARY | {"conf", "observe"},
+    "rpc": LIBRARY | {"conf", "observe"},
+    "feed": LIBRARY | {"conf", "observe"},
+    "cluster": LIBRARY | {"conf", "observe"},
+    "web": LIBRARY | {"conf", "observe", "api"},
+    "sim": LIBRARY,
+    "wsgi": LIBRARY | {"conf", "observe", "api"},
+    "cli": LIBRARY
+    | {"conf", "client", "agent", "observe", "api", "rpc", "feed", "cluster"}
+    | {"web", "sim"},
+}
+
+# Library -> the floors where it is at home.
+HOMES: dict[str, frozenset[str]] = {
+    "numpy": frozenset({"state", "placement", "scheduler", "sim"}),
+    "sqlalchemy": frozenset({"store"}),
+    "alembic": frozenset({"store"}),
+    "falcon": frozenset({"api", "web"}),
+    "granian": frozenset({"api", "web", "cli"}),
+    "click": frozenset({"cli"}),
+    "rich": frozenset({"cli"}),
+    "oslo": frozenset({"conf", "api", "rpc", "feed", "cluster", "observe"}),
+    "keystone": frozenset({"conf", "api", "rpc", "feed", "cluster", "observe"}),
+}
+
+IMPORTED_WITH_GANTT = frozenset({"gantt", "numpy", "msgspec", "sqlalchemy"})
+# What SQLAlchemy and msgspec bring along themselves.
+BROUGHT_ALONG = frozenset({"typing_extensions", "greenlet"})
+
+LOADED = """
+import sys
+before = set(sys.modules)
+import gantt
+names = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(*sorted(names - set(sys.stdlib_module_names)))
+"""
+
+
+def _home(module: str) -> str | None:
+    top = module.partition(".")[0]
+    for library in HOMES:
+        is_family = library in {"oslo", "keystone"} and top.startswith(library)
+        if top == library or is_family:
+            return library
+    return None
+
+
+def _gantt_floor(module: str) -> str | None:
+    top, _, rest = module.partition(".")
+    if top != "gantt":
+        return None
+    return rest.partition(".")[0] or "__init__"
+
+
+def _breaches(source: Source) -> list[str]:
+    allowed = BELOW[source.floor] | {source.floor}
+    found = []
+    for line, module in source.imports():
+        floor = _gantt_floor(module)
+        if floor is not None and floor in BELOW and floor not in allowed:
+            found.append(f"{source.at(line)}: {source.floor} must not see {floor}")
+        library = _home(module)
+        if library is not None and source.floor not in HOMES[library]:
+            found.append(f"{source.at(line)}: {library} is not for {source.floor}")
+    return found
+
+
+def test_every_floor_is_known() -> None:
+    unknown = {source.floor for source in sources()} - BELOW.keys()
+    assert not unknown, f"say in BELOW what these may import: {sorted(unknown)}"
+
+
+def test_the_table_of_floors_has_no_circle() -> None:
+    settled: set[str] = set()
+    while len(settled) < len(BELOW):
+        ready = {floor for floor, below in BELOW.items() if below <= settled} - settled
+        assert ready, f"a circle among {sorted(BELOW.keys() - settled)}"
+        settled |= ready
+
+
+def test_store_and_state_never_meet() -> None:
+    assert "store" not in BELOW["state"] | BELOW["placement"] | BELOW["scheduler"]
+    assert not BELOW["store"] & {"state", "placement", "scheduler"}
+
+
+def test_imports_only_point_down() -> None:
+    breaches = [breach for source in sources() for breach in _breaches(source)]
+    assert not breaches, "\n".join(breaches)
+
+
+def test_importing_gantt_loads_only_what_the_library_needs() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True
+    )
+    loaded = set(answer.stdout.split())
+    assert loaded - BROUGHT_ALONG <= IMPORTED_WITH_GANTT
+    assert "gantt" in loaded
