@@ -70,6 +70,7 @@ class Call:
         "caller",
         "door",
         "gantt",
+        "is_negotiated",
         "options",
         "request",
         "request_id",
@@ -94,6 +95,7 @@ class Call:
         self.response = response
         self.request_id = request_id
         self.version = version  # the N of 1.N
+        self.is_negotiated = False
         self.caller = caller or Caller()
 
     # ------------------------------------------------------------------ questions
@@ -141,15 +143,16 @@ class Call:
     def body(self) -> bytes:
         """The body whatever its type. Raises Problem 413."""
         limit = self.options.max_body_bytes
-        request = self.request
-        length = request.content_length
-        if length is None:
-            if "HTTP_TRANSFER_ENCODING" not in request.env:
-                return b""
-            body = bytes(request.stream.read(limit + 1))
-        elif length <= limit:
-            return bytes(request.bounded_stream.read(length))
-        if length is not None or len(body) > limit:
+        environ = self.request.env
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        if length > limit:
+            raise Problem(413, f"A body may have at most {limit} bytes.")
+        if length > 0:
+            return bytes(environ["wsgi.input"].read(length))
+        if "HTTP_TRANSFER_ENCODING" not in environ:
+            return b""
+        body = bytes(environ["wsgi.input"].read(limit + 1))
+        if len(body) > limit:
             raise Problem(413, f"A body may have at most {limit} bytes.")
         return body
 

@@ -1,0 +1,125 @@
+"""What goes around every request, as plain WSGI: mount, health, request id, log line.
+
+These stand outside falcon because the middleware of other projects (CORS, Keystone)
+sits between them and the routes, and its answers need an id and a log line as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+from urllib.parse import quote
+from uuid import uuid4
+
+from gantt.api.call import Caller
+
+LOG = logging.getLogger("gantt.api.access")
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+MOUNT = "/placement"
+REQUEST_ID = "gantt.request_id"
+CALLER = "gantt.caller"
+
+_GLOBAL_ID = re.compile(r"req-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
+_PLAIN_PATH = re.compile(r"[!-~]*\Z")
+_NOBODY = Caller()
+
+
+def mounted(app: WsgiApp) -> WsgiApp:
+    """The same service below ``/placement`` as at the root."""
+    below = MOUNT + "/"
+
+    def dispatch(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if path.startswith(below) or path == MOUNT:
+            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + MOUNT
+            environ["PATH_INFO"] = path[len(MOUNT) :]
+        return app(environ, start_response)
+
+    return dispatch
+
+
+def with_health(app: WsgiApp, is_ready: Callable[[], bool]) -> WsgiApp:
+    """/livez: this process answers. /readyz, /healthcheck: it can do its work.
+
+    Nobody has to log in for these, and they leave no log line."""
+    checks: dict[str, Callable[[], bool]] = {
+        "/livez": lambda: True,
+        "/readyz": is_ready,
+        "/healthcheck": is_ready,
+    }
+
+    def check(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        probe = checks.get(environ.get("PATH_INFO", ""))
+        if probe is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return app(environ, start_response)
+        is_good = probe()
+        body = b"OK" if is_good else b"NOT READY"
+        start_response(
+            "200 OK" if is_good else "503 Service Unavailable",
+            [
+                ("content-type", "text/plain; charset=UTF-8"),
+                ("content-length", str(len(body))),
+                ("cache-control", "no-store"),
+            ],
+        )
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+
+    return check
+
+
+def logged(app: WsgiApp) -> WsgiApp:
+    """Give the request an id, settle what it accepts, and log one line about it."""
+
+    def handle(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        request_id = environ[REQUEST_ID] = f"req-{uuid4()}"
+        accept = environ.get("HTTP_ACCEPT")
+        if not accept or accept == "*/*":
+            environ["HTTP_ACCEPT"] = "application/json"
+        # Taken now: what comes after may rewrite the environment.
+        path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+
+        def start(
+            status: str, headers: list[tuple[str, str]], exc_info: Any = None
+        ) -> Any:
+            headers.append(("x-openstack-request-id", request_id))
+            if LOG.isEnabledFor(logging.INFO):
+                _log(environ, path, status, headers)
+            return start_response(status, headers, exc_info)
+
+        return app(environ, start)
+
+    return handle
+
+
+def _log(
+    environ: Environ, path: str, status: str, headers: list[tuple[str, str]]
+) -> None:
+    length = version = "-"
+    for name, value in headers:
+        if name == "content-length":
+            length = value
+        elif name == "openstack-api-version":
+            version = value.rpartition(".")[2]
+    sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
+    caller: Caller = environ.get(CALLER, _NOBODY)
+    query = environ.get("QUERY_STRING")
+    uri = path if _PLAIN_PATH.match(path) else quote(path, encoding="latin-1")
+    LOG.info(
+        '[%s %s %s %s] %s "%s %s" status: %s len: %s microversion: %s',
+        sent_id if _GLOBAL_ID.match(sent_id) else "-",
+        environ[REQUEST_ID],
+        caller.user_id or "-",
+        caller.project_id or "-",
+        environ.get("REMOTE_ADDR", "-"),
+        environ["REQUEST_METHOD"],
+        f"{uri}?{query}" if query else uri,
+        status[:3],
+        length,
+        "-" if version == "-" else f"1.{version}",
+    )

@@ -1,0 +1,153 @@
+"""Whether a caller may: oslo.policy where it is installed, else the defaults alone.
+
+oslo.policy reads overrides from a policy file and costs some 50 µs per question, so
+its answers are remembered for a second, which is also how long a changed file may
+take to hold. Without it there is no policy file, and the defaults are judged here.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from gantt.api.call import Caller, Policy
+from gantt.api.rules import BASES, RULES, SCOPE, Base
+from gantt.conf import Settings
+
+LOG = logging.getLogger(__name__)
+
+REMEMBER_S = 1.0
+REMEMBER_ANSWERS = 4096
+DEPRECATION = "The new defaults know the roles admin, service and reader."
+DEPRECATED_SINCE = "Wallaby"
+
+
+def build_policy(settings: Settings) -> Policy:
+    """oslo.policy's judgement, or our own of the same defaults."""
+    if find_spec("oslo_policy") is None:
+        return DefaultPolicy(
+            enforce_scope=settings.enforce_scope,
+            enforce_new_defaults=settings.enforce_new_defaults,
+        )
+    return OsloPolicy(settings.oslo)
+
+
+def refusal(rule: str) -> str:
+    """What a caller without the role is told."""
+    return f"Policy does not allow {rule} to be performed."
+
+
+class DefaultPolicy:
+    """The default rules, judged without oslo.policy; there are no overrides."""
+
+    def __init__(
+        self, *, enforce_scope: bool = True, enforce_new_defaults: bool = True
+    ) -> None:
+        self._enforce_scope = enforce_scope
+        self._enforce_new_defaults = enforce_new_defaults
+
+    def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
+        """Empty when ``caller`` may; otherwise the text of the refusal."""
+        if self._enforce_scope and (caller.system_scope or caller.domain_id):
+            return rule  # the wrong scope is told by the bare name
+        base = RULES[rule]
+        roles = {role.lower() for role in caller.roles}
+        if self._holds(base, roles, caller, target):
+            return ""
+        return refusal(rule)
+
+    def _holds(
+        self,
+        base: Base,
+        roles: set[str],
+        caller: Caller,
+        target: Mapping[str, Any],
+    ) -> bool:
+        if roles & base.roles:
+            return True
+        if base.own_project and "reader" in roles:
+            project = target.get("project_id", caller.project_id)
+            if project is not None and project == caller.project_id:
+                return True
+        return not self._enforce_new_defaults and base.old_role in roles
+
+
+class OsloPolicy:
+    """oslo.policy with the default rules and the operator's policy file."""
+
+    def __init__(self, conf: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        from oslo_policy import opts, policy
+
+        opts.set_defaults(conf, "policy.yaml")
+        enforcer = policy.Enforcer(conf)
+        enforcer.suppress_default_change_warnings = True
+        enforcer.suppress_deprecation_warnings = True
+        old = policy.DeprecatedRule(
+            name="rule:admin_api",
+            check_str="role:admin",
+            deprecated_reason=DEPRECATION,
+            deprecated_since=DEPRECATED_SINCE,
+        )
+        enforcer.register_defaults(
+            [
+                policy.RuleDefault(
+                    base.name,
+                    base.check,
+                    scope_types=[SCOPE] if base.is_scoped else None,
+                    deprecated_rule=old if base.old_role else None,
+                )
+                for base in BASES
+            ]
+            + [
+                policy.RuleDefault(name, f"rule:{base.name}", scope_types=[SCOPE])
+                for name, base in RULES.items()
+            ]
+        )
+        enforcer.load_rules()
+        if enforcer.policy_path:
+            LOG.info("Policy file: %s", Path(enforcer.policy_path))
+        self._enforcer = enforcer
+        self._wrong_scope = policy.InvalidScope
+        self._denied = policy.PolicyNotAuthorized
+        self._clock = clock
+        self._answers: dict[Any, str] = {}
+        self._fresh_until = 0.0
+
+    def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
+        """Empty when ``caller`` may; otherwise the text of the refusal."""
+        key = (rule, caller, *target.values())
+        now = self._clock()
+        if now >= self._fresh_until or len(self._answers) >= REMEMBER_ANSWERS:
+            self._answers = {}
+            self._fresh_until = now + REMEMBER_S
+        answers = self._answers
+        answer = answers.get(key)
+        if answer is None:
+            answer = answers[key] = self._ask(rule, caller, target)
+        return answer
+
+    def _ask(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
+        credentials = {
+            "user_id": caller.user_id,
+            "project_id": caller.project_id,
+            "roles": list(caller.roles),
+            "system_scope": caller.system_scope,
+            "system": caller.system_scope,
+            "domain_id": caller.domain_id,
+        }
+        about = {
+            "project_id": caller.project_id,
+            "user_id": caller.user_id,
+            **target,
+        }
+        try:
+            self._enforcer.authorize(rule, about, credentials, do_raise=True)
+        except self._wrong_scope:
+            return rule
+        except self._denied:
+            return refusal(rule)
+        return ""
