@@ -113,8 +113,8 @@ def _changes_of(tree: ast.Module, names: set[str]) -> Iterator[tuple[str, int]]:
         elif isinstance(node, ast.Assign | ast.Delete):
             targets = [t.value for t in node.targets if isinstance(t, ast.Subscript)]
         elif isinstance(node, ast.AugAssign):
-            target = node.target
-            targets = [target.value if isinstance(target, ast.Subscript) else target]
+            place: ast.expr = node.target
+            targets = [place.value if isinstance(place, ast.Subscript) else place]
         for target in targets:
             if isinstance(target, ast.Name) and target.id in names:
                 yield target.id, getattr(node, "lineno", 1)
