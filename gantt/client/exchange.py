@@ -1,0 +1,67 @@
+"""One request to the service and its reply, or the refusal that it stands for.
+
+Separate from the client's methods because microversions, JSON bodies and the bounded
+retries after a lost race are the same for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+
+from gantt import errors
+from gantt.client.refusals import refusal
+from gantt.client.transport import Reply, Transport
+
+NEWEST = "1.39"
+MAX_TRIES = 10
+
+T = TypeVar("T")
+
+
+class Exchange:
+    """Speaks JSON at a microversion over a transport."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def ask(
+        self, method: str, path: str, body: Any = None, *, version: str = NEWEST
+    ) -> Reply:
+        """The reply of a request that succeeded. Raises the refusal otherwise."""
+        headers = {
+            "accept": "application/json",
+            "openstack-api-version": f"placement {version}",
+        }
+        data: bytes | None = None
+        if body is not None:
+            headers["content-type"] = "application/json"
+            try:
+                data = msgspec.json.encode(body)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise errors.Invalid(
+                    f"{method} {path} cannot be sent as JSON: {error}."
+                ) from error
+        reply = self._transport.send(method, path, headers=headers, body=data)
+        if reply.status >= 300:
+            raise refusal(reply, request=f"{method} {path}")
+        return reply
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._transport.close()
+
+
+def until_settled(attempt: Callable[[], T]) -> T:
+    """``attempt``, which reads a generation and writes at it, until nobody was faster.
+
+    Raises the last ConcurrentUpdate after MAX_TRIES.
+    """
+    for _ in range(MAX_TRIES - 1):
+        try:
+            return attempt()
+        except errors.ConcurrentUpdate:
+            continue
+    return attempt()

@@ -1,0 +1,169 @@
+"""Resource providers over HTTP: what they are, have, are called and belong to.
+
+Separate from the client as a whole because one noun fits on a page and all do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from gantt.client import decode, encode
+from gantt.client.exchange import Exchange, until_settled
+from gantt.client.transport import Reply
+from gantt.model.answers import (
+    Provider,
+    ProviderAggregates,
+    ProviderInventories,
+    ProviderTraits,
+    ProviderUsages,
+)
+from gantt.model.commands import Inventory
+from gantt.model.requests import ProviderQuery
+
+PROVIDERS = "resource_providers"
+
+EVERY = ProviderQuery()
+
+
+class RemoteProviders:
+    """The part of GanttProtocol that is about providers."""
+
+    _wire: Exchange
+
+    def list_providers(self, query: ProviderQuery = EVERY) -> tuple[Provider, ...]:
+        """See GanttProtocol."""
+        route = encode.query(encode.path(PROVIDERS), encode.provider_pairs(query))
+        found = decode.document(self._wire.ask("GET", route))
+        return tuple(decode.provider(each) for each in found[PROVIDERS])
+
+    def get_provider(self, uuid: str) -> Provider:
+        """See GanttProtocol."""
+        reply = self._wire.ask("GET", encode.path(PROVIDERS, uuid))
+        return decode.provider(decode.document(reply), decode.modified_at(reply))
+
+    def create_provider(
+        self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
+    ) -> Provider:
+        """See GanttProtocol."""
+        optional = {"uuid": uuid, "parent_provider_uuid": parent_uuid}
+        body = {key: value for key, value in optional.items() if value is not None}
+        reply = self._wire.ask("POST", encode.path(PROVIDERS), {"name": name, **body})
+        return decode.provider(decode.document(reply), decode.modified_at(reply))
+
+    def update_provider(
+        self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
+    ) -> Provider:
+        """See GanttProtocol."""
+        body = {"name": name, "parent_provider_uuid": parent_uuid}
+        if parent_uuid is UNSET:
+            del body["parent_provider_uuid"]
+        reply = self._wire.ask("PUT", encode.path(PROVIDERS, uuid), body)
+        return decode.provider(decode.document(reply), decode.modified_at(reply))
+
+    def delete_provider(self, uuid: str) -> None:
+        """See GanttProtocol."""
+        self._wire.ask("DELETE", encode.path(PROVIDERS, uuid))
+
+    def get_inventories(self, provider_uuid: str) -> ProviderInventories:
+        """See GanttProtocol."""
+        return decode.inventories(self._wire.ask("GET", _inventories(provider_uuid)))
+
+    def set_inventories(
+        self,
+        provider_uuid: str,
+        inventories: Mapping[str, Inventory],
+        *,
+        generation: int | None = None,
+    ) -> ProviderInventories:
+        """See GanttProtocol."""
+        body = {"inventories": encode.inventories_body(inventories)}
+        route = _inventories(provider_uuid)
+        return decode.inventories(self._put(route, body, generation))
+
+    def set_inventory(
+        self, provider_uuid: str, resource_class: str, inventory: Inventory
+    ) -> ProviderInventories:
+        """See GanttProtocol."""
+        body = encode.inventories_body({resource_class: inventory})[resource_class]
+
+        def attempt() -> ProviderInventories:
+            known = self.get_inventories(provider_uuid)
+            stamped = {**body, decode.GENERATION: known.generation}
+            route = _inventories(provider_uuid)
+            if resource_class in known.inventories:
+                route += encode.path(resource_class)
+                reply = self._wire.ask("PUT", route, stamped)
+            else:
+                stamped["resource_class"] = resource_class
+                reply = self._wire.ask("POST", route, stamped)
+            return decode.one_inventory(reply, resource_class)
+
+        return until_settled(attempt)
+
+    def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
+        """See GanttProtocol."""
+        route = _inventories(provider_uuid) + encode.path(resource_class)
+        self._wire.ask("DELETE", route)
+
+    def delete_inventories(self, provider_uuid: str) -> None:
+        """See GanttProtocol."""
+        self._wire.ask("DELETE", _inventories(provider_uuid))
+
+    def get_usages(self, provider_uuid: str) -> ProviderUsages:
+        """See GanttProtocol."""
+        route = encode.path(PROVIDERS, provider_uuid, "usages")
+        found = decode.document(self._wire.ask("GET", route))
+        return ProviderUsages(found[decode.GENERATION], found["usages"])
+
+    def get_aggregates(self, provider_uuid: str) -> ProviderAggregates:
+        """See GanttProtocol."""
+        route = encode.path(PROVIDERS, provider_uuid, "aggregates")
+        return decode.provider_aggregates(self._wire.ask("GET", route))
+
+    def set_aggregates(
+        self,
+        provider_uuid: str,
+        aggregates: Iterable[str],
+        *,
+        generation: int | None = None,
+    ) -> ProviderAggregates:
+        """See GanttProtocol."""
+        route = encode.path(PROVIDERS, provider_uuid, "aggregates")
+        # A set on the wire: a repeated one would be refused there, and not in process.
+        body = {"aggregates": list(dict.fromkeys(aggregates))}
+        return decode.provider_aggregates(self._put(route, body, generation))
+
+    def get_traits(self, provider_uuid: str) -> ProviderTraits:
+        """See GanttProtocol."""
+        route = encode.path(PROVIDERS, provider_uuid, "traits")
+        return decode.provider_traits(self._wire.ask("GET", route))
+
+    def set_traits(
+        self,
+        provider_uuid: str,
+        traits: Iterable[str],
+        *,
+        generation: int | None = None,
+    ) -> ProviderTraits:
+        """See GanttProtocol."""
+        route = encode.path(PROVIDERS, provider_uuid, "traits")
+        body = {"traits": list(dict.fromkeys(traits))}
+        return decode.provider_traits(self._put(route, body, generation))
+
+    def _put(self, route: str, body: dict[str, Any], generation: int | None) -> Reply:
+        """A PUT at ``generation``; None: at the one that the provider has now."""
+
+        def attempt() -> Reply:
+            now = decode.document(self._wire.ask("GET", route))[decode.GENERATION]
+            return self._wire.ask("PUT", route, {**body, decode.GENERATION: now})
+
+        if generation is None:
+            return until_settled(attempt)
+        return self._wire.ask("PUT", route, {**body, decode.GENERATION: generation})
+
+
+def _inventories(provider_uuid: str) -> str:
+    return encode.path(PROVIDERS, provider_uuid, "inventories")

@@ -1,0 +1,94 @@
+"""An error of the service back into the tree of ``gantt.errors``.
+
+The way back of the API's translation. Status and code decide; where Placement gives one
+code to several causes, the text does, in the one table below.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gantt import errors
+from gantt.client.transport import Reply
+
+MICROVERSION_ADVICE = "Gantt's client speaks Placement 1.39: upgrade the service"
+
+# (status, code) first, then (status, part of the text); the first that holds wins.
+BY_TEXT: tuple[tuple[int, str, type[errors.GanttError]], ...] = (
+    (400, "No such resource class", errors.UnknownName),
+    (400, "Unknown resource class", errors.UnknownName),
+    (400, "No such trait", errors.UnknownName),
+    (400, "that does not exist", errors.UnknownProvider),
+    # Deleting a single inventory in use bears the code of a generation conflict.
+    (409, "Unable to delete inventory of class", errors.InventoryInUse),
+    (409, "Unable to allocate inventory", errors.DoesNotFit),
+)
+BY_CODE: dict[str, type[errors.GanttError]] = {
+    "placement.concurrent_update": errors.ConcurrentUpdate,
+    "placement.inventory.inuse": errors.InventoryInUse,
+    "placement.duplicate_name": errors.DuplicateName,
+    "placement.resource_provider.inuse": errors.ProviderInUse,
+    "placement.resource_provider.cannot_delete_parent": errors.ProviderHasChildren,
+    "placement.resource_provider.not_found": errors.UnknownProvider,
+}
+BY_STATUS: dict[int, type[errors.GanttError]] = {
+    401: errors.Forbidden,
+    403: errors.Forbidden,
+    404: errors.NotFound,
+    409: errors.Conflict,
+    429: errors.Busy,
+    500: errors.StoreFailed,
+    502: errors.Unavailable,
+    503: errors.Unavailable,
+    504: errors.Unavailable,
+}
+
+
+def refusal(reply: Reply, *, request: str) -> errors.GanttError:
+    """The error that an unsuccessful ``reply`` to ``request`` stands for."""
+    problem = _problem(reply)
+    text = _own_text(problem.get("detail", "")) or problem.get("title", "")
+    if not text:
+        text = f"{request} was answered with status {reply.status} and no reason given."
+    if reply.status == 406 and "max_version" in problem:
+        return errors.Invalid(
+            f"{text} The service speaks up to {problem['max_version']}. "
+            f"{MICROVERSION_ADVICE}."
+        )
+    if reply.status == 401:
+        text = f"{text} Give a token that the service knows (--token, GANTT_TOKEN)."
+    return _class_of(reply.status, problem.get("code", ""), text)(text)
+
+
+def _class_of(status: int, code: str, text: str) -> type[errors.GanttError]:
+    for when, part, found in BY_TEXT:
+        if when == status and part in text:
+            return found
+    if code in BY_CODE:
+        return BY_CODE[code]
+    if status >= 500:
+        return BY_STATUS.get(status, errors.Unavailable)
+    return BY_STATUS.get(status, errors.Invalid)
+
+
+def _problem(reply: Reply) -> dict[str, Any]:
+    """The first of the errors in the body, or what else the body says."""
+    try:
+        found = msgspec.json.decode(reply.body)
+        if isinstance(found, dict) and found.get("errors"):
+            return dict(found["errors"][0])
+        if isinstance(found, dict) and "message" in found:
+            return {"detail": str(found["message"]).strip()}
+    except (msgspec.DecodeError, TypeError, ValueError, KeyError):
+        # Not the service but something before it: a proxy, a web server.
+        text = reply.body[:200].decode("utf-8", "replace").strip()
+        return {"title": f"status {reply.status}: {text}" if text else ""}
+    return {}
+
+
+def _own_text(detail: str) -> str:
+    """The part after the stock sentence that every status opens with."""
+    stock, gap, own = detail.partition("\n\n")
+    return own.strip() if gap else stock.strip()

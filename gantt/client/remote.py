@@ -1,0 +1,52 @@
+"""The library over HTTP: the same protocol as the in-process ``Gantt``.
+
+Speaks Placement's API and nothing else, so that it works against Gantt and against
+OpenStack Placement alike. Separate from the engine: it holds no books, only a wire.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gantt.client.allocations import RemoteAllocations
+from gantt.client.exchange import Exchange
+from gantt.client.names import RemoteNames
+from gantt.client.providers import RemoteProviders
+from gantt.client.transport import SessionTransport, SocketTransport, Transport
+
+if TYPE_CHECKING:
+    from gantt.model.protocol import GanttProtocol
+
+
+class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations):
+    """The books of a service at ``url``, as GanttProtocol; safe for many threads.
+
+    ``token`` goes out as X-Auth-Token; a keystoneauth ``session`` signs in by itself.
+    ``timeout`` is in seconds, for connecting and for each wait for an answer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str = "admin",  # noqa: S107 - the name that noauth2 lets in
+        session: Any = None,
+        timeout: float = 60.0,
+    ) -> None:
+        transport: Transport = (
+            SocketTransport(url, token=token, timeout_s=timeout)
+            if session is None
+            else SessionTransport(session, url, timeout_s=timeout)
+        )
+        self.url = url
+        self._wire = Exchange(transport)
+
+    def close(self) -> None:
+        """Close all connections; a later call opens new ones."""
+        self._wire.close()
+
+
+if TYPE_CHECKING:
+
+    def _conforms(remote: RemoteGantt) -> GanttProtocol:
+        return remote  # the type checker's word that no method is missing

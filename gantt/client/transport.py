@@ -1,0 +1,225 @@
+"""How a request reaches a Placement service: keep-alive sockets, or a keystone session.
+
+Separate from the client so that what is asked (paths, bodies) and how it travels
+(connections, tokens, lost sockets) can be tested and replaced one without the other.
+"""
+
+from __future__ import annotations
+
+import select
+import ssl
+import threading
+from collections import deque
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from gantt import errors
+
+MAX_IDLE = 32
+ADVICE = (
+    "Check that the service runs ('gantt serve') and that the address is right "
+    "(--url, GANTT_URL)."
+)
+
+
+class Reply(Struct, frozen=True):
+    """A response, read to its end; header names are lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Transport(Protocol):
+    """Carries one request and brings back its reply, whatever its status."""
+
+    def send(
+        self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        """Raises Unavailable when there is no reply, Forbidden when nobody signs in."""
+
+    def close(self) -> None:
+        """Let go of all connections."""
+
+
+class SocketTransport:
+    """HTTP/1.1 with keep-alive; safe for many threads, one socket per request."""
+
+    def __init__(self, url: str, *, token: str, timeout_s: float) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise errors.Invalid(
+                f"{url!r} is no address of a service: "
+                "give http://HOST:PORT or https://HOST:PORT."
+            )
+        try:
+            port = parts.port
+        except ValueError as error:
+            raise errors.Invalid(f"{url!r} has no usable port: {error}.") from None
+        self._url = url
+        self._host = parts.hostname
+        self._port = port
+        self._prefix = parts.path.rstrip("/")
+        self._token = token
+        self._timeout_s = timeout_s
+        # Made once: loading the system's certificates takes tens of milliseconds.
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self._idle: deque[HTTPConnection] = deque(maxlen=MAX_IDLE)
+        self._lock = threading.Lock()
+
+    def send(
+        self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        """See Transport. A GET that met a socket closed under it is sent once more."""
+        sent = {**headers, "x-auth-token": self._token}
+        connection, is_used = self._take()
+        try:
+            return self._exchange(connection, method, path, sent, body)
+        except (OSError, HTTPException) as error:
+            connection.close()
+            # Only a read may be repeated: the write could have been done already.
+            if not is_used or method != "GET" or isinstance(error, TimeoutError):
+                raise self._failure(method, error) from error
+        connection = self._open()
+        try:
+            return self._exchange(connection, method, path, sent, body)
+        except (OSError, HTTPException) as error:
+            connection.close()
+            raise self._failure(method, error) from error
+
+    def close(self) -> None:
+        """See Transport."""
+        with self._lock:
+            while self._idle:
+                self._idle.pop().close()
+
+    def _exchange(
+        self,
+        connection: HTTPConnection,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes | None,
+    ) -> Reply:
+        connection.request(
+            method, self._prefix + path, body=body, headers=dict(headers)
+        )
+        response = connection.getresponse()
+        reply = Reply(
+            status=response.status,
+            headers={name.lower(): value for name, value in response.getheaders()},
+            body=response.read(),
+        )
+        if response.will_close:
+            connection.close()
+        else:
+            self._give_back(connection)
+        return reply
+
+    def _take(self) -> tuple[HTTPConnection, bool]:
+        """A connection, and whether it has been used before."""
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                return self._open(), False
+            if _is_quiet(connection):
+                return connection, True
+            connection.close()
+
+    def _give_back(self, connection: HTTPConnection) -> None:
+        with self._lock:
+            if len(self._idle) < MAX_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _open(self) -> HTTPConnection:
+        if self._tls is not None:
+            return HTTPSConnection(
+                self._host, self._port, timeout=self._timeout_s, context=self._tls
+            )
+        return HTTPConnection(self._host, self._port, timeout=self._timeout_s)
+
+    def _failure(self, method: str, error: Exception) -> errors.Unavailable:
+        if isinstance(error, TimeoutError):
+            reason = f"nothing came within {self._timeout_s:g} s"
+        else:
+            reason = getattr(error, "strerror", None) or str(error) or repr(error)
+        text = f"No answer from {self._url}: {reason}. {ADVICE}"
+        is_refused = isinstance(error, ConnectionRefusedError)
+        if method != "GET" and not is_refused:
+            text += " The change may have been made or not: look before you repeat it."
+        return errors.Unavailable(text)
+
+
+def _is_quiet(connection: HTTPConnection) -> bool:
+    """Whether an idle socket is open with nothing to read (readable means closed)."""
+    socket = connection.sock
+    if socket is None:
+        return False
+    try:
+        if hasattr(select, "poll"):  # no limit on the number of the descriptor
+            poller = select.poll()
+            poller.register(socket, select.POLLIN)
+            return not poller.poll(0)
+        return not select.select([socket], [], [], 0)[0]
+    except (OSError, ValueError):
+        return False
+
+
+class SessionTransport:
+    """Through a keystoneauth session, which knows how to sign in.
+
+    The session is only spoken to, never imported: this package needs no keystone.
+    An empty ``url`` leaves the endpoint to the session's catalogue.
+    """
+
+    def __init__(self, session: Any, url: str, *, timeout_s: float) -> None:
+        self._session = session
+        self._url = url
+        self._where: dict[str, Any] = (
+            {"endpoint_override": url.rstrip("/")}
+            if url
+            else {"endpoint_filter": {"service_type": "placement"}}
+        )
+        self._timeout_s = timeout_s
+
+    def send(
+        self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        """See Transport."""
+        optional: dict[str, Any] = {} if body is None else {"data": body}
+        try:
+            response = self._session.request(
+                path,
+                method,
+                headers=dict(headers),
+                raise_exc=False,
+                timeout=self._timeout_s,
+                **self._where,
+                **optional,
+            )
+        # raise_exc is off: whatever comes here is a lost connection or no sign-in,
+        # in the session's own classes, which this package does not import.
+        except Exception as error:
+            where = self._url or "the placement endpoint of the catalogue"
+            if getattr(error, "http_status", None) in (401, 403):
+                raise errors.Forbidden(
+                    f"{where} refused to sign in: {error}"
+                ) from error
+            raise errors.Unavailable(
+                f"No answer from {where}: {error}. {ADVICE}"
+            ) from error
+        return Reply(
+            status=response.status_code,
+            headers={name.lower(): value for name, value in response.headers.items()},
+            body=response.content,
+        )
+
+    def close(self) -> None:
+        """See Transport. The session belongs to the caller and stays open."""
