@@ -1,0 +1,139 @@
+"""``gantt allocation``: who uses what."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import click
+from msgspec import UNSET, UnsetType
+
+from gantt.cli.amounts import placed_amounts
+from gantt.cli.session import Session, books_command
+from gantt.errors import Invalid, NotFound
+from gantt.model.answers import ConsumerView
+from gantt.model.commands import ConsumerAllocations
+from gantt.model.names import UNKNOWN_CONSUMER_TYPE, canonical_uuid
+
+NEW = "new"
+COLUMNS = (
+    "consumer",
+    "provider",
+    "resources",
+    "project",
+    "user",
+    "type",
+    "generation",
+)
+
+
+@click.group("allocation")
+def allocation() -> None:
+    """Who uses what: allocations of consumers on providers."""
+
+
+def _consumer_uuid(text: str) -> str:
+    uuid = canonical_uuid(text)
+    if uuid is None:
+        raise Invalid(f"{text!r} is no uuid of a consumer: give one, or '{NEW}'.")
+    return uuid
+
+
+def _print(session: Session, uuid: str, found: ConsumerView) -> None:
+    session.print_rows(
+        COLUMNS,
+        (
+            (
+                uuid,
+                provider,
+                share.resources,
+                found.project_id,
+                found.user_id,
+                found.consumer_type or UNKNOWN_CONSUMER_TYPE,
+                found.generation,
+            )
+            for provider, share in found.allocations.items()
+        ),
+    )
+
+
+def _known(session: Session, uuid: str) -> ConsumerView:
+    found = session.books.get_allocations(uuid)
+    if found is None:
+        raise NotFound(f"The consumer {uuid} has no allocations.")
+    return found
+
+
+@allocation.command("show")
+@click.argument("consumer")
+@books_command
+def show_allocation(session: Session, *, consumer: str) -> None:
+    """Show what a consumer uses."""
+    uuid = _consumer_uuid(consumer)
+    _print(session, uuid, _known(session, uuid))
+
+
+@allocation.command("list")
+@click.argument("provider")
+@books_command
+def list_allocations(session: Session, *, provider: str) -> None:
+    """List the consumers on a provider."""
+    found = session.books.get_provider_allocations(session.provider(provider).uuid)
+    session.print_rows(
+        ("consumer", "resources", "generation"),
+        (
+            (uuid, share.resources, share.generation)
+            for uuid, share in found.allocations.items()
+        ),
+    )
+
+
+@allocation.command("set")
+@click.argument("consumer")
+@click.argument("words", nargs=-1, required=True, metavar="[PROVIDER:]RC=N...")
+@click.option("--provider", help="Where amounts that name no provider are.")
+@click.option("--project", help="Default: as known, else 'default'.")
+@click.option("--user", help="Default: as known, else 'default'.")
+@click.option("--type", "kind", help="What the consumer is, such as INSTANCE.")
+@click.option("--generation", type=int, help="Only if this is its generation still.")
+@books_command
+def set_allocation(
+    session: Session,
+    *,
+    consumer: str,
+    words: tuple[str, ...],
+    provider: str | None,
+    project: str | None,
+    user: str | None,
+    kind: str | None,
+    generation: int | None,
+) -> None:
+    """Let a consumer use this and nothing else; 'new' makes up a consumer.
+
+    gantt allocation set new --provider host1 VCPU=2 MEMORY_MB=512
+    """
+    uuid = str(uuid4()) if consumer == NEW else _consumer_uuid(consumer)
+    known = session.books.get_allocations(uuid)
+    # A generation that is not given means whatever it is; a new consumer must be new.
+    checked: int | UnsetType | None = UNSET if generation is None else generation
+    wanted = ConsumerAllocations(
+        consumer_uuid=uuid,
+        allocations={
+            session.provider(name).uuid: resources
+            for name, resources in placed_amounts(words, provider).items()
+        },
+        project_id=project or (known.project_id if known else "default"),
+        user_id=user or (known.user_id if known else "default"),
+        generation=None if consumer == NEW else checked,
+        consumer_type=UNSET if kind is None else kind,
+    )
+    session.books.set_allocations([wanted])
+    _print(session, uuid, _known(session, uuid))
+
+
+@allocation.command("delete")
+@click.argument("consumers", nargs=-1, required=True, metavar="CONSUMER...")
+@books_command
+def delete_allocations(session: Session, *, consumers: tuple[str, ...]) -> None:
+    """Give back all that consumers use."""
+    for each in consumers:
+        session.books.delete_allocations(_consumer_uuid(each))

@@ -1,0 +1,127 @@
+"""``gantt candidates``: where a request would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import click
+import msgspec
+
+from gantt.cli.amounts import amounts, labels
+from gantt.cli.output import print_document
+from gantt.cli.session import Session, books_command
+from gantt.model.answers import Candidates
+from gantt.model.requests import CandidateRequest, RequestGroup
+
+Words = tuple[str, ...]
+
+
+@click.command("candidates")
+@click.argument("resources", nargs=-1, metavar="[RC=N]...")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    nargs=2,
+    metavar="SUFFIX RC=N[,RC=N]",
+    help="Resources that one provider must give together; '-' for none.",
+)
+@click.option("--required", multiple=True, metavar="[SUFFIX:]TRAIT", help="Bears it.")
+@click.option("--forbidden", multiple=True, metavar="[SUFFIX:]TRAIT", help="Does not.")
+@click.option("--member-of", multiple=True, metavar="[SUFFIX:]AGG", help="Is a member.")
+@click.option("--not-member-of", multiple=True, metavar="[SUFFIX:]AGG", help="Is none.")
+@click.option("--in-tree", multiple=True, metavar="[SUFFIX:]PROVIDER", help="Of it.")
+@click.option("--root-required", multiple=True, metavar="TRAIT", help="The root does.")
+@click.option("--root-forbidden", multiple=True, metavar="TRAIT", help="It does not.")
+@click.option("--same-subtree", multiple=True, metavar="SUFFIX,SUFFIX...")
+@click.option("--isolate", is_flag=True, help="Groups on different providers.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@books_command
+def candidates(
+    session: Session,
+    *,
+    resources: Words,
+    groups: tuple[tuple[str, str], ...],
+    required: Words,
+    forbidden: Words,
+    member_of: Words,
+    not_member_of: Words,
+    in_tree: Words,
+    root_required: Words,
+    root_forbidden: Words,
+    same_subtree: Words,
+    isolate: bool,
+    limit: int | None,
+) -> None:
+    """Ask where a request would fit. A label in:A,B means any of them.
+
+    gantt candidates VCPU=1 MEMORY_MB=512 --required HW_CPU_X86_AVX2
+    """
+    given = {"": amounts(resources)} if resources else {}
+    given |= {name: {} if words == "-" else amounts([words]) for name, words in groups}
+    if not given:
+        raise click.UsageError("Say what is needed, such as VCPU=1.")
+    by_suffix = [
+        _sorted_out(words, given)
+        for words in (required, forbidden, member_of, not_member_of, in_tree)
+    ]
+    request = CandidateRequest(
+        groups=tuple(
+            _group(session, suffix, amount, [found[suffix] for found in by_suffix])
+            for suffix, amount in given.items()
+        ),
+        limit=limit,
+        isolate=isolate,
+        root_traits=labels(root_required, root_forbidden),
+        same_subtrees=tuple(frozenset(words.split(",")) for words in same_subtree),
+    )
+    _print(session, session.books.find_candidates(request))
+
+
+def _group(
+    session: Session, suffix: str, resources: dict[str, int], words: list[list[str]]
+) -> RequestGroup:
+    required, forbidden, member_of, not_member_of, in_tree = words
+    return RequestGroup(
+        suffix=suffix,
+        resources=resources,
+        traits=labels(required, forbidden),
+        member_of=labels(member_of, not_member_of),
+        in_tree=session.provider(in_tree[-1]).uuid if in_tree else None,
+    )
+
+
+def _sorted_out(words: Iterable[str], suffixes: Iterable[str]) -> dict[str, list[str]]:
+    """Words by the suffix that they begin with; the rest is for the group without."""
+    found: dict[str, list[str]] = {suffix: [] for suffix in suffixes}
+    for word in words:
+        suffix, colon, rest = word.partition(":")
+        if colon and suffix in found and suffix:
+            found[suffix].append(rest)
+        elif "" in found:
+            found[""].append(word)
+        else:
+            raise click.UsageError(
+                f"{word!r} belongs to no group: begin it with a suffix and a colon."
+            )
+    return found
+
+
+def _print(session: Session, found: Candidates) -> None:
+    if session.output == "json":
+        print_document(msgspec.to_builtins(found))
+        return
+    session.print_rows(
+        ("candidate", "provider", "resources", "used/capacity", "traits"), _rows(found)
+    )
+
+
+def _rows(found: Candidates) -> Iterable[Sequence[object]]:
+    for number, each in enumerate(found.candidates, start=1):
+        for uuid, resources in each.allocations.items():
+            summary = found.summaries[uuid]
+            room = {
+                name: f"{state.used}/{state.capacity}"
+                for name, state in summary.resources.items()
+            }
+            yield number, uuid, resources, room, summary.traits

@@ -1,0 +1,77 @@
+"""``gantt inventory``: what a provider has."""
+
+from __future__ import annotations
+
+import click
+
+from gantt.cli.amounts import FIELDS, inventories
+from gantt.cli.session import Session, books_command
+from gantt.client.exchange import until_settled
+from gantt.model.answers import ProviderInventories
+
+COLUMNS = ("resource_class", *FIELDS)
+
+
+@click.group("inventory")
+def inventory() -> None:
+    """What a provider has: how much of which resource class."""
+
+
+def _print(session: Session, found: ProviderInventories) -> None:
+    session.print_rows(
+        COLUMNS,
+        (
+            (name, *(getattr(record, field) for field in FIELDS))
+            for name, record in found.inventories.items()
+        ),
+    )
+
+
+@inventory.command("list")
+@click.argument("provider")
+@books_command
+def list_inventories(session: Session, *, provider: str) -> None:
+    """List what a provider has."""
+    uuid = session.provider(provider).uuid
+    _print(session, session.books.get_inventories(uuid))
+
+
+@inventory.command("set")
+@click.argument("provider")
+@click.argument("words", nargs=-1, required=True, metavar="RC=TOTAL|RC:FIELD=N...")
+@click.option("--replace", is_flag=True, help="Drop classes that are not named.")
+@books_command
+def set_inventories(
+    session: Session, *, provider: str, words: tuple[str, ...], replace: bool
+) -> None:
+    """Set what a provider has; what is not named stays as it is.
+
+    gantt inventory set host1 VCPU=16 VCPU:allocation_ratio=4 MEMORY_MB=32768
+    """
+    uuid = session.provider(provider).uuid
+
+    def attempt() -> ProviderInventories:
+        known = session.books.get_inventories(uuid)
+        kept = {} if replace else known.inventories
+        wanted = {**kept, **inventories(words, known.inventories)}
+        return session.books.set_inventories(uuid, wanted, generation=known.generation)
+
+    _print(session, until_settled(attempt))
+
+
+@inventory.command("delete")
+@click.argument("provider")
+@click.argument("classes", nargs=-1, metavar="[RC]...")
+@click.option("--all", "everything", is_flag=True, help="All classes.")
+@books_command
+def delete_inventories(
+    session: Session, *, provider: str, classes: tuple[str, ...], everything: bool
+) -> None:
+    """Delete the inventory of some classes, or of all."""
+    if bool(classes) == everything:
+        raise click.UsageError("Name the classes to delete, or give --all.")
+    uuid = session.provider(provider).uuid
+    if everything:
+        session.books.delete_inventories(uuid)
+    for name in classes:
+        session.books.delete_inventory(uuid, name)

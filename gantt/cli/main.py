@@ -1,0 +1,50 @@
+"""``gantt``: the one program for people; a module of this package per noun.
+
+Exit status: 0 done, 1 refused or failed (standard error says why), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import click
+
+from gantt import __version__
+from gantt.cli.aggregate import aggregate
+from gantt.cli.allocation import allocation
+from gantt.cli.candidates import candidates
+from gantt.cli.inventory import inventory
+from gantt.cli.provider import provider
+from gantt.cli.resource_class import resource_class
+from gantt.cli.serve import serve
+from gantt.cli.trait import trait
+from gantt.cli.usage import usage
+
+NOUNS: tuple[click.Command, ...] = (
+    serve,
+    provider,
+    inventory,
+    trait,
+    aggregate,
+    resource_class,
+    allocation,
+    usage,
+    candidates,
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gantt")
+def gantt() -> None:
+    """Gantt keeps the books of a fleet and decides where things run.
+
+    Every command but serve works on the books at --url (environment GANTT_URL).
+    Exit status: 0 done, 1 refused or failed, 2 wrong usage.
+    """
+
+
+for noun in NOUNS:
+    gantt.add_command(noun)
+
+
+def main() -> None:
+    """The console script."""
+    gantt(prog_name="gantt")

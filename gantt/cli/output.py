@@ -1,0 +1,91 @@
+"""What commands print: a table for people, JSON or CSV for programs.
+
+Separate from the commands so that each of them says only which columns it has.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+import msgspec
+
+FORMATS = ("table", "json", "csv")
+WIDE = 10_000  # a pipe has no edge to wrap at
+
+
+def print_rows(
+    output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """A listing: one line per row, one object per row in JSON."""
+    listed = [tuple(row) for row in rows]
+    if output == "json":
+        _print_json([dict(zip(columns, row, strict=True)) for row in listed])
+    elif output == "csv":
+        click.echo(_csv([columns, *listed]), nl=False)
+    else:
+        _print_table(columns, listed)
+
+
+def print_record(output: str, record: dict[str, Any]) -> None:
+    """One thing: a line per field; CSV has a header and one row."""
+    if output == "json":
+        _print_json(record)
+    elif output == "csv":
+        click.echo(_csv([tuple(record), tuple(record.values())]), nl=False)
+    else:
+        _print_table(("field", "value"), list(record.items()))
+
+
+def print_document(document: Any) -> None:
+    """JSON that is no table."""
+    _print_json(document)
+
+
+def _print_json(value: Any) -> None:
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    click.echo(text.decode("utf-8"))
+
+
+def _csv(rows: Iterable[Sequence[Any]]) -> str:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerows([_cell(value, "") for value in row] for row in rows)
+    return buffer.getvalue()
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    # rich takes a while to import, and the other formats do without.
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, no_color=True, width=WIDE)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for position, name in enumerate(columns):
+        is_number = bool(rows) and all(
+            isinstance(row[position], int | float) for row in rows
+        )
+        table.add_column(
+            name, justify="right" if is_number else "left", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*(Text(_cell(value, "-")) for value in row))
+    console.print(table)
+
+
+def _cell(value: Any, nothing: str) -> str:
+    """One cell; lists and mappings on one line."""
+    if value is None:
+        return nothing
+    if isinstance(value, dict):
+        return " ".join(f"{key}={item}" for key, item in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return " ".join(str(item) for item in value)
+    return str(value)

@@ -1,0 +1,123 @@
+"""``gantt provider``: who has resources to give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from msgspec import UNSET, UnsetType
+
+from gantt.cli.amounts import amounts, labels
+from gantt.cli.session import Session, books_command
+from gantt.model.answers import Provider
+from gantt.model.requests import ProviderQuery
+
+COLUMNS = ("uuid", "name", "generation", "parent_uuid", "root_uuid")
+
+
+@click.group("provider")
+def provider() -> None:
+    """Who has resources to give: hosts, and the parts inside them."""
+
+
+def _record(found: Provider) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in COLUMNS}
+
+
+@provider.command("list")
+@click.option("--name", help="The one of this name.")
+@click.option("--uuid", help="The one of this uuid.")
+@click.option("--in-tree", metavar="PROVIDER", help="All of the tree it belongs to.")
+@click.option(
+    "--resource", multiple=True, metavar="RC=N", help="With room for so much."
+)
+@click.option("--required", multiple=True, metavar="TRAIT", help="Bears it.")
+@click.option("--forbidden", multiple=True, metavar="TRAIT", help="Does not bear it.")
+@click.option("--member-of", multiple=True, metavar="AGG", help="Is a member.")
+@click.option("--not-member-of", multiple=True, metavar="AGG", help="Is none.")
+@books_command
+def list_providers(
+    session: Session,
+    *,
+    name: str | None,
+    uuid: str | None,
+    in_tree: str | None,
+    resource: tuple[str, ...],
+    required: tuple[str, ...],
+    forbidden: tuple[str, ...],
+    member_of: tuple[str, ...],
+    not_member_of: tuple[str, ...],
+) -> None:
+    """List providers; every option narrows. A label in:A,B means any of them."""
+    query = ProviderQuery(
+        name=name,
+        uuid=uuid,
+        in_tree=session.provider(in_tree).uuid if in_tree else None,
+        resources=amounts(resource),
+        traits=labels(required, forbidden),
+        member_of=labels(member_of, not_member_of),
+    )
+    found = session.books.list_providers(query)
+    session.print_rows(COLUMNS, (_record(each).values() for each in found))
+
+
+@provider.command("show")
+@click.argument("provider")
+@books_command
+def show_provider(session: Session, *, provider: str) -> None:
+    """Show one provider, by name or uuid."""
+    session.print_record(_record(session.provider(provider)))
+
+
+@provider.command("create")
+@click.argument("name")
+@click.option("--uuid", help="Default: a new one.")
+@click.option("--parent", metavar="PROVIDER", help="The provider it is a part of.")
+@books_command
+def create_provider(
+    session: Session, *, name: str, uuid: str | None, parent: str | None
+) -> None:
+    """Create a provider."""
+    parent_uuid = session.provider(parent).uuid if parent else None
+    made = session.books.create_provider(name, uuid=uuid, parent_uuid=parent_uuid)
+    session.print_record(_record(made))
+
+
+@provider.command("set")
+@click.argument("provider")
+@click.option("--name", help="A new name.")
+@click.option("--parent", metavar="PROVIDER", help="Make it a part of this one.")
+@click.option("--no-parent", is_flag=True, help="Make it stand on its own.")
+@books_command
+def set_provider(
+    session: Session,
+    *,
+    provider: str,
+    name: str | None,
+    parent: str | None,
+    no_parent: bool,
+) -> None:
+    """Rename a provider, or move it to another parent."""
+    if parent and no_parent:
+        raise click.UsageError("--parent and --no-parent contradict each other.")
+    if not (name or parent or no_parent):
+        raise click.UsageError(
+            "Nothing to change: give --name, --parent or --no-parent."
+        )
+    known = session.provider(provider)
+    parent_uuid: str | UnsetType | None = None if no_parent else UNSET
+    if parent:
+        parent_uuid = session.provider(parent).uuid
+    changed = session.books.update_provider(
+        known.uuid, name=name or known.name, parent_uuid=parent_uuid
+    )
+    session.print_record(_record(changed))
+
+
+@provider.command("delete")
+@click.argument("providers", nargs=-1, required=True, metavar="PROVIDER...")
+@books_command
+def delete_providers(session: Session, *, providers: tuple[str, ...]) -> None:
+    """Delete providers, which must have no allocations and no children."""
+    for each in providers:
+        session.books.delete_provider(session.provider(each).uuid)

@@ -1,0 +1,121 @@
+"""What all commands about the books share: whose books, who asks, how to print.
+
+Separate from the nouns so that each command is left with its own question alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Concatenate, ParamSpec
+
+import click
+from msgspec import Struct
+
+from gantt.cli.failure import told_plainly
+from gantt.cli.output import FORMATS, print_record, print_rows
+from gantt.errors import Invalid, NotFound
+from gantt.model.answers import Provider
+from gantt.model.names import canonical_uuid
+from gantt.model.protocol import GanttProtocol
+from gantt.model.requests import ProviderQuery
+
+DEFAULT_URL = "http://127.0.0.1:8778"
+
+P = ParamSpec("P")
+
+
+class Session(Struct, frozen=True):
+    """The books that a command works on, and the format it answers in."""
+
+    books: GanttProtocol
+    output: str
+
+    def print_rows(self, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Print a listing."""
+        print_rows(self.output, columns, rows)
+
+    def print_record(self, record: dict[str, Any]) -> None:
+        """Print one thing."""
+        print_record(self.output, record)
+
+    def provider(self, text: str) -> Provider:
+        """The provider with this uuid or name. Raises NotFound, Invalid."""
+        by_name = self.books.list_providers(ProviderQuery(name=text)) if text else ()
+        by_uuid = self._by_uuid(text)
+        found = {provider.uuid: provider for provider in (*by_uuid, *by_name)}
+        if not found:
+            raise NotFound(
+                f"There is no provider with the name or uuid {text!r}: "
+                "'gantt provider list' shows all of them."
+            )
+        if len(found) > 1:
+            raise Invalid(
+                f"{text!r} is the uuid of one provider and the name of another "
+                f"({', '.join(found)}): give the uuid of the one you mean."
+            )
+        return next(iter(found.values()))
+
+    def _by_uuid(self, text: str) -> tuple[Provider, ...]:
+        # As given first: a path is taken verbatim, and so are stored uuids.
+        for uuid in dict.fromkeys((text, canonical_uuid(text) or "")):
+            if canonical_uuid(uuid) is None:
+                continue
+            try:
+                return (self.books.get_provider(uuid),)
+            except NotFound:
+                continue
+        return ()
+
+
+def open_books(url: str, token: str) -> GanttProtocol:
+    """The books at ``url``; the token goes to a service, files need none."""
+    if url.startswith(("http://", "https://")):
+        from gantt.client.remote import RemoteGantt
+
+        return RemoteGantt(url, token=token)
+    import gantt
+
+    return gantt.connect(url)
+
+
+def books_command(
+    function: Callable[Concatenate[Session, P], None],
+) -> Callable[P, None]:
+    """Give a command ``--url``, ``--token`` and ``-o``, and a Session to work with."""
+
+    @click.option(
+        "--url",
+        envvar="GANTT_URL",
+        default=DEFAULT_URL,
+        show_default=True,
+        show_envvar=True,
+        help="Whose books: a service (http://…) or a database (sqlite:///…).",
+    )
+    @click.option(
+        "--token",
+        envvar="GANTT_TOKEN",
+        default="admin",
+        show_envvar=True,
+        help="Sent to the service as X-Auth-Token.",
+    )
+    @click.option(
+        "-o",
+        "--output",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="How to print the answer.",
+    )
+    @functools.wraps(function)
+    def command(*args: P.args, **kwargs: P.kwargs) -> None:
+        url, token = str(kwargs.pop("url")), str(kwargs.pop("token"))
+        output = str(kwargs.pop("output"))
+        with told_plainly():
+            books = open_books(url, token)
+            try:
+                function(Session(books, output), *args, **kwargs)
+            finally:
+                books.close()
+
+    return command
