@@ -84,6 +84,15 @@ class SetInventory(Struct, frozen=True):
     allow_full_reserve: bool = True
 
 
+class PutInventory(Struct, frozen=True):
+    """Add one class or change it, whichever it takes. Answer as AddInventory."""
+
+    provider_uuid: str
+    resource_class: str
+    inventory: Inventory
+    allow_full_reserve: bool = True
+
+
 class DeleteInventory(Struct, frozen=True):
     """Answer: None."""
 
@@ -216,6 +225,7 @@ Command: TypeAlias = (
     | SetInventories
     | AddInventory
     | SetInventory
+    | PutInventory
     | DeleteInventory
     | DeleteInventories
     | SetAggregates

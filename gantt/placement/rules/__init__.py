@@ -34,6 +34,7 @@ RULES: dict[type[Struct], Rule] = {
     c.SetInventories: inventories.replace_all,
     c.AddInventory: inventories.add,
     c.SetInventory: inventories.replace_one,
+    c.PutInventory: inventories.put_one,
     c.DeleteInventory: inventories.delete_one,
     c.DeleteInventories: inventories.delete_all,
     c.SetAggregates: labels.set_aggregates,

@@ -16,6 +16,7 @@ from gantt.model.commands import (
     DeleteInventories,
     DeleteInventory,
     Inventory,
+    PutInventory,
     SetInventories,
     SetInventory,
 )
@@ -93,6 +94,17 @@ def replace_one(draft: Draft, command: SetInventory) -> ProviderInventories:
         )
     _write(draft, provider, key, old, command.inventory)
     return _answer_one(draft, provider, command.resource_class, command.inventory)
+
+
+def put_one(draft: Draft, command: PutInventory) -> ProviderInventories:
+    """One class, new or not: what a library user means by setting it."""
+    provider = existing(draft.state, command.provider_uuid)
+    name = command.resource_class
+    key = class_id(draft.state, name)
+    _check_capacity(provider, name, command.inventory, command.allow_full_reserve)
+    old = inventory_row(draft.state, provider, key)
+    _write(draft, provider, key, old, command.inventory)
+    return _answer_one(draft, provider, name, command.inventory)
 
 
 def delete_one(draft: Draft, command: DeleteInventory) -> None:

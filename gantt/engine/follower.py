@@ -1,0 +1,83 @@
+"""Keeping up with what other processes commit, as fresh as the reader asks.
+
+Apart from the gate, because readers keep up without any lock of the database.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from gantt.engine.clock import Clock
+from gantt.engine.options import EngineOptions
+from gantt.engine.replica import Replica
+from gantt.model.changes import Cursor, LogEntry
+from gantt.state.state import State
+from gantt.store.contract import Store
+
+LOG = logging.getLogger(__name__)
+
+
+def load_state(store: Store) -> State:
+    """A State built from one snapshot of the tables. Raises StoreFailed."""
+    state = State(store.fold)
+    cursor, chunks = store.load()
+    for table, rows in chunks:
+        state.load(table, rows)
+    state.apply((), cursor)
+    return state
+
+
+class Follower:
+    """Brings a Replica up to the end of the log."""
+
+    def __init__(
+        self,
+        store: Store,
+        replica: Replica,
+        options: EngineOptions,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._replica = replica
+        self._clock = clock
+        self._bound_s = (
+            options.bound_ms / 1000 if options.freshness == "bounded" else None
+        )
+        self._asked_at = clock.monotonic()
+        self.reloads = 0
+
+    def freshen(self) -> None:
+        """Make sure that the columns are as fresh as the options promise."""
+        asked_at = self._clock.monotonic()
+        if self._bound_s is not None and asked_at - self._asked_at <= self._bound_s:
+            return
+        durable = self._replica.durable
+        end = self._store.cursor()
+        if end.revision < durable or not self._covers(end):
+            with self._replica.turn:
+                if end.revision < durable or not self._covers(end):
+                    self.take_in(self._store.tail(self._replica.state.cursor))
+        self._asked_at = asked_at
+
+    def take_in(self, tail: list[LogEntry] | None) -> None:
+        """Apply a tail of the log, or start over where it does not continue ours.
+
+        Under ``turn``, with nothing assumed.
+        """
+        if tail is None:
+            LOG.warning(
+                "the log does not continue revision %s: loading all tables again",
+                self._replica.state.cursor,
+            )
+            self.reload()
+        elif tail:
+            self._replica.follow(tail)
+
+    def reload(self) -> None:
+        """Load everything under a new epoch; under ``turn``, with nothing assumed."""
+        self.reloads += 1
+        self._replica.reload(lambda: load_state(self._store))
+
+    def _covers(self, end: Cursor) -> bool:
+        known = self._replica.state.cursor
+        return known == end or known.revision > end.revision

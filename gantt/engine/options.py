@@ -1,0 +1,38 @@
+"""What may be chosen about an engine, as one frozen value.
+
+Doors fill it from their configuration; the library's users pass it to ``connect``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from gantt.store.contract import StoreOptions
+
+
+class EngineOptions(Struct, frozen=True):
+    """Limits and habits of one engine.
+
+    ``freshness``: "strict" asks the store before every read how far the log has come;
+    "bounded" only when the last such question is more than ``bound_ms`` old.
+    ``queue_length``: commands that may wait for the gate; one more is Busy.
+    ``batch_size``: commands in one commit; ``planning_ms``: when planning a batch has
+    taken so long, the rest of it waits for the next.
+    ``commit_attempts``: how often a batch that the database aborted is tried in all.
+    ``answer_timeout_s``: how long a caller waits for its answer.
+    ``search_budget``: steps that one search for candidates may take.
+    ``create``: bring the tables of an SQLite file into being if it has none.
+    """
+
+    freshness: Literal["strict", "bounded"] = "strict"
+    bound_ms: int = 50
+    queue_length: int = 4096
+    batch_size: int = 128
+    planning_ms: int = 50
+    commit_attempts: int = 10
+    answer_timeout_s: float = 60.0
+    search_budget: int = 1_000_000
+    create: bool = True
+    store: StoreOptions = StoreOptions()

@@ -1,0 +1,98 @@
+"""The columns of this process, who may touch them, and how much of them is durable.
+
+Between "assumed" and "durable" a reader may compute but must not speak: it takes a
+``Mark`` with its answer and waits until that mark is durable. A rollback or a reload
+begins a new epoch, and whoever waits on the old one computes again.
+
+Locks, in the order in which they are taken: ``turn`` (catching up, or a batch between
+assume and settle) before ``lock`` (the columns, for array passes and single plans).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from gantt.errors import StoreFailed
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.state.state import State
+
+
+class Mark(NamedTuple):
+    """What an answer was computed at."""
+
+    epoch: int
+    revision: int
+
+
+class Replica:
+    """A State with its locks. A reload replaces ``state``: read it under ``lock``."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.lock = threading.Lock()
+        self.turn = threading.Lock()
+        self.epoch = 0
+        self.durable = state.revision
+        self._settled = threading.Condition()
+
+    @property
+    def mark(self) -> Mark:
+        """Where the columns stand; ask under ``lock``."""
+        return Mark(self.epoch, self.state.revision)
+
+    def wait(self, mark: Mark, timeout_s: float) -> bool:
+        """True once ``mark`` is durable, False when its epoch is over.
+
+        Raises StoreFailed when neither happens in time.
+        """
+        if self.durable >= mark.revision and self.epoch == mark.epoch:
+            return True
+        with self._settled:
+            if not self._settled.wait_for(
+                lambda: self.durable >= mark.revision or self.epoch != mark.epoch,
+                timeout_s,
+            ):
+                raise StoreFailed(
+                    f"Revision {mark.revision} did not become durable within "
+                    f"{timeout_s:g} s; the database does not answer. Try again later."
+                )
+            return self.epoch == mark.epoch
+
+    def assume(self, changes: Iterable[Change], cursor: Cursor) -> None:
+        """Apply what is planned but not yet durable; under ``lock`` and ``turn``."""
+        self.state.apply(changes, cursor)
+
+    def settle(self) -> None:
+        """All that was assumed is durable."""
+        with self._settled:
+            self.durable = self.state.revision
+            self._settled.notify_all()
+
+    def undo(self, changes: Iterable[Change], before: Cursor) -> None:
+        """Take back what was assumed since ``before``; under ``turn``."""
+        with self.lock:
+            inverses = [change.inverse() for change in reversed(list(changes))]
+            self.state.apply(inverses, before)
+            self._begin_epoch()
+
+    def follow(self, entries: Iterable[LogEntry]) -> None:
+        """Apply what others committed; under ``turn``."""
+        for entry in entries:
+            with self.lock:
+                self.state.apply(entry.changes, Cursor(entry.revision, entry.batch))
+        self.settle()
+
+    def reload(self, load: Callable[[], State]) -> None:
+        """Begin again from what the store has; under ``turn``."""
+        state = load()
+        with self.lock:
+            self.state = state
+            self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        with self._settled:
+            self.epoch += 1
+            self.durable = self.state.revision
+            self._settled.notify_all()

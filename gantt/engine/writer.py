@@ -1,0 +1,334 @@
+"""The gate: the one place that changes anything.
+
+A batch goes through these steps (DESIGN.md §2): take the head lock, catch up with the
+log, plan each command against the newest columns and assume it, write rows and log,
+commit, then tell the callers. Nobody else plans while the lock is held, so what was
+planned holds. If the commit fails, the inverses undo what was assumed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct, field
+
+from gantt.engine.clock import Clock
+from gantt.engine.follower import Follower
+from gantt.engine.options import EngineOptions
+from gantt.engine.replica import Replica
+from gantt.errors import Busy, GanttError, StoreFailed, Unstorable
+from gantt.model.answers import Answer
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.commands import Command
+from gantt.placement.rules import plan
+from gantt.store.contract import Store, Transaction
+from gantt.store.outcomes import (
+    DataError,
+    DefiniteAbort,
+    ForeignWrite,
+    UnknownOutcome,
+)
+
+LOG = logging.getLogger(__name__)
+_LONGEST_PAUSE_S = 1.0
+
+
+class Ticket:
+    """One caller's command on its way through the gate."""
+
+    def __init__(self, command: Command, request_id: str) -> None:
+        self.command = command
+        self.request_id = request_id
+        self.is_resolved = False
+        self._answer: Answer = None
+        self._error: BaseException | None = None
+        # A lock that is taken until the outcome is known: the lightest one-shot event.
+        self._pending = threading.Lock()
+        self._pending.acquire()
+
+    def resolve(self, outcome: Answer | BaseException) -> None:
+        """Let the caller go with an answer or an error."""
+        if isinstance(outcome, BaseException):
+            self._error = outcome
+        else:
+            self._answer = outcome
+        self.is_resolved = True
+        self._pending.release()
+
+    def wait(self, timeout_s: float) -> Answer:
+        """The answer. Raises the refusal, or StoreFailed when none comes in time."""
+        if not self._pending.acquire(timeout=timeout_s):
+            raise StoreFailed(
+                f"No outcome of {type(self.command).__name__} within {timeout_s:g} s; "
+                "it may still be carried out. Look before you try again."
+            )
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+
+class Batch(Struct):
+    """What was assumed together, and what each caller will hear of it."""
+
+    uuid: str
+    before: Cursor
+    entries: list[LogEntry] = field(default_factory=list)
+    outcomes: list[tuple[Ticket, Answer | BaseException]] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[Change]:
+        """All changes, in the order in which they were assumed."""
+        return [change for entry in self.entries for change in entry.changes]
+
+
+class Counts(Struct):
+    """What the gate has done since it opened."""
+
+    batches: int = 0
+    commands: int = 0
+    refusals: int = 0
+    aborts: int = 0
+    unknown_outcomes: int = 0
+    foreign_writes: int = 0
+    commit_seconds: float = 0.0
+
+
+class Gate:
+    """Owns the writer thread. ``new_uuid`` names batches."""
+
+    def __init__(
+        self,
+        store: Store,
+        replica: Replica,
+        follower: Follower,
+        options: EngineOptions,
+        *,
+        clock: Clock,
+        new_uuid: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._replica = replica
+        self._follower = follower
+        self._options = options
+        self._clock = clock
+        self._new_uuid = new_uuid
+        self._now = 0
+        self._queue: deque[Ticket] = deque()
+        self._waiting = threading.Condition()
+        self._is_closing = False
+        self.counts = Counts()
+        self._thread = threading.Thread(
+            target=self._run, name="gantt-gate", daemon=True
+        )
+        self._thread.start()
+
+    def submit(self, command: Command, request_id: str = "") -> Answer:
+        """Carry out ``command``; returns when it is durable.
+
+        Raises its refusal, Busy when the queue is full, StoreFailed.
+        """
+        ticket = Ticket(command, request_id)
+        with self._waiting:
+            if self._is_closing:
+                raise StoreFailed("This engine is closed; connect again.")
+            if len(self._queue) >= self._options.queue_length:
+                raise Busy(
+                    f"{len(self._queue)} commands wait already, and queue_length "
+                    "allows no more. Try again shortly."
+                )
+            self._queue.append(ticket)
+            self._waiting.notify()
+        return ticket.wait(self._options.answer_timeout_s)
+
+    @property
+    def queue_length(self) -> int:
+        """Commands that wait."""
+        return len(self._queue)
+
+    def close(self) -> None:
+        """Finish what waits and stop the thread."""
+        with self._waiting:
+            self._is_closing = True
+            self._waiting.notify()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    # -- the writer thread --------------------------------------------------------
+
+    def _run(self) -> None:
+        while tickets := self._take():
+            try:
+                self._carry_out(tickets)
+            except Exception as error:
+                LOG.exception("the gate broke off a batch: loading all tables again")
+                _resolve_rest(tickets, error)
+                self._start_over()
+
+    def _start_over(self) -> None:
+        """After a mistake of our own nothing in the columns is to be trusted."""
+        try:
+            with self._replica.turn:
+                self._follower.reload()
+        except GanttError:
+            LOG.exception("the tables could not be loaded again")
+
+    def _take(self) -> list[Ticket]:
+        with self._waiting:
+            self._waiting.wait_for(lambda: self._queue or self._is_closing)
+            size = min(len(self._queue), self._options.batch_size)
+            return [self._queue.popleft() for _ in range(size)]
+
+    def _carry_out(self, tickets: list[Ticket]) -> None:
+        """Commit ``tickets`` as one batch, as often as it takes within the limits."""
+        for _ in range(self._options.commit_attempts):
+            try:
+                self._commit(tickets)
+                return
+            except DefiniteAbort as abort:
+                self.counts.aborts += 1
+                LOG.info("batch of %d aborted, planning again: %s", len(tickets), abort)
+            except ForeignWrite as foreign:
+                self.counts.foreign_writes += 1
+                LOG.critical(
+                    "somebody else writes to this database (%s): all tables were "
+                    "loaded again. Stop the other writer, or 'gantt-manage release'.",
+                    foreign,
+                )
+            except DataError as error:
+                self._replay_singly(tickets, error)
+                return
+            except GanttError as error:
+                _resolve_rest(tickets, error)
+                return
+        _resolve_rest(
+            tickets,
+            Busy(
+                f"The database aborted this write {self._options.commit_attempts} "
+                "times. Try again shortly."
+            ),
+        )
+
+    def _replay_singly(self, tickets: list[Ticket], error: DataError) -> None:
+        if len(tickets) > 1:
+            for ticket in tickets:
+                self._carry_out([ticket])
+            return
+        tickets[0].resolve(
+            Unstorable(f"This database cannot hold a value of the request: {error}")
+        )
+
+    def _commit(self, tickets: list[Ticket]) -> None:
+        transaction = self._store.begin()
+        try:
+            with self._replica.turn:
+                self._follower.take_in(transaction.tail(self._replica.state.cursor))
+                batch = self._assume(tickets, transaction.now())
+                if batch.entries:
+                    self._make_durable(batch, transaction)
+        finally:
+            transaction.rollback()
+        self.counts.batches += 1
+        for ticket, outcome in batch.outcomes:
+            ticket.resolve(outcome)
+
+    def _assume(self, tickets: list[Ticket], database_now: int | None) -> Batch:
+        """Plan and apply one command after the other.
+
+        What does not fit into the planning time leaves ``tickets`` and waits again.
+        """
+        now = database_now if database_now is not None else self._clock.now()
+        self._now = max(self._now, now)
+        batch = Batch(self._new_uuid(), self._replica.state.cursor)
+        deadline = self._clock.monotonic() + self._options.planning_ms / 1000
+        for number, ticket in enumerate(tuple(tickets)):
+            if number and self._clock.monotonic() > deadline:
+                self._put_back(tickets[number:])
+                del tickets[number:]
+                break
+            with self._replica.lock:
+                batch.outcomes.append((ticket, self._assume_one(ticket, batch)))
+            self.counts.commands += 1
+        return batch
+
+    def _assume_one(self, ticket: Ticket, batch: Batch) -> Answer | BaseException:
+        state = self._replica.state
+        try:
+            planned = plan(state, ticket.command, self._now)
+        except GanttError as refusal:
+            self.counts.refusals += 1
+            return refusal
+        except Exception as error:  # a mistake of ours hurts its own caller only
+            LOG.exception("the rule for %r failed", ticket.command)
+            return error
+        if planned.changes:
+            cursor = Cursor(state.revision + 1, batch.uuid)
+            self._replica.assume(planned.changes, cursor)
+            batch.entries.append(
+                LogEntry(
+                    cursor.revision,
+                    batch.uuid,
+                    self._now,
+                    type(ticket.command).__name__,
+                    ticket.request_id,
+                    planned.changes,
+                )
+            )
+        return planned.answer
+
+    def _make_durable(self, batch: Batch, transaction: Transaction) -> None:
+        started = self._clock.monotonic()
+        try:
+            transaction.write(batch.entries)
+            transaction.commit()
+        except UnknownOutcome as lost:
+            self.counts.unknown_outcomes += 1
+            LOG.warning("the answer to a commit was lost (%s): looking for it", lost)
+            transaction.rollback()
+            if not self._was_kept(batch.uuid):
+                self._replica.undo(batch.changes, batch.before)
+                raise DefiniteAbort("the commit was lost with its answer") from lost
+        except ForeignWrite:
+            transaction.rollback()
+            self._replica.undo(batch.changes, batch.before)
+            self._follower.reload()
+            raise
+        except BaseException:
+            transaction.rollback()
+            self._replica.undo(batch.changes, batch.before)
+            raise
+        self.counts.commit_seconds += self._clock.monotonic() - started
+        self._replica.settle()
+
+    def _was_kept(self, batch: str) -> bool:
+        """Ask until the database answers: nobody is told anything before."""
+        for pause_s in _pauses():
+            try:
+                return self._store.has_batch(batch)
+            except (DefiniteAbort, StoreFailed) as error:
+                if self._is_closing:
+                    raise StoreFailed(
+                        f"The outcome of the last batch is not known: {error}"
+                    ) from error
+                LOG.warning("the database does not answer: %s", error)
+                self._clock.sleep(pause_s)
+        raise AssertionError("unreachable: the pauses never end")
+
+    def _put_back(self, tickets: Sequence[Ticket]) -> None:
+        with self._waiting:
+            self._queue.extendleft(reversed(tickets))
+
+
+def _pauses() -> Iterator[float]:
+    pause_s = 0.01
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _resolve_rest(tickets: Sequence[Ticket], error: BaseException) -> None:
+    for ticket in tickets:
+        if not ticket.is_resolved:
+            ticket.resolve(error)
