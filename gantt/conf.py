@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from oslo_config import cfg
 
 from gantt.engine.options import EngineOptions
 from gantt.errors import Refused
+from gantt.store.contract import StoreOptions
 
 NO_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
 AUTH_STRATEGIES = ("keystone", "token", "noauth2")
@@ -61,6 +62,22 @@ class ServeOptions(Struct, frozen=True):
     drain_s: int = 30
 
 
+class Source(Struct, frozen=True):
+    """Where settings come from: small enough to hand to another process."""
+
+    config_files: tuple[str, ...] = ()
+    overrides: tuple[tuple[str, str, Any], ...] = ()
+    default_auth: str = "keystone"
+
+    def load(self) -> Settings:
+        """Read it all. Raises Refused."""
+        return load(
+            self.config_files,
+            overrides={(group, name): value for group, name, value in self.overrides},
+            default_auth=self.default_auth,
+        )
+
+
 class Settings(Struct, frozen=True):
     """Everything that was configured. ``oslo`` is for libraries of OpenStack alone,
     which register and read their own options in it."""
@@ -68,7 +85,6 @@ class Settings(Struct, frozen=True):
     oslo: Any
     files: tuple[str, ...]
     database_url: str
-    create_tables: bool
     api: ApiOptions
     auth: AuthOptions
     serve: ServeOptions
@@ -232,7 +248,7 @@ GANTT = [
     cfg.IntOpt("bound_ms", default=100, min=0, help="For freshness=bounded."),
 ]
 
-PROBES = {
+PROBES: dict[str, Sequence[cfg.Opt]] = {
     "cors": [cfg.ListOpt("allowed_origin", default=[])],
     "oslo_middleware": [cfg.BoolOpt("enable_proxy_headers_parsing", default=False)],
     "oslo_policy": [
@@ -242,7 +258,10 @@ PROBES = {
 }
 
 
-def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+Options: TypeAlias = list[tuple[str, Sequence[cfg.Opt]]]
+
+
+def list_opts() -> Options:
     """For oslo.config's sample generator."""
     return [
         ("DEFAULT", PATHS),
@@ -315,7 +334,7 @@ def _find(
 def _parse(
     files: list[str],
     directories: list[str],
-    options: list[tuple[str, list[cfg.Opt]]],
+    options: Options,
 ) -> cfg.ConfigOpts:
     """The same files once more, with only these options registered."""
     conf = cfg.ConfigOpts()
@@ -333,7 +352,7 @@ def _parse(
     return conf
 
 
-def _ignored() -> list[tuple[str, list[cfg.Opt]]]:
+def _ignored() -> Options:
     return [
         (group, [cfg.StrOpt(name) for name in names])
         for group, names in IGNORED.items()
@@ -355,7 +374,6 @@ def _settings(
         ),
         files=files,
         database_url=ours.placement_database.connection or "",
-        create_tables=ours.placement_database.sync_on_startup,
         api=ApiOptions(
             placement.incomplete_consumer_project_id,
             placement.incomplete_consumer_user_id,
@@ -380,6 +398,7 @@ def _settings(
             batch_size=own.batch_size,
             queue_length=own.queue_length,
             commit_attempts=max(1, placement.allocation_conflict_retry_count),
+            store=StoreOptions(create=ours.placement_database.sync_on_startup),
         ),
         allowed_origin=tuple(probe.cors.allowed_origin),
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,

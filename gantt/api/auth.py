@@ -142,8 +142,7 @@ class TokenFile:
                 "secret: {user: admin, project: admin, roles: [admin]}."
             )
         pairs = [
-            (_digest(str(token)), self._caller(entry))
-            for token, entry in data.items()
+            (_digest(str(token)), self._caller(entry)) for token, entry in data.items()
         ]
         return {digest: (digest, caller) for digest, caller in pairs}
 

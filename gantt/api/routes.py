@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import falcon
 from msgspec import Struct
@@ -179,7 +179,7 @@ def _responder(route: Route) -> Responder:
         _response: falcon.Response,
         **fields: str,
     ) -> None:
-        call: Call = request.context
+        call = cast(Call, request.context)
         if first is not None:
             first(call)
         if call.version < since:

@@ -1,0 +1,153 @@
+"""``gantt serve``: the application under granian, in as many workers as are wanted.
+
+The engine lives in the worker (it has threads, which a fork would lose), so a worker
+gets a ``Source`` and makes everything itself; the parent only checks, listens and
+restarts nothing: a worker that cannot go on ends the service with exit status 1.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+import sys
+from functools import partial
+from multiprocessing.util import Finalize
+from typing import Any
+
+from gantt.api.envelope import WsgiApp
+from gantt.conf import ServeOptions, Settings, Source
+from gantt.errors import Refused
+
+LOG = logging.getLogger(__name__)
+
+LOG_FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s %(message)s"
+_GRANIAN_LOGS = {
+    "handlers": {},
+    "loggers": {"_granian": {"propagate": True}},
+}
+
+
+def serve(source: Source) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what is under way.
+
+    Raises Refused before anything listens; SystemExit(1) when a worker gives up.
+    """
+    from granian import Granian
+    from granian.constants import Interfaces
+    from granian.log import LogLevels
+
+    settings = source.load()
+    options = settings.serve
+    check_bind(settings)
+    check_database(settings)
+    check_port(options)
+    configure_logging()
+    server = Granian(
+        "gantt",
+        address=options.host,
+        port=options.port,
+        interface=Interfaces.WSGI,
+        workers=options.workers,
+        blocking_threads=options.blocking_threads,
+        # Connections beyond the threads wait here rather than being refused.
+        backpressure=max(1024, options.blocking_threads),
+        workers_kill_timeout=options.drain_s,
+        websockets=False,
+        log_level=LogLevels.warning,
+        log_dictconfig=_GRANIAN_LOGS,
+    )
+    LOG.info("Listening on http://%s", _shown(options))
+    server.serve(target_loader=partial(make_worker_app, source), wrap_loader=False)
+
+
+def make_worker_app(source: Source) -> WsgiApp:
+    """In a worker: open the books and build the application over them."""
+    configure_logging()
+    try:
+        app, gantt = open_app(source.load())
+    except Refused as error:
+        LOG.error("%s", error)
+        sys.exit(1)
+    # A worker process ends without running atexit; this it does run.
+    Finalize(None, gantt.close, exitpriority=10)
+    return app
+
+
+def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
+    """The application and the Gantt under it. Raises Refused."""
+    import gantt
+    from gantt.api.app import build_app
+
+    check_database(settings)
+    books = gantt.connect(settings.database_url, options=settings.engine)
+    try:
+        return build_app(books, settings), books
+    except BaseException:
+        books.close()
+        raise
+
+
+def configure_logging() -> None:
+    """Log to stderr, unless somebody has set up logging already."""
+    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, stream=sys.stderr)
+
+
+def check_database(settings: Settings) -> None:
+    """Raises Refused when there is no database, or one that workers cannot share."""
+    url = settings.database_url
+    if not url:
+        raise Refused(
+            "No database is configured: give --database URL, or set "
+            "[placement_database] connection."
+        )
+    if url == "memory://" and settings.serve.workers > 1:
+        raise Refused("memory:// lives in one process: set workers to 1.")
+
+
+def check_bind(settings: Settings) -> None:
+    """Raises Refused when noauth2 would be open to other machines."""
+    options = settings.serve
+    if settings.auth.strategy != "noauth2" or options.allow_insecure_bind:
+        return
+    if not is_loopback(options.host):
+        raise Refused(
+            f"auth_strategy noauth2 believes every caller, and {options.host} can be "
+            "reached by others. Listen on 127.0.0.1, use token or keystone, or set "
+            "[gantt] allow_insecure_bind = true if that is what you want."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach ``host``."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(entry[4][0]).is_loopback for entry in found)
+
+
+def check_port(options: ServeOptions) -> None:
+    """Raises Refused when the address is taken or is none of ours.
+
+    granian itself shares a port with whoever else agrees to share it.
+    """
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((options.host, options.port))
+        except OSError as error:
+            raise Refused(
+                f"Cannot listen on {_shown(options)}: {error.strerror or error}. "
+                "Stop what is using the port, or choose another with --listen."
+            ) from error
+
+
+def _shown(options: ServeOptions) -> str:
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return f"{host}:{options.port}"
