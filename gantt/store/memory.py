@@ -62,6 +62,7 @@ class MemoryStore:
         self._fingerprint = fingerprint
 
     def compact(self, keep: int) -> int:
+        del keep  # there are no log rows to drop
         return 0
 
     def close(self) -> None:
@@ -93,7 +94,7 @@ class MemoryTransaction:
         for entry in entries:
             revision += 1
             if entry.revision != revision:
-                raise ForeignWrite(f"Revision {revision} is next, not {entry.revision}.")
+                raise ForeignWrite(f"{entry.revision} is not after {revision - 1}.")
             self._written = Cursor(entry.revision, entry.batch)
 
     def commit(self) -> None:

@@ -1,0 +1,153 @@
+"""How the changes of one revision are kept in a log row: as msgpack, new values only.
+
+It stands apart because log rows outlive programs: other processes, other versions and
+feeds read them, so the numbers below are never given anew and fields only added last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, bindparam, insert, literal_column, select
+
+from gantt import errors
+from gantt.model import rows
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.rows import Key, Row
+from gantt.store.database import Database
+from gantt.store.session import Session
+from gantt.store.tables import gantt_log
+
+TABLE_NUMBERS: dict[str, int] = {
+    rows.RESOURCE_CLASSES: 1,
+    rows.TRAITS: 2,
+    rows.AGGREGATES: 3,
+    rows.PROJECTS: 4,
+    rows.USERS: 5,
+    rows.CONSUMER_TYPES: 6,
+    rows.PROVIDERS: 7,
+    rows.CONSUMERS: 8,
+    rows.INVENTORIES: 9,
+    rows.ALLOCATIONS: 10,
+    rows.PROVIDER_TRAITS: 11,
+    rows.PROVIDER_AGGREGATES: 12,
+}
+
+_MAX_KIND = 64
+_MAX_REQUEST_ID = 255
+# A batch is looked for right after its COMMIT went unanswered.
+_RECENT = 100_000
+# Said in full, because SQLite otherwise gets it as a parameter.
+_NONE: ColumnElement[int] = literal_column("0")
+
+_Keys = list[tuple[int, Key, msgspec.Raw]]
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_Keys)
+_row_decoders: dict[int, tuple[str, msgspec.msgpack.Decoder[Any]]] = {
+    number: (name, msgspec.msgpack.Decoder(rows.ROW_TYPES[name] | None))
+    for name, number in TABLE_NUMBERS.items()
+}
+
+
+def encode(changes: Sequence[Change]) -> bytes:
+    """``[[table number, key, row or null], …]``; a row is the array of its fields."""
+    return _encoder.encode(
+        [(TABLE_NUMBERS[one.table], one.key, one.new) for one in changes]
+    )
+
+
+def decode(data: bytes) -> tuple[Change, ...]:
+    """The changes of a log row, their ``old`` unknown. Raises StoreFailed."""
+    try:
+        return tuple(_change(*parts) for parts in _decoder.decode(data))
+    except (msgspec.MsgspecError, KeyError) as error:
+        raise errors.StoreFailed(
+            f"A row of gantt_log cannot be read ({error!r}): was it written by a newer "
+            "Gantt? Upgrade this process."
+        ) from error
+
+
+def _change(number: int, key: Key, raw: msgspec.Raw) -> Change:
+    table, decoder = _row_decoders[number]
+    row: Row | None = decoder.decode(raw)
+    return Change(table, key, None, row)
+
+
+class Log:
+    """The statements on ``gantt_log``, all by ranges of its primary key."""
+
+    def __init__(self, database: Database) -> None:
+        log = gantt_log.c
+        self._limit = database.options.tail_limit
+        self._end = database.compile(
+            select(log.revision, log.batch)
+            .order_by(log.revision.desc())
+            .limit(literal_column("1"))
+            .offset(_NONE)
+        )
+        self._after = database.compile(
+            select(*(log[name] for name in LogEntry.__struct_fields__))
+            .where(log.revision >= bindparam("from_revision"))
+            .order_by(log.revision)
+            .limit(literal_column(str(self._limit + 2)))
+            .offset(_NONE)
+        )
+        self._recent = database.compile(
+            select(log.revision)
+            .where(log.revision > bindparam("from_revision"))
+            .where(log.batch == bindparam("from_batch"))
+        )
+        self._recent_values = self._recent.picker(("from_revision", "from_batch"))
+        self._insert = database.compile(insert(gantt_log))
+        self._insert_values = self._insert.picker(LogEntry.__struct_fields__)
+
+    def end(self, session: Session) -> Cursor:
+        """The last revision and its batch."""
+        row = session.one(self._end.text)
+        return Cursor(int(row[0]), row[1]) if row else Cursor()
+
+    def tail(self, session: Session, after: Cursor) -> list[LogEntry] | None:
+        """Entries after ``after``; None when the log does not continue it, or is
+        more than ``tail_limit`` revisions ahead."""
+        found = session.all(self._after.text, (after.revision,))
+        if after.revision:
+            # The row at the cursor itself tells whether this is the same history.
+            if not found or (found[0][0], found[0][1]) != (after.revision, after.batch):
+                return None
+            del found[0]
+        has_gap = bool(found) and found[-1][0] != after.revision + len(found)
+        if has_gap or len(found) > self._limit:
+            return None
+        return [_entry(*row) for row in found]
+
+    def has_batch(self, session: Session, batch: str) -> bool:
+        """Whether one of the last revisions was written by ``batch``."""
+        start = self.end(session).revision - _RECENT
+        values = self._recent_values((start, batch))
+        return session.one(self._recent.text, values) is not None
+
+    def append(self, session: Session, entries: Sequence[LogEntry]) -> None:
+        """A row per entry; a revision that exists is a ForeignWrite."""
+        session.execute_many(
+            self._insert.text, [self._insert_values(_values(one)) for one in entries]
+        )
+
+
+def _entry(
+    revision: int, batch: str, at: int, kind: str, request_id: str, changes: bytes
+) -> LogEntry:
+    return LogEntry(revision, batch, at, kind, request_id, decode(changes))
+
+
+def _values(entry: LogEntry) -> tuple[int | str | bytes, ...]:
+    # What only annotates must never make a batch fail.
+    return (
+        entry.revision,
+        entry.batch,
+        entry.at,
+        entry.kind[:_MAX_KIND],
+        entry.request_id[:_MAX_REQUEST_ID],
+        encode(entry.changes),
+    )

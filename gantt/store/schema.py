@@ -1,0 +1,233 @@
+"""Whether a database is fit to be opened, and making it so.
+
+It stands apart from the store because it runs once, before anything is trusted: every
+way in which a database can be wrong ends here, in a text that says what to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+from sqlalchemy import Connection, exc, inspect, select, text
+
+from gantt import errors
+from gantt.store.contract import StoreOptions
+from gantt.store.database import Database, open_database
+from gantt.store.outcomes import DefiniteAbort, Outcome
+from gantt.store.session import Counter, Session
+from gantt.store.tables import (
+    BOOKS,
+    FORMAT,
+    UPSTREAM_HEAD,
+    UPSTREAM_VERSION_TABLE,
+    VERSION_TABLE,
+    gantt_head,
+)
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+# Every released revision of the schema, oldest first.
+REVISIONS = ("0001_books", "0002_gate")
+HEAD = REVISIONS[-1]
+
+
+class Found(Struct, frozen=True):
+    """What is in a database, before anything is believed about it."""
+
+    has_books: bool
+    has_head: bool
+    revision: str | None
+    upstream_revision: str | None
+    format: int | None
+
+
+def check(url: str, options: StoreOptions | None = None) -> None:
+    """Raises errors.Refused unless the database can be opened as it is."""
+    database = open_database(url, options or StoreOptions())
+    try:
+        check_database(database)
+    finally:
+        database.close()
+
+
+def sync(url: str, options: StoreOptions | None = None) -> str:
+    """Make the tables or bring them up to date; the revision they now have.
+
+    Raises errors.Refused, and then nothing was changed.
+    """
+    options = msgspec.structs.replace(options or StoreOptions(), create=True)
+    database = open_database(url, options)
+    try:
+        found = _look(database)
+        _refuse_foreign(database, found)
+        if found.revision != HEAD:
+            _migrate(database)
+        check_database(database)
+        return HEAD
+    finally:
+        database.close()
+
+
+def version(url: str, options: StoreOptions | None = None) -> str | None:
+    """The revision of the schema; None when Gantt has no tables there."""
+    database = open_database(url, options or StoreOptions())
+    try:
+        return _look(database).revision
+    finally:
+        database.close()
+
+
+def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
+    """Say that the schema is at ``revision`` ("head": the newest), changing no table.
+
+    Raises errors.Refused for a revision that does not exist.
+    """
+    wanted = HEAD if revision == "head" else revision
+    if wanted not in REVISIONS:
+        raise errors.Refused(
+            f"There is no schema revision {revision}: the revisions are "
+            f"{', '.join(REVISIONS)}."
+        )
+    database = open_database(url, options or StoreOptions())
+    try:
+        _look(database)
+        _run_alembic(database, "stamp", wanted)
+    finally:
+        database.close()
+
+
+def check_database(database: Database) -> None:
+    """As ``check``, for a database that is open already; logs its warnings."""
+    found = _look(database)
+    _refuse_foreign(database, found)
+    where = database.url
+    if not found.has_books and found.revision is None:
+        raise errors.Refused(
+            f"The database {where} is empty: run `gantt-manage db sync`."
+        )
+    if found.revision != HEAD:
+        raise errors.Refused(
+            f"The schema of {where} is at revision {found.revision}, this program "
+            f"needs {HEAD}: run `gantt-manage db sync`."
+        )
+    if found.format is None:
+        raise errors.Refused(
+            f"The table gantt_head of {where} has lost its row: restore the database "
+            "from a backup."
+        )
+    _probe(database)
+
+
+def _refuse_foreign(database: Database, found: Found) -> None:
+    """Refuse what neither opening nor migrating may touch."""
+    where = database.url
+    if found.has_books and not found.has_head and found.revision != REVISIONS[0]:
+        raise errors.Refused(
+            f"The database {where} has the tables of OpenStack Placement but none of "
+            "Gantt's: stop Placement and run `gantt-manage adopt`."
+        )
+    if found.revision is not None and found.revision not in REVISIONS:
+        raise errors.Refused(
+            f"The schema of {where} is at revision {found.revision}, which this "
+            f"program does not know (newest known: {HEAD}): a newer Gantt made it. "
+            "Upgrade this program, or restore a backup from before."
+        )
+    if found.format is not None and found.format != FORMAT:
+        raise errors.Refused(
+            f"The database {where} is held in format {found.format}, this program "
+            f"reads and writes format {FORMAT}: use the version of Gantt that made it."
+        )
+    if found.has_books and found.upstream_revision != UPSTREAM_HEAD:
+        raise errors.Refused(
+            f"The table {UPSTREAM_VERSION_TABLE} of {where} says "
+            f"{found.upstream_revision}, the tables of this program are those of "
+            f"{UPSTREAM_HEAD}: has Placement been upgraded on this database? Bring "
+            "its schema to that revision first."
+        )
+
+
+def _look(database: Database) -> Found:
+    """Raises errors.Refused when there is nothing to look at."""
+    if (reason := database.refusal()) is not None:
+        raise errors.Refused(reason)
+    try:
+        # A connection of the store first: its error names what to do.
+        Session(database, Counter()).close()
+        with database.engine.connect() as connection:
+            return _found(connection)
+    except errors.StoreFailed as error:
+        raise errors.Refused(str(error)) from error
+    except exc.DBAPIError as error:
+        cause = error.orig if isinstance(error.orig, Exception) else error
+        raise errors.Refused(str(database.failure(cause))) from error
+
+
+def _found(connection: Connection) -> Found:
+    tables = set(inspect(connection).get_table_names())
+    has_head = gantt_head.name in tables
+    wanted = select(gantt_head.c.format)
+    return Found(
+        has_books=bool(tables & set(BOOKS)),
+        has_head=has_head,
+        revision=_version_in(connection, VERSION_TABLE, tables),
+        upstream_revision=_version_in(connection, UPSTREAM_VERSION_TABLE, tables),
+        format=connection.execute(wanted).scalar() if has_head else None,
+    )
+
+
+def _version_in(connection: Connection, table: str, tables: set[str]) -> str | None:
+    if table not in tables:
+        return None
+    query = text(f"SELECT version_num FROM {table}")  # noqa: S608 - our constants
+    return connection.execute(query).scalar()
+
+
+def _probe(database: Database) -> None:
+    """Begin to write, and think better of it: finds what only shows then."""
+    session = Session(database, Counter())
+    try:
+        session.start(database.begin)
+        for warning in database.warnings(lambda query: session.one(query)[0]):
+            database.warn(warning)
+    except DefiniteAbort as abort:
+        raise errors.Refused(
+            f"The database {database.url} is locked by another process "
+            f"({abort}): stop that process, or try again."
+        ) from abort
+    except (Outcome, errors.StoreFailed) as error:
+        raise errors.Refused(str(error)) from error
+    finally:
+        session.rollback()
+        session.close()
+
+
+def _migrate(database: Database) -> None:
+    try:
+        _run_alembic(database, "upgrade", "head")
+    except exc.DBAPIError as error:
+        cause = error.orig if isinstance(error.orig, Exception) else error
+        raise errors.Refused(
+            f"The tables could not be made: {database.failure(cause)}"
+        ) from error
+
+
+def _run_alembic(database: Database, action: str, revision: str) -> None:
+    """Let alembic do ``action`` in one transaction, alone on the database."""
+    from alembic import command
+
+    with database.engine.begin() as connection:
+        for statement in database.migrate:
+            connection.exec_driver_sql(statement)
+        getattr(command, action)(_config(connection), revision)
+
+
+def _config(connection: Connection) -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", "gantt.store:migrations")
+    config.attributes["connection"] = connection
+    return config

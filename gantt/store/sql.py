@@ -1,0 +1,298 @@
+"""The store on SQL: who holds which connection, and what their failures mean.
+
+It stands apart from the statements (``load``, ``write``, ``log``, …) that it sends:
+here is only the order of connecting, locking, committing and giving back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from sqlalchemy import literal_column, select
+
+from gantt import errors
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.rows import Row
+from gantt.store import schema
+from gantt.store.compact import Compactor
+from gantt.store.contract import Fingerprint, StoreOptions
+from gantt.store.database import Database, open_database
+from gantt.store.fingerprint import Fingerprints
+from gantt.store.load import Loader
+from gantt.store.log import Log
+from gantt.store.outcomes import DefiniteAbort, Outcome
+from gantt.store.session import Counter, Session, as_failure
+from gantt.store.tables import gantt_head
+from gantt.store.write import Writer
+
+T = TypeVar("T")
+
+
+class SqlStore:
+    """Rows and log in a database that ``schema.check`` found fit."""
+
+    @classmethod
+    def open(cls, url: str, options: StoreOptions) -> SqlStore:
+        """Connect and check. Raises errors.Refused."""
+        if options.create:
+            schema.sync(url)
+        database = open_database(url, options)
+        try:
+            schema.check_database(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counter = Counter()
+        self.log = Log(database)
+        self.writer = Writer(database)
+        self._loader = Loader(database)
+        self._fingerprints = Fingerprints(database)
+        self._compactor = Compactor(database)
+        head = select(gantt_head.c.id).where(gantt_head.c.id == literal_column("1"))
+        self._lock_head = database.compile(head.with_for_update()).text
+        self._gate = threading.Lock()
+        self._writing: Session | None = None
+        self._reading = threading.Lock()
+        self._reader: Session | None = None
+        self._seen: tuple[int, Cursor] | None = None
+        self._is_closed = False
+
+    @property
+    def url(self) -> str:
+        return self._database.url
+
+    @property
+    def statements(self) -> int:
+        return self._counter.statements
+
+    @property
+    def clock(self) -> str | None:
+        """The query for the database's clock, if it is to be asked."""
+        return self._database.clock
+
+    def fold(self, name: str) -> str:
+        return self._database.fold(name)
+
+    # Reading.
+
+    def cursor(self) -> Cursor:
+        return self._read(self._look)
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        return self._read(lambda session: self.log.tail(session, after))
+
+    def _look(self, session: Session) -> Cursor:
+        """The end of the log; asked for only if another connection has committed."""
+        hint = self._database.hint
+        if hint is None:
+            return self.log.end(session)
+        # The hint before the look: a commit in between is then looked for again.
+        version = session.one(hint)[0]
+        if self._seen is None or self._seen[0] != version:
+            self._seen = (version, self.log.end(session))
+        return self._seen[1]
+
+    def _read(self, query: Callable[[Session], T]) -> T:
+        """Run ``query`` on the connection for small reads, once more if it broke."""
+        with self._reading:
+            if self._reader is not None:
+                try:
+                    return query(self._reader)
+                except Outcome as outcome:
+                    if not self._reader.is_lost:
+                        raise as_failure(outcome, self.url) from outcome
+                    self._reader.discard()
+                    self._reader = None
+            self._require_open()
+            reader = Session(self._database, self._counter)
+            reader.set_autocommit()
+            self._reader, self._seen = reader, None
+            try:
+                return query(reader)
+            except Outcome as outcome:
+                raise as_failure(outcome, self.url) from outcome
+
+    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+        session = self._snapshot()
+        try:
+            cursor = self.log.end(session)
+        except Outcome as outcome:
+            session.discard()
+            raise as_failure(outcome, self.url) from outcome
+        return cursor, self._loaded(session)
+
+    def _loaded(self, session: Session) -> Iterator[tuple[str, list[Row]]]:
+        try:
+            yield from self._loader.rows(session)
+        except Outcome as outcome:
+            raise as_failure(outcome, self.url) from outcome
+        finally:
+            # Not back to the pool: its page cache is of no more use.
+            session.discard()
+
+    def _snapshot(self) -> Session:
+        self._require_open()
+        session = Session(self._database, self._counter)
+        try:
+            session.start(self._database.snapshot)
+        except Outcome as outcome:
+            session.discard()
+            raise as_failure(outcome, self.url) from outcome
+        return session
+
+    # Writing.
+
+    def begin(self) -> SqlTransaction:
+        return SqlTransaction(self, self._take_head())
+
+    def _take_head(self) -> Session:
+        if not self._gate.acquire(timeout=self._database.options.lock_timeout_s):
+            raise DefiniteAbort(f"The gate of {self.url} was not free in time.")
+        try:
+            return self._locked_session()
+        except BaseException:
+            self._gate.release()
+            raise
+
+    def _locked_session(self) -> Session:
+        """The writer's connection with the head lock; a new one if the old broke."""
+        if self._writing is not None:
+            try:
+                return self._lock(self._writing)
+            except Outcome:
+                if not self._writing.is_lost:
+                    raise
+                self._writing = None
+        self._require_open()
+        session = Session(self._database, self._counter)
+        try:
+            self._writing = self._lock(session)
+        except DefiniteAbort as abort:
+            if session.is_lost:
+                raise as_failure(abort, self.url) from abort
+            raise
+        return session
+
+    def _lock(self, session: Session) -> Session:
+        try:
+            session.start(self._database.begin)
+            if self._database.has_row_lock and session.one(self._lock_head) is None:
+                raise errors.StoreFailed(
+                    f"The database {self.url} has lost the row of gantt_head."
+                )
+        except BaseException:
+            session.rollback()
+            if session is not self._writing:
+                session.close()
+            raise
+        return session
+
+    def finish(self, session: Session, end: Callable[[], None]) -> None:
+        """Run ``end`` (commit or rollback) and give up the gate, whatever happens."""
+        try:
+            end()
+        finally:
+            if session.is_lost:
+                self._writing = None
+            self._gate.release()
+
+    @contextmanager
+    def _head_locked(self) -> Iterator[Session]:
+        session = self._take_head()
+        try:
+            yield session
+        except BaseException:
+            self.finish(session, session.rollback)
+            raise
+        self.finish(session, session.commit)
+
+    def has_batch(self, batch: str) -> bool:
+        with self._head_locked() as session:
+            return self.log.has_batch(session, batch)
+
+    # Chores.
+
+    def fingerprint(self) -> Fingerprint:
+        session = self._snapshot()
+        try:
+            return self._fingerprints.take(session)
+        except Outcome as outcome:
+            raise as_failure(outcome, self.url) from outcome
+        finally:
+            session.rollback()
+            session.close()
+
+    def saved_fingerprint(self) -> Fingerprint | None:
+        return self._read(self._fingerprints.saved)
+
+    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
+        with self._head_locked() as session:
+            self._fingerprints.save(session, fingerprint)
+
+    def compact(self, keep: int) -> int:
+        total = 0
+        while True:
+            with self._head_locked() as session:
+                dropped = self._compactor.step(session, keep)
+            total += dropped
+            if not dropped:
+                return total
+
+    def close(self) -> None:
+        self._is_closed = True
+        # Wait for a commit that is under way, but not for ever.
+        is_mine = self._gate.acquire(timeout=self._database.options.lock_timeout_s)
+        with self._reading:
+            for session in (self._writing, self._reader):
+                if session is not None:
+                    session.discard()
+            self._writing = self._reader = None
+        if is_mine:
+            self._gate.release()
+        self._database.close()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise errors.StoreFailed(f"The store {self.url} is closed.")
+
+
+class SqlTransaction:
+    """The head lock of an SqlStore, until ``commit`` or ``rollback``."""
+
+    def __init__(self, store: SqlStore, session: Session) -> None:
+        self._store = store
+        self._session = session
+        self._is_open = True
+
+    def now(self) -> int | None:
+        clock = self._store.clock
+        return None if clock is None else int(self._session.one(clock)[0])
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        return self._store.log.tail(self._session, after)
+
+    def write(self, entries: Sequence[LogEntry]) -> None:
+        self._store.writer.write(self._session, _changes(entries))
+        self._store.log.append(self._session, entries)
+
+    def commit(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._store.finish(self._session, self._session.commit)
+
+    def rollback(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._store.finish(self._session, self._session.rollback)
+
+
+def _changes(entries: Sequence[LogEntry]) -> Iterator[Change]:
+    for entry in entries:
+        yield from entry.changes

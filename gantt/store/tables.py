@@ -1,0 +1,245 @@
+"""The tables: Placement's own schema, name for name, and Gantt's beside it.
+
+They stand apart from the statements made of them because an operator's database must
+fit this page exactly: it is adopted in place, and can be handed back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    Unicode,
+    UniqueConstraint,
+)
+
+from gantt.model import rows
+
+# What alembic calls the schema of these tables in OpenStack Placement.
+UPSTREAM_HEAD = "a082b8bb98d0"
+UPSTREAM_VERSION_TABLE = "alembic_version"
+VERSION_TABLE = "gantt_alembic_version"
+# The version of what log rows and head row mean; another one must not write here.
+FORMAT = 1
+
+# Only an INTEGER key is SQLite's own row number; a BIGINT would cost a second index.
+Revision = BigInteger().with_variant(Integer(), "sqlite")
+# Long enough that MariaDB makes it a LONGBLOB: a reshape can touch a whole fleet.
+Changes = LargeBinary(2**31 - 1)
+
+metadata = MetaData()
+
+
+def _times() -> tuple[Column[Any], Column[Any]]:
+    return Column("created_at", DateTime), Column("updated_at", DateTime)
+
+
+def _id() -> Column[Any]:
+    return Column("id", Integer, primary_key=True, nullable=False)
+
+
+def _named(table: str, column: str, size: int) -> Table:
+    """A table of names with ids, unique by ``column``."""
+    return Table(
+        table,
+        metadata,
+        *_times(),
+        _id(),
+        Column(column, Unicode(size), nullable=False),
+        UniqueConstraint(column, name=f"uniq_{table}0{column}"),
+    )
+
+
+resource_classes = _named(rows.RESOURCE_CLASSES, "name", 255)
+traits = _named(rows.TRAITS, "name", 255)
+consumer_types = _named(rows.CONSUMER_TYPES, "name", 255)
+projects = _named(rows.PROJECTS, "external_id", 255)
+users = _named(rows.USERS, "external_id", 255)
+
+placement_aggregates = Table(
+    rows.AGGREGATES,
+    metadata,
+    *_times(),
+    _id(),
+    Column("uuid", String(36)),
+    UniqueConstraint("uuid", name="uniq_placement_aggregates0uuid"),
+)
+
+resource_providers = Table(
+    rows.PROVIDERS,
+    metadata,
+    *_times(),
+    _id(),
+    Column("uuid", String(36), nullable=False),
+    Column("name", Unicode(200)),
+    Column("generation", Integer),
+    Column("root_provider_id", Integer, ForeignKey("resource_providers.id")),
+    Column("parent_provider_id", Integer, ForeignKey("resource_providers.id")),
+    UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
+    UniqueConstraint("name", name="uniq_resource_providers0name"),
+    Index("resource_providers_root_provider_id_idx", "root_provider_id"),
+    Index("resource_providers_parent_provider_id_idx", "parent_provider_id"),
+)
+
+consumers = Table(
+    rows.CONSUMERS,
+    metadata,
+    *_times(),
+    _id(),
+    Column("uuid", String(36), nullable=False),
+    Column("project_id", Integer, nullable=False),
+    Column("user_id", Integer, nullable=False),
+    Column("generation", Integer, nullable=False, server_default="0"),
+    Column("consumer_type_id", Integer),
+    ForeignKeyConstraint(
+        ["consumer_type_id"],
+        ["consumer_types.id"],
+        name="consumers_consumer_type_id_fkey",
+    ),
+    UniqueConstraint("uuid", name="uniq_consumers0uuid"),
+    Index("consumers_project_id_uuid_idx", "project_id", "uuid"),
+    Index("consumers_project_id_user_id_uuid_idx", "project_id", "user_id", "uuid"),
+    Index("consumers_consumer_type_id_idx", "consumer_type_id"),
+)
+
+inventories = Table(
+    rows.INVENTORIES,
+    metadata,
+    *_times(),
+    _id(),
+    Column("resource_provider_id", Integer, nullable=False),
+    Column("resource_class_id", Integer, nullable=False),
+    Column("total", Integer, nullable=False),
+    Column("reserved", Integer, nullable=False),
+    Column("min_unit", Integer, nullable=False),
+    Column("max_unit", Integer, nullable=False),
+    Column("step_size", Integer, nullable=False),
+    Column("allocation_ratio", Float, nullable=False),
+    UniqueConstraint(
+        "resource_provider_id",
+        "resource_class_id",
+        name="uniq_inventories0resource_provider_resource_class",
+    ),
+    Index("inventories_resource_class_id_idx", "resource_class_id"),
+)
+
+allocations = Table(
+    rows.ALLOCATIONS,
+    metadata,
+    *_times(),
+    _id(),
+    Column("resource_provider_id", Integer, nullable=False),
+    Column("consumer_id", String(36), nullable=False),
+    Column("resource_class_id", Integer, nullable=False),
+    Column("used", Integer, nullable=False),
+    Index(
+        "allocations_resource_provider_class_used_idx",
+        "resource_provider_id",
+        "resource_class_id",
+        "used",
+    ),
+    Index("allocations_resource_class_id_idx", "resource_class_id"),
+    Index("allocations_consumer_id_idx", "consumer_id"),
+)
+
+resource_provider_traits = Table(
+    rows.PROVIDER_TRAITS,
+    metadata,
+    *_times(),
+    Column("trait_id", Integer, ForeignKey("traits.id"), primary_key=True),
+    Column(
+        "resource_provider_id",
+        Integer,
+        ForeignKey("resource_providers.id"),
+        primary_key=True,
+    ),
+    Index(
+        "resource_provider_traits_resource_provider_trait_idx",
+        "resource_provider_id",
+        "trait_id",
+    ),
+)
+
+resource_provider_aggregates = Table(
+    rows.PROVIDER_AGGREGATES,
+    metadata,
+    *_times(),
+    Column("resource_provider_id", Integer, primary_key=True, autoincrement=False),
+    Column("aggregate_id", Integer, primary_key=True, autoincrement=False),
+    Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
+)
+
+# Who this database is, and how to read it; its one row is the lock of the gate.
+gantt_head = Table(
+    "gantt_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("identity", String(36), nullable=False),
+    Column("epoch", Integer, nullable=False),
+    Column("format", Integer, nullable=False),
+    Column("compacted_to", BigInteger, nullable=False),
+    Column("created_at", DateTime, nullable=False),
+)
+
+# One row per revision; ``at`` in microseconds since the epoch, UTC.
+gantt_log = Table(
+    "gantt_log",
+    metadata,
+    Column("revision", Revision, primary_key=True, autoincrement=False),
+    Column("batch", String(36), nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("kind", String(64), nullable=False),
+    Column("request_id", String(255), nullable=False),
+    Column("changes", Changes, nullable=False),
+)
+
+# What the tables added up to at the last clean stop; one row, JSON in ``facts``.
+gantt_fingerprint = Table(
+    "gantt_fingerprint",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("batch", String(36), nullable=False),
+    Column("facts", Text, nullable=False),
+)
+
+BOOKS: dict[str, Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
+
+# The columns of each table in the order of the fields of its row type.
+COLUMNS: dict[str, tuple[str, ...]] = {
+    rows.PROVIDERS: rows.ProviderRow.__struct_fields__,
+    rows.CONSUMERS: rows.ConsumerRow.__struct_fields__,
+    rows.INVENTORIES: rows.InventoryRow.__struct_fields__,
+    rows.ALLOCATIONS: rows.AllocationRow.__struct_fields__,
+    rows.AGGREGATES: ("id", "uuid", "created_at", "updated_at"),
+    rows.PROJECTS: ("id", "external_id", "created_at", "updated_at"),
+    rows.USERS: ("id", "external_id", "created_at", "updated_at"),
+    rows.RESOURCE_CLASSES: rows.NameRow.__struct_fields__,
+    rows.TRAITS: rows.NameRow.__struct_fields__,
+    rows.CONSUMER_TYPES: rows.NameRow.__struct_fields__,
+    rows.PROVIDER_TRAITS: (
+        "resource_provider_id",
+        "trait_id",
+        "created_at",
+        "updated_at",
+    ),
+    rows.PROVIDER_AGGREGATES: (
+        "resource_provider_id",
+        "aggregate_id",
+        "created_at",
+        "updated_at",
+    ),
+}
