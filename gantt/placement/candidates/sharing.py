@@ -1,0 +1,57 @@
+"""Who shares, and with whom.
+
+Sharing is the one way for a tree to use a provider outside it. It is separate because
+it is the one part of the search where a provider counts under several roots.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.model.names import SHARES_VIA_AGGREGATE
+from gantt.state.column import Bools
+from gantt.state.state import State
+
+
+class Sharing:
+    """The sharing providers of a State, as long as one search lasts."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._anchors: dict[int, Bools] = {}
+        trait = state.traits.index_of(SHARES_VIA_AGGREGATE)
+        height = state.providers.height
+        self.mask: Bools = (
+            np.zeros(height, np.bool_)
+            if trait is None
+            else state.provider_traits.any_of((trait,), height)
+        )
+        rows = np.flatnonzero(self.mask)
+        order = np.argsort(state.providers.id[rows])
+        self.rows: tuple[int, ...] = tuple(rows[order].tolist())
+
+    def anchors(self, row: int) -> Bools:
+        """bool[providers]: roots of trees that may use the sharing provider at ``row``.
+
+        A tree may when any of its members is in any of the provider's aggregates, and
+        its own tree always may.
+        """
+        known = self._anchors.get(row)
+        if known is None:
+            known = self._anchors[row] = self._anchors_of(row)
+        return known
+
+    def reaching(self, root: int) -> tuple[int, ...]:
+        """Sharing providers of other trees that the tree of ``root`` may use."""
+        home = self._state.providers.root
+        return tuple(
+            row for row in self.rows if home[row] != root and self.anchors(row)[root]
+        )
+
+    def _anchors_of(self, row: int) -> Bools:
+        providers, matrix = self._state.providers, self._state.provider_aggregates
+        found = np.zeros(providers.height, np.bool_)
+        members = matrix.any_of(matrix.labels_of(row), providers.height)
+        found[providers.root[: providers.height][members]] = True
+        found[providers.root[row]] = True
+        return found
