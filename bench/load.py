@@ -1,0 +1,106 @@
+"""Load from wrk: what to send as a small Lua script, what came of it as numbers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from msgspec import Struct
+
+from bench.server import HEADERS, Server
+
+
+class Load(Struct, frozen=True):
+    """The outcome of one run."""
+
+    per_s: float
+    median_ms: float
+    p99_ms: float
+    failures: int
+
+
+_UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
+
+_LUA_HEADERS = "\n".join(f'wrk.headers["{k}"] = "{v}"' for k, v in HEADERS.items())
+
+# Each thread of wrk has a Lua of its own; its number keeps their consumers apart.
+_CLAIMS = """
+local threads = 0
+function setup(thread) thread:set("number", threads); threads = threads + 1 end
+local count = 0
+local providers = { %(providers)s }
+function request()
+  count = count + 1
+  local path = string.format(
+    "/allocations/%%08x-%(run)04x-4000-8000-%%012x", number, count)
+  local body = '{"allocations":{"' .. providers[count %% #providers + 1] ..
+    '":{"resources":{"VCPU":1,"MEMORY_MB":512}}},"project_id":"bench",' ..
+    '"user_id":"bench","consumer_generation":null,"consumer_type":"INSTANCE"}'
+  return wrk.format("PUT", path, nil, body)
+end
+wrk.headers["content-type"] = "application/json"
+"""
+
+_READS = """
+local count = 0
+local providers = { %(providers)s }
+function request()
+  count = count + 1
+  return wrk.format("GET",
+    "/resource_providers/" .. providers[count %% #providers + 1] .. "/inventories")
+end
+"""
+
+
+def claims(
+    server: Server, folder: Path, providers: list[str], *, connections: int, run: int
+) -> Load:
+    """New consumers claim on ``providers`` in turn; ``run`` keeps runs apart."""
+    names = ", ".join(f'"{uuid}"' for uuid in providers)
+    script = _CLAIMS % {"providers": names, "run": run}
+    return _wrk(server, folder / "claims.lua", script, connections)
+
+
+def reads(
+    server: Server, folder: Path, providers: list[str], *, connections: int
+) -> Load:
+    """GET of the inventories of ``providers`` in turn."""
+    names = ", ".join(f'"{uuid}"' for uuid in providers)
+    return _wrk(
+        server, folder / "reads.lua", _READS % {"providers": names}, connections
+    )
+
+
+def _wrk(
+    server: Server, path: Path, script: str, connections: int, seconds: int = 10
+) -> Load:
+    path.write_text(script + _LUA_HEADERS)
+    answer = subprocess.run(
+        [
+            *("wrk", "--latency", "-t1", f"-c{connections}", f"-d{seconds}s"),
+            *("-s", str(path), server.url),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return _parse(answer.stdout)
+
+
+def _parse(text: str) -> Load:
+    def milliseconds(label: str) -> float:
+        found = re.search(rf"^\s+{label}\s+([\d.]+)(us|ms|s)$", text, re.MULTILINE)
+        return float(found[1]) * _UNITS[found[2]] if found else float("nan")
+
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", text)
+    refused = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    lost = re.search(r"connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+    failures = int(refused[1]) if refused else 0
+    failures += sum(map(int, lost.groups())) if lost else 0
+    return Load(
+        per_s=float(rate[1]) if rate else 0.0,
+        median_ms=milliseconds("50%"),
+        p99_ms=milliseconds("99%"),
+        failures=failures,
+    )
