@@ -16,12 +16,11 @@ import msgspec
 from msgspec import UNSET
 
 from gantt.api import accepted, schemas, wire
+from gantt.api.microversion import MAX_MINOR
 from gantt.api.verdict import SchemaOf, judge_body
 from gantt.model import commands
 
 W = TypeVar("W")
-
-LATEST = 39
 
 
 class Form(Generic[W]):
@@ -71,7 +70,7 @@ def _at_each_version(*forms: Form[Any]) -> tuple[Form[Any], ...]:
     """Indexed by minor version; the first form serves all before it too."""
     changes: Mapping[int, Form[Any]] = {form.since: form for form in forms}
     table = [forms[0]]
-    for minor in range(1, LATEST + 1):
+    for minor in range(1, MAX_MINOR + 1):
         table.append(changes.get(minor, table[-1]))
     return tuple(table)
 
