@@ -93,6 +93,7 @@ class Settings(Struct, frozen=True):
     proxy_headers: bool = False
     enforce_scope: bool = True
     enforce_new_defaults: bool = True
+    policy_file: str = "policy.yaml"
 
 
 API = [
@@ -254,6 +255,7 @@ PROBES: dict[str, Sequence[cfg.Opt]] = {
     "oslo_policy": [
         cfg.BoolOpt("enforce_scope", default=True),
         cfg.BoolOpt("enforce_new_defaults", default=True),
+        cfg.StrOpt("policy_file", default="policy.yaml"),
     ],
 }
 
@@ -404,4 +406,5 @@ def _settings(
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,
         enforce_scope=probe.oslo_policy.enforce_scope,
         enforce_new_defaults=probe.oslo_policy.enforce_new_defaults,
+        policy_file=probe.oslo_policy.policy_file,
     )

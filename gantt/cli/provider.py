@@ -58,7 +58,7 @@ def list_providers(
         member_of=labels(member_of, not_member_of),
     )
     found = session.books.list_providers(query)
-    session.print_rows(COLUMNS, (_record(each).values() for each in found))
+    session.print_rows(COLUMNS, (tuple(_record(each).values()) for each in found))
 
 
 @provider.command("show")

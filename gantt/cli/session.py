@@ -74,9 +74,10 @@ def open_books(url: str, token: str) -> GanttProtocol:
         from gantt.client.remote import RemoteGantt
 
         return RemoteGantt(url, token=token)
-    import gantt
+    # Loads numpy and SQLAlchemy, which a command over HTTP does without.
+    from gantt.connection import connect
 
-    return gantt.connect(url)
+    return connect(url)
 
 
 def books_command(

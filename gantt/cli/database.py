@@ -1,0 +1,46 @@
+"""Which database an operator's program works on: the option, else the configuration.
+
+Shared by ``gantt-manage`` and ``gantt-status``, which take the same two options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from gantt.errors import Refused
+
+if TYPE_CHECKING:
+    from gantt.conf import Settings
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def database_options(function: F) -> F:
+    """Add ``--database`` and ``--config-file``."""
+    function = click.option(
+        "--config-file",
+        "config_files",
+        multiple=True,
+        metavar="FILE",
+        help="Default: placement.conf or gantt.conf, where they usually are.",
+    )(function)
+    return click.option(
+        "--database", metavar="URL", help="Default: [placement_database] connection."
+    )(function)
+
+
+def settings_for(database: str | None, config_files: tuple[str, ...]) -> Settings:
+    """What is configured, with the database to use. Raises Refused without one."""
+    from gantt.conf import load
+
+    overrides = {("placement_database", "connection"): database} if database else {}
+    settings = load(config_files, overrides=overrides)
+    if not settings.database_url:
+        raise Refused(
+            "No database is configured: give --database URL, or set "
+            "[placement_database] connection."
+        )
+    return settings

@@ -1,0 +1,114 @@
+"""``gantt-manage``: looks after the database; for the machine that the database is on.
+
+Exit status: 0 done, 1 refused, failed or (verify) not as it should be, 2 wrong usage.
+``db online_data_migrations`` has the status of Placement's own: 127 for a bad count.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from msgspec.structs import replace
+
+from gantt import __version__
+from gantt.cli.database import database_options, settings_for
+from gantt.cli.failure import told_plainly
+from gantt.cli.output import print_rows
+
+BAD_COUNT = 127
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gantt-manage")
+@database_options
+@click.pass_context
+def manage(
+    context: click.Context, database: str | None, config_files: tuple[str, ...]
+) -> None:
+    """Look after the database of Gantt."""
+    context.obj = (database, config_files)
+
+
+def _url() -> str:
+    """The database that the options of the program name. Raises Refused."""
+    return settings_for(*click.get_current_context().obj).database_url
+
+
+@manage.group()
+def db() -> None:
+    """Tables and their revision."""
+
+
+@db.command()
+def sync() -> None:
+    """Make the tables, or bring them up to date."""
+    from gantt.store import schema
+
+    with told_plainly():
+        click.echo(schema.sync(_url()))
+
+
+@db.command()
+def version() -> None:
+    """Print the revision of the tables."""
+    from gantt.store import schema
+
+    with told_plainly():
+        found = schema.version(_url())
+        if found is None:
+            raise click.ClickException(
+                "Gantt has no tables in this database: run 'gantt-manage db sync'."
+            )
+        click.echo(found)
+
+
+@db.command()
+@click.argument("revision")
+def stamp(revision: str) -> None:
+    """Say that the tables are at REVISION ('head': the newest), changing none."""
+    from gantt.store import schema
+
+    with told_plainly():
+        schema.stamp(_url(), revision)
+
+
+@db.command("online_data_migrations")
+@click.option("--max-count", type=int, help="Rows to migrate at the most.")
+def online_data_migrations(max_count: int | None) -> None:
+    """Migrate data while serving. This release has nothing to migrate."""
+    if max_count is not None and max_count < 1:
+        click.echo(f"--max-count must be at least 1, not {max_count}.", err=True)
+        sys.exit(BAD_COUNT)
+    print_rows("table", ("Migration", "Total Found", "Completed"), ())
+
+
+@manage.command()
+def verify() -> None:
+    """Build the books anew from the tables, and hold them against every invariant."""
+    from gantt.connection import open_gantt
+
+    with told_plainly():
+        settings = settings_for(*click.get_current_context().obj)
+        # To look is not to make: a mistyped path must not become an empty database.
+        books = open_gantt(
+            settings.database_url, replace(settings.engine, create=False)
+        )
+        try:
+            report = books.verify()
+        finally:
+            books.close()
+    for problem in report.problems:
+        click.echo(problem, err=True)
+    counts = ", ".join(f"{count} {name}" for name, count in report.counts.items())
+    if report.problems:
+        raise click.ClickException(
+            f"{len(report.problems)} problems at revision {report.revision} "
+            f"({counts}). Stop what else writes to the database, or restore a backup."
+        )
+    click.echo(f"No problems at revision {report.revision} ({counts}).")
+
+
+def main() -> None:
+    """The console script."""
+    manage(prog_name="gantt-manage")

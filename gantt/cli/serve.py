@@ -1,0 +1,188 @@
+"""``gantt serve``: the service, and with ``--register-machine`` a first provider.
+
+Thin: what is configured is the business of ``gantt.conf``, how it is served that of
+``gantt.api.server``.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gantt.cli.failure import told_plainly
+from gantt.cli.session import DEFAULT_URL
+from gantt.errors import Refused
+
+if TYPE_CHECKING:
+    from gantt.agent.register import Registration
+    from gantt.conf import Settings
+    from gantt.model.protocol import GanttProtocol
+
+
+@click.command("serve")
+@click.option("--database", metavar="URL", help="Where the books are kept.")
+@click.option("--listen", metavar="HOST:PORT", help="Default: 127.0.0.1:8778.")
+@click.option(
+    "--auth",
+    type=click.Choice(("noauth2", "token", "keystone")),
+    help="How callers are told apart. Default: as configured; noauth2 without a "
+    "configuration file.",
+)
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; default: 1.")
+@click.option(
+    "--config-file",
+    "config_files",
+    multiple=True,
+    metavar="FILE",
+    help="May be repeated; the options above win over it.",
+)
+@click.option(
+    "--insecure-bind",
+    is_flag=True,
+    help="Let noauth2 listen where other machines can reach it.",
+)
+@click.option(
+    "--register-machine",
+    is_flag=True,
+    help="Enter this machine into the books as a provider.",
+)
+def serve(
+    database: str | None,
+    listen: str | None,
+    auth: str | None,
+    workers: int | None,
+    config_files: tuple[str, ...],
+    insecure_bind: bool,
+    register_machine: bool,
+) -> None:
+    """Serve the Placement API until SIGTERM or SIGINT."""
+    given: dict[tuple[str, str], Any] = {
+        ("placement_database", "connection"): database,
+        ("gantt", "listen"): listen,
+        ("api", "auth_strategy"): auth,
+        ("gantt", "workers"): workers,
+        ("gantt", "allow_insecure_bind"): insecure_bind or None,
+    }
+    overrides = tuple(
+        (group, name, value)
+        for (group, name), value in given.items()
+        if value is not None
+    )
+    with told_plainly():
+        from gantt.api import server
+        from gantt.conf import Source
+
+        source = Source(config_files, overrides, default_auth="noauth2")
+        settings = source.load()
+        server.check_bind(settings)
+        server.check_database(settings)
+        server.check_port(settings.serve)
+        prepare(settings, register_machine=register_machine)
+        server.serve(source)
+
+
+def prepare(settings: Settings, *, register_machine: bool) -> None:
+    """Open the books once before anything listens, so that what is wrong with them
+    is told here and not by each worker. Raises Refused, StoreFailed."""
+    from gantt.connection import open_gantt
+
+    if settings.database_url == "memory://":
+        if register_machine:
+            raise Refused(
+                "memory:// begins empty in the serving process, so that there is "
+                "nothing to register a machine in: give a database, such as "
+                "--database sqlite:///gantt.db."
+            )
+        return
+    books = open_gantt(settings.database_url, settings.engine)
+    try:
+        if register_machine:
+            click.echo(welcome(settings, _register(books)))
+    finally:
+        books.close()
+
+
+def _register(books: GanttProtocol) -> Registration:
+    from gantt.agent.machine import (
+        default_collectors,
+        describe,
+        machine_name,
+        machine_uuid,
+    )
+    from gantt.agent.register import register
+
+    name = machine_name()
+    try:
+        part = describe(default_collectors())
+    except OSError as error:
+        raise Refused(f"This machine cannot be described: {error}.") from error
+    return register(books, part, name=name, uuid=machine_uuid(name))
+
+
+def welcome(settings: Settings, registration: Registration) -> str:
+    """Where everything is, and three commands to paste."""
+    provider = shlex.quote(registration.provider.name)
+    program, options = _program(), _options(settings)
+    state = "registered" if registration.has_written else "registered before"
+    return "\n".join(
+        (
+            f"Database: {_place(settings.database_url)}",
+            f"Address:  {_address(settings)}",
+            f"Token:    {_token(settings)}",
+            f"Provider: {registration.provider.name} "
+            f"({registration.provider.uuid}), {state}",
+            "",
+            "Try this in another terminal:",
+            "",
+            f"  {program} candidates VCPU=1 MEMORY_MB=512{options}",
+            f"  {program} allocation set new --provider {provider} "
+            f"VCPU=1 MEMORY_MB=512{options}",
+            f"  {program} usage show {provider}{options}",
+            "",
+        )
+    )
+
+
+def _place(url: str) -> str:
+    """The path of an SQLite file; other URLs without their password."""
+    if url.startswith("sqlite:///"):
+        return str(Path(url.removeprefix("sqlite:///").partition("?")[0]).absolute())
+    from sqlalchemy import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
+
+
+def _address(settings: Settings) -> str:
+    host = settings.serve.host
+    return f"http://{f'[{host}]' if ':' in host else host}:{settings.serve.port}"
+
+
+def _token(settings: Settings) -> str:
+    if settings.auth.strategy == "noauth2":
+        return "admin (header X-Auth-Token; noauth2 believes it)"
+    if settings.auth.strategy == "token":
+        return f"any that {settings.auth.tokens_file} gives the role admin"
+    return "from Keystone: openstack token issue"
+
+
+def _options(settings: Settings) -> str:
+    """What the pasted commands must say because it is not the default."""
+    address = _address(settings)
+    options = "" if address == DEFAULT_URL else f" --url {address}"
+    if settings.auth.strategy != "noauth2":
+        options += " --token TOKEN"
+    return options
+
+
+def _program() -> str:
+    """How this program was called, or its bare name where the shell finds it."""
+    called = sys.argv[0]
+    found = shutil.which("gantt")
+    if found and Path(found).resolve() == Path(called).resolve():
+        return "gantt"
+    return shlex.quote(called) if called.endswith("gantt") else "gantt"

@@ -1,0 +1,149 @@
+"""``gantt-status upgrade check``: may this release take over the books?
+
+Exit status, as of OpenStack's own checks: 0 all well, 1 warnings, 2 failures,
+255 the checks could not be made.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec import Struct
+
+from gantt import __version__
+from gantt.cli.database import database_options, settings_for
+from gantt.cli.output import FORMATS, print_rows
+from gantt.errors import GanttError
+
+if TYPE_CHECKING:
+    from gantt.conf import Settings
+
+IMPOSSIBLE = 255
+
+
+class Verdict(IntEnum):
+    """How a check ended; the worst of them is the exit status."""
+
+    SUCCESS = 0
+    WARNING = 1
+    FAILURE = 2
+
+
+class Finding(Struct, frozen=True):
+    """What one check found, and what to do about it."""
+
+    check: str
+    verdict: Verdict
+    details: str = ""
+
+
+def check_roots(rootless: int) -> Finding:
+    """Every provider must bear its root."""
+    name = "Missing Root Provider IDs"
+    if not rootless:
+        return Finding(name, Verdict.SUCCESS)
+    return Finding(
+        name,
+        Verdict.FAILURE,
+        f"{rootless} resource providers have no root_provider_id. Run "
+        "'placement-manage db online_data_migrations' of a release that has it.",
+    )
+
+
+def check_consumers(unknown: int) -> Finding:
+    """Who has allocations should have a record."""
+    name = "Incomplete Consumers"
+    if not unknown:
+        return Finding(name, Verdict.SUCCESS)
+    return Finding(
+        name,
+        Verdict.WARNING,
+        f"{unknown} consumers have allocations and no record of project and user. "
+        "Run 'placement-manage db online_data_migrations' of a release that has it.",
+    )
+
+
+def check_policy(settings: Settings) -> Finding:
+    """A policy file must be YAML."""
+    name = "Policy File JSON to YAML Migration"
+    for path in _policy_files(settings):
+        if _is_json(path):
+            return Finding(
+                name,
+                Verdict.WARNING,
+                f"{path} is JSON. Convert it with 'oslopolicy-convert-json-to-yaml' "
+                "and name the new file in [oslo_policy] policy_file.",
+            )
+    return Finding(name, Verdict.SUCCESS)
+
+
+def _policy_files(settings: Settings) -> Iterator[Path]:
+    """Policy files that are there; a relative one lies beside a configuration file."""
+    configured = Path(settings.policy_file)
+    folders = [Path(file).parent for file in settings.files] or [Path("/etc/gantt")]
+    for name in dict.fromkeys((configured, Path("policy.json"))):
+        for folder in folders:
+            if (folder / name).is_file():
+                yield folder / name
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_text())
+    except ValueError:
+        return False
+    return True
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gantt-status")
+def status() -> None:
+    """Say how things stand."""
+
+
+@status.group()
+def upgrade() -> None:
+    """Before a release takes over."""
+
+
+@upgrade.command()
+@database_options
+@click.option(
+    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True
+)
+def check(database: str | None, config_files: tuple[str, ...], output: str) -> None:
+    """Check whether this release can take over the database.
+
+    Exit status: 0 all well, 1 warnings, 2 failures, 255 no check could be made.
+    """
+    from gantt.store.upgrade import obstacles
+
+    try:
+        settings = settings_for(database, config_files)
+        found = obstacles(settings.database_url)
+        policy = check_policy(settings)
+    except (GanttError, OSError) as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(IMPOSSIBLE)
+    findings = (
+        check_roots(found.rootless_providers),
+        check_consumers(found.unknown_consumers),
+        policy,
+    )
+    print_rows(
+        output,
+        ("check", "result", "details"),
+        ((each.check, each.verdict.name.title(), each.details) for each in findings),
+    )
+    sys.exit(max(each.verdict for each in findings))
+
+
+def main() -> None:
+    """The console script."""
+    status(prog_name="gantt-status")
