@@ -32,7 +32,7 @@ from gantt.api.middleware import (
 )
 from gantt.api.policy import build_policy
 from gantt.api.problem import Problem, Scene, render, status_line, translate
-from gantt.api.routes import ROUTES, Router
+from gantt.api.routes import ROUTES, Route, Router
 from gantt.conf import Settings
 
 LOG = logging.getLogger(__name__)
@@ -65,11 +65,15 @@ def build_app(
     return app
 
 
-def build_routes(door: Door, authenticate: Authenticate) -> WsgiApp:
+def build_routes(
+    door: Door,
+    authenticate: Authenticate,
+    routes: dict[str, dict[str, Route]] = ROUTES,
+) -> WsgiApp:
     """Everything from authentication on, as a falcon application."""
     app = falcon.App(
         middleware=[Pipeline(door, authenticate)],
-        router=cast(Any, Router(ROUTES)),
+        router=cast(Any, Router(routes)),
     )
     app.resp_options.default_media_type = cast(Any, None)
     app.req_options.strip_url_path_trailing_slash = False

@@ -76,11 +76,11 @@ def make_worker_app(source: Source) -> WsgiApp:
 
 def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
     """The application and the Gantt under it. Raises Refused."""
-    import gantt
     from gantt.api.app import build_app
+    from gantt.connection import open_gantt
 
     check_database(settings)
-    books = gantt.connect(settings.database_url, options=settings.engine)
+    books = open_gantt(settings.database_url, settings.engine)
     try:
         return build_app(books, settings), books
     except BaseException:
@@ -101,6 +101,8 @@ def check_database(settings: Settings) -> None:
             "No database is configured: give --database URL, or set "
             "[placement_database] connection."
         )
+    if url.startswith(("http://", "https://")):
+        raise Refused(f"{url} is a service, not a database: it serves already.")
     if url == "memory://" and settings.serve.workers > 1:
         raise Refused("memory:// lives in one process: set workers to 1.")
 

@@ -1,0 +1,50 @@
+"""The HTTP door without books: handlers that do what a test asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gantt.api.app import build_routes
+from gantt.api.auth import noauth2
+from gantt.api.call import Call, Door
+from gantt.api.envelope import logged, mounted, with_health
+from gantt.api.policy import DefaultPolicy
+from gantt.api.routes import Route
+from gantt.conf import ApiOptions
+from tests.api.wsgi_client import WsgiClient
+
+NOW = 1_700_000_000
+
+
+class Books:
+    """Stands in for Gantt; nothing here asks it anything but this."""
+
+    ready = True
+
+    def is_ready(self) -> bool:
+        return self.ready
+
+
+def client_for(
+    handler: Callable[..., None],
+    *,
+    options: ApiOptions | None = None,
+    routes: dict[str, dict[str, Route]] | None = None,
+    books: Any = None,
+) -> WsgiClient:
+    """A client of a door where ``handler`` answers GET and PUT of /thing."""
+    books = books or Books()
+    table = routes or {"/thing": {"GET": Route(handler), "PUT": Route(handler)}}
+    door = Door(
+        gantt=books,
+        options=options or ApiOptions(),
+        policy=DefaultPolicy(),
+        clock=lambda: float(NOW),
+    )
+    app = build_routes(door, noauth2, table)
+    return WsgiClient(mounted(with_health(logged(app), books.is_ready)))
+
+
+def answer_nothing(call: Call) -> None:
+    call.reply({})

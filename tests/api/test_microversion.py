@@ -1,0 +1,87 @@
+"""Negotiation: what a header means, and how the two refusals look."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantt.api.microversion import negotiate
+from gantt.api.problem import Problem
+from tests.api.door import answer_nothing, client_for
+
+
+@pytest.mark.parametrize(
+    ("header", "minor"),
+    [
+        (None, 0),
+        ("", 0),
+        ("placement 1.0", 0),
+        ("placement 1.39", 39),
+        ("placement latest", 39),
+        ("PLACEMENT 1.7", 7),
+        ("placement 1.05", 5),
+        ("placement 1. 5", 5),
+        ("placement   1.5", 5),
+        ("placement +1.+5", 5),
+        ("placement 1.1_0", 10),
+        ("compute 2.90", 0),
+        ("1.9", 0),
+        ("placement", 0),
+        ("placement 1.5, compute 2.9, placement 1.7, 1.9", 7),
+        ("compute 2.9, placement latest", 39),
+    ],
+)
+def test_the_last_entry_of_our_service_counts(header: str | None, minor: int) -> None:
+    assert negotiate(header) == minor
+
+
+@pytest.mark.parametrize("version", ["0.5", "1.40", "2.0", "-1.5", "1.-1"])
+def test_a_version_that_we_do_not_speak_is_406(version: str) -> None:
+    with pytest.raises(Problem) as caught:
+        negotiate(f"placement {version}")
+    problem = caught.value
+    assert problem.status == 406
+    assert problem.detail == (
+        f"Invalid microversion: Unacceptable version header: {version}"
+    )
+    assert problem.extra == {"max_version": "1.39", "min_version": "1.0"}
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"),
+    [
+        ("x", "invalid literal for int() with base 10: 'x'"),
+        ("LATEST", "invalid literal for int() with base 10: 'LATEST'"),
+        ("1.2.3", "invalid literal for int() with base 10: '2.3'"),
+        ("1.5 foo", "invalid literal for int() with base 10: '5 foo'"),
+        ("1", "Version.__new__() missing 1 required positional argument: 'minor'"),
+    ],
+)
+def test_what_is_no_version_is_400(version: str, reason: str) -> None:
+    with pytest.raises(Problem) as caught:
+        negotiate(f"placement {version}")
+    assert caught.value.status == 400
+    assert caught.value.detail == (
+        f"Invalid microversion: invalid version string: {version}; {reason}"
+    )
+
+
+def test_answers_name_the_version_and_vary_by_it() -> None:
+    answer = client_for(answer_nothing)("GET", "/thing", version=7)
+    assert answer.headers["openstack-api-version"] == "placement 1.7"
+    assert answer.headers["vary"] == "openstack-api-version"
+
+
+def test_a_refused_version_is_told_without_version_headers() -> None:
+    answer = client_for(answer_nothing)("GET", "/thing", version="1.40")
+    [error] = answer.json["errors"]
+    assert list(error) == [
+        "status", "title", "detail", "request_id", "max_version", "min_version",
+    ]  # fmt: skip
+    assert answer.headers.keys().isdisjoint({"openstack-api-version", "vary"})
+
+
+def test_a_bad_version_beats_an_unknown_path_but_not_a_missing_token() -> None:
+    client = client_for(answer_nothing)
+    assert client("GET", "/nowhere", version="9.9").status == 406
+    headers = {"x-auth-token": None}
+    assert client("GET", "/thing", version="9.9", headers=headers).status == 401
