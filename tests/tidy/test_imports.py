@@ -20,21 +20,22 @@ BELOW: dict[str, frozenset[str]] = {
     "scheduler": DECIDERS,
     "store": frozenset({"errors", "model"}),
     "engine": LIBRARY - {"engine"},
-    "__init__": LIBRARY | {"client"},
+    "connection": LIBRARY | {"client"},
+    "__init__": LIBRARY | {"client", "connection"},
     "conf": LIBRARY,
     "client": LIBRARY,
-    "agent": LIBRARY | {"client"},
+    "agent": LIBRARY | {"client", "connection"},
     "observe": LIBRARY | {"conf"},
-    "api": LIBRARY | {"conf", "observe"},
+    "api": LIBRARY | {"conf", "connection", "observe"},
     "rpc": LIBRARY | {"conf", "observe"},
     "feed": LIBRARY | {"conf", "observe"},
     "cluster": LIBRARY | {"conf", "observe"},
     "web": LIBRARY | {"conf", "observe", "api"},
     "sim": LIBRARY,
-    "wsgi": LIBRARY | {"conf", "observe", "api"},
+    "wsgi": LIBRARY | {"conf", "connection", "observe", "api"},
     "cli": LIBRARY
-    | {"conf", "client", "agent", "observe", "api", "rpc", "feed", "cluster"}
-    | {"web", "sim"},
+    | {"conf", "connection", "client", "agent", "observe", "api"}
+    | {"rpc", "feed", "cluster", "web", "sim"},
 }
 
 # Library -> the floors where it is at home.
