@@ -1,0 +1,1 @@
+"""Measurements against goals: whole processes, over HTTP, on the machine at hand."""
