@@ -265,6 +265,8 @@ class SqliteDatabase(Database):
             "PRAGMA foreign_keys = ON",
             "PRAGMA synchronous = FULL",
             "PRAGMA cache_size = -16384",
+            # Random uuids touch many pages; a longer log writes each back less often.
+            "PRAGMA wal_autocheckpoint = 4000",
         )
 
     def set_autocommit(self, connection: Any) -> None:
