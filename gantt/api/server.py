@@ -54,7 +54,7 @@ def serve(source: Source) -> None:
         backpressure=max(1024, options.blocking_threads),
         workers_kill_timeout=options.drain_s,
         websockets=False,
-        log_level=LogLevels.warning,
+        log_level=LogLevels.error,
         log_dictconfig=_GRANIAN_LOGS,
     )
     LOG.info("Listening on http://%s", _shown(options))
@@ -91,6 +91,7 @@ def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
 def configure_logging() -> None:
     """Log to stderr, unless somebody has set up logging already."""
     logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, stream=sys.stderr)
+    logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
 
 
 def check_database(settings: Settings) -> None:
