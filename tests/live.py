@@ -1,0 +1,141 @@
+"""A real ``gantt serve`` on a free loopback port, for tests that need a process.
+
+Generic on purpose: clients talk to it, the crash test kills it under load.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+
+START_S = 60.0
+STOP_S = 30.0
+
+
+@dataclass(frozen=True)
+class Live:
+    """A service that answers; ``log`` has what it wrote to stdout and stderr."""
+
+    url: str
+    database: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def stop(self) -> int:
+        """Ask it to finish, and wait; its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(STOP_S)
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """SIGKILL to the service and its workers, which have a group of their own."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(STOP_S)
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def program(*arguments: str) -> list[str]:
+    """The command line of ``gantt`` under this very Python."""
+    return [sys.executable, "-m", "gantt", *arguments]
+
+
+def spawn(
+    database: str,
+    log: Path,
+    *,
+    port: int | None = None,
+    options: Sequence[str] = ("--auth", "noauth2"),
+    environ: Mapping[str, str] | None = None,
+) -> Live:
+    """Start a service on ``database`` without waiting for it."""
+    port = port or free_port()
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            program(
+                "serve",
+                "--database",
+                database,
+                "--listen",
+                f"127.0.0.1:{port}",
+                *options,
+            ),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **(environ or {})},
+        )
+    return Live(f"http://127.0.0.1:{port}", database, process, log)
+
+
+def start(
+    database: str,
+    log: Path,
+    *,
+    port: int | None = None,
+    options: Sequence[str] = ("--auth", "noauth2"),
+    environ: Mapping[str, str] | None = None,
+) -> Live:
+    """Start a service on ``database`` and wait until it answers.
+
+    Raises AssertionError with its log when it ends instead.
+    """
+    live = spawn(database, log, port=port, options=options, environ=environ)
+    try:
+        wait_until_up(live)
+    except BaseException:
+        live.kill()
+        raise
+    return live
+
+
+def wait_until_up(live: Live) -> None:
+    """Return when the version document is served."""
+    address = live.url.removeprefix("http://")
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        if live.process.poll() is not None:
+            break
+        connection = HTTPConnection(address, timeout=5)
+        try:
+            connection.request("GET", "/")
+            if connection.getresponse().status == 200:
+                return
+        except OSError:
+            time.sleep(0.05)
+        finally:
+            connection.close()
+    raise AssertionError(f"gantt serve did not come up:\n{live.log.read_text()}")
+
+
+@contextlib.contextmanager
+def served(folder: Path, *, options: Sequence[str] = ()) -> Iterator[Live]:
+    """A service on a new SQLite file in ``folder``; stopped at the end."""
+    live = start(
+        f"sqlite:///{folder / 'gantt.db'}",
+        folder / "serve.log",
+        options=("--auth", "noauth2", *options),
+    )
+    try:
+        yield live
+    finally:
+        live.kill()
