@@ -21,7 +21,7 @@ from gantt.placement.queries import (
     trait_indexes,
     with_room,
 )
-from gantt.state.column import Bools
+from gantt.state.column import NO_ROW, Bools
 from gantt.state.state import State
 
 
@@ -57,8 +57,8 @@ class Question(Struct, frozen=True, eq=False):
     request: CandidateRequest
     sharing: Sharing
     allowed: Bools
-    needs: tuple[Need, ...]
-    together: tuple[Bools, ...]
+    needs: tuple[Need, ...] = ()
+    together: tuple[Bools, ...] = ()
 
 
 def allowed_roots(state: State, traits: Labels) -> Bools:
@@ -129,9 +129,23 @@ def bearing_together(question: Question) -> Bools:
     return found
 
 
+def alone(question: Question) -> Bools:
+    """bool[providers]: roots without kin, and without a sharing provider to use."""
+    table = question.state.providers
+    found = np.ones(table.height, np.bool_)
+    if not table.forest.is_flat:
+        has_parent = table.parent[: table.height] != NO_ROW
+        found[table.root[: table.height][has_parent]] = False
+    sharers = question.sharing.useful([need.shared for need in question.needs])
+    return found & ~question.sharing.hosts(sharers)
+
+
 def with_room_for_all(question: Question) -> Bools:
-    """bool[providers]: who can meet all needs alone, as far as their sums go."""
+    """bool[providers]: who, if it can meet each need, can meet all of them alone."""
     state = question.state
+    whole = sum(not need.is_spread for need in question.needs)
+    if question.request.isolate and whole > 1:
+        return np.zeros(state.providers.height, np.bool_)
     found = np.ones(state.providers.height, np.bool_)
     for class_index, amounts in contested(question.needs).items():
         table = state.inventories.table(class_index)

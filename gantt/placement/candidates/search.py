@@ -11,15 +11,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
+from msgspec import structs
 
 from gantt.errors import UnknownName
-from gantt.model.answers import Candidates
+from gantt.model.answers import Candidate, Candidates
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates import feasible, summarize
-from gantt.placement.candidates.feasible import Need, Question
+from gantt.placement.candidates import feasible, order, summarize
+from gantt.placement.candidates.combine import Budget, Pick, combine
+from gantt.placement.candidates.feasible import Match, Question
 from gantt.placement.candidates.sharing import Sharing
+from gantt.placement.candidates.tree import shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
 
@@ -29,65 +34,111 @@ def search(
     request: CandidateRequest,
     rng: random.Random | None = None,
     *,
-    budget: int | None = None,  # noqa: ARG001
+    budget: int | None = None,
 ) -> Candidates:
-    """The candidates for ``request``. Raises UnknownName."""
+    """The candidates for ``request``, at most ``request.limit``.
+
+    ``rng`` takes part when the request says so; ``budget``: how many steps to walk
+    within trees. Raises UnknownName, and BudgetSpent when that leaves no result.
+    """
     question = ask(state, request)
     if question is None:
         return Candidates((), {})
-    mask = viable(question) & feasible.with_room_for_all(question)
-    if request.isolate and sum(not need.is_spread for need in question.needs) > 1:
-        return Candidates((), {})
-    rows = np.flatnonzero(mask)
-    rows = rows[np.argsort(state.providers.id[rows], kind="stable")]
-    if request.generation_limit is not None:
-        rows = rows[: request.generation_limit]
-    if request.randomize and rng is not None:
-        rows = np.array(rng.sample(rows.tolist(), len(rows)), np.intp)
-    picks = [(row,) * len(question.needs) for row in rows[: request.limit].tolist()]
+    steps = Budget(budget)
+    picks, is_truncated = order.choose(
+        _generate(question, steps),
+        limit=request.limit,
+        rng=rng if request.randomize else None,
+        budget=steps,
+    )
     return Candidates(
         summarize.candidates(state, question.needs, picks),
         summarize.summaries(state, question.needs, picks, whole_trees=request.nested),
+        is_truncated,
     )
 
 
 def roots(state: State, request: CandidateRequest) -> Bools:
-    """bool[providers]: roots of trees that may match; the others cannot."""
+    """bool[providers]: roots of trees that may match; all others cannot. Raises
+    UnknownName."""
     question = ask(state, request)
     if question is None:
         return np.zeros(state.providers.height, np.bool_)
-    return viable(question)
+    return _viable(question)[0]
+
+
+def solve(state: State, request: CandidateRequest, root_row: int) -> Candidate | None:
+    """One candidate in and around the tree of ``root_row``, or None when there is
+    none. Raises UnknownName."""
+    question = ask(state, request)
+    if question is None or not question.allowed[root_row]:
+        return None
+    pick = next(combine(shape_of(question), root_row, Budget()), None)
+    if pick is None:
+        return None
+    return summarize.candidates(state, question.needs, [pick])[0]
 
 
 def ask(state: State, request: CandidateRequest) -> Question | None:
-    """The request in rows and masks; None when nobody can match some group.
+    """The request in rows and masks; None when nobody can meet some group.
 
-    Groups are judged in order, and what comes after one that nobody can match is not
+    Groups are judged in order, and what comes after one that nobody can meet is not
     looked at. Raises UnknownName.
     """
-    allowed = feasible.allowed_roots(state, request.root_traits)
-    sharing = Sharing(state)
-    needs: list[Need] = []
-    together: tuple[Bools, ...] = ()
+    nothing = Question(
+        state,
+        request,
+        Sharing(state),
+        feasible.allowed_roots(state, request.root_traits),
+    )
+    matches: list[Match] = []
     for group in request.groups:
         try:
-            match = feasible.match(state, group, sharing)
+            match = feasible.match(state, group, nothing.sharing)
         except UnknownName:
-            if not viable(
-                Question(state, request, sharing, allowed, tuple(needs), together)
-            ).any():
-                return None
-            raise
+            if all(_has_pick(_with(nothing, [earlier])) for earlier in matches):
+                raise
+            return None
         if match is None:
             return None
-        needs += match.needs
-        together += match.together
-    return Question(state, request, sharing, allowed, tuple(needs), together)
+        matches.append(match)
+    return _with(nothing, matches)
 
 
-def viable(question: Question) -> Bools:
-    """bool[providers]: allowed roots around which every need can be met."""
+def _with(question: Question, matches: list[Match]) -> Question:
+    return structs.replace(
+        question,
+        needs=tuple(need for match in matches for need in match.needs),
+        together=tuple(mask for match in matches for mask in match.together),
+    )
+
+
+def _has_pick(question: Question) -> bool:
+    """Whether a single group can be met, by itself and anywhere."""
+    request = structs.replace(question.request, nested=True, same_subtrees=())
+    alone = structs.replace(question, request=request)
+    return next(_generate(alone, Budget()), None) is not None
+
+
+def _viable(question: Question) -> tuple[Bools, Bools]:
+    """Two bool[providers]: roots around which each need can be met, and those of them
+    that are ``alone``, for which this is the whole truth."""
+    state = question.state
     mask = question.allowed & feasible.bearing_together(question)
     for need in question.needs:
-        mask &= feasible.covered(question.state, need, question.sharing)
-    return mask
+        mask &= feasible.covered(state, need, question.sharing)
+    alone = mask & feasible.alone(question)
+    mask &= ~alone
+    alone &= feasible.with_room_for_all(question)
+    return mask | alone, alone
+
+
+def _generate(question: Question, budget: Budget) -> Iterator[Pick]:
+    """Distinct picks in their order, as many as may be generated."""
+    picks = order.distinct(
+        order.walk(question, *_viable(question), budget),
+        frozenset(question.sharing.rows),
+    )
+    most = question.request.generation_limit
+    # As upstream: the limit is looked at after a result, so one always gets through.
+    return picks if most is None else islice(picks, max(1, most))

@@ -6,6 +6,8 @@ it is the one part of the search where a provider counts under several roots.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from gantt.model.names import SHARES_VIA_AGGREGATE
@@ -41,12 +43,19 @@ class Sharing:
             known = self._anchors[row] = self._anchors_of(row)
         return known
 
-    def reaching(self, root: int) -> tuple[int, ...]:
-        """Sharing providers of other trees that the tree of ``root`` may use."""
-        home = self._state.providers.root
-        return tuple(
-            row for row in self.rows if home[row] != root and self.anchors(row)[root]
-        )
+    def useful(self, masks: Sequence[Bools]) -> tuple[int, ...]:
+        """Sharing providers that are in some of ``masks``."""
+        return tuple(row for row in self.rows if any(mask[row] for mask in masks))
+
+    def hosts(self, rows: Iterable[int]) -> Bools:
+        """bool[providers]: roots of trees that may use a provider of ``rows`` which
+        is not theirs."""
+        found = np.zeros(self._state.providers.height, np.bool_)
+        for row in rows:
+            reach = self.anchors(row).copy()
+            reach[self._state.providers.root[row]] = False
+            found |= reach
+        return found
 
     def _anchors_of(self, row: int) -> Bools:
         providers, matrix = self._state.providers, self._state.provider_aggregates

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gantt.model.answers import Candidate, ProviderSummary, ResourceSummary
+from gantt.placement.candidates.combine import Pick
 from gantt.placement.candidates.feasible import Need
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
-
-# The provider of each need, in the order of the needs.
-Pick = tuple[int, ...]
 
 
 def candidates(
