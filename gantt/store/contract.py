@@ -103,7 +103,8 @@ class Store(Protocol):
         ``begin``."""
 
     def fingerprint(self) -> Fingerprint:
-        """The fingerprint of the tables as they are. Raises StoreFailed."""
+        """The fingerprint of the tables as they are. Raises errors.StoreFailed, as do
+        the other methods from here on."""
 
     def saved_fingerprint(self) -> Fingerprint | None:
         """What ``save_fingerprint`` left, if anything."""

@@ -441,6 +441,11 @@ def open_database(url: str, options: StoreOptions) -> Database:
     """The database at ``url``; nothing is connected yet. Raises Refused."""
     parsed = _understood(url)
     dialect = parsed.get_backend_name()
+    if dialect == "memory":
+        raise errors.Refused(
+            "memory:// keeps no tables: name a database, for example "
+            "sqlite:////var/lib/gantt/gantt.db."
+        )
     if dialect not in _DIALECTS:
         raise errors.Refused(
             f"{parsed.render_as_string()} is not a database that Gantt knows: use "

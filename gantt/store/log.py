@@ -43,9 +43,9 @@ _RECENT = 100_000
 _NONE: ColumnElement[int] = literal_column("0")
 
 _Keys = list[tuple[int, Key, msgspec.Raw]]
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Keys)
-_row_decoders: dict[int, tuple[str, msgspec.msgpack.Decoder[Any]]] = {
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(_Keys)
+_ROW_DECODERS: dict[int, tuple[str, msgspec.msgpack.Decoder[Any]]] = {
     number: (name, msgspec.msgpack.Decoder(rows.ROW_TYPES[name] | None))
     for name, number in TABLE_NUMBERS.items()
 }
@@ -53,7 +53,7 @@ _row_decoders: dict[int, tuple[str, msgspec.msgpack.Decoder[Any]]] = {
 
 def encode(changes: Sequence[Change]) -> bytes:
     """``[[table number, key, row or null], …]``; a row is the array of its fields."""
-    return _encoder.encode(
+    return _ENCODER.encode(
         [(TABLE_NUMBERS[one.table], one.key, one.new) for one in changes]
     )
 
@@ -61,7 +61,7 @@ def encode(changes: Sequence[Change]) -> bytes:
 def decode(data: bytes) -> tuple[Change, ...]:
     """The changes of a log row, their ``old`` unknown. Raises StoreFailed."""
     try:
-        return tuple(_change(*parts) for parts in _decoder.decode(data))
+        return tuple(_change(*parts) for parts in _DECODER.decode(data))
     except (msgspec.MsgspecError, KeyError) as error:
         raise errors.StoreFailed(
             f"A row of gantt_log cannot be read ({error!r}): was it written by a newer "
@@ -70,7 +70,7 @@ def decode(data: bytes) -> tuple[Change, ...]:
 
 
 def _change(number: int, key: Key, raw: msgspec.Raw) -> Change:
-    table, decoder = _row_decoders[number]
+    table, decoder = _ROW_DECODERS[number]
     row: Row | None = decoder.decode(raw)
     return Change(table, key, None, row)
 

@@ -38,7 +38,7 @@ class SqlStore:
     def open(cls, url: str, options: StoreOptions) -> SqlStore:
         """Connect and check. Raises errors.Refused."""
         if options.create:
-            schema.sync(url)
+            schema.sync(url, options)
         database = open_database(url, options)
         try:
             schema.check_database(database)
@@ -204,18 +204,26 @@ class SqlStore:
             self._gate.release()
 
     @contextmanager
-    def _head_locked(self) -> Iterator[Session]:
-        session = self._take_head()
+    def _chore(self) -> Iterator[Session]:
+        """A write of no client: under the head lock, and it may fail as a whole."""
         try:
-            yield session
-        except BaseException:
-            self.finish(session, session.rollback)
-            raise
-        self.finish(session, session.commit)
+            session = self._take_head()
+            try:
+                yield session
+            except BaseException:
+                self.finish(session, session.rollback)
+                raise
+            self.finish(session, session.commit)
+        except Outcome as outcome:
+            raise as_failure(outcome, self.url) from outcome
 
     def has_batch(self, batch: str) -> bool:
-        with self._head_locked() as session:
+        session = self._take_head()
+        try:
             return self.log.has_batch(session, batch)
+        finally:
+            # Nothing was written: a COMMIT could only add another unknown outcome.
+            self.finish(session, session.rollback)
 
     # Chores.
 
@@ -233,13 +241,13 @@ class SqlStore:
         return self._read(self._fingerprints.saved)
 
     def save_fingerprint(self, fingerprint: Fingerprint) -> None:
-        with self._head_locked() as session:
+        with self._chore() as session:
             self._fingerprints.save(session, fingerprint)
 
     def compact(self, keep: int) -> int:
         total = 0
         while True:
-            with self._head_locked() as session:
+            with self._chore() as session:
                 dropped = self._compactor.step(session, keep)
             total += dropped
             if not dropped:
