@@ -1,0 +1,111 @@
+"""Rows and entries for the tests of the store, with ids as the books give them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+from gantt.model import rows
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.rows import Row
+from gantt.store.contract import Store
+
+NOW = 1_700_000_000_123_456
+
+
+def uuid_of(number: int) -> str:
+    return str(uuid.UUID(int=number))
+
+
+def name_row(number: int, name: str) -> rows.NameRow:
+    return rows.NameRow(number, name, NOW, NOW)
+
+
+def provider_row(
+    number: int,
+    *,
+    name: str | None = None,
+    generation: int = 0,
+    parent: int | None = None,
+    root: int | None = None,
+) -> rows.ProviderRow:
+    return rows.ProviderRow(
+        number,
+        uuid_of(number),
+        name or f"provider-{number}",
+        generation,
+        root or number,
+        parent,
+        NOW,
+        None,
+    )
+
+
+def inventory_row(
+    number: int, provider: int, rc: int, total: int = 8
+) -> rows.InventoryRow:
+    return rows.InventoryRow(
+        number, provider, rc, total, 0, 1, total, 1, 1.5, NOW, NOW + 1
+    )
+
+
+def consumer_row(number: int, generation: int = 1) -> rows.ConsumerRow:
+    return rows.ConsumerRow(
+        number, uuid_of(10_000 + number), 1, 1, generation, None, NOW, NOW
+    )
+
+
+def allocation_row(
+    number: int, provider: int, consumer: int, used: int = 1
+) -> rows.AllocationRow:
+    owner = uuid_of(10_000 + consumer)
+    return rows.AllocationRow(number, provider, owner, 0, used, NOW, None)
+
+
+def link_row(provider: int, label: int) -> rows.LinkRow:
+    return rows.LinkRow(provider, label, NOW, None)
+
+
+def made(table: str, *new: Row) -> list[Change]:
+    """The changes that make rows."""
+    return [Change(table, rows.key_of(row), None, row) for row in new]
+
+
+def gone(table: str, *old: Row) -> list[Change]:
+    """The changes that delete rows."""
+    return [Change(table, rows.key_of(row), row, None) for row in old]
+
+
+def moved(table: str, old: Row, new: Row) -> Change:
+    """The change from one row to another."""
+    return Change(table, rows.key_of(old), old, new)
+
+
+def entry(cursor: Cursor, changes: Iterable[Change]) -> LogEntry:
+    return LogEntry(cursor.revision, cursor.batch, NOW, "Test", "req-1", tuple(changes))
+
+
+def write(store: Store, *commands: Iterable[Change]) -> Cursor:
+    """Commit one batch, an entry per command; the new end of the log."""
+    end = store.cursor()
+    batch = uuid.uuid4().hex
+    transaction = store.begin()
+    try:
+        entries = [
+            entry(Cursor(end.revision + number, batch), changes)
+            for number, changes in enumerate(commands, 1)
+        ]
+        transaction.write(entries)
+        transaction.commit()
+    finally:
+        transaction.rollback()
+    return Cursor(end.revision + len(commands), batch)
+
+
+def contents(store: Store) -> dict[str, list[Row]]:
+    """All rows of the store by table, tables without rows left out."""
+    found: dict[str, list[Row]] = {}
+    _, chunks = store.load()
+    for table, chunk in chunks:
+        found.setdefault(table, []).extend(chunk)
+    return found

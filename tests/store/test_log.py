@@ -1,0 +1,61 @@
+"""What log rows hold is read by other processes and releases."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from gantt import errors
+from gantt.model import rows
+from gantt.model.changes import Change
+from gantt.store.log import TABLE_NUMBERS, decode, encode
+from tests.store import books
+
+
+def test_the_numbers_of_the_tables_never_change() -> None:
+    assert TABLE_NUMBERS == {
+        "resource_classes": 1,
+        "traits": 2,
+        "placement_aggregates": 3,
+        "projects": 4,
+        "users": 5,
+        "consumer_types": 6,
+        "resource_providers": 7,
+        "consumers": 8,
+        "inventories": 9,
+        "allocations": 10,
+        "resource_provider_traits": 11,
+        "resource_provider_aggregates": 12,
+    }
+    assert set(TABLE_NUMBERS) == set(rows.ROW_TYPES)
+
+
+def test_only_new_values_are_kept() -> None:
+    old, new = books.provider_row(3), books.provider_row(3, generation=1)
+    changes = (
+        books.moved(rows.PROVIDERS, old, new),
+        *books.gone(rows.PROVIDER_TRAITS, books.link_row(3, 4)),
+    )
+    assert decode(encode(changes)) == (
+        Change(rows.PROVIDERS, 3, None, new),
+        Change(rows.PROVIDER_TRAITS, (3, 4), None, None),
+    )
+
+
+def test_the_form_on_disk() -> None:
+    data = encode(books.made(rows.TRAITS, rows.NameRow(5, "CUSTOM_A", 1, None)))
+    assert msgspec.msgpack.decode(data) == [[2, 5, [5, "CUSTOM_A", 1, None]]]
+
+
+def test_fields_that_a_later_release_adds_last_are_passed_over() -> None:
+    data = msgspec.msgpack.encode([[2, 5, [5, "CUSTOM_A", 1, None, "later"]]])
+    (change,) = decode(data)
+    assert change.new == rows.NameRow(5, "CUSTOM_A", 1, None)
+
+
+@pytest.mark.parametrize(
+    "data", [b"\xc1", msgspec.msgpack.encode([[99, 5, None]]), b""]
+)
+def test_what_cannot_be_read_names_a_newer_gantt(data: bytes) -> None:
+    with pytest.raises(errors.StoreFailed, match="newer Gantt"):
+        decode(data)
