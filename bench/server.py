@@ -66,8 +66,8 @@ class Server:
             self._process.wait()
 
     def resident_mb(self) -> float:
-        """Memory of the server's processes that is in RAM; shared pages count once
-        per process."""
+        """Memory of the server's processes that is in RAM; a page that several of
+        them share counts once."""
         return sum(_resident_kb(pid) for pid in _family(self._process.pid)) / KB_PER_MB
 
     def _is_ready(self) -> bool:
@@ -95,7 +95,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _resident_kb(pid: int) -> int:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
             return int(line.split()[1])
     return 0
