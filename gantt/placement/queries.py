@@ -38,8 +38,8 @@ def providers(state: State, query: ProviderQuery) -> tuple[Provider, ...]:
     Each must satisfy ``resources`` alone. Raises UnknownName.
     """
     table = state.providers
-    amounts = class_amounts(state, query.resources)
     required, forbidden = trait_indexes(state, query.traits)
+    amounts = class_amounts(state, query.resources)
     mask = table.is_live[: table.height].copy()
     for class_index, amount in amounts.items():
         mask &= with_room(state, class_index, amount)

@@ -12,7 +12,13 @@ from collections.abc import Iterable
 from msgspec import UNSET, Struct
 from msgspec.structs import replace as with_
 
-from gantt.errors import ConcurrentUpdate, Invalid, NotFound, UnknownProvider
+from gantt.errors import (
+    ConcurrentUpdate,
+    DoesNotFit,
+    Invalid,
+    NotFound,
+    UnknownProvider,
+)
 from gantt.model import rows as t
 from gantt.model.commands import ConsumerAllocations, DeleteAllocations, SetAllocations
 from gantt.model.names import MAX_INT
@@ -120,9 +126,13 @@ def _new_amounts(
         provider = state.providers.find(uuid)
         assert provider is not None
         for name, amount in resources.items():
-            if not 1 <= amount <= MAX_INT:
-                raise Invalid(
-                    f"An amount must be from 1 to {MAX_INT}; got {amount} of {name}."
+            if amount < 1:
+                raise Invalid(f"An amount must be at least 1; got {amount} of {name}.")
+            if amount > MAX_INT:
+                raise DoesNotFit(
+                    f"Unable to create allocation for '{name}' on resource provider "
+                    f"'{uuid}'. The requested amount would violate inventory "
+                    f"constraints. No max_unit is above {MAX_INT}."
                 )
             found.append((provider, class_id(state, name), amount))
     return found

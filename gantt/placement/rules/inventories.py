@@ -112,7 +112,9 @@ def delete_one(draft: Draft, command: DeleteInventory) -> None:
     provider = existing(draft.state, command.provider_uuid)
     name = command.resource_class
     known = draft.state.classes.find(name)
-    row = None if known is None else inventory_row(draft.state, provider, known.id)
+    if known is None:
+        raise NotFound(f"No such resource class {name}.")
+    row = inventory_row(draft.state, provider, known.id)
     if row is None:
         raise NotFound(f"No inventory of class {name} found for delete")
     if is_used(draft, provider, row.resource_class_id):

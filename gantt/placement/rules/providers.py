@@ -31,6 +31,11 @@ def existing(state: State, uuid: str, purpose: str = "") -> ProviderRow:
 def create(draft: Draft, command: CreateProvider) -> Provider:
     """A new provider at generation 0; a root unless a parent is named."""
     providers = draft.state.providers
+    if not command.name:
+        raise Invalid(
+            f'Unable to create resource provider "", {command.uuid}: '
+            "Object action create failed because: name is required"
+        )
     if providers.row_of(command.uuid) is not None:
         raise DuplicateName(
             f"Conflicting resource provider uuid: {command.uuid} already exists."
