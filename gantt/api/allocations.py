@@ -9,7 +9,7 @@ from gantt.api.call import NOW, Call
 from gantt.api.problem import Problem
 from gantt.api.refusals import Wording, no_provider, submit
 from gantt.api.verdict import is_uuid_like
-from gantt.errors import DoesNotFit, UnknownName
+from gantt.errors import DoesNotFit, NotFound, UnknownName
 from gantt.model.answers import ConsumerView
 from gantt.model.commands import DeleteAllocations
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE, canonical_uuid
@@ -62,7 +62,7 @@ def post(call: Call) -> None:
 def delete(call: Call, consumer_uuid: str) -> None:
     """DELETE /allocations/{consumer_uuid}"""
     call.authorize("placement:allocations:delete")
-    submit(call, DeleteAllocations(consumer_uuid))
+    submit(call, DeleteAllocations(consumer_uuid), Wording(NotFound, status=404))
     call.no_content()
 
 

@@ -141,7 +141,7 @@ def delete(call: Call, uuid: str, resource_class: str) -> None:
         call,
         DeleteInventory(uuid, resource_class),
         Wording(NotFound, f"{absent}: ", starts=absent),
-        Wording(UnknownName, f"{absent}: ", status=404),
+        Wording(NotFound, f"{absent}: ", starts="No such resource class"),
         Wording(
             InventoryInUse,
             f"Unable to delete inventory of class {resource_class}: ",

@@ -6,7 +6,7 @@ from gantt.api import bodies
 from gantt.api.call import NOW, Call
 from gantt.api.problem import Problem
 from gantt.api.query import Params, trait_query
-from gantt.api.refusals import no_provider, submit
+from gantt.api.refusals import Wording, no_provider, submit
 from gantt.errors import NotFound
 from gantt.model.answers import ProviderTraits
 from gantt.model.commands import CreateTrait, DeleteTrait, DeleteTraits
@@ -30,7 +30,7 @@ def show(call: Call, name: str) -> None:
     call.authorize("placement:traits:show")
     found = call.gantt.read(queries.trait, name)
     if found is None:
-        raise NotFound(f"No such trait(s): {name}.")
+        raise Problem(404, f"No such trait(s): {name}.")
     call.no_content(modified_at=found.created_at)
 
 
@@ -45,7 +45,7 @@ def create(call: Call, name: str) -> None:
 def delete(call: Call, name: str) -> None:
     """DELETE /traits/{name}"""
     call.authorize("placement:traits:delete")
-    submit(call, DeleteTrait(name))
+    submit(call, DeleteTrait(name), Wording(NotFound, status=404))
     call.no_content()
 
 
