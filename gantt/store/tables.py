@@ -24,6 +24,7 @@ from sqlalchemy import (
     Text,
     Unicode,
     UniqueConstraint,
+    text,
 )
 
 from gantt.model import rows
@@ -102,7 +103,7 @@ consumers = Table(
     Column("uuid", String(36), nullable=False),
     Column("project_id", Integer, nullable=False),
     Column("user_id", Integer, nullable=False),
-    Column("generation", Integer, nullable=False, server_default="0"),
+    Column("generation", Integer, nullable=False, server_default=text("0")),
     Column("consumer_type_id", Integer),
     ForeignKeyConstraint(
         ["consumer_type_id"],

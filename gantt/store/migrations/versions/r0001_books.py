@@ -107,7 +107,9 @@ def _create_consumers() -> None:
         _id(),
         sa.Column("uuid", sa.String(36), nullable=False),
         *_integers("project_id", "user_id"),
-        sa.Column("generation", sa.Integer(), server_default="0", nullable=False),
+        sa.Column(
+            "generation", sa.Integer(), server_default=sa.text("0"), nullable=False
+        ),
         sa.Column("consumer_type_id", sa.Integer()),
         sa.ForeignKeyConstraint(
             ["consumer_type_id"],

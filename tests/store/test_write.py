@@ -1,0 +1,317 @@
+"""A batch may forget what lies between its first old and its last new values, and
+nothing else; every order of statements that it chooses must be legal in SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gantt.model import rows
+from gantt.model.changes import Change
+from gantt.model.rows import Key, Row
+from gantt.store import StoreOptions, open_store
+from gantt.store.outcomes import ForeignWrite
+from gantt.store.sql import SqlStore
+from gantt.store.write import DELETE, INSERT, UPDATE, plan
+from tests.store import books
+
+
+class Model:
+    """The rows of the books as they should be, and legal random changes to them."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[Key, Row]] = {name: {} for name in rows.ROW_TYPES}
+        self.last_id = 0
+
+    def put(self, table: str, row: Row) -> Iterator[Change]:
+        key = rows.key_of(row)
+        yield Change(table, key, self.tables[table].get(key), row)
+        self.tables[table][key] = row
+
+    def drop(self, table: str, key: Key) -> Iterator[Change]:
+        yield Change(table, key, self.tables[table].pop(key), None)
+
+    def new_id(self) -> int:
+        self.last_id += 1
+        return self.last_id
+
+    def providers(self) -> list[rows.ProviderRow]:
+        found = self.tables[rows.PROVIDERS].values()
+        return [row for row in found if isinstance(row, rows.ProviderRow)]
+
+    def is_leaf(self, provider: rows.ProviderRow) -> bool:
+        return all(row.parent_provider_id != provider.id for row in self.providers())
+
+    def act(self, action: int, one: int, other: int) -> list[Change]:
+        """One command's changes; none when the action is not possible now."""
+        acts = (self._create, self._rename, self._move, self._delete, self._equip)
+        acts += (self._strip, self._label, self._consume, self._release, self._name)
+        return list(acts[action](one, other))
+
+    def _pick(self, number: int) -> rows.ProviderRow | None:
+        known = self.providers()
+        return known[number % len(known)] if known else None
+
+    def _bumped(self, row: rows.ProviderRow, **values: object) -> Iterator[Change]:
+        fields = {name: getattr(row, name) for name in row.__struct_fields__}
+        fields |= {"generation": row.generation + 1, **values}
+        yield from self.put(rows.PROVIDERS, rows.ProviderRow(**fields))
+
+    def _free_name(self, number: int) -> str | None:
+        name = f"name-{number % 4}"
+        return None if any(row.name == name for row in self.providers()) else name
+
+    def _create(self, one: int, other: int) -> Iterator[Change]:
+        parent = self._pick(other) if other % 3 else None
+        new, name = self.new_id(), self._free_name(one)
+        root = parent.root_provider_id if parent else new
+        yield from self.put(
+            rows.PROVIDERS,
+            books.provider_row(
+                new, name=name, parent=parent.id if parent else None, root=root
+            ),
+        )
+
+    def _rename(self, one: int, other: int) -> Iterator[Change]:
+        provider, name = self._pick(one), self._free_name(other)
+        if provider and name:
+            yield from self._bumped(provider, name=name)
+
+    def _move(self, one: int, other: int) -> Iterator[Change]:
+        provider, parent = self._pick(one), self._pick(other)
+        if not provider or not parent or not self.is_leaf(provider):
+            return
+        if parent.id == provider.id:
+            values = {"parent_provider_id": None, "root_provider_id": provider.id}
+        else:
+            root = parent.root_provider_id
+            values = {"parent_provider_id": parent.id, "root_provider_id": root}
+        yield from self._bumped(provider, **values)
+
+    def _delete(self, one: int, other: int) -> Iterator[Change]:
+        provider = self._pick(one)
+        if not provider or not self.is_leaf(provider):
+            return
+        for table in (rows.ALLOCATIONS, rows.INVENTORIES, rows.PROVIDER_TRAITS):
+            for key, row in tuple(self.tables[table].items()):
+                if getattr(row, "resource_provider_id", None) == provider.id:
+                    yield from self.drop(table, key)
+        yield from self.drop(rows.PROVIDERS, provider.id)
+
+    def _equip(self, one: int, other: int) -> Iterator[Change]:
+        provider = self._pick(one)
+        if not provider:
+            return
+        for key, row in tuple(self.tables[rows.INVENTORIES].items()):
+            if getattr(row, "resource_provider_id", None) == provider.id:
+                yield from self.drop(rows.INVENTORIES, key)
+        inventory = books.inventory_row(self.new_id(), provider.id, other % 2)
+        yield from self.put(rows.INVENTORIES, inventory)
+        yield from self._bumped(provider)
+
+    def _strip(self, one: int, other: int) -> Iterator[Change]:
+        known = self.tables[rows.PROVIDER_TRAITS]
+        if known:
+            yield from self.drop(rows.PROVIDER_TRAITS, list(known)[one % len(known)])
+
+    def _label(self, one: int, other: int) -> Iterator[Change]:
+        provider = self._pick(one)
+        if provider:
+            trait = 1_000_000 + other % 3
+            if trait not in self.tables[rows.TRAITS]:
+                yield from self.put(rows.TRAITS, books.name_row(trait, f"T{trait}"))
+            link = books.link_row(provider.id, trait)
+            yield from self.put(rows.PROVIDER_TRAITS, link)
+
+    def _consume(self, one: int, other: int) -> Iterator[Change]:
+        provider = self._pick(one)
+        if provider:
+            consumer = self.new_id()
+            yield from self.put(rows.CONSUMERS, books.consumer_row(consumer))
+            row = books.allocation_row(self.new_id(), provider.id, consumer)
+            yield from self.put(rows.ALLOCATIONS, row)
+
+    def _release(self, one: int, other: int) -> Iterator[Change]:
+        known = self.tables[rows.CONSUMERS]
+        if known:
+            yield from self.drop(rows.CONSUMERS, list(known)[one % len(known)])
+
+    def _name(self, one: int, other: int) -> Iterator[Change]:
+        names = self.tables[rows.RESOURCE_CLASSES]
+        taken = {getattr(row, "name", "") for row in names.values()}
+        name = f"CUSTOM_{other % 3}"
+        if name not in taken:
+            number = one % 2 + 10_000
+            yield from self.put(rows.RESOURCE_CLASSES, books.name_row(number, name))
+        elif names:
+            yield from self.drop(rows.RESOURCE_CLASSES, list(names)[one % len(names)])
+
+
+ACTIONS = st.lists(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.integers(0, 8), st.integers(0, 8)),
+        min_size=1,
+        max_size=25,
+    ),
+    max_size=4,
+)
+
+
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(batches=ACTIONS)
+def test_the_tables_end_up_as_the_changes_say(
+    store: SqlStore, path: Path, batches: list[list[tuple[int, int, int]]]
+) -> None:
+    for table in rows.ROW_TYPES:
+        _run(path, f"DELETE FROM {table}")
+    model = Model()
+    for batch in batches:
+        commands = [changes for each in batch if (changes := model.act(*each))]
+        books.write(store, *commands)
+        wanted = {
+            table: sorted(found.values(), key=rows.key_of)
+            for table, found in model.tables.items()
+            if found
+        }
+        assert books.contents(store) == wanted
+
+
+def test_of_one_row_only_the_first_and_the_last_value_matter() -> None:
+    zero, one, two = (books.provider_row(1, generation=n) for n in range(3))
+    steps = plan(
+        [
+            books.moved(rows.PROVIDERS, zero, one),
+            books.moved(rows.PROVIDERS, one, two),
+        ]
+    )
+    assert [(s.verb, s.pairs) for s in steps] == [(UPDATE, [(zero, two)])]
+
+
+def test_what_came_and_went_is_not_written() -> None:
+    row = books.consumer_row(1)
+    changes = [*books.made(rows.CONSUMERS, row), *books.gone(rows.CONSUMERS, row)]
+    assert plan(changes) == []
+    assert plan([Change(rows.CONSUMERS, 1, None, None)]) == []
+
+
+def test_children_go_before_parents_and_come_after_them() -> None:
+    provider, other = books.provider_row(1), books.provider_row(2)
+    trait = books.name_row(1, "T")
+    link, other_link = books.link_row(1, 1), books.link_row(2, 1)
+    steps = plan(
+        [
+            *books.made(rows.PROVIDER_TRAITS, other_link),
+            *books.made(rows.PROVIDERS, other),
+            *books.gone(rows.PROVIDERS, provider),
+            *books.gone(rows.PROVIDER_TRAITS, link),
+            *books.gone(rows.TRAITS, trait),
+        ]
+    )
+    assert [(step.verb, step.table) for step in steps] == [
+        (DELETE, rows.PROVIDER_TRAITS),
+        (DELETE, rows.PROVIDERS),
+        (DELETE, rows.TRAITS),
+        (INSERT, rows.PROVIDERS),
+        (INSERT, rows.PROVIDER_TRAITS),
+    ]
+
+
+def test_names_may_be_swapped_in_one_batch(store: SqlStore) -> None:
+    a, b = books.provider_row(1, name="a"), books.provider_row(2, name="b")
+    books.write(store, books.made(rows.PROVIDERS, a, b))
+    a_aside = books.provider_row(1, name="aside", generation=1)
+    b_as_a = books.provider_row(2, name="a", generation=1)
+    a_as_b = books.provider_row(1, name="b", generation=2)
+    books.write(
+        store,
+        [books.moved(rows.PROVIDERS, a, a_aside)],
+        [books.moved(rows.PROVIDERS, b, b_as_a)],
+        [books.moved(rows.PROVIDERS, a_aside, a_as_b)],
+    )
+    assert books.contents(store)[rows.PROVIDERS] == [a_as_b, b_as_a]
+
+
+def test_a_key_may_be_given_anew_in_one_batch(store: SqlStore) -> None:
+    one, two = books.name_row(1, "CUSTOM_A"), books.name_row(2, "CUSTOM_B")
+    books.write(store, books.made(rows.RESOURCE_CLASSES, one, two))
+    swapped = books.name_row(1, "CUSTOM_B"), books.name_row(2, "CUSTOM_A")
+    books.write(
+        store,
+        books.gone(rows.RESOURCE_CLASSES, one, two),
+        books.made(rows.RESOURCE_CLASSES, *swapped),
+    )
+    assert books.contents(store)[rows.RESOURCE_CLASSES] == list(swapped)
+
+
+PROVIDER, CONSUMER = books.provider_row(1, generation=3), books.consumer_row(1)
+STALE = books.provider_row(1, generation=2)
+MISSES = {
+    "update of a provider at another generation": [
+        books.moved(rows.PROVIDERS, STALE, books.provider_row(1, generation=9))
+    ],
+    "delete of a provider at another generation": books.gone(rows.PROVIDERS, STALE),
+    "update of a consumer at another generation": [
+        books.moved(rows.CONSUMERS, books.consumer_row(1, 7), books.consumer_row(1, 8))
+    ],
+    "delete of a consumer at another generation": books.gone(
+        rows.CONSUMERS, books.consumer_row(1, 7)
+    ),
+    "delete of an allocation that is not there": books.gone(
+        rows.ALLOCATIONS, books.allocation_row(5, 1, 1)
+    ),
+    "an id that is taken": books.made(rows.PROVIDERS, books.provider_row(1, name="x")),
+    "a name that is taken": books.made(
+        rows.PROVIDERS, books.provider_row(2, name="provider-1")
+    ),
+    "a parent that is not there": books.made(
+        rows.PROVIDERS, books.provider_row(2, parent=77, root=77)
+    ),
+}
+
+
+@pytest.mark.parametrize("miss", MISSES)
+def test_tables_that_are_not_as_known_are_a_foreign_write(
+    store: SqlStore, miss: str
+) -> None:
+    books.write(
+        store,
+        books.made(rows.PROVIDERS, PROVIDER),
+        books.made(rows.CONSUMERS, CONSUMER),
+    )
+    before = books.contents(store), store.cursor()
+    trait = books.made(rows.TRAITS, books.name_row(9, "CUSTOM_T"))
+    with pytest.raises(ForeignWrite):
+        books.write(store, trait, MISSES[miss])
+    assert (books.contents(store), store.cursor()) == before
+
+
+def test_a_generation_of_null_is_zero(store: SqlStore, path: Path) -> None:
+    row = books.provider_row(1)
+    books.write(store, books.made(rows.PROVIDERS, row))
+    store.close()
+    _run(path, "UPDATE resource_providers SET generation = NULL, created_at = NULL")
+    _run(path, "UPDATE resource_providers SET root_provider_id = NULL")
+    again = open_store(f"sqlite:///{path}", StoreOptions())
+    (old,) = books.contents(again)[rows.PROVIDERS]
+    assert isinstance(old, rows.ProviderRow)
+    assert (old.generation, old.created_at, old.root_provider_id) == (0, None, 1)
+    new = books.provider_row(1, generation=1)
+    books.write(again, [books.moved(rows.PROVIDERS, old, new)])
+    assert books.contents(again)[rows.PROVIDERS] == [new]
+    again.close()
+
+
+def _run(path: Path, statement: str) -> None:
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute(statement)
+    connection.close()
