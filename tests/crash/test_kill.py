@@ -1,0 +1,92 @@
+"""kill -9 under load, again and again: acknowledged against found.
+
+GANTT_CRASH_ROUNDS (default 6) and GANTT_CRASH_SEED choose how long and from where.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import gantt
+from gantt.connection import open_gantt
+from gantt.model.requests import UsageQuery
+from tests.crash.load import RESOURCES, Client
+from tests.live import start
+
+ROUNDS = int(os.environ.get("GANTT_CRASH_ROUNDS", "6"))
+SEED = int(os.environ.get("GANTT_CRASH_SEED", "20261121"))
+CLIENTS = 8
+
+
+def test_acknowledged_writes_survive_and_no_other_is_half_there(tmp_path: Path) -> None:
+    rng = random.Random(SEED)
+    database = f"sqlite:///{tmp_path}/books.db"
+    providers = _prepare(database)
+    kept: set[str] = set()
+    heard = 0
+    for number in range(ROUNDS):
+        live = start(database, tmp_path / "log")
+        address = live.url.removeprefix("http://")
+        clients = [
+            Client(address, providers, seed=rng.getrandbits(64)) for _ in range(CLIENTS)
+        ]
+        for client in clients:
+            client.start()
+        time.sleep(rng.uniform(0.1, 0.8))
+        live.kill()
+        for client in clients:
+            client.join()
+        heard += sum(len(c.history.acknowledged) for c in clients)
+        kept = _check(database, providers, kept, clients, f"seed {SEED} round {number}")
+    assert heard > ROUNDS, "the clients were never answered: nothing was tested"
+
+
+def _prepare(database: str) -> list[str]:
+    with open_gantt(database) as books:
+        providers = [books.create_provider(f"host-{n}").uuid for n in range(5)]
+        for provider in providers:
+            books.set_inventories(
+                provider,
+                {name: gantt.Inventory(100_000_000) for name in RESOURCES},
+            )
+    return providers
+
+
+def _check(
+    database: str,
+    providers: list[str],
+    kept: set[str],
+    clients: list[Client],
+    where: str,
+) -> set[str]:
+    """Hold the books against all histories; the consumers that are there now."""
+    must = kept.union(*(c.history.acknowledged for c in clients))
+    gone = set().union(*(c.history.returned for c in clients))
+    may = set().union(*(c.history.unknown for c in clients))
+    refused = [text for c in clients for text in c.history.refused]
+    assert not refused, f"{where}: {refused[:3]}"
+    with open_gantt(database) as books:
+        found: dict[str, dict[str, dict[str, int]]] = {}
+        for provider in providers:
+            on_it = books.get_provider_allocations(provider).allocations
+            for consumer, share in on_it.items():
+                found.setdefault(consumer, {})[provider] = share.resources
+                assert share.generation == 1, f"{where}: {consumer}"
+        assert must <= set(found), f"{where}: lost {must - set(found)}"
+        assert not gone & set(found), f"{where}: risen {gone & set(found)}"
+        assert set(found) <= must | may, f"{where}: {set(found) - must - may}"
+        for consumer, parts in found.items():
+            assert list(parts.values()) == [RESOURCES] * 2, f"{where}: half {consumer}"
+        used: Counter[str] = Counter()
+        for provider in providers:
+            used.update(books.get_usages(provider).usages)
+        expected = {name: 2 * n * len(found) for name, n in RESOURCES.items()}
+        assert dict(used) == expected, where
+        totals = books.total_usages(UsageQuery("project"))
+        assert totals["all"].consumer_count == len(found), where
+        assert books.verify().problems == (), where
+    return set(found)
