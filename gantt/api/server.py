@@ -18,10 +18,10 @@ from typing import Any
 from gantt.api.envelope import WsgiApp
 from gantt.conf import ServeOptions, Settings, Source
 from gantt.errors import Refused
+from gantt.observe.logs import configure_logging
 
 LOG = logging.getLogger(__name__)
 
-LOG_FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s %(message)s"
 _GRANIAN_LOGS = {
     "handlers": {},
     "loggers": {"_granian": {"propagate": True}},
@@ -69,8 +69,9 @@ def make_worker_app(source: Source) -> WsgiApp:
     except Refused as error:
         LOG.error("%s", error)
         sys.exit(1)
-    # A worker process ends without running atexit; this it does run.
+    # A worker process ends without running atexit; these it does run.
     Finalize(None, gantt.close, exitpriority=10)
+    Finalize(None, logging.shutdown, exitpriority=1)
     return app
 
 
@@ -86,12 +87,6 @@ def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
     except BaseException:
         books.close()
         raise
-
-
-def configure_logging() -> None:
-    """Log to stderr, unless somebody has set up logging already."""
-    logging.basicConfig(level=logging.INFO, format=LOG_FORMAT, stream=sys.stderr)
-    logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
 
 
 def check_database(settings: Settings) -> None:

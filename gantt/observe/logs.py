@@ -1,0 +1,110 @@
+"""Logging of a process that serves: one format, and lines that cost little.
+
+A write to a file or pipe lets go of the interpreter's lock, and under load every
+thread that waits for that lock then gets in between. One write per request would cost
+more than the request. So lines are collected, and a thread writes them out in bunches
+a twentieth of a second later; errors are written at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections import deque
+from typing import TextIO
+
+LOG_FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s %(message)s"
+BUNCH_S = 0.05
+# Lines that may wait; beyond that a line is written by the thread that logs it.
+MAX_WAITING = 20_000
+
+
+class BunchHandler(logging.Handler):
+    """Writes lines to ``stream`` in bunches, in the order in which they came."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._lines: deque[str] = deque()
+        self._write_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._is_awake = False
+        self._has_thread = False
+        # A fork takes lines and locks along, but not the thread.
+        os.register_at_fork(before=self.flush, after_in_child=self._start_over)
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """As Handler, without its lock: a deque needs none."""
+        is_wanted = bool(self.filter(record))
+        if is_wanted:
+            self.emit(record)
+        return is_wanted
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take the line; write it now if it is an error."""
+        try:
+            self._lines.append(self.format(record))
+        except Exception:
+            self.handleError(record)
+            return
+        if record.levelno >= logging.ERROR or len(self._lines) > MAX_WAITING:
+            self.flush()
+        elif not self._is_awake:
+            self._is_awake = True
+            if not self._has_thread:
+                self._has_thread = True
+                threading.Thread(
+                    target=self._run, name="gantt-log", daemon=True
+                ).start()
+            self._wake.set()
+
+    def flush(self) -> None:
+        """Write what has been collected."""
+        with self._write_lock:
+            lines = []
+            while self._lines:
+                lines.append(self._lines.popleft())
+            if not lines:
+                return
+            try:
+                self._stream.write("\n".join(lines) + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                pass  # nobody is left who could be told
+
+    def close(self) -> None:
+        """Write what is left."""
+        self.flush()
+        super().close()
+
+    def _start_over(self) -> None:
+        self._write_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._is_awake = self._has_thread = False
+
+    def _run(self) -> None:
+        while True:
+            self._wake.wait()
+            self._wake.clear()
+            while self._lines:
+                time.sleep(BUNCH_S)
+                self.flush()
+            self._is_awake = False
+            if self._lines:  # came in between
+                self._is_awake = True
+                self._wake.set()
+
+
+def configure_logging(level: int = logging.INFO) -> None:
+    """Log to stderr in bunches, unless somebody has set up logging already."""
+    root = logging.getLogger()
+    if not root.handlers:
+        handler = BunchHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter(LOG_FORMAT))
+        root.addHandler(handler)
+        root.setLevel(level)
+    # What alembic says of its own insides when it is imported.
+    logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
