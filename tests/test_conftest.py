@@ -35,7 +35,7 @@ def sample(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("sample")
 def test_a_skip_is_named_in_one_line(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest_inprocess()
     result.assert_outcomes(passed=1, skipped=2)
     result.stdout.fnmatch_lines(
         ["Did not run: 1 x no reason; 1 x oracle: GANTT_TEST_ORACLE_URL is not set"]
@@ -47,7 +47,7 @@ def test_a_skip_fails_where_servers_are_required(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GANTT_REQUIRE_SERVERS", "1")
-    result = pytester.runpytest_subprocess()
+    result = pytester.runpytest_inprocess()
     counts = result.parseoutcomes()
     assert counts["passed"] == 1
     assert counts.get("failed", 0) + counts.get("errors", 0) == 2
@@ -58,7 +58,7 @@ def test_a_given_server_is_used(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GANTT_TEST_ORACLE_URL", "oracle://")
-    pytester.runpytest_subprocess().assert_outcomes(passed=2, skipped=1)
+    pytester.runpytest_inprocess().assert_outcomes(passed=2, skipped=1)
 
 
 def test_a_module_that_skips_itself_fails_too(
@@ -67,4 +67,4 @@ def test_a_module_that_skips_itself_fails_too(
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
     pytester.makepyfile("import pytest\npytest.skip('no', allow_module_level=True)\n")
     monkeypatch.setenv("GANTT_REQUIRE_SERVERS", "1")
-    pytester.runpytest_subprocess().assert_outcomes(errors=1)
+    pytester.runpytest_inprocess().assert_outcomes(errors=1)

@@ -33,6 +33,7 @@ BELOW: dict[str, frozenset[str]] = {
     "web": LIBRARY | {"conf", "observe", "api"},
     "sim": LIBRARY,
     "wsgi": LIBRARY | {"conf", "connection", "observe", "api"},
+    "__main__": frozenset({"cli"}),
     "cli": LIBRARY
     | {"conf", "connection", "client", "agent", "observe", "api"}
     | {"rpc", "feed", "cluster", "web", "sim"},
@@ -81,7 +82,7 @@ def _gantt_floor(module: str) -> str | None:
 
 
 def _breaches(source: Source) -> list[str]:
-    allowed = BELOW[source.floor] | {source.floor}
+    allowed = BELOW.get(source.floor, frozenset()) | {source.floor}
     found = []
     for line, module in source.imports():
         floor = _gantt_floor(module)
