@@ -8,7 +8,9 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+import gantt
 from gantt.agent.collectors.contract import Part
+from gantt.agent.machine import default_collectors, describe
 from gantt.agent.register import ATTEMPTS, Registration, register
 from gantt.errors import ConcurrentUpdate, DuplicateName
 from gantt.model.answers import Name, Provider, ProviderInventories, ProviderTraits
@@ -171,3 +173,17 @@ def test_no_end_of_other_writers_is_an_error() -> None:
     books.disturbances = 10 * ATTEMPTS
     with pytest.raises(ConcurrentUpdate):
         enter(books)
+
+
+def test_this_machine_enters_real_books_once() -> None:
+    books = gantt.connect("memory://")
+    try:
+        part = describe(default_collectors())
+        first = register(books, part, name="node-1", uuid=UUID)
+        second = register(books, part, name="node-1", uuid=UUID)
+        assert books.get_inventories(UUID).inventories == part.inventories
+        assert set(books.get_traits(UUID).traits) == part.traits
+    finally:
+        books.close()
+    assert (first.has_written, second.has_written) == (True, False)
+    assert first.provider.generation == second.provider.generation
