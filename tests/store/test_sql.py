@@ -1,0 +1,404 @@
+"""The promises of the store contract, kept by SQL."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import pytest
+
+from gantt import errors
+from gantt.model import rows
+from gantt.model.changes import Change, Cursor
+from gantt.store import StoreOptions, open_store
+from gantt.store.contract import Fingerprint
+from gantt.store.database import SqliteDatabase
+from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
+from gantt.store.sql import SqlStore
+from tests.store import books
+
+ROWS: dict[str, list[rows.Row]] = {
+    rows.RESOURCE_CLASSES: [books.name_row(0, "VCPU"), books.name_row(1, "DISK_GB")],
+    rows.TRAITS: [books.name_row(1, "CUSTOM_FAST")],
+    rows.AGGREGATES: [books.name_row(1, books.uuid_of(77))],
+    rows.PROJECTS: [books.name_row(1, "project")],
+    rows.USERS: [books.name_row(1, "us\u00e9r")],
+    rows.CONSUMER_TYPES: [books.name_row(1, "INSTANCE")],
+    rows.PROVIDERS: [
+        books.provider_row(1),
+        books.provider_row(2, parent=1, root=1, generation=4),
+    ],
+    rows.CONSUMERS: [
+        books.consumer_row(1),
+        rows.ConsumerRow(2, books.uuid_of(9), 1, 1, 3, 1, None, None),
+    ],
+    rows.INVENTORIES: [books.inventory_row(1, 1, 0)],
+    rows.ALLOCATIONS: [books.allocation_row(1, 1, 1), books.allocation_row(2, 1, 8)],
+    rows.PROVIDER_TRAITS: [books.link_row(1, 1), books.link_row(2, 1)],
+    rows.PROVIDER_AGGREGATES: [books.link_row(2, 1)],
+}
+TRAIT = books.made(rows.TRAITS, books.name_row(50, "CUSTOM_LATE"))
+
+
+def _fill(store: SqlStore) -> Cursor:
+    return books.write(
+        store, *(books.made(table, *found) for table, found in ROWS.items())
+    )
+
+
+def _trait(number: int) -> list[Change]:
+    return books.made(rows.TRAITS, books.name_row(number, f"CUSTOM_{number}"))
+
+
+# What is written is what is read.
+
+
+def test_every_table_reads_back_as_written(store: SqlStore) -> None:
+    end = _fill(store)
+    cursor, chunks = store.load()
+    found = list(chunks)
+    assert cursor == end
+    assert [table for table, _ in found] == list(rows.ROW_TYPES)
+    assert dict(found) == ROWS
+
+
+def test_a_load_comes_in_chunks(store: SqlStore, url: str) -> None:
+    books.write(store, [change for n in range(1, 8) for change in _trait(n)])
+    small = open_store(url, StoreOptions(chunk=3))
+    _, chunks = small.load()
+    assert [len(chunk) for _, chunk in chunks] == [3, 3, 1]
+    small.close()
+
+
+def test_a_load_sees_one_snapshot(store: SqlStore) -> None:
+    end = _fill(store)
+    cursor, chunks = store.load()
+    books.write(store, TRAIT)
+    assert cursor == end
+    assert dict(chunks) == ROWS
+
+
+def test_everything_is_there_after_a_restart(store: SqlStore, url: str) -> None:
+    end = _fill(store)
+    store.close()
+    again = open_store(url)
+    assert again.cursor() == end
+    assert books.contents(again) == ROWS
+    again.close()
+
+
+# The log.
+
+
+def test_the_end_of_the_log_moves_with_commits_of_anybody(
+    store: SqlStore, url: str
+) -> None:
+    assert store.cursor() == Cursor()
+    end = _fill(store)
+    assert store.cursor() == end == store.cursor()
+    other = open_store(url)
+    end = books.write(other, TRAIT)
+    assert store.cursor() == end
+    other.close()
+
+
+def test_an_unmoved_end_costs_one_statement(store: SqlStore) -> None:
+    _fill(store)
+    store.cursor()
+    before = store.statements
+    store.cursor()
+    assert store.statements - before == 1
+
+
+def test_the_tail_has_new_values_in_order(store: SqlStore) -> None:
+    first = books.write(store, _trait(1))
+    old = books.name_row(1, "CUSTOM_1")
+    end = books.write(store, _trait(2), books.gone(rows.TRAITS, old))
+    tail = store.tail(first)
+    assert tail is not None
+    assert [entry.revision for entry in tail] == [2, 3]
+    assert {entry.batch for entry in tail} == {end.batch}
+    assert tail[0].changes == tuple(_trait(2))
+    assert tail[1].changes == (Change(rows.TRAITS, 1, None, None),)
+    assert (tail[0].at, tail[0].kind, tail[0].request_id) == (
+        books.NOW,
+        "Test",
+        "req-1",
+    )
+    assert store.tail(end) == []
+    whole = store.tail(Cursor())
+    assert whole is not None
+    assert len(whole) == 3
+
+
+@pytest.mark.parametrize(
+    "lost", [Cursor(2, "of another history"), Cursor(99, "from the future")]
+)
+def test_a_tail_of_another_history_is_none(store: SqlStore, lost: Cursor) -> None:
+    books.write(store, _trait(1), _trait(2), _trait(3))
+    assert store.tail(lost) is None
+    with_lock = store.begin()
+    assert with_lock.tail(lost) is None
+    with_lock.rollback()
+
+
+def test_who_is_too_far_behind_reloads(store: SqlStore, url: str) -> None:
+    first = books.write(store, _trait(1))
+    books.write(store, *(_trait(n) for n in range(2, 6)))
+    impatient = open_store(url, StoreOptions(tail_limit=3))
+    assert impatient.tail(first) is None
+    patient = open_store(url, StoreOptions(tail_limit=4))
+    tail = patient.tail(first)
+    assert tail is not None
+    assert len(tail) == 4
+    impatient.close()
+    patient.close()
+
+
+def test_compaction_keeps_the_last_rows(store: SqlStore) -> None:
+    first = books.write(store, _trait(1))
+    end = books.write(store, *(_trait(n) for n in range(2, 11)))
+    assert store.compact(4) == 6
+    assert store.compact(4) == 0
+    assert store.tail(first) is None
+    assert store.tail(Cursor()) is None
+    assert store.tail(Cursor(7, end.batch)) is not None
+    assert store.compact(0) == 3
+    assert store.cursor() == end
+    assert store.tail(end) == []
+
+
+def test_a_batch_is_found_or_not(store: SqlStore) -> None:
+    end = _fill(store)
+    assert store.has_batch(end.batch)
+    assert not store.has_batch("never")
+
+
+def test_a_revision_is_never_written_twice(store: SqlStore) -> None:
+    end = _fill(store)
+    transaction = store.begin()
+    with pytest.raises(ForeignWrite):
+        transaction.write([books.entry(Cursor(end.revision, "b"), TRAIT)])
+    transaction.rollback()
+    assert books.contents(store) == ROWS
+
+
+# The fingerprint.
+
+
+def test_a_fingerprint_counts_and_sums(store: SqlStore) -> None:
+    assert store.saved_fingerprint() is None
+    end = _fill(store)
+    found = store.fingerprint()
+    assert found == Fingerprint(
+        revision=end.revision,
+        batch=end.batch,
+        counts={table: len(ROWS[table]) for table in rows.ROW_TYPES},
+        generations={rows.PROVIDERS: 4, rows.CONSUMERS: 4},
+    )
+    store.save_fingerprint(found)
+    assert store.saved_fingerprint() == found
+
+
+# Work: statements do not grow with the batch.
+
+
+def _claim(number: int, old: rows.ProviderRow, new: rows.ProviderRow) -> list[Change]:
+    return [
+        *books.made(rows.CONSUMERS, books.consumer_row(number)),
+        books.moved(rows.PROVIDERS, old, new),
+        *books.made(rows.ALLOCATIONS, books.allocation_row(number, 1, number)),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 50])
+def test_a_batch_of_claims_costs_seven_statements(store: SqlStore, size: int) -> None:
+    generations = [books.provider_row(1, generation=n) for n in range(size + 1)]
+    books.write(store, books.made(rows.PROVIDERS, generations[0]))
+    end = store.cursor()
+    before = store.statements
+    transaction = store.begin()
+    assert transaction.tail(end) == []
+    transaction.write(
+        [
+            books.entry(
+                Cursor(end.revision + n + 1, "batch"),
+                _claim(n, generations[n], generations[n + 1]),
+            )
+            for n in range(size)
+        ]
+    )
+    transaction.commit()
+    # lock, tail, consumers, providers, allocations, log, commit
+    assert store.statements - before == 7
+    assert books.contents(store)[rows.PROVIDERS] == [generations[-1]]
+
+
+def test_a_read_under_the_lock_costs_three_statements(store: SqlStore) -> None:
+    store.begin().rollback()
+    before = store.statements
+    transaction = store.begin()
+    transaction.tail(Cursor())
+    assert transaction.now() is None
+    transaction.rollback()
+    assert store.statements - before == 2
+
+
+# Outcomes.
+
+
+def test_a_rollback_leaves_no_trace(store: SqlStore) -> None:
+    end = _fill(store)
+    transaction = store.begin()
+    transaction.write([books.entry(Cursor(end.revision + 1, "b"), TRAIT)])
+    transaction.rollback()
+    transaction.rollback()
+    transaction.commit()
+    assert store.cursor() == end
+    assert books.contents(store) == ROWS
+
+
+def test_the_lock_excludes_other_stores_and_threads(store: SqlStore, url: str) -> None:
+    other = open_store(url, StoreOptions(lock_timeout_s=0.1))
+    transaction = store.begin()
+    with pytest.raises(DefiniteAbort):
+        other.begin()
+    with pytest.raises(DefiniteAbort):
+        store.begin()
+    assert other.cursor() == Cursor()
+    transaction.rollback()
+    other.begin().rollback()
+    store.begin().rollback()
+    other.close()
+
+
+def test_chores_that_cannot_have_the_lock_fail(store: SqlStore, url: str) -> None:
+    other = open_store(url, StoreOptions(lock_timeout_s=0.1))
+    transaction = store.begin()
+    with pytest.raises(errors.StoreFailed):
+        other.compact(1)
+    with pytest.raises(errors.StoreFailed):
+        other.save_fingerprint(other.fingerprint())
+    transaction.rollback()
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "row", [books.name_row(1, "half a \ud800 pair"), books.name_row(2**70, "huge")]
+)
+def test_a_value_that_cannot_be_held_is_a_data_error(
+    store: SqlStore, row: rows.NameRow
+) -> None:
+    transaction = store.begin()
+    with pytest.raises(DataError):
+        transaction.write(
+            [books.entry(Cursor(1, "b"), [Change(rows.TRAITS, 1, None, row)])]
+        )
+    transaction.rollback()
+    _fill(store)
+
+
+def test_long_annotations_do_not_fail_a_batch(store: SqlStore) -> None:
+    entry = books.entry(Cursor(1, "b"), TRAIT)
+    transaction = store.begin()
+    transaction.write([type(entry)(1, "b", 0, "K" * 500, "r" * 5000, entry.changes)])
+    transaction.commit()
+    tail = store.tail(Cursor())
+    assert tail is not None
+    assert (tail[0].kind, tail[0].request_id) == ("K" * 64, "r" * 255)
+
+
+class _BrokenCommit:
+    """A driver's connection whose COMMIT fails with an error code."""
+
+    def __init__(self, driver: Any, code: int) -> None:
+        self._driver = driver
+        self._code = code
+
+    def commit(self) -> None:
+        error = sqlite3.OperationalError("broken on purpose")
+        error.sqlite_errorcode = self._code
+        raise error
+
+    def rollback(self) -> None:
+        self._driver.rollback()
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        (sqlite3.SQLITE_BUSY, DefiniteAbort),
+        (sqlite3.SQLITE_BUSY_SNAPSHOT, DefiniteAbort),
+        (sqlite3.SQLITE_IOERR_FSYNC, UnknownOutcome),
+        (sqlite3.SQLITE_FULL, UnknownOutcome),
+    ],
+)
+def test_a_failed_commit(store: SqlStore, code: int, outcome: type[Exception]) -> None:
+    transaction = store.begin()
+    transaction.write([books.entry(Cursor(1, "b"), TRAIT)])
+    session = transaction._session
+    driver, session._driver = session._driver, _BrokenCommit(session._driver, code)
+    with pytest.raises(outcome):
+        transaction.commit()
+    session._driver = driver
+    assert not store.has_batch("b")
+    _fill(store)
+
+
+def test_a_full_disk_fails_the_batch_and_not_the_store(
+    store: SqlStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = SqliteDatabase.settings
+    monkeypatch.setattr(
+        SqliteDatabase,
+        "settings",
+        lambda self: (*settings(self), "PRAGMA max_page_count = 1"),
+    )
+    full = open_store(url)
+    many = [change for n in range(2_000) for change in _trait(n)]
+    with pytest.raises(errors.StoreFailed, match="disk is full"):
+        books.write(full, many)
+    assert full.cursor() == Cursor()
+    full.close()
+    _fill(store)
+
+
+def test_a_closed_store_says_so(store: SqlStore) -> None:
+    store.close()
+    store.close()
+    for use in (store.begin, store.cursor, store.load, store.fingerprint):
+        with pytest.raises(errors.StoreFailed, match="closed"):
+            use()
+
+
+def test_a_connection_that_broke_is_replaced(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = _fill(store)
+    assert store.cursor() == end
+    for session in (store._writing, store._reader):
+        assert session is not None
+        session._driver.close()
+    monkeypatch.setattr(SqliteDatabase, "is_lost", lambda *_: True)
+    assert store.cursor() == end
+    store.begin().rollback()
+
+
+def test_a_database_that_stays_away_fails(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fill(store)
+    store.cursor()
+
+    def refuse(self: SqliteDatabase) -> None:
+        raise self.failure(sqlite3.OperationalError("gone"))
+
+    for session in (store._writing, store._reader):
+        assert session is not None
+        session._driver.close()
+    monkeypatch.setattr(SqliteDatabase, "is_lost", lambda *_: True)
+    monkeypatch.setattr(SqliteDatabase, "connect", refuse)
+    with pytest.raises(errors.StoreFailed, match="gone"):
+        store.cursor()
+    with pytest.raises(errors.StoreFailed, match="gone"):
+        store.begin()
