@@ -36,6 +36,11 @@ def create(draft: Draft, command: CreateProvider) -> Provider:
             f'Unable to create resource provider "", {command.uuid}: '
             "Object action create failed because: name is required"
         )
+    key = draft.new_id(t.PROVIDERS)
+    root_id, parent_id = key, None
+    if command.parent_uuid is not None:
+        parent = _parent_at_creation(draft.state, command)
+        root_id, parent_id = parent.root_provider_id, parent.id
     if providers.row_of(command.uuid) is not None:
         raise DuplicateName(
             f"Conflicting resource provider uuid: {command.uuid} already exists."
@@ -44,11 +49,6 @@ def create(draft: Draft, command: CreateProvider) -> Provider:
         raise DuplicateName(
             f"Conflicting resource provider name: {command.name} already exists."
         )
-    key = draft.new_id(t.PROVIDERS)
-    root_id, parent_id = key, None
-    if command.parent_uuid is not None:
-        parent = _parent_at_creation(draft.state, command)
-        root_id, parent_id = parent.root_provider_id, parent.id
     row = ProviderRow(
         key, command.uuid, command.name, 0, root_id, parent_id, draft.now, None
     )
@@ -59,13 +59,13 @@ def create(draft: Draft, command: CreateProvider) -> Provider:
 def update(draft: Draft, command: UpdateProvider) -> Provider:
     """A new name, a new place in the forest, or both; the generation stays."""
     row = existing(draft.state, command.uuid)
+    if command.parent_uuid is not UNSET:
+        row = _move(draft, row, command)
     taken = draft.state.providers.row_of_name(command.name)
     if taken is not None and draft.state.providers.uuids[taken] != command.uuid:
         raise DuplicateName(
             f"Conflicting resource provider {command.name} already exists."
         )
-    if command.parent_uuid is not UNSET:
-        row = _move(draft, row, command)
     row = replace(row, name=command.name, updated_at=draft.now)
     draft.put(t.PROVIDERS, row)
     return _answer(draft, row)
