@@ -338,8 +338,10 @@ class PostgresDatabase(Database):
         "FROM (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS s) AS t"
     )
 
-    # serialization failure, deadlock, lock not available, cancelled, idle too long
-    _ABORTS = frozenset({"40001", "40P01", "55P03", "57014", "25P03"})
+    # serialization failure, deadlock, lock not available, cancelled
+    _ABORTS = frozenset({"40001", "40P01", "55P03", "57014"})
+    # idle too long within a transaction, shutdowns: the server hangs up
+    _ENDS = frozenset({"25P03", "57P01", "57P02", "57P03"})
     _FOREIGN = frozenset({"23505", "23503"})
 
     def settings(self) -> tuple[str, ...]:
@@ -356,6 +358,14 @@ class PostgresDatabase(Database):
         if value in ("on", "remote_apply"):
             return []
         return [f"synchronous_commit is {value}: a crash can lose answered writes"]
+
+    def is_lost(self, error: Exception) -> bool:
+        # The driver has nothing to say of the state of a server that it lost.
+        state = getattr(error, "sqlstate", None)
+        driver = self.engine.dialect.loaded_dbapi
+        if state is None:
+            return isinstance(error, driver.OperationalError | driver.InterfaceError)
+        return state.startswith("08") or state in self._ENDS
 
     def _meaning(self, error: Exception) -> type[Exception]:
         state = getattr(error, "sqlstate", None) or ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, exc, inspect, select, text
+from sqlalchemy import Connection, exc, inspect, select, text, update
 
 from gantt import errors
 from gantt.store.contract import StoreOptions
@@ -23,6 +23,7 @@ from gantt.store.tables import (
     UPSTREAM_HEAD,
     UPSTREAM_VERSION_TABLE,
     VERSION_TABLE,
+    gantt_fingerprint,
     gantt_head,
 )
 
@@ -186,10 +187,12 @@ def _version_in(connection: Connection, table: str, tables: set[str]) -> str | N
 
 
 def _probe(database: Database) -> None:
-    """Begin to write, and think better of it: finds what only shows then."""
+    """Write, and think better of it: finds what only shows then."""
     session = Session(database, Counter())
+    same = update(gantt_fingerprint).values(facts=gantt_fingerprint.c.facts)
     try:
         session.start(database.begin)
+        session.execute(database.compile(same).text)
         for warning in database.warnings(lambda query: session.one(query)[0]):
             database.warn(warning)
     except DefiniteAbort as abort:

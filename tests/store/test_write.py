@@ -4,7 +4,7 @@ nothing else; every order of statements that it chooses must be legal in SQL."""
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -49,8 +49,18 @@ class Model:
 
     def act(self, action: int, one: int, other: int) -> list[Change]:
         """One command's changes; none when the action is not possible now."""
-        acts = (self._create, self._rename, self._move, self._delete, self._equip)
-        acts += (self._strip, self._label, self._consume, self._release, self._name)
+        acts: list[Callable[[int, int], Iterator[Change]]] = [
+            self._create,
+            self._rename,
+            self._move,
+            self._delete,
+            self._equip,
+            self._strip,
+            self._label,
+            self._consume,
+            self._release,
+            self._name,
+        ]
         return list(acts[action](one, other))
 
     def _pick(self, number: int) -> rows.ProviderRow | None:

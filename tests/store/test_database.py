@@ -1,0 +1,215 @@
+"""What is particular to each dialect, as far as it shows without a server."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sqlite3
+from typing import Any
+
+import psycopg
+import pytest
+
+from gantt import errors
+from gantt.store import StoreOptions
+from gantt.store.database import Database, open_database
+from gantt.store.log import Log
+from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
+from gantt.store.write import Writer
+
+# It ships no types.
+pymysql: Any = importlib.import_module("pymysql")
+
+POSTGRES = "postgresql+psycopg://gantt:secret@db.example/gantt"
+MARIADB = "mysql+pymysql://gantt:secret@db.example/gantt"
+
+
+def _open(url: str) -> Database:
+    return open_database(url, StoreOptions())
+
+
+# URLs.
+
+
+@pytest.mark.parametrize(
+    ("given", "driver"),
+    [
+        ("postgresql://db/gantt", "psycopg"),
+        ("postgresql+psycopg2://db/gantt", "psycopg"),
+        ("mysql://db/gantt", "pymysql"),
+        ("mariadb+pymysql://db/gantt", "pymysql"),
+    ],
+)
+def test_urls_of_old_files_are_understood_with_a_warning(
+    given: str, driver: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert _open(given).engine.dialect.driver == driver
+    assert driver in caplog.text
+
+
+@pytest.mark.parametrize("url", [POSTGRES, MARIADB, "sqlite:////tmp/x.db"])
+def test_a_url_as_it_should_be_warns_of_nothing(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        assert "secret" not in _open(url).url
+    assert not caplog.text
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("sqlite://", "memory://"),
+        ("sqlite:///:memory:", "memory://"),
+        ("memory://", "keeps no tables"),
+        ("oracle://db/gantt", "not a database that Gantt knows"),
+        ("no url at all", "cannot be read"),
+    ],
+)
+def test_urls_that_are_refused(url: str, text: str) -> None:
+    with pytest.raises(errors.Refused, match=text):
+        _open(url)
+
+
+def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pymysql", None)
+    with pytest.raises(errors.Refused, match=r"gantt-scheduler\[mysql\]"):
+        _open(MARIADB)
+
+
+# Statements.
+
+
+@pytest.mark.parametrize("url", [POSTGRES, MARIADB])
+def test_statements_take_their_values_by_position(url: str) -> None:
+    database = _open(url)
+    Log(database)
+    writer = Writer(database)
+    for statements in writer._tables.values():
+        for verb in ("insert", "update", "delete"):
+            text = statements.text(verb)
+            assert "%(" not in text
+            assert text.count("%s") > 0
+
+
+def test_only_servers_lock_a_row() -> None:
+    assert _open(POSTGRES).has_row_lock
+    assert _open(MARIADB).has_row_lock
+    assert not _open("sqlite:///x.db").has_row_lock
+
+
+# Names.
+
+
+def test_names_are_folded_as_the_collation_does() -> None:
+    assert _open("sqlite:///x.db").fold("Näme ") == "Näme "
+    assert _open(POSTGRES).fold("Name") == "Name"
+    assert _open(MARIADB).fold("NÄME ") == _open(MARIADB).fold("name")
+
+
+# What errors mean.
+
+
+def _sqlite(code: int) -> Exception:
+    error = sqlite3.OperationalError("told so")
+    error.sqlite_errorcode = code
+    return error
+
+
+def _postgres(state: str) -> Exception:
+    return psycopg.errors.lookup(state)("told so")
+
+
+def _mariadb(code: int) -> Exception:
+    error: Exception = pymysql.err.OperationalError(code, "told so")
+    return error
+
+
+SQLITE = "sqlite:///x.db"
+LOST = {
+    POSTGRES: psycopg.OperationalError("server closed the connection unexpectedly"),
+    MARIADB: pymysql.err.OperationalError(2013, "Lost connection during query"),
+}
+MEANINGS: list[tuple[str, Exception, type[Exception]]] = [
+    (SQLITE, _sqlite(sqlite3.SQLITE_BUSY), DefiniteAbort),
+    (SQLITE, _sqlite(sqlite3.SQLITE_LOCKED_SHAREDCACHE), DefiniteAbort),
+    (SQLITE, _sqlite(sqlite3.SQLITE_CONSTRAINT_UNIQUE), ForeignWrite),
+    (SQLITE, _sqlite(sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY), ForeignWrite),
+    (SQLITE, _sqlite(sqlite3.SQLITE_CONSTRAINT_NOTNULL), DataError),
+    (SQLITE, _sqlite(sqlite3.SQLITE_TOOBIG), DataError),
+    (SQLITE, sqlite3.InterfaceError("cannot bind"), DataError),
+    (SQLITE, OverflowError("too large"), DataError),
+    (SQLITE, _sqlite(sqlite3.SQLITE_FULL), errors.StoreFailed),
+    (SQLITE, _sqlite(sqlite3.SQLITE_READONLY_DBMOVED), errors.StoreFailed),
+    (POSTGRES, _postgres("40001"), DefiniteAbort),
+    (POSTGRES, _postgres("40P01"), DefiniteAbort),
+    (POSTGRES, _postgres("55P03"), DefiniteAbort),
+    (POSTGRES, _postgres("25P03"), DefiniteAbort),
+    (POSTGRES, _postgres("23505"), ForeignWrite),
+    (POSTGRES, psycopg.DataError("NUL bytes"), DataError),
+    (POSTGRES, _postgres("22003"), DataError),
+    (POSTGRES, _postgres("53100"), errors.StoreFailed),
+    (POSTGRES, LOST[POSTGRES], DefiniteAbort),
+    (MARIADB, _mariadb(1205), DefiniteAbort),
+    (MARIADB, _mariadb(1213), DefiniteAbort),
+    (MARIADB, _mariadb(1062), ForeignWrite),
+    (MARIADB, _mariadb(1264), DataError),
+    (MARIADB, _mariadb(1021), errors.StoreFailed),
+    (MARIADB, LOST[MARIADB], DefiniteAbort),
+]
+
+
+@pytest.mark.parametrize(("url", "error", "meaning"), MEANINGS)
+def test_an_error_before_commit(
+    url: str, error: Exception, meaning: type[Exception]
+) -> None:
+    found = _open(url).classify(error)
+    assert type(found) is meaning
+    assert str(error.args[-1]) in str(found)
+
+
+@pytest.mark.parametrize(
+    ("url", "error", "meaning"),
+    [
+        (POSTGRES, _postgres("40001"), DefiniteAbort),
+        (POSTGRES, LOST[POSTGRES], UnknownOutcome),
+        (POSTGRES, _postgres("57P01"), UnknownOutcome),
+        (MARIADB, _mariadb(1213), DefiniteAbort),
+        (MARIADB, LOST[MARIADB], UnknownOutcome),
+        (MARIADB, _mariadb(1021), UnknownOutcome),
+    ],
+)
+def test_an_error_during_commit(
+    url: str, error: Exception, meaning: type[Exception]
+) -> None:
+    assert type(_open(url).classify_commit(error)) is meaning
+
+
+# Settings.
+
+
+def test_settings_that_lose_writes_are_named() -> None:
+    answers: dict[str, Any] = {
+        "SHOW synchronous_commit": "off",
+        "SELECT @@innodb_flush_log_at_trx_commit": 2,
+        "PRAGMA journal_mode": "delete",
+    }
+    for url in (POSTGRES, MARIADB, SQLITE):
+        (warning,) = _open(url).warnings(answers.__getitem__)
+        assert warning
+    safe: dict[str, Any] = {
+        "SHOW synchronous_commit": "on",
+        "SELECT @@innodb_flush_log_at_trx_commit": 1,
+        "PRAGMA journal_mode": "wal",
+    }
+    for url in (POSTGRES, MARIADB, SQLITE):
+        assert _open(url).warnings(safe.__getitem__) == []
+
+
+def test_an_sqlite_connection_is_durable_and_strict(store: Any) -> None:
+    session = store._snapshot()
+    assert session.one("PRAGMA synchronous")[0] == 2
+    assert session.one("PRAGMA foreign_keys")[0] == 1
+    assert session.one("PRAGMA journal_mode")[0] == "wal"
+    session.discard()

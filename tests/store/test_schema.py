@@ -1,0 +1,227 @@
+"""Every way in which a database can be wrong ends in a text that says what to do."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from pathlib import Path
+
+import pytest
+from alembic.script import ScriptDirectory
+
+from gantt import errors
+from gantt.store import StoreOptions, open_store, schema
+from gantt.store.tables import FORMAT
+from tests.store import books
+
+QUICK = StoreOptions(lock_timeout_s=0.05)
+
+
+def _run(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def _one(path: Path, query: str) -> object:
+    connection = sqlite3.connect(path)
+    row = connection.execute(query).fetchone()
+    connection.close()
+    return row[0]
+
+
+# Making and keeping tables.
+
+
+def test_sync_makes_the_tables_and_says_what_they_correspond_to(
+    url: str, path: Path
+) -> None:
+    assert schema.sync(url) == schema.HEAD == schema.version(url)
+    schema.check(url)
+    assert _one(path, "SELECT version_num FROM alembic_version") == "a082b8bb98d0"
+    assert _one(path, "SELECT version_num FROM gantt_alembic_version") == schema.HEAD
+    assert _one(path, "PRAGMA journal_mode") == "wal"
+    assert _one(path, "SELECT format FROM gantt_head WHERE id = 1") == FORMAT
+
+
+def test_a_second_sync_changes_nothing(url: str, path: Path) -> None:
+    schema.sync(url)
+    store = open_store(url)
+    books.write(store, books.made("traits", books.name_row(1, "CUSTOM_A")))
+    store.close()
+    identity = _one(path, "SELECT identity FROM gantt_head")
+    schema.sync(url)
+    assert _one(path, "SELECT identity FROM gantt_head") == identity
+    assert _one(path, "SELECT count(*) FROM traits") == 1
+
+
+def test_sync_goes_on_from_an_older_revision(url: str, path: Path) -> None:
+    schema.sync(url)
+    _run(
+        path,
+        "DROP TABLE gantt_head",
+        "DROP TABLE gantt_log",
+        "DROP TABLE gantt_fingerprint",
+        "UPDATE gantt_alembic_version SET version_num = '0001_books'",
+        "INSERT INTO traits (id, name) VALUES (1, 'CUSTOM_KEPT')",
+    )
+    with pytest.raises(errors.Refused, match="is at revision 0001_books"):
+        schema.check(url)
+    assert schema.sync(url) == schema.HEAD
+    assert _one(path, "SELECT name FROM traits") == "CUSTOM_KEPT"
+
+
+def test_the_revisions_are_those_of_the_migrations(url: str) -> None:
+    scripts = ScriptDirectory("gantt/store/migrations").walk_revisions()
+    assert tuple(each.revision for each in reversed(list(scripts))) == (
+        schema.REVISIONS
+    )
+
+
+def test_create_makes_the_tables_before_opening(url: str) -> None:
+    open_store(url, StoreOptions(create=True)).close()
+    schema.check(url)
+
+
+def test_stamp_moves_the_revision_alone(url: str) -> None:
+    schema.sync(url)
+    schema.stamp(url, "0001_books")
+    assert schema.version(url) == "0001_books"
+    schema.stamp(url, "head")
+    assert schema.version(url) == schema.HEAD
+    with pytest.raises(errors.Refused, match=r"no schema revision nonsense: .*0001"):
+        schema.stamp(url, "nonsense")
+
+
+def test_the_version_of_a_database_without_tables_is_none(url: str, path: Path) -> None:
+    sqlite3.connect(path).close()
+    _run(path, "CREATE TABLE other (id INTEGER)")
+    assert schema.version(url) is None
+
+
+# Refusals.
+
+
+def test_a_missing_file_is_not_made_by_looking(url: str, path: Path) -> None:
+    with pytest.raises(errors.Refused, match=r"no database at .*gantt-manage db sync"):
+        open_store(url)
+    with pytest.raises(errors.Refused, match="no database at"):
+        schema.version(url)
+    assert not path.exists()
+
+
+def test_a_missing_directory(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/absent/books.db"
+    for use in (open_store, schema.sync, schema.check):
+        with pytest.raises(errors.Refused, match=r"absent does not exist: create it"):
+            use(url)
+
+
+def test_a_directory_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(errors.Refused, match="is not a file"):
+        schema.sync(f"sqlite:///{tmp_path}")
+
+
+def test_an_empty_database(url: str, path: Path) -> None:
+    path.touch()
+    with pytest.raises(errors.Refused, match="is empty: run `gantt-manage db sync`"):
+        open_store(url)
+
+
+def test_something_that_is_not_a_database(url: str, path: Path) -> None:
+    path.write_text("These are no books, only words. " * 100)
+    for use in (open_store, schema.sync, schema.check):
+        with pytest.raises(errors.Refused, match="not an SQLite database"):
+            use(url)
+    assert path.read_text().startswith("These")
+
+
+def test_the_tables_of_placement_are_to_be_adopted(url: str, path: Path) -> None:
+    schema.sync(url)
+    _run(
+        path,
+        "DROP TABLE gantt_head",
+        "DROP TABLE gantt_log",
+        "DROP TABLE gantt_fingerprint",
+        "DROP TABLE gantt_alembic_version",
+    )
+    for use in (open_store, schema.sync, schema.check):
+        with pytest.raises(errors.Refused, match="gantt-manage adopt"):
+            use(url)
+
+
+def test_a_revision_of_a_newer_gantt(url: str, path: Path) -> None:
+    schema.sync(url)
+    _run(path, "UPDATE gantt_alembic_version SET version_num = '0099_later'")
+    for use in (open_store, schema.sync, schema.check):
+        with pytest.raises(errors.Refused, match=r"0099_later, which .* newer Gantt"):
+            use(url)
+
+
+def test_another_format(url: str, path: Path) -> None:
+    schema.sync(url)
+    _run(path, "UPDATE gantt_head SET format = 7")
+    for use in (open_store, schema.sync, schema.check):
+        with pytest.raises(errors.Refused, match=r"format 7, this program .* format 1"):
+            use(url)
+
+
+def test_tables_that_placement_has_upgraded(url: str, path: Path) -> None:
+    schema.sync(url)
+    _run(path, "UPDATE alembic_version SET version_num = 'ffff'")
+    with pytest.raises(errors.Refused, match=r"says ffff, .* a082b8bb98d0"):
+        open_store(url)
+
+
+def test_a_head_without_its_row(url: str, path: Path) -> None:
+    schema.sync(url)
+    _run(path, "DELETE FROM gantt_head")
+    with pytest.raises(errors.Refused, match="lost its row: restore"):
+        open_store(url)
+
+
+def test_a_read_only_database(url: str, path: Path) -> None:
+    schema.sync(url)
+    with pytest.raises(errors.Refused, match="read-only: make the file"):
+        open_store(f"sqlite:///file:{path}?mode=ro&uri=true")
+
+
+def test_a_locked_database(url: str, path: Path) -> None:
+    schema.sync(url)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(errors.Refused, match="locked"):
+        open_store(url, QUICK)
+    holder.execute("ROLLBACK")
+    open_store(url, QUICK).close()
+    holder.close()
+
+
+def test_a_lock_that_keeps_readers_away_too(url: str, path: Path) -> None:
+    path.touch()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(errors.Refused, match="locked"):
+        schema.sync(url, QUICK)
+    holder.close()
+
+
+def test_tables_that_cannot_be_made_leave_nothing_behind(url: str, path: Path) -> None:
+    _run(path, "CREATE VIEW gantt_log AS SELECT 1")
+    with pytest.raises(errors.Refused, match="could not be made"):
+        schema.sync(url)
+    assert _one(path, "SELECT count(*) FROM sqlite_master WHERE type = 'table'") == 0
+
+
+def test_warnings_are_logged_at_start(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from gantt.store.database import SqliteDatabase
+
+    schema.sync(url)
+    monkeypatch.setattr(SqliteDatabase, "warnings", lambda *_: ["mind the gap"])
+    with caplog.at_level(logging.WARNING):
+        schema.check(url)
+    assert "mind the gap" in caplog.text
