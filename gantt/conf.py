@@ -281,7 +281,8 @@ def load(
     environ: Mapping[str, str] | None = None,
     default_auth: str = "keystone",
 ) -> Settings:
-    """Read files and environment; ``overrides`` (group, name) -> value win over both.
+    """Read files and environment; ``overrides`` (group, name) -> value, of options
+    listed here, win over both.
 
     Without ``config_files``: ``$OS_PLACEMENT_CONFIG_DIR/placement.conf``, then
     gantt.conf and gantt.conf.d of ``$OS_GANTT_CONFIG_DIR`` or /etc/gantt; what is
@@ -294,12 +295,11 @@ def load(
     probe = _parse(files, directories, list(PROBES.items()))
     if not (files or directories):
         ours.set_default("auth_strategy", default_auth, "api")
-    for (group, name), value in (overrides or {}).items():
-        target = probe if group in PROBES else ours
-        target.set_override(name, value, group)
     try:
+        for (group, name), value in (overrides or {}).items():
+            ours.set_override(name, value, group)
         return _settings(ours, probe, tuple(files + directories))
-    except (cfg.ConfigFileValueError, ValueError) as error:
+    except (cfg.Error, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error
 
 

@@ -134,7 +134,11 @@ class TokenFile:
                         self._path,
                     )
                 data = yaml.safe_load(file)
-        except (OSError, ValueError, yaml.YAMLError) as error:
+        except yaml.YAMLError:
+            # Its words may quote the file, and with it a token.
+            text = f"The tokens file {self._path} is neither YAML nor JSON."
+            raise Refused(text) from None
+        except (OSError, ValueError) as error:
             raise Refused(f"Cannot read the tokens file: {error}.") from error
         if not isinstance(data, dict) or not data:
             raise Refused(

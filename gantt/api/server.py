@@ -18,7 +18,7 @@ from typing import Any
 from gantt.api.envelope import WsgiApp
 from gantt.conf import ServeOptions, Settings, Source
 from gantt.errors import Refused
-from gantt.observe.logs import configure_logging
+from gantt.observe.logs import configure_logging, flush_logs
 
 LOG = logging.getLogger(__name__)
 
@@ -67,11 +67,11 @@ def make_worker_app(source: Source) -> WsgiApp:
     try:
         app, gantt = open_app(source.load())
     except Refused as error:
-        LOG.error("%s", error)
+        LOG.error("%s", error)  # written at once: it is an error
         sys.exit(1)
     # A worker process ends without running atexit; these it does run.
     Finalize(None, gantt.close, exitpriority=10)
-    Finalize(None, logging.shutdown, exitpriority=1)
+    Finalize(None, flush_logs, exitpriority=1)
     return app
 
 

@@ -8,6 +8,7 @@ a twentieth of a second later; errors are written at once.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
@@ -106,5 +107,12 @@ def configure_logging(level: int = logging.INFO) -> None:
         handler.setFormatter(logging.Formatter(LOG_FORMAT))
         root.addHandler(handler)
         root.setLevel(level)
+        atexit.register(handler.flush)
     # What alembic says of its own insides when it is imported.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
+
+
+def flush_logs() -> None:
+    """Write out what waits; for processes that end without running atexit."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()

@@ -1,0 +1,199 @@
+"""Who is asking, by each strategy."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gantt.api.app import identify
+from gantt.api.auth import TokenFile, build_authenticator, keystone, noauth2
+from gantt.api.call import Caller
+from gantt.api.problem import Problem
+from gantt.conf import AuthOptions
+from gantt.errors import Refused
+from tests.api.door import answer_nothing, client_for
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("headers", "caller"),
+    [
+        ({"X_AUTH_TOKEN": "admin"}, Caller("admin", "admin", ("admin",))),
+        ({"X_AUTH_TOKEN": "admin:red"}, Caller("admin", "red", ("admin",))),
+        ({"X_AUTH_TOKEN": "joe"}, Caller("joe", "joe")),
+        ({"X_AUTH_TOKEN": "joe:red:x"}, Caller("joe", "red:x")),
+        ({"X_AUTH_TOKEN": ""}, Caller("", None)),
+        ({"X_AUTH_TOKEN": ":red"}, Caller("", "red")),
+        (
+            {"X_AUTH_TOKEN": "admin", "X_ROLES": "reader, member"},
+            Caller("admin", "admin", ("reader", "member")),
+        ),
+        ({"X_AUTH_TOKEN": "admin", "X_ROLES": ""}, Caller("admin", "admin")),
+        (
+            {"X_AUTH_TOKEN": "joe", "X_PROJECT_ID": "blue"},
+            Caller("joe", "blue"),
+        ),
+        (
+            {"X_AUTH_TOKEN": "admin", "OPENSTACK_SYSTEM_SCOPE": "all"},
+            Caller("admin", None, ("admin",), "all"),
+        ),
+    ],
+)
+def test_noauth2_believes_what_it_is_told(
+    headers: dict[str, str], caller: Caller
+) -> None:
+    environ = {f"HTTP_{name}": value for name, value in headers.items()}
+    found = noauth2(environ)
+    assert found.project_id in (caller.project_id, "")
+    assert (found.user_id, found.roles, found.system_scope) == (
+        caller.user_id,
+        caller.roles,
+        caller.system_scope,
+    )
+    assert (found.project_id or None) == caller.project_id
+
+
+@pytest.mark.parametrize("strategy", [noauth2, keystone])
+def test_nobody_is_401(strategy: Any) -> None:
+    with pytest.raises(Problem) as caught:
+        strategy({})
+    assert caught.value.status == 401
+
+
+def test_keystone_s_word_is_taken() -> None:
+    environ = {
+        "HTTP_X_USER_ID": "u",
+        "HTTP_X_PROJECT_ID": "p",
+        "HTTP_X_ROLES": "admin,member",
+        "HTTP_X_AUTH_TOKEN": "ignored",
+    }
+    assert keystone(environ) == Caller("u", "p", ("admin", "member"))
+    system = {"HTTP_X_USER_ID": "u", "HTTP_OPENSTACK_SYSTEM_SCOPE": "all"}
+    assert keystone(system) == Caller("u", None, (), "all")
+
+
+@pytest.mark.parametrize("path", ["/", ""])
+def test_the_version_document_is_for_everybody(path: str) -> None:
+    def explode(environ: Any) -> Caller:
+        raise AssertionError("asked for a token")
+
+    assert identify({"PATH_INFO": path}, explode) == Caller()
+
+
+def test_a_401_is_not_in_the_form_of_the_other_errors() -> None:
+    client = client_for(answer_nothing)
+    headers: dict[str, str | None] = {"x-auth-token": None}
+    answer = client("GET", "/thing", headers=headers, version="latest")
+    assert answer.status == 401
+    assert answer.body == (
+        b'{"message": "This server could not verify that you are authorized to '
+        b"access the document you requested. Either you supplied the wrong "
+        b"credentials (e.g., bad password), or your browser does not understand how "
+        b'to supply the credentials required.<br /><br />\\n\\n\\n", '
+        b'"code": "401 Unauthorized", "title": "Unauthorized"}'
+    )
+    assert answer.headers.keys().isdisjoint({"openstack-api-version", "vary"})
+    headers["accept"] = "text/plain"
+    plain = client("GET", "/thing", headers=headers).text
+    assert plain.startswith("401 Unauthorized\n\nThis server could not verify ")
+    assert plain.endswith(" the credentials required.\n\n   ")
+
+
+def tokens(tmp_path: Path, text: str, mode: int = 0o600) -> Path:
+    path = tmp_path / "tokens.yaml"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+GOOD = "s3cret: {user: ann, project: red, roles: [admin, reader]}\n"
+
+
+def test_tokens_from_yaml_and_json(tmp_path: Path) -> None:
+    ann = Caller("ann", "red", ("admin", "reader"))
+    found = TokenFile(str(tokens(tmp_path, GOOD)))
+    assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}) == ann
+    entry = {"user": "ann", "project": "red", "roles": ["admin", "reader"]}
+    found = TokenFile(str(tokens(tmp_path, json.dumps({"s3cret": entry}))))
+    assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}) == ann
+
+
+@pytest.mark.parametrize("sent", [None, "", "s3cre", "s3cret ", "\udcff"])
+def test_another_token_is_401(tmp_path: Path, sent: str | None) -> None:
+    found = TokenFile(str(tokens(tmp_path, GOOD)))
+    with pytest.raises(Problem) as caught:
+        found({} if sent is None else {"HTTP_X_AUTH_TOKEN": sent})
+    assert caught.value.status == 401
+
+
+def test_a_file_that_others_may_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    TokenFile(str(tokens(tmp_path, GOOD, 0o600)))
+    assert not caplog.messages
+    TokenFile(str(tokens(tmp_path, GOOD, 0o640)))
+    assert "chmod 600" in caplog.messages[0]
+
+
+def test_a_changed_file_holds_soon(tmp_path: Path) -> None:
+    clock = Clock()
+    path = tokens(tmp_path, GOOD)
+    found = TokenFile(str(path), clock)
+    tokens(tmp_path, GOOD.replace("s3cret", "new"))
+    clock.now += 3
+    assert found({"HTTP_X_AUTH_TOKEN": "new"}).user_id == "ann"
+    with pytest.raises(Problem):
+        found({"HTTP_X_AUTH_TOKEN": "s3cret"})
+
+
+def test_a_broken_change_leaves_the_last_good_tokens(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    path = tokens(tmp_path, GOOD)
+    found = TokenFile(str(path), clock)
+    path.write_text("][")
+    clock.now += 3
+    assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}).user_id == "ann"
+    path.unlink()
+    clock.now += 3
+    assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}).user_id == "ann"
+    errors = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert len(errors) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "][",
+        "t0ken: {user: t0ken",
+        "t0ken: admin",
+        "t0ken: {roles: [a]}",
+        "t0ken: {user: u, x: 1}",
+        "t0ken: {user: u, roles: admin}",
+    ],
+)
+def test_a_bad_file_is_refused_without_telling_tokens(
+    tmp_path: Path, text: str
+) -> None:
+    with pytest.raises(Refused) as caught:
+        TokenFile(str(tokens(tmp_path, text)))
+    assert "t0ken" not in str(caught.value).replace(str(tmp_path), "")
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere/tokens.yaml"])
+def test_the_token_strategy_needs_its_file(path: str) -> None:
+    with pytest.raises(Refused):
+        build_authenticator(AuthOptions("token", path))

@@ -1,0 +1,117 @@
+"""The middleware of other projects around our routes: CORS, proxies, Keystone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gantt.api.app import build_app
+from gantt.api.middleware import require_keystone
+from gantt.conf import load
+from gantt.errors import Refused
+from tests.api.door import Books
+from tests.api.wsgi_client import WsgiClient
+
+ORIGIN = "https://horizon.example"
+
+
+def client(tmp_path: Path, text: str, auth: str = "noauth2") -> WsgiClient:
+    config = tmp_path / "gantt.conf"
+    config.write_text(f"[api]\nauth_strategy = {auth}\n{text}")
+    return WsgiClient(build_app(Books(), load([str(config)])), token=None)
+
+
+def preflight(origin: str) -> dict[str, Any]:
+    return {
+        "origin": origin,
+        "access-control-request-method": "GET",
+        "access-control-request-headers": "X-Auth-Token",
+    }
+
+
+def test_a_preflight_needs_no_token(tmp_path: Path) -> None:
+    send = client(tmp_path, f"[cors]\nallowed_origin = {ORIGIN}\n")
+    answer = send("OPTIONS", "/resource_providers", headers=preflight(ORIGIN))
+    assert answer.status == 200
+    assert answer.headers["Access-Control-Allow-Origin"] == ORIGIN
+    assert answer.headers["Access-Control-Allow-Methods"] == "GET"
+    assert answer.headers["Access-Control-Allow-Headers"] == "X-Auth-Token"
+    assert answer.headers["x-openstack-request-id"].startswith("req-")
+
+
+def test_another_origin_is_told_nothing(tmp_path: Path) -> None:
+    send = client(tmp_path, f"[cors]\nallowed_origin = {ORIGIN}\n")
+    headers = preflight("https://evil.example")
+    answer = send("OPTIONS", "/resource_providers", headers=headers)
+    assert answer.status == 200
+    assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_what_browsers_may_read(tmp_path: Path) -> None:
+    send = client(tmp_path, f"[cors]\nallowed_origin = {ORIGIN}\n")
+    answer = send("GET", "/", headers={"origin": ORIGIN})
+    assert answer.status == 200
+    exposed = answer.headers["Access-Control-Expose-Headers"]
+    assert "OpenStack-API-Version" in exposed
+
+
+def test_without_cors_options_is_a_405(tmp_path: Path) -> None:
+    headers = {**preflight(ORIGIN), "x-auth-token": "admin"}
+    answer = client(tmp_path, "")("OPTIONS", "/resource_providers", headers=headers)
+    assert answer.status == 405
+    assert answer.headers["allow"] == "GET, POST"
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_proxy_headers_are_believed_when_told_so(tmp_path: Path, is_on: bool) -> None:
+    text = f"[oslo_middleware]\nenable_proxy_headers_parsing = {is_on}\n"
+    headers = {
+        "x-auth-token": "admin",
+        "x-forwarded-proto": "https",
+        "x-forwarded-host": "cloud.example",
+        "x-forwarded-prefix": "/cloud",
+    }
+    seen: list[str] = []
+
+    class Keen(Books):
+        def submit(self, command: Any, request_id: str) -> Any:
+            from gantt.model.answers import Created
+
+            return Created(command.name, is_new=True)
+
+    config = tmp_path / "gantt.conf"
+    config.write_text(f"[api]\nauth_strategy = noauth2\n{text}")
+    send = WsgiClient(build_app(Keen(), load([str(config)])))
+    answer = send("PUT", "/traits/CUSTOM_A", version=39, headers=headers)
+    seen.append(answer.headers["location"])
+    expected = "https://cloud.example/cloud" if is_on else "http://gantt.test"
+    assert seen == [f"{expected}/traits/CUSTOM_A"]
+
+
+def test_keystone_guards_all_but_the_version_document(tmp_path: Path) -> None:
+    text = "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"
+    send = client(tmp_path, text, auth="keystone")
+    assert send("GET", "/").status == 200
+    assert send("GET", "/placement/").status == 200
+    answer = send("GET", "/resource_providers")
+    assert answer.status == 401
+    challenge = answer.headers["WWW-Authenticate"]
+    assert challenge == 'Keystone uri="https://k.example:5000"'
+    assert answer.headers["x-openstack-request-id"].startswith("req-")
+
+
+def test_who_forges_keystone_s_headers_is_still_nobody(tmp_path: Path) -> None:
+    text = "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"
+    send = client(tmp_path, text, auth="keystone")
+    headers = {"x-user-id": "admin", "x-roles": "admin", "x-project-id": "p"}
+    assert send("GET", "/resource_providers", headers=headers).status == 401
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "keystonemiddleware.auth_token", None)
+    with pytest.raises(Refused, match=r"gantt-scheduler\[openstack\]"):
+        require_keystone(lambda environ, start: [], load(environ={}).oslo)

@@ -1,0 +1,146 @@
+"""Both engines of policy against one list, and what only oslo.policy can."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gantt.api.call import Caller, Policy
+from gantt.api.policy import DefaultPolicy, OsloPolicy, build_policy
+from gantt.api.rules import RULES
+from gantt.conf import load
+
+ADMIN = Caller("u", "p", ("admin", "member", "reader"))
+SERVICE = Caller("nova", "service", ("service",))
+READER = Caller("u", "p", ("reader",))
+NOBODY = Caller("u", "p", ("member",))
+SHOUTING = Caller("u", "p", ("ADMIN",))
+SYSTEM = Caller("u", None, ("admin",), "all")
+DOMAIN = Caller("u", None, ("admin",), None, "d")
+CALLERS = (ADMIN, SERVICE, READER, NOBODY, SHOUTING, SYSTEM, DOMAIN)
+
+LIST = "placement:resource_providers:list"
+RESHAPE = "placement:reshaper:reshape"
+USAGES = "placement:usages"
+
+OWN = {"project_id": "p"}
+OTHER = {"project_id": "q"}
+UNSAID: dict[str, Any] = {"project_id": None}
+
+# (rule, target, who may with new defaults, who may with old ones as well)
+DECISIONS: list[tuple[str, dict[str, Any], set[Caller], set[Caller]]] = [
+    (LIST, {}, {ADMIN, SERVICE, SHOUTING}, set()),
+    ("placement:allocations:update", {}, {ADMIN, SERVICE, SHOUTING}, set()),
+    ("placement:traits:show", {}, {ADMIN, SERVICE, SHOUTING}, set()),
+    (RESHAPE, {}, {SERVICE}, {ADMIN, SHOUTING}),
+    (USAGES, OWN, {ADMIN, SERVICE, SHOUTING, READER}, set()),
+    (USAGES, OTHER, {ADMIN, SERVICE, SHOUTING}, set()),
+    (USAGES, UNSAID, {ADMIN, SERVICE, SHOUTING}, set()),
+]
+
+
+def oslo(tmp_path: Path, text: str = "", clock: Any = None) -> OsloPolicy:
+    config = tmp_path / "gantt.conf"
+    config.write_text(text)
+    settings = load([str(config)])
+    return OsloPolicy(settings.oslo, *([clock] if clock else []))
+
+
+@pytest.fixture(params=["oslo", "own"])
+def engines(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Policy, Policy]:
+    """The same engine with new and with old defaults."""
+    if request.param == "own":
+        return DefaultPolicy(), DefaultPolicy(enforce_new_defaults=False)
+    old = tmp_path / "old"
+    old.mkdir()
+    return (
+        oslo(tmp_path),
+        oslo(old, "[oslo_policy]\nenforce_new_defaults = false\n"),
+    )
+
+
+@pytest.mark.parametrize(("rule", "target", "may", "might"), DECISIONS)
+def test_decisions(
+    engines: tuple[Policy, Policy],
+    rule: str,
+    target: dict[str, Any],
+    may: set[Caller],
+    might: set[Caller],
+) -> None:
+    new, old = engines
+    for caller in CALLERS:
+        assert (new.allows(rule, caller, target) == "") == (caller in may), caller
+        expected = caller in may | might
+        assert (old.allows(rule, caller, target) == "") == expected, caller
+
+
+def test_every_rule_is_known_to_both(engines: tuple[Policy, Policy]) -> None:
+    for policy in engines:
+        for rule in RULES:
+            assert policy.allows(rule, SERVICE, OTHER) == ""
+            assert policy.allows(rule, NOBODY, OTHER) == (
+                f"Policy does not allow {rule} to be performed."
+            )
+
+
+def test_the_wrong_scope_is_told_by_the_bare_rule(
+    engines: tuple[Policy, Policy],
+) -> None:
+    for policy in engines:
+        assert policy.allows(LIST, SYSTEM, {}) == LIST
+        assert policy.allows(LIST, DOMAIN, {}) == LIST
+
+
+def test_scopes_can_be_left_alone() -> None:
+    assert DefaultPolicy(enforce_scope=False).allows(LIST, SYSTEM, {}) == ""
+
+
+def test_a_policy_file_overrides_and_its_changes_hold(tmp_path: Path) -> None:
+    now = [0.0]
+    policy = oslo(tmp_path, clock=lambda: now[0])
+    assert policy.allows(LIST, NOBODY, {})
+    file = tmp_path / "policy.yaml"
+    file.write_text(f'"{LIST}": "role:member"\n"service_api": "role:reshaper"\n')
+    now[0] += 2
+    assert policy.allows(LIST, NOBODY, {}) == ""
+    assert policy.allows(LIST, SERVICE, {})
+    assert policy.allows(RESHAPE, SERVICE, {})
+    file.write_text(f'"{LIST}": "@"\n')
+    os.utime(file, (2_000_000_000, 2_000_000_000))
+    now[0] += 2
+    assert policy.allows(LIST, SERVICE, {}) == ""
+
+
+def test_answers_are_remembered_by_caller_and_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = oslo(tmp_path)
+    asked: list[Any] = []
+    ask = policy._enforcer.authorize
+
+    def count(*args: Any, **kwargs: Any) -> Any:
+        asked.append(args)
+        return ask(*args, **kwargs)
+
+    monkeypatch.setattr(policy._enforcer, "authorize", count)
+    for _ in range(5):
+        policy.allows(USAGES, READER, OWN)
+        policy.allows(USAGES, READER, OTHER)
+        policy.allows(USAGES, ADMIN, OTHER)
+    assert len(asked) == 3
+
+
+def test_without_oslo_policy_the_defaults_are_judged_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "gantt.conf"
+    config.write_text("[oslo_policy]\nenforce_new_defaults = false\n")
+    settings = load([str(config)])
+    assert isinstance(build_policy(settings), OsloPolicy)
+    monkeypatch.setattr("gantt.api.policy.find_spec", lambda name: None)
+    own = build_policy(settings)
+    assert isinstance(own, DefaultPolicy)
+    assert own.allows(RESHAPE, ADMIN, {}) == ""

@@ -1,0 +1,193 @@
+"""Where options come from, and that an existing placement.conf is understood."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gantt.conf import ApiOptions, ServeOptions, Source, list_opts, load, split_listen
+from gantt.errors import Refused
+
+UPSTREAM = """
+[DEFAULT]
+debug = true
+log_file = /var/log/placement/placement-api.log
+state_path = /srv/state
+log_options = false
+[api]
+auth_strategy = keystone
+[cors]
+allowed_origin = https://a.example,https://b.example
+[keystone_authtoken]
+www_authenticate_uri = https://keystone.example/
+username = placement
+password = secret
+[oslo_middleware]
+enable_proxy_headers_parsing = true
+[oslo_policy]
+enforce_scope = false
+enforce_new_defaults = false
+policy_file = /etc/placement/policy.yaml
+[placement]
+randomize_allocation_candidates = true
+incomplete_consumer_project_id = lost
+incomplete_consumer_user_id = found
+allocation_conflict_retry_count = 3
+max_allocation_candidates = 1000
+allocation_candidates_generation_strategy = breadth-first
+[placement_database]
+connection = sqlite:///$state_path/p.db
+connection_parameters =
+slave_connection = sqlite:////slave.db
+sqlite_synchronous = true
+mysql_sql_mode = TRADITIONAL
+connection_recycle_time = 3600
+max_pool_size = 5
+max_retries = 10
+retry_interval = 10
+max_overflow = 50
+connection_debug = 0
+connection_trace = false
+pool_timeout = 10
+sync_on_startup = true
+[workarounds]
+optimize_for_wide_provider_trees = true
+[profiler]
+enabled = false
+"""
+
+
+def write(path: Path, text: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+def test_a_placement_conf_is_understood(tmp_path: Path) -> None:
+    write(tmp_path / "placement.conf", UPSTREAM)
+    found = load(environ={"OS_PLACEMENT_CONFIG_DIR": str(tmp_path)})
+    assert found.database_url == "sqlite:////srv/state/p.db"
+    assert found.api == ApiOptions(
+        incomplete_consumer_project_id="lost",
+        incomplete_consumer_user_id="found",
+        max_allocation_candidates=1000,
+        allocation_candidates_generation_strategy="breadth-first",
+        randomize_allocation_candidates=True,
+    )
+    assert found.api.breadth_first
+    assert found.auth.strategy == "keystone"
+    assert found.allowed_origin == ("https://a.example", "https://b.example")
+    assert found.proxy_headers
+    assert not found.enforce_scope
+    assert not found.enforce_new_defaults
+    assert found.engine.commit_attempts == 3
+    assert found.engine.store.create
+
+
+def test_defaults() -> None:
+    found = load(environ={"OS_GANTT_CONFIG_DIR": "/nowhere"})
+    assert found.files == ()
+    assert found.api == ApiOptions()
+    assert found.serve == ServeOptions("127.0.0.1", 8778, 1, 64)
+    assert found.auth.strategy == "keystone"
+    assert found.engine.freshness == "strict"
+    assert found.database_url == ""
+    assert not found.allowed_origin
+
+
+def test_the_default_strategy_holds_only_without_files(tmp_path: Path) -> None:
+    nowhere = {"OS_GANTT_CONFIG_DIR": str(tmp_path)}
+    found = load(environ=nowhere, default_auth="noauth2")
+    assert found.auth.strategy == "noauth2"
+    write(tmp_path / "gantt.conf", "[placement]\n")
+    found = load(environ=nowhere, default_auth="noauth2")
+    assert found.auth.strategy == "keystone"
+
+
+def test_what_is_read_later_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = {
+        "OS_PLACEMENT_CONFIG_DIR": str(tmp_path / "p"),
+        "OS_GANTT_CONFIG_DIR": str(tmp_path / "g"),
+    }
+    write(tmp_path / "p/placement.conf", "[gantt]\nworkers=2\nbatch_size=2\n")
+    write(tmp_path / "g/gantt.conf", "[gantt]\nbatch_size = 3\nbound_ms = 3\n")
+    write(tmp_path / "g/gantt.conf.d/a.conf", "[gantt]\nbound_ms = 4\n")
+    found = load(environ=environ)
+    numbers = (found.serve.workers, found.engine.batch_size, found.engine.bound_ms)
+    assert numbers == (2, 3, 4)
+    monkeypatch.setenv("OS_GANTT__BOUND_MS", "5")
+    assert load(environ=environ).engine.bound_ms == 5
+    found = load(environ=environ, overrides={("gantt", "bound_ms"): 6})
+    assert found.engine.bound_ms == 6
+
+
+def test_a_given_file_is_read_alone(tmp_path: Path) -> None:
+    write(tmp_path / "gantt.conf", "[gantt]\nworkers = 3\n")
+    given = write(tmp_path / "other.conf", "[gantt]\nbatch_size = 9\n")
+    found = load([given], environ={"OS_GANTT_CONFIG_DIR": str(tmp_path)})
+    assert (found.serve.workers, found.engine.batch_size) == (1, 9)
+    assert Source((given,)).load().engine.batch_size == 9
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value"),
+    [("gantt", "no_such", 1), ("gantt", "workers", 0), ("api", "auth_strategy", "x")],
+)
+def test_a_bad_override_is_refused(group: str, name: str, value: object) -> None:
+    with pytest.raises(Refused):
+        load(environ={}, overrides={(group, name): value})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[api]\nauth_strategy = nonsense\n",
+        "[gantt]\nworkers = many\n",
+        "[gantt]\nworkers = 0\n",
+        "[gantt]\nlisten = nowhere\n",
+        "[placement]\nallocation_candidates_generation_strategy = random\n",
+        "no section",
+    ],
+)
+def test_what_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(Refused):
+        load([write(tmp_path / "bad.conf", text)])
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"gone\.conf"):
+        load([str(tmp_path / "gone.conf")])
+
+
+@pytest.mark.parametrize(
+    ("listen", "expected"),
+    [
+        ("127.0.0.1:8778", ("127.0.0.1", 8778)),
+        ("[::1]:80", ("::1", 80)),
+        ("example.org:1", ("example.org", 1)),
+    ],
+)
+def test_listen(listen: str, expected: tuple[str, int]) -> None:
+    assert split_listen(listen) == expected
+
+
+@pytest.mark.parametrize("listen", ["", "8778", ":8778", "a:b", "a:70000", "a:-1"])
+def test_listen_must_have_both_parts(listen: str) -> None:
+    with pytest.raises(Refused):
+        split_listen(listen)
+
+
+def test_loading_is_not_global(tmp_path: Path) -> None:
+    from oslo_config import cfg
+
+    load([write(tmp_path / "a.conf", "[gantt]\nworkers = 3\n")])
+    assert "gantt" not in cfg.CONF
+    assert load(environ={}).serve.workers == 1
+
+
+def test_every_option_has_help() -> None:
+    for _, options in list_opts():
+        assert all(option.help for option in options)

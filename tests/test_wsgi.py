@@ -1,0 +1,72 @@
+"""``gantt.wsgi:application``: nothing at import, everything at the first request."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from gantt.api.envelope import Environ, StartResponse, WsgiApp
+from gantt.wsgi import FirstRequest
+from tests.api.wsgi_client import WsgiClient
+
+
+def hello(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    start_response("200 OK", [])
+    return [b"hello"]
+
+
+def test_importing_has_no_side_effects() -> None:
+    program = (
+        "import sys, threading, gantt.wsgi\n"
+        "assert callable(gantt.wsgi.application)\n"
+        "assert threading.active_count() == 1\n"
+        "assert not {'falcon', 'granian', 'oslo_config'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_it_is_built_once() -> None:
+    built: list[WsgiApp] = []
+
+    def build() -> WsgiApp:
+        built.append(hello)
+        return hello
+
+    client = WsgiClient(FirstRequest(build))
+    assert client("GET", "/").body == b"hello"
+    assert client("GET", "/").body == b"hello"
+    assert len(built) == 1
+
+
+def test_what_cannot_be_built_is_tried_again() -> None:
+    failures = [RuntimeError("no")]
+
+    def build() -> WsgiApp:
+        if failures:
+            raise failures.pop()
+        return hello
+
+    client = WsgiClient(FirstRequest(build))
+    with pytest.raises(RuntimeError):
+        client("GET", "/")
+    assert client("GET", "/").body == b"hello"
+
+
+def test_from_the_environment_alone(tmp_path: Any) -> None:
+    (tmp_path / "gantt.conf").write_text(
+        "[api]\nauth_strategy = noauth2\n[placement_database]\nconnection = memory://\n"
+    )
+    program = (
+        "from gantt.wsgi import application\n"
+        "from tests.api.wsgi_client import WsgiClient\n"
+        "send = WsgiClient(application)\n"
+        "assert send('GET', '/').status == 200\n"
+        "assert send('GET', '/traits', version=39).json['traits']\n"
+        "assert send('PUT', '/traits/CUSTOM_A', version=39).status == 201\n"
+    )
+    environ = {"OS_GANTT_CONFIG_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environ)
