@@ -1,0 +1,65 @@
+"""0 done, 1 refused or failed with a message, 2 wrong usage; never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from gantt.cli.main import gantt
+from tests.cli.conftest import Program
+from tests.live import free_port, program
+
+
+def test_help_names_every_noun_and_the_statuses(cli: Program) -> None:
+    text = cli.do("--help")
+    for noun in (
+        "serve",
+        "provider",
+        "inventory",
+        "trait",
+        "aggregate",
+        "resource-class",
+        "allocation",
+        "usage",
+        "candidates",
+    ):
+        assert f"\n  {noun} " in text
+    assert "1 refused or failed" in text
+
+
+def test_wrong_usage_is_2(cli: Program) -> None:
+    assert "No such command" in cli.fail("nothing", status=2)
+    assert "--output" in cli.fail("provider", "list", "-o", "xml", status=2)
+    assert "Nothing to change" in cli.fail("provider", "set", "x", status=2)
+    both = ("provider", "set", "x", "--parent", "y", "--no-parent")
+    assert "contradict" in cli.fail(*both, status=2)
+
+
+def test_no_service_is_1_and_says_what_to_do() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    said = Program(gantt, url).fail("provider", "list")
+    assert url in said
+    assert "gantt serve" in said
+
+
+def test_no_token_is_1(service: str) -> None:
+    said = Program(gantt, service).fail("provider", "list", "--token", "nobody")
+    assert "placement:resource_providers:list" in said
+
+
+def test_an_address_that_is_none(cli: Program) -> None:
+    for url in ("http://", "http://host:port", "nonsense", "ftp://x/y"):
+        assert cli.fail("provider", "list", "--url", url)
+
+
+def test_a_database_may_be_named_instead_of_a_service(tmp_path: Path) -> None:
+    cli = Program(gantt, f"sqlite:///{tmp_path / 'books.db'}")
+    made = cli.ask("provider", "create", "host")
+    assert cli.ask("provider", "list") == [made]
+
+
+def test_the_module_is_the_program() -> None:
+    ended = subprocess.run(
+        program("--version"), capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.startswith("gantt, version ")
