@@ -90,6 +90,8 @@ class Database:
             isolation_level="READ COMMITTED",
             pool_size=self.options.pool_size,
             pool_recycle=3600,
+            # Writer and reader keep theirs: checkouts are rare, and must be alive.
+            pool_pre_ping=True,
         )
 
     def _prepare(self, connection: DBAPIConnection, _record: object) -> None:
