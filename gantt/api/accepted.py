@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from msgspec import UNSET
+
 from gantt.api import wire
 from gantt.api.schemas import CLASS_PATTERN
 from gantt.errors import UnknownName
 from gantt.model.names import MAX_INT
 
 W = TypeVar("W")
-R = TypeVar("R", bound=wire.InventoryRecord)
 C = TypeVar("C", bound=wire.Consumer13)
 Build = Callable[[Any], W]
 
@@ -36,11 +37,6 @@ def fields(kind: Callable[..., W]) -> Build[W]:
         return kind(**_with_whole_generation(data))
 
     return build
-
-
-def record(kind: Callable[..., R]) -> Build[R]:
-    """One inventory; its amounts stay as they were submitted."""
-    return fields(kind)
 
 
 def inventories(data: Mapping[str, Any]) -> wire.SetInventories:
@@ -78,7 +74,12 @@ def consumer(kind: Callable[..., C]) -> Build[C]:
     def build(data: Mapping[str, Any]) -> C:
         values = dict(data)
         values["allocations"] = {
-            provider: wire.Share(resources=_amounts(share["resources"]))
+            provider: wire.Share(
+                resources=_amounts(share["resources"]),
+                generation=(
+                    int(share["generation"]) if "generation" in share else UNSET
+                ),
+            )
             for provider, share in data["allocations"].items()
         }
         if data.get("consumer_generation") is not None:
