@@ -37,7 +37,7 @@ class ApiOptions(Struct, frozen=True):
     allocation_candidates_generation_strategy: str = "depth-first"
     randomize_allocation_candidates: bool = False
     max_body_bytes: int = 32 * 1024 * 1024
-    max_query_bytes: int = 64 * 1024
+    max_query_bytes: int = 32 * 1024
 
     @property
     def breadth_first(self) -> bool:
@@ -226,9 +226,9 @@ GANTT = [
     ),
     cfg.IntOpt(
         "max_query_bytes",
-        default=64 * 1024,
+        default=32 * 1024,
         min=1024,
-        help="Longer query strings are refused with 414.",
+        help="Longer query strings are refused with 414; granian itself ends at 64 KiB.",
     ),
     cfg.IntOpt(
         "batch_size", default=128, min=1, help="Commands per commit at the most."
@@ -246,7 +246,7 @@ GANTT = [
         help="strict: reads see every write acknowledged by any process; bounded: "
         "reads may be bound_ms old and cost no SQL.",
     ),
-    cfg.IntOpt("bound_ms", default=100, min=0, help="For freshness=bounded."),
+    cfg.IntOpt("bound_ms", default=50, min=0, help="For freshness=bounded."),
 ]
 
 PROBES: dict[str, Sequence[cfg.Opt]] = {

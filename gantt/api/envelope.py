@@ -38,12 +38,23 @@ def mounted(app: WsgiApp) -> WsgiApp:
 
     def dispatch(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "")
+        if not path.isascii():
+            path = environ["PATH_INFO"] = _as_wsgi(path)
         if path.startswith(below) or path == MOUNT:
             environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + MOUNT
             environ["PATH_INFO"] = path[len(MOUNT) :]
         return app(environ, start_response)
 
     return dispatch
+
+
+def _as_wsgi(path: str) -> str:
+    """``path`` as bytes in a str, as WSGI has it; some servers leave text there."""
+    try:
+        path.encode("latin-1")
+    except UnicodeEncodeError:
+        return path.encode("utf-8", "replace").decode("latin-1")
+    return path
 
 
 def with_health(app: WsgiApp, is_ready: Callable[[], bool]) -> WsgiApp:

@@ -128,6 +128,12 @@ def test_parts_of_a_path_are_taken_as_they_are(client: WsgiClient) -> None:
     assert answer.json == {"uuid": "A ü", "resource_class": "x%"}
 
 
+def test_a_path_that_a_server_left_as_text_is_understood(client: WsgiClient) -> None:
+    environ = {"PATH_INFO": "/traits/\N{SNOWMAN}"}
+    answer = client("GET", "/", version=39, environ=environ)
+    assert answer.json == {"name": "\N{SNOWMAN}"}
+
+
 def test_types_of_aggregates_are_judged_before_the_version(client: WsgiClient) -> None:
     path = f"/resource_providers/{U}/aggregates"
     headers = {"content-type": "text/plain", "accept": "text/plain"}
