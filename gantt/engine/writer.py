@@ -29,6 +29,7 @@ from gantt.store.outcomes import (
     DataError,
     DefiniteAbort,
     ForeignWrite,
+    Outcome,
     UnknownOutcome,
 )
 
@@ -307,7 +308,8 @@ class Gate:
         for pause_s in _pauses():
             try:
                 return self._store.has_batch(batch)
-            except (DefiniteAbort, StoreFailed) as error:
+            except (Outcome, StoreFailed) as error:
+                # Whatever went wrong with asking says nothing about the batch.
                 if self._is_closing:
                     raise StoreFailed(
                         f"The outcome of the last batch is not known: {error}"
