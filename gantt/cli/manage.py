@@ -103,7 +103,7 @@ def verify() -> None:
     counts = ", ".join(f"{count} {name}" for name, count in report.counts.items())
     if report.problems:
         raise click.ClickException(
-            f"{len(report.problems)} problems at revision {report.revision} "
+            f"{len(report.problems)} problem(s) at revision {report.revision} "
             f"({counts}). Stop what else writes to the database, or restore a backup."
         )
     click.echo(f"No problems at revision {report.revision} ({counts}).")

@@ -1,0 +1,101 @@
+"""``gantt-manage``: makes, stamps and verifies a database."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gantt.cli.manage import manage
+from gantt.connection import open_gantt
+from gantt.model.commands import Inventory
+from gantt.store import schema
+from tests.cli.conftest import Program
+
+
+class Manage(Program):
+    """The program on one database file."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(manage, "")
+        self.file = file
+        self.url = f"sqlite:///{file}"
+
+    def on(self, *arguments: str) -> tuple[str, ...]:
+        return ("--database", self.url, *arguments)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Manage:
+    return Manage(tmp_path / "gantt.db")
+
+
+def test_sync_and_version(program: Manage) -> None:
+    assert "gantt-manage db sync" in program.fail(*program.on("db", "version"))
+    assert not program.file.exists()
+    assert program.do(*program.on("db", "sync")).strip() == schema.HEAD
+    assert program.do(*program.on("db", "sync")).strip() == schema.HEAD
+    assert program.do(*program.on("db", "version")).strip() == schema.HEAD
+
+
+def test_stamp(program: Manage) -> None:
+    program.do(*program.on("db", "sync"))
+    oldest = schema.REVISIONS[0]
+    program.do(*program.on("db", "stamp", oldest))
+    assert program.do(*program.on("db", "version")).strip() == oldest
+    said = program.fail(*program.on("db", "stamp", "nonsense"))
+    assert schema.HEAD in said
+
+
+def test_the_database_may_come_from_a_file(program: Manage, tmp_path: Path) -> None:
+    file = tmp_path / "placement.conf"
+    file.write_text(f"[placement_database]\nconnection = {program.url}\n")
+    program.do("--config-file", str(file), "db", "sync")
+    assert program.file.exists()
+
+
+def test_without_a_database(program: Manage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OS_GANTT_CONFIG_DIR", "/nonexistent")
+    for words in (("db", "sync"), ("db", "version"), ("verify",)):
+        assert "--database" in program.fail(*words)
+
+
+def test_there_is_no_data_to_migrate(program: Manage) -> None:
+    said = program.do("db", "online_data_migrations", "--max-count", "50")
+    assert said.split("\n")[0].split() == [
+        *("Migration", "Total", "Found", "Completed"),
+    ]
+    assert "0" in program.fail(
+        "db", "online_data_migrations", "--max-count", "0", status=127
+    )
+
+
+def test_verify(program: Manage) -> None:
+    books = open_gantt(program.url)
+    uuid = books.create_provider("host").uuid
+    books.set_inventories(uuid, {"VCPU": Inventory(total=4)})
+    books.close()
+    said = program.do(*program.on("verify"))
+    assert "No problems" in said
+    assert "1 resource_providers" in said
+
+
+def test_verify_tells_what_is_wrong(program: Manage) -> None:
+    books = open_gantt(program.url)
+    parent = books.create_provider("host").uuid
+    child = books.create_provider("part", parent_uuid=parent).uuid
+    books.close()
+    with sqlite3.connect(program.file) as connection:
+        connection.execute(
+            "UPDATE resource_providers SET root_provider_id = id WHERE uuid = ?",
+            (child,),
+        )
+    said = program.fail(*program.on("verify"))
+    assert child in said
+    assert "problem" in said
+
+
+def test_verify_makes_no_database(program: Manage) -> None:
+    assert str(program.file) in program.fail(*program.on("verify"))
+    assert not program.file.exists()

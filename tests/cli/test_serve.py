@@ -1,0 +1,190 @@
+"""``gantt serve``: starts, registers the machine, and says why when it cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from gantt.cli.main import gantt
+from gantt.client.remote import RemoteGantt
+from gantt.store import schema
+from tests import live
+from tests.cli.conftest import Program
+
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.fixture
+def program() -> Program:
+    return Program(gantt, "")
+
+
+def a_database(folder: Path) -> tuple[Path, str]:
+    file = folder / "gantt.db"
+    url = f"sqlite:///{file}"
+    schema.sync(url)
+    return file, url
+
+
+def refused(program: Program, url: str, *options: str) -> str:
+    """What a start on ``url`` that must not happen says."""
+    listen = f"{LOOPBACK}:{live.free_port()}"
+    return program.fail("serve", "--database", url, "--listen", listen, *options)
+
+
+def test_the_machine_is_registered_once_and_the_commands_work(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'gantt.db'}"
+    options = ("--auth", "noauth2", "--register-machine")
+    first = live.start(url, tmp_path / "first.log", options=options)
+    try:
+        text = first.log.read_text()
+        assert str(tmp_path / "gantt.db") in text
+        assert "admin" in text
+        commands = re.findall(r"^  gantt (.*)$", text, re.MULTILINE)
+        assert len(commands) == 3
+        for command in commands:
+            words = shlex.split(command)
+            subprocess.run(live.program(*words), check=True, capture_output=True)
+        remote = RemoteGantt(first.url)
+        (provider,) = remote.list_providers()
+        assert remote.get_inventories(provider.uuid).inventories["VCPU"].total >= 1
+        used = remote.get_usages(provider.uuid).usages
+        assert (used["VCPU"], used["MEMORY_MB"]) == (1, 512)
+        remote.close()
+        assert first.stop() == 0
+    finally:
+        first.kill()
+    second = live.start(url, tmp_path / "second.log", options=options)
+    try:
+        assert "registered before" in second.log.read_text()
+        remote = RemoteGantt(second.url)
+        assert [each.uuid for each in remote.list_providers()] == [provider.uuid]
+        assert remote.get_usages(provider.uuid).usages == used
+        remote.close()
+    finally:
+        second.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> None:
+    with live.served(tmp_path) as service:
+        os.kill(service.process.pid, number)
+        assert service.process.wait(live.STOP_S) == 0
+
+
+def test_no_database(program: Program) -> None:
+    assert "--database" in program.fail("serve")
+
+
+def test_a_folder_that_does_not_exist(program: Program, tmp_path: Path) -> None:
+    said = refused(program, f"sqlite:///{tmp_path}/nowhere/gantt.db")
+    assert f"{tmp_path}/nowhere does not exist" in said
+
+
+def test_a_file_that_is_no_database(program: Program, tmp_path: Path) -> None:
+    file = tmp_path / "gantt.db"
+    file.write_text("this is not a database, whatever its name says" * 100)
+    assert "not an SQLite database" in refused(program, f"sqlite:///{file}")
+
+
+def test_a_database_of_a_newer_release(program: Program, tmp_path: Path) -> None:
+    file, url = a_database(tmp_path)
+    with sqlite3.connect(file) as connection:
+        connection.execute("UPDATE gantt_alembic_version SET version_num = '9999_new'")
+    said = refused(program, url)
+    assert "9999_new" in said
+    assert "Upgrade this program" in said
+
+
+def test_a_database_that_is_read_only(program: Program, tmp_path: Path) -> None:
+    file, _ = a_database(tmp_path)
+    assert "read-only" in refused(program, f"sqlite:///file:{file}?mode=ro&uri=true")
+
+
+def test_a_database_of_placement(program: Program, tmp_path: Path) -> None:
+    file, url = a_database(tmp_path)
+    with sqlite3.connect(file) as connection:
+        connection.execute("DROP TABLE gantt_head")
+        connection.execute("DROP TABLE gantt_alembic_version")
+    assert "gantt-manage adopt" in refused(program, url)
+
+
+@pytest.mark.slow
+def test_a_database_that_is_locked(program: Program, tmp_path: Path) -> None:
+    file, url = a_database(tmp_path)
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        assert "locked" in refused(program, url)
+    finally:
+        connection.close()
+
+
+def test_a_port_that_is_taken(program: Program, tmp_path: Path, service: str) -> None:
+    _, url = a_database(tmp_path)
+    listen = service.removeprefix("http://")
+    said = program.fail("serve", "--database", url, "--listen", listen)
+    assert listen in said
+
+
+def test_noauth2_is_for_this_machine_alone(program: Program, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'gantt.db'}"
+    said = program.fail(
+        "serve", "--database", url, "--listen", "0.0.0.0:0", "--auth", "noauth2"
+    )
+    assert "noauth2" in said
+    assert not (tmp_path / "gantt.db").exists()
+
+
+def test_books_in_memory_register_nothing(program: Program) -> None:
+    assert "--database" in refused(program, "memory://", "--register-machine")
+
+
+def test_a_configuration_file_that_is_not_there(program: Program) -> None:
+    assert "nowhere.conf" in program.fail("serve", "--config-file", "nowhere.conf")
+
+
+def test_positional_words_are_refused(program: Program) -> None:
+    assert "unexpected" in program.fail("serve", "api", status=2)
+
+
+def test_a_worker_that_cannot_go_on_ends_it(tmp_path: Path) -> None:
+    """The parent has looked already; what comes in between, the worker tells."""
+    file = tmp_path / "gantt.conf"
+    file.write_text(
+        "[placement_database]\nconnection = memory://\n"
+        "[api]\nauth_strategy = token\n[gantt]\ntokens_file = nowhere.yaml\n"
+    )
+    listen = f"{LOOPBACK}:{live.free_port()}"
+    ended = subprocess.run(
+        live.program("serve", "--config-file", str(file), "--listen", listen),
+        capture_output=True,
+        text=True,
+        timeout=live.START_S,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "nowhere.yaml" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_help_is_quick_and_loads_no_server() -> None:
+    code = (
+        "import sys; from gantt.cli.main import gantt; "
+        "heavy = {'granian', 'falcon', 'oslo_config', 'rich', 'alembic'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.strip() == "[]"
+    assert isinstance(gantt, click.Group)
