@@ -121,10 +121,12 @@ ODD_VALUES: tuple[Any, ...] = (
 
 def _places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     places = [path]
-    items = data.items() if isinstance(data, dict) else ()
-    if isinstance(data, list):
-        items = tuple(enumerate(data))
-    for key, value in items:
+    children: dict[Any, Any] = {}
+    if isinstance(data, dict):
+        children = data
+    elif isinstance(data, list):
+        children = dict(enumerate(data))
+    for key, value in children.items():
         places += _places(value, (*path, key))
     return places
 
@@ -138,12 +140,12 @@ def spoilt(draw: st.DrawFn, body: Any) -> Any:
 
 
 def _spoil(draw: st.DrawFn, body: Any) -> Any:
-    *way, last = (None, *draw(st.sampled_from(_places(body))))
+    place = draw(st.sampled_from(_places(body)))
     value = draw(st.sampled_from(ODD_VALUES))
-    if not way:
+    if not place:
         return value
-    holder = body
-    for key in way[1:]:
+    holder, last = body, place[-1]
+    for key in place[:-1]:
         holder = holder[key]
     fault = draw(st.sampled_from(("replace", "remove", "add", "rename")))
     if fault == "replace" or isinstance(holder, list):
