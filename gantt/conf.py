@@ -228,7 +228,7 @@ GANTT = [
         "max_query_bytes",
         default=32 * 1024,
         min=1024,
-        help="Longer query strings are refused with 414; granian itself ends at 64 KiB.",
+        help="Longer query strings are refused with 414 (granian ends at 64 KiB).",
     ),
     cfg.IntOpt(
         "batch_size", default=128, min=1, help="Commands per commit at the most."
