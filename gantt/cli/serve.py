@@ -102,7 +102,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
     books = open_gantt(settings.database_url, settings.engine)
     try:
         if register_machine:
-            click.echo(welcome(settings, _register(books)))
+            click.echo(welcome(settings, _register(books), _place(books.url)))
     finally:
         books.close()
 
@@ -124,14 +124,14 @@ def _register(books: GanttProtocol) -> Registration:
     return register(books, part, name=name, uuid=machine_uuid(name))
 
 
-def welcome(settings: Settings, registration: Registration) -> str:
+def welcome(settings: Settings, registration: Registration, place: str) -> str:
     """Where everything is, and three commands to paste."""
     provider = shlex.quote(registration.provider.name)
     program, options = _program(), _options(settings)
     state = "registered" if registration.has_written else "registered before"
     return "\n".join(
         (
-            f"Database: {_place(settings.database_url)}",
+            f"Database: {place}",
             f"Address:  {_address(settings)}",
             f"Token:    {_token(settings)}",
             f"Provider: {registration.provider.name} "
@@ -149,12 +149,10 @@ def welcome(settings: Settings, registration: Registration) -> str:
 
 
 def _place(url: str) -> str:
-    """The path of an SQLite file; other URLs without their password."""
-    if url.startswith("sqlite:///"):
-        return str(Path(url.removeprefix("sqlite:///").partition("?")[0]).absolute())
-    from sqlalchemy import make_url
-
-    return make_url(url).render_as_string(hide_password=True)
+    """The path of an SQLite file; other databases by their URL."""
+    if not url.startswith("sqlite"):
+        return url
+    return str(Path(url.partition("///")[2].partition("?")[0]).absolute())
 
 
 def _address(settings: Settings) -> str:

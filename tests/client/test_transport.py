@@ -1,0 +1,214 @@
+"""Sockets: kept, shared between threads, lost; and what is said when they are."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gantt import errors
+from gantt.client.remote import RemoteGantt
+from gantt.client.transport import SessionTransport, SocketTransport
+from tests.live import free_port
+
+
+class Server(ThreadingHTTPServer):
+    """Answers everything, and counts connections; drops them when told to."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.connections = 0
+        self.requests: list[tuple[str, str, str]] = []
+        self.drop_next = False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        self.connections += 1
+        return super().get_request()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Keep-alive; ``/close`` ends the connection after its answer, unannounced."""
+
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        token = self.headers.get("x-auth-token", "")
+        self.rfile.read(int(self.headers.get("content-length", "0")))
+        self.server.requests.append((self.command, self.path, token))
+        if self.server.drop_next:
+            self.server.drop_next = False
+            self.close_connection = True
+            return
+        self.send_response(200)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+        self.close_connection = self.path.endswith("/close")
+
+    do_PUT = do_GET  # noqa: N815 - the name that http.server looks for
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    found = Server()
+    thread = threading.Thread(target=found.serve_forever, args=(0.05,))
+    thread.start()
+    yield found
+    found.shutdown()
+    thread.join()
+    found.server_close()
+
+
+@pytest.fixture
+def transport(server: Server) -> Iterator[SocketTransport]:
+    found = SocketTransport(server.url + "/placement/", token="t", timeout_s=5.0)
+    yield found
+    found.close()
+
+
+def send(transport: SocketTransport, method: str = "GET", path: str = "/x") -> int:
+    return transport.send(method, path, headers={}, body=None).status
+
+
+def test_connections_are_kept(server: Server, transport: SocketTransport) -> None:
+    for _ in range(5):
+        assert send(transport) == 200
+    assert server.connections == 1
+    assert server.requests[0] == ("GET", "/placement/x", "t")
+
+
+def test_a_connection_closed_while_idle_is_replaced(
+    server: Server, transport: SocketTransport
+) -> None:
+    send(transport, path="/close")
+    (connection,) = transport._idle
+    connection.sock.recv(1, socket.MSG_PEEK)  # wait for the end to arrive
+    assert send(transport, "PUT") == 200
+    assert server.connections == 2
+
+
+def test_a_read_on_a_dropped_connection_is_sent_again(
+    server: Server, transport: SocketTransport
+) -> None:
+    send(transport)
+    server.drop_next = True
+    assert send(transport) == 200
+    assert [method for method, _, _ in server.requests] == ["GET"] * 3
+
+
+def test_a_write_on_a_dropped_connection_is_not_sent_again(
+    server: Server, transport: SocketTransport
+) -> None:
+    send(transport)
+    server.drop_next = True
+    with pytest.raises(errors.Unavailable, match="may have been made or not"):
+        send(transport, "PUT")
+    assert [method for method, _, _ in server.requests] == ["GET", "PUT"]
+
+
+def test_threads_share_it(server: Server, transport: SocketTransport) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: send(transport), range(200)))
+    assert set(found) == {200}
+    assert server.connections <= 8
+
+
+def test_nobody_listens() -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    transport = SocketTransport(url, token="t", timeout_s=5.0)
+    with pytest.raises(errors.Unavailable, match=url) as caught:
+        send(transport, "PUT")
+    assert "may have been made" not in str(caught.value)
+    assert "gantt serve" in str(caught.value)
+
+
+def test_a_service_that_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        transport = SocketTransport(url, token="t", timeout_s=0.05)
+        with pytest.raises(errors.Unavailable, match=r"within 0\.05 s"):
+            send(transport)
+
+
+def test_a_service_that_speaks_something_else() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            with listener.accept()[0] as peer:
+                peer.recv(1000)
+                peer.sendall(b"220 mail.example.org ESMTP\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        transport = SocketTransport(url, token="t", timeout_s=5.0)
+        with pytest.raises(errors.Unavailable, match=url):
+            send(transport)
+        thread.join()
+
+
+@pytest.mark.parametrize("url", ["http://", "host:1", "http://h:port", "ftp://h"])
+def test_an_address_that_is_none(url: str) -> None:
+    with pytest.raises(errors.Invalid):
+        RemoteGantt(url)
+
+
+class Session:
+    """Speaks as a keystoneauth session does."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.sent: dict[str, Any] = {}
+
+    def request(self, path: str, method: str, **options: Any) -> Any:
+        self.sent = {"path": path, "method": method, **options}
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def test_a_session_signs_in_by_itself() -> None:
+    body = b'{"resource_classes": [{"name": "VCPU"}]}'
+    session = Session(SimpleNamespace(status_code=200, headers={}, content=body))
+    remote = RemoteGantt("http://h/placement/", session=session)
+    assert [each.name for each in remote.list_resource_classes()] == ["VCPU"]
+    assert session.sent["path"] == "/resource_classes"
+    assert session.sent["endpoint_override"] == "http://h/placement"
+    assert "x-auth-token" not in session.sent["headers"]
+    assert session.sent["raise_exc"] is False
+    remote.close()
+
+
+def test_a_session_finds_the_endpoint_when_no_url_is_given() -> None:
+    session = Session(SimpleNamespace(status_code=200, headers={}, content=b"{}"))
+    SessionTransport(session, "", timeout_s=1.0).send("GET", "/", headers={}, body=b"x")
+    assert session.sent["endpoint_filter"] == {"service_type": "placement"}
+    assert session.sent["data"] == b"x"
+
+
+def test_a_session_that_fails() -> None:
+    unknown: Any = Exception("who?")
+    unknown.http_status = 401
+    for failure, kind in (
+        (unknown, errors.Forbidden),
+        (OSError("no route"), errors.Unavailable),
+    ):
+        remote = RemoteGantt("http://h", session=Session(failure))
+        with pytest.raises(kind, match="http://h"):
+            remote.list_resource_classes()
