@@ -6,6 +6,7 @@ Apart from the gate, because readers keep up without any lock of the database.
 from __future__ import annotations
 
 import logging
+import math
 
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
@@ -43,7 +44,8 @@ class Follower:
         self._bound_s = (
             options.bound_ms / 1000 if options.freshness == "bounded" else None
         )
-        self._asked_at = clock.monotonic()
+        # Loading took longer than any bound, perhaps: the first reader asks.
+        self._asked_at = -math.inf
         self.reloads = 0
 
     def freshen(self) -> None:

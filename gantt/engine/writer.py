@@ -225,7 +225,10 @@ class Gate:
         transaction = self._store.begin()
         try:
             with self._replica.turn:
-                self._follower.take_in(transaction.tail(self._replica.state.cursor))
+                tail = transaction.tail(self._replica.state.cursor)
+                self._follower.take_in(tail)
+                if tail:
+                    self._now = max(self._now, tail[-1].at)
                 batch = self._assume(tickets, transaction.now())
                 if batch.entries:
                     self._make_durable(batch, transaction)
