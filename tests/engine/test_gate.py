@@ -1,0 +1,197 @@
+"""The gate as callers meet it: its queue, its batches, its clock, its end."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.errors import Busy, DuplicateName, NotFound, StoreFailed
+from gantt.model.changes import Cursor, LogEntry
+from gantt.model.commands import CreateProvider, DeleteProvider, SetAggregates
+from gantt.store.outcomes import DefiniteAbort
+from tests.engine.conftest import Connect, opened
+from tests.engine.faults import Callers, FaultyStore, ScriptedClock
+from tests.engine.test_outcomes import create, names
+
+
+def log_of(store: FaultyStore) -> list[LogEntry]:
+    entries = store.inner.tail(Cursor())
+    assert entries is not None
+    return entries
+
+
+def test_what_waits_goes_together(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("begin")
+    first = callers.run(books.submit, create(0))
+    hold.wait()
+    rest = callers.submit(*[create(number) for number in range(1, 31)])
+    hold.release()
+    for future in (first, *rest):
+        future.result(20)
+    assert books.counts()["batches"] == 2
+    assert names(books) == [f"node-{number}" for number in range(31)]
+
+
+def test_a_batch_has_a_size(store: FaultyStore, connect: Connect) -> None:
+    books = connect(store, batch_size=4)
+    callers = Callers(books)
+    hold = store.hold("begin")
+    first = callers.run(books.submit, create(0))
+    hold.wait()
+    rest = callers.submit(*[create(number) for number in range(1, 11)])
+    hold.release()
+    for future in (first, *rest):
+        future.result(20)
+    assert books.counts()["batches"] == 1 + 3
+    callers.close()
+
+
+def test_a_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
+    books = connect(store, queue_length=2)
+    callers = Callers(books)
+    hold = store.hold("begin")
+    first = callers.run(books.submit, create(0))
+    hold.wait()
+    waiting = callers.submit(create(1), create(2))
+    with pytest.raises(Busy, match="queue_length"):
+        books.submit(create(3))
+    hold.release()
+    for future in (first, *waiting):
+        future.result(20)
+    books.submit(create(3))
+    assert len(names(books)) == 4
+    callers.close()
+
+
+def test_a_refusal_among_others_is_its_callers_alone(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("begin")
+    first = callers.run(books.submit, create(0))
+    hold.wait()
+    good, bad, later = callers.submit(
+        create(1, "x"), create(2, "x"), DeleteProvider(create(0).uuid)
+    )
+    hold.release()
+    first.result(20)
+    good.result(20)
+    with pytest.raises(DuplicateName):
+        bad.result(20)
+    later.result(20)
+    assert names(books) == ["x"]
+    assert books.revision == 3
+
+
+def test_refusals_alone_write_nothing(store: FaultyStore, books: Gantt) -> None:
+    with pytest.raises(NotFound):
+        books.submit(DeleteProvider("nobody"))
+    assert (store.passed["write"], books.revision) == (0, 0)
+
+
+def test_what_changes_nothing_has_no_revision(store: FaultyStore, books: Gantt) -> None:
+    books.submit(create(1))
+    books.submit(SetAggregates(create(1).uuid, (), bump=False))
+    assert (store.passed["write"], books.revision) == (1, 1)
+
+
+def test_a_caller_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:
+    books = connect(store, answer_timeout_s=0.05)
+    hold = store.hold("begin")
+    with pytest.raises(StoreFailed, match="may still be carried out"):
+        books.submit(create(1))
+    hold.release()
+    while books.revision < 1:
+        threading.Event().wait(0.001)
+    assert names(books) == ["node-1"]
+
+
+@pytest.mark.parametrize("aborts", [0, 2])
+def test_a_planning_budget_loses_and_repeats_nothing(
+    store: FaultyStore, connect: Connect, aborts: int
+) -> None:
+    books = connect(store, planning_ms=0, batch_size=16)
+    callers = Callers(books)
+    hold = store.hold("begin")
+    first = callers.run(books.submit, create(0))
+    hold.wait()
+    rest = callers.submit(*[create(number) for number in range(1, 21)])
+    store.fail("commit", *[DefiniteAbort("deadlock")] * aborts)
+    hold.release()
+    for future in (first, *rest):
+        future.result(20)
+    assert names(books) == [f"node-{number}" for number in range(21)]
+    assert books.revision == 21
+    assert books.counts()["batches"] > 2
+    callers.close()
+
+
+def test_closing_finishes_what_waits_and_then_refuses(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("begin")
+    waiting: list[Future[Any]] = [callers.run(books.submit, create(0))]
+    hold.wait()
+    waiting += callers.submit(*[create(number) for number in range(1, 6)])
+    closing = callers.run(books.close)
+    with pytest.raises(TimeoutError):
+        closing.result(0.05)
+    hold.release()
+    closing.result(20)
+    for future in waiting:
+        assert future.result(20).generation == 0
+    with pytest.raises(StoreFailed, match="closed"):
+        books.submit(create(9))
+    assert not books.is_ready()
+    books.close()
+
+
+def test_a_clock_that_goes_back_does_not_take_the_books_with_it(
+    sqlite: FaultyStore, connect: Connect
+) -> None:
+    books = connect(sqlite, clock=ScriptedClock(100, 200, 50, 250))
+    for number in range(1, 5):
+        books.submit(create(number))
+    assert [entry.at for entry in log_of(sqlite)] == [100, 200, 200, 250]
+    assert [one.modified_at for one in books.list_providers()] == [100, 200, 200, 250]
+
+
+def test_a_second_engine_with_a_slow_clock_does_not_go_back_either(
+    sqlite: FaultyStore, sqlite_url: str, connect: Connect
+) -> None:
+    other = connect(opened(sqlite_url), clock=ScriptedClock(50))
+    books = connect(sqlite, clock=ScriptedClock(100))
+    books.submit(create(1))
+    other.submit(create(2))
+    assert [entry.at for entry in log_of(sqlite)] == [100, 100]
+
+
+def test_the_log_says_who_asked_for_what(sqlite: FaultyStore, connect: Connect) -> None:
+    books = connect(sqlite)
+    books.submit(create(1), request_id="req-1")
+    (entry,) = log_of(sqlite)
+    assert (entry.kind, entry.request_id) == ("CreateProvider", "req-1")
+    assert entry.revision == 1
+    assert len(entry.batch) == 36
+
+
+def test_a_rule_that_breaks_hurts_its_own_caller_only(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("begin")
+    first = callers.run(books.submit, create(0))
+    hold.wait()
+    bad, good = callers.submit(CreateProvider(7, "n"), create(1))  # type: ignore[arg-type]
+    broken, fine = callers.submit(object(), create(2))
+    hold.release()
+    first.result(20)
+    bad.exception(20)
+    good.result(20)
+    with pytest.raises(KeyError):
+        broken.result(20)
+    fine.result(20)

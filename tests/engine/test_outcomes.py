@@ -1,0 +1,209 @@
+"""What becomes of a batch when the database aborts, refuses or falls silent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.errors import Busy, DuplicateName, StoreFailed, Unstorable
+from gantt.model.changes import LogEntry
+from gantt.model.commands import CreateProvider, UpdateProvider
+from gantt.store.outcomes import DataError, DefiniteAbort, UnknownOutcome
+from tests.engine.conftest import Connect
+from tests.engine.faults import Callers, FaultyStore, ScriptedClock
+
+
+def create(number: int, name: str | None = None) -> CreateProvider:
+    uuid = f"{number:08x}-0000-4000-8000-000000000000"
+    return CreateProvider(uuid, name or f"node-{number}")
+
+
+def names(books: Gantt) -> list[str]:
+    return [provider.name for provider in books.list_providers()]
+
+
+def in_one_batch(
+    store: FaultyStore, callers: Callers, *commands: Any
+) -> list[Future[Any]]:
+    """Commands that the gate takes together, after one that it is busy with."""
+    hold = store.hold("begin")
+    first = callers.run(callers._books.submit, create(999, "first"))
+    hold.wait()
+    futures = callers.submit(*commands)
+    hold.release()
+    first.result(20)
+    return futures
+
+
+@pytest.mark.parametrize("point", ["begin", "tail", "write", "commit"])
+def test_an_abort_is_planned_again_and_nobody_hears(
+    store: FaultyStore, books: Gantt, point: str
+) -> None:
+    store.fail(point, *[DefiniteAbort("deadlock")] * 3)
+    books.submit(create(1))
+    assert names(books) == ["node-1"]
+    assert books.revision == 1
+    assert books.counts()["aborts"] == 3
+
+
+def test_a_whole_batch_is_planned_again_in_its_order(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("begin")
+    futures = [callers.run(books.submit, create(9))]
+    hold.wait()
+    futures += callers.submit(create(1), create(2, "node-1"), create(3))
+    store.fail("commit", DefiniteAbort("one"), DefiniteAbort("two"))
+    hold.release()
+    assert futures[1].result(20).name == "node-1"
+    with pytest.raises(DuplicateName):
+        futures[2].result(20)
+    assert futures[3].result(20).name == "node-3"
+    assert names(books) == ["node-9", "node-1", "node-3"]
+    assert books.revision == 3
+
+
+def test_attempts_end_and_the_caller_is_told_to_try_later(
+    store: FaultyStore, connect: Connect
+) -> None:
+    books = connect(store, commit_attempts=3)
+    store.fail("commit", *[DefiniteAbort("again")] * 3)
+    with pytest.raises(Busy, match="3 times"):
+        books.submit(create(1))
+    assert names(books) == []
+    books.submit(create(1))
+    assert names(books) == ["node-1"]
+
+
+def test_only_the_culprit_of_a_data_error_fails(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    def refuse(entries: Sequence[LogEntry]) -> None:
+        if "bad" in str(entries):
+            raise DataError("value too long")
+
+    store.always["write"] = refuse
+    commands = [create(1), create(2, "bad"), create(3)]
+    good, bad, too = in_one_batch(store, callers, *commands)
+    assert good.result(20).name == "node-1"
+    with pytest.raises(Unstorable, match="value too long"):
+        bad.result(20)
+    assert too.result(20).name == "node-3"
+    assert names(books) == ["first", "node-1", "node-3"]
+
+
+def test_after_the_culprit_later_commands_are_judged_without_it(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    def refuse(entries: Sequence[LogEntry]) -> None:
+        if any(entry.kind == "UpdateProvider" for entry in entries):
+            raise DataError("no renaming here")
+
+    books.submit(create(1, "a"))
+    store.always["write"] = refuse
+    rename = UpdateProvider(create(1).uuid, "b")
+    bad, good = in_one_batch(store, callers, rename, create(2, "b"))
+    with pytest.raises(Unstorable):
+        bad.result(20)
+    assert good.result(20).name == "b"
+    assert names(books) == ["a", "first", "b"]
+
+
+def test_a_lost_answer_to_a_kept_commit_is_success(
+    store: FaultyStore, books: Gantt
+) -> None:
+    store.fail("committed", UnknownOutcome("connection reset"))
+    books.submit(create(1))
+    assert (names(books), books.revision) == (["node-1"], 1)
+    assert books.counts()["unknown_outcomes"] == 1
+    assert store.passed["write"] == 1
+
+
+def test_a_commit_that_was_not_kept_is_done_again(
+    store: FaultyStore, books: Gantt
+) -> None:
+    store.fail("commit", UnknownOutcome("connection reset"))
+    books.submit(create(1))
+    assert (names(books), books.revision) == (["node-1"], 1)
+    assert store.passed["write"] == 2
+
+
+@pytest.mark.parametrize("was_kept", [True, False])
+def test_nobody_hears_before_the_outcome_is_known(
+    store: FaultyStore, connect: Connect, was_kept: bool
+) -> None:
+    clock = ScriptedClock(1)
+    books = connect(store, clock=clock)
+    callers = Callers(books)
+    point = "committed" if was_kept else "commit"
+    store.fail(point, UnknownOutcome("connection reset"))
+    silence: list[Exception] = [StoreFailed("gone"), DefiniteAbort("locked")]
+    store.fail("has_batch", *silence, UnknownOutcome("gone again"))
+    hold = store.hold("has_batch")
+    answer = callers.run(books.submit, create(1))
+    hold.wait()
+    reader = callers.run(names, books)
+    assert not answer.done()
+    assert len(clock.pauses) == 3
+    assert clock.pauses == sorted(clock.pauses)
+    with pytest.raises(TimeoutError):
+        reader.result(0.1)
+    hold.release()
+    assert answer.result(20).name == "node-1"
+    assert reader.result(20) in ([], ["node-1"])
+    assert names(books) == ["node-1"]
+    callers.close()
+
+
+def test_closing_does_not_wait_for_a_database_that_is_gone(
+    store: FaultyStore, connect: Connect
+) -> None:
+    books = connect(store, clock=ScriptedClock(1))
+    callers = Callers(books)
+    store.fail("committed", UnknownOutcome("connection reset"))
+    hold = store.hold("has_batch")
+    answer = callers.run(books.submit, create(1))
+    hold.wait()
+    store.always["has_batch"] = _gone
+    closing = callers.run(books.close)
+    with pytest.raises(TimeoutError):
+        closing.result(0.05)
+    hold.release(StoreFailed("gone"))
+    with pytest.raises(StoreFailed, match="not known"):
+        answer.result(20)
+    closing.result(20)
+    callers.close()
+
+
+def _gone() -> None:
+    raise StoreFailed("gone")
+
+
+def test_a_failed_store_fails_the_batch_and_leaves_no_trace(
+    store: FaultyStore, books: Gantt
+) -> None:
+    for point in ("begin", "tail", "write", "commit"):
+        store.fail(point, StoreFailed(f"disk full at {point}"))
+        with pytest.raises(StoreFailed, match=point):
+            books.submit(create(1))
+        assert (names(books), books.revision) == ([], 0)
+    books.submit(create(1))
+    assert names(books) == ["node-1"]
+
+
+def test_a_mistake_of_ours_breaks_off_the_batch_and_the_gate_goes_on(
+    sqlite: FaultyStore, connect: Connect
+) -> None:
+    books = connect(sqlite)
+    books.submit(create(1))
+    sqlite.fail("write", RuntimeError("a bug"))
+    with pytest.raises(RuntimeError, match="a bug"):
+        books.submit(create(2))
+    assert names(books) == ["node-1"]
+    books.submit(create(2))
+    assert names(books) == ["node-1", "node-2"]
+    assert books.verify().problems == ()

@@ -1,0 +1,188 @@
+"""What readers may hear: nothing that is not durable, nothing older than promised."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.errors import NotFound, StoreFailed
+from gantt.model.commands import CreateProvider, DeleteProvider, UpdateProvider
+from gantt.model.requests import ProviderQuery
+from gantt.placement import queries
+from gantt.state.state import State
+from gantt.store.outcomes import DefiniteAbort
+from tests.engine.conftest import Connect, opened
+from tests.engine.faults import Callers, FaultyStore, ScriptedClock
+from tests.engine.test_outcomes import create, names
+
+
+def test_a_reader_waits_for_the_commit(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("commit")
+    writer = callers.run(books.submit, create(1))
+    hold.wait()
+    reader = callers.run(names, books)
+    with pytest.raises(TimeoutError):
+        reader.result(0.1)
+    assert books.revision == 0
+    hold.release()
+    assert reader.result(20) == ["node-1"]
+    writer.result(20)
+
+
+def test_after_an_abort_the_reader_computes_again(
+    store: FaultyStore, connect: Connect
+) -> None:
+    books = connect(store, commit_attempts=1)
+    callers = Callers(books)
+    books.submit(create(1, "old"))
+    computed: list[str] = []
+
+    def query(state: State) -> list[str]:
+        found = [one.name for one in queries.providers(state, ProviderQuery())]
+        computed.append(*found)
+        return found
+
+    hold = store.hold("commit")
+    writer = callers.run(books.submit, UpdateProvider(create(1).uuid, "new"))
+    hold.wait()
+    reader = callers.run(books.read, query)
+    while not computed:
+        pass
+    hold.release(DefiniteAbort("deadlock"))
+    assert reader.result(20) == ["old"]
+    assert computed == ["new", "old"]
+    assert writer.exception(20) is not None
+    callers.close()
+
+
+def test_a_refusal_that_rests_on_what_is_not_durable_waits_too(
+    store: FaultyStore, connect: Connect
+) -> None:
+    books = connect(store, commit_attempts=1)
+    callers = Callers(books)
+    books.submit(create(1))
+    hold = store.hold("commit")
+    callers.run(books.submit, DeleteProvider(create(1).uuid))
+    hold.wait()
+    asked: list[Any] = []
+
+    def query(state: State) -> str:
+        asked.append(1)
+        found = queries.provider(state, create(1).uuid)
+        if found is None:
+            raise NotFound("no such provider")
+        return found.name
+
+    reader = callers.run(books.read, query)
+    while not asked:
+        pass
+    hold.release(DefiniteAbort("deadlock"))
+    assert reader.result(20) == "node-1"
+    callers.close()
+
+
+def test_a_reader_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:
+    books = connect(store, answer_timeout_s=0.05)
+    callers = Callers(books)
+    hold = store.hold("commit")
+    writer = callers.run(books.submit, create(1))
+    hold.wait()
+    with pytest.raises(StoreFailed, match="did not become durable"):
+        names(books)
+    hold.release()
+    writer.exception(20)
+    callers.close()
+
+
+def test_readers_before_the_batch_do_not_wait(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("begin")
+    writer = callers.run(books.submit, create(1))
+    hold.wait()
+    assert callers.run(names, books).result(20) == []
+    hold.release()
+    writer.result(20)
+
+
+def test_strict_reads_ask_each_time_and_say_so_when_they_cannot(
+    store: FaultyStore, books: Gantt
+) -> None:
+    names(books)
+    names(books)
+    assert store.passed["cursor"] == 2
+    store.fail("cursor", StoreFailed("gone"))
+    assert not books.is_ready()
+    store.fail("cursor", StoreFailed("gone"))
+    with pytest.raises(StoreFailed):
+        names(books)
+    assert names(books) == []
+
+
+def test_strict_readers_see_at_once_what_another_engine_acknowledged(
+    sqlite_url: str, connect: Connect
+) -> None:
+    left, right = connect(opened(sqlite_url)), connect(opened(sqlite_url))
+    for number in range(20):
+        writer, reader = (left, right) if number % 2 else (right, left)
+        writer.submit(create(number))
+        assert len(names(reader)) == number + 1
+        assert reader.revision == writer.revision == number + 1
+
+
+def test_bounded_readers_are_at_most_so_old(sqlite_url: str, connect: Connect) -> None:
+    clock = ScriptedClock(1)
+    now = 100.0
+
+    def monotonic() -> float:
+        return now
+
+    clock.monotonic = monotonic  # type: ignore[method-assign]
+    store = FaultyStore(opened(sqlite_url))
+    left = connect(opened(sqlite_url))
+    right = connect(store, clock=clock, freshness="bounded", bound_ms=1000)
+    names(right)
+    asked, sent = store.passed["cursor"], store.statements
+    left.submit(create(1))
+    now += 0.9
+    assert names(right) == []
+    assert (store.passed["cursor"], store.statements) == (asked, sent)
+    now += 0.2
+    assert names(right) == ["node-1"]
+    assert store.passed["cursor"] == asked + 1
+
+
+def test_a_bounded_reader_sees_its_own_writes(
+    store: FaultyStore, connect: Connect
+) -> None:
+    books = connect(store, freshness="bounded", bound_ms=1_000_000)
+    names(books)
+    books.submit(create(1))
+    assert names(books) == ["node-1"]
+
+
+def test_what_was_loaded_long_ago_is_not_taken_for_fresh(
+    sqlite_url: str, connect: Connect
+) -> None:
+    """Loading a big database takes longer than the bound."""
+    other = connect(opened(sqlite_url))
+    store = FaultyStore(opened(sqlite_url))
+    store.always["load"] = lambda: time.sleep(0.02)
+    books = connect(store, freshness="bounded", bound_ms=10)
+    other.submit(create(1))
+    assert names(books) == ["node-1"]
+
+
+def test_a_failing_query_is_the_callers_own(store: FaultyStore, books: Gantt) -> None:
+    def query(state: State) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        books.read(query)
+    books.submit(CreateProvider("u", "n"))
+    assert names(books) == ["n"]
