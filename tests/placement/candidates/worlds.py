@@ -60,23 +60,23 @@ def node(
 def world(nodes: Iterable[Node]) -> State:
     """A State in which ``nodes`` were created in their order."""
     state = State()
-    _do(state, c.SyncNames(tuple(os_resource_classes.STANDARDS), TRAITS))
+    do(state, c.SyncNames(tuple(os_resource_classes.STANDARDS), TRAITS))
     for each in nodes:
-        _do(state, c.CreateProvider(each.uuid, each.uuid, each.parent))
+        do(state, c.CreateProvider(each.uuid, each.uuid, each.parent))
         for trait in each.traits:
             if trait.startswith("CUSTOM_"):
-                _do(state, c.CreateTrait(trait))
+                do(state, c.CreateTrait(trait))
         for name in each.has:
             if name.startswith("CUSTOM_"):
-                _do(state, c.CreateResourceClass(name))
-        _do(state, c.SetInventories(each.uuid, each.has))
-        _do(state, c.SetTraits(each.uuid, each.traits))
-        _do(state, c.SetAggregates(each.uuid, each.aggregates))
+                do(state, c.CreateResourceClass(name))
+        do(state, c.SetInventories(each.uuid, each.has))
+        do(state, c.SetTraits(each.uuid, each.traits))
+        do(state, c.SetAggregates(each.uuid, each.aggregates))
         if each.used:
             consumer = c.ConsumerAllocations(
                 f"user-of-{each.uuid}", {each.uuid: each.used}, "project", "user", None
             )
-            _do(state, c.SetAllocations((consumer,)))
+            do(state, c.SetAllocations((consumer,)))
     return state
 
 
@@ -134,7 +134,8 @@ def ask(
     )
 
 
-def _do(state: State, command: c.Command) -> None:
+def do(state: State, command: c.Command) -> None:
+    """Decide ``command`` and take in what it changes."""
     changes = plan(state, command, 0).changes
     if changes:
         state.apply(changes, Cursor(state.revision + 1, "test"))
