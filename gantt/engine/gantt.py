@@ -1,7 +1,7 @@
-"""The library: one object that owns a State and a Store.
+"""The engine, and the library's public class: one object with a State and a Store.
 
-``read`` and ``submit`` are the two ways in; every named method is one of them with
-names that a caller can guess (``gantt.model.protocol`` documents each).
+``read`` and ``submit`` are the two ways in; the named methods of ``Books`` are made of
+them. Answers leave only when what they were computed at is durable.
 """
 
 from __future__ import annotations
@@ -9,30 +9,22 @@ from __future__ import annotations
 import logging
 import random
 import uuid as uuids
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from msgspec import UNSET, UnsetType
-
 from gantt.engine import verify
+from gantt.engine.books import Books
 from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.follower import Follower, load_state
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
 from gantt.engine.writer import Gate
-from gantt.errors import GanttError, NotFound
+from gantt.errors import GanttError
 from gantt.model import answers as a
 from gantt.model import commands as c
-from gantt.model.requests import (
-    CandidateRequest,
-    ProviderQuery,
-    TraitQuery,
-    UsageQuery,
-)
-from gantt.placement import queries
+from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.search import search
-from gantt.placement.usages import total_usages
 from gantt.state.state import State
 from gantt.store.contract import Store
 
@@ -41,7 +33,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class Gantt:
+class Gantt(Books):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -110,6 +102,10 @@ class Gantt:
         """
         return self._gate.submit(command, request_id)
 
+    def find_candidates(self, request: CandidateRequest) -> a.Candidates:
+        rng = self._rng if request.randomize else None
+        return self.read(search, request, rng=rng, budget=self._options.search_budget)
+
     # -- about the engine itself --------------------------------------------------
 
     @property
@@ -168,146 +164,3 @@ class Gantt:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    # -- providers ----------------------------------------------------------------
-
-    def list_providers(
-        self, query: ProviderQuery = ProviderQuery()
-    ) -> tuple[a.Provider, ...]:
-        return self.read(queries.providers, query)
-
-    def get_provider(self, uuid: str) -> a.Provider:
-        return _found(self.read(queries.provider, uuid), uuid)
-
-    def create_provider(
-        self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
-    ) -> a.Provider:
-        command = c.CreateProvider(uuid or str(uuids.uuid4()), name, parent_uuid)
-        provider: a.Provider = self.submit(command)
-        return provider
-
-    def update_provider(
-        self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
-    ) -> a.Provider:
-        provider: a.Provider = self.submit(c.UpdateProvider(uuid, name, parent_uuid))
-        return provider
-
-    def delete_provider(self, uuid: str) -> None:
-        self.submit(c.DeleteProvider(uuid))
-
-    # -- inventories and usages ---------------------------------------------------
-
-    def get_inventories(self, provider_uuid: str) -> a.ProviderInventories:
-        return _found(self.read(queries.inventories, provider_uuid), provider_uuid)
-
-    def set_inventories(
-        self,
-        provider_uuid: str,
-        inventories: Mapping[str, c.Inventory],
-        *,
-        generation: int | None = None,
-    ) -> a.ProviderInventories:
-        command = c.SetInventories(provider_uuid, dict(inventories), generation)
-        answer: a.ProviderInventories = self.submit(command)
-        return answer
-
-    def set_inventory(
-        self, provider_uuid: str, resource_class: str, inventory: c.Inventory
-    ) -> a.ProviderInventories:
-        command = c.PutInventory(provider_uuid, resource_class, inventory)
-        answer: a.ProviderInventories = self.submit(command)
-        return answer
-
-    def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
-        self.submit(c.DeleteInventory(provider_uuid, resource_class))
-
-    def delete_inventories(self, provider_uuid: str) -> None:
-        self.submit(c.DeleteInventories(provider_uuid))
-
-    def get_usages(self, provider_uuid: str) -> a.ProviderUsages:
-        return _found(self.read(queries.usages, provider_uuid), provider_uuid)
-
-    def total_usages(self, query: UsageQuery) -> dict[str, a.TypeUsages]:
-        return self.read(total_usages, query)
-
-    # -- aggregates, traits, classes ----------------------------------------------
-
-    def get_aggregates(self, provider_uuid: str) -> a.ProviderAggregates:
-        return _found(self.read(queries.aggregates, provider_uuid), provider_uuid)
-
-    def set_aggregates(
-        self,
-        provider_uuid: str,
-        aggregates: Iterable[str],
-        *,
-        generation: int | None = None,
-    ) -> a.ProviderAggregates:
-        command = c.SetAggregates(provider_uuid, tuple(aggregates), generation)
-        answer: a.ProviderAggregates = self.submit(command)
-        return answer
-
-    def get_traits(self, provider_uuid: str) -> a.ProviderTraits:
-        return _found(self.read(queries.traits, provider_uuid), provider_uuid)
-
-    def set_traits(
-        self,
-        provider_uuid: str,
-        traits: Iterable[str],
-        *,
-        generation: int | None = None,
-    ) -> a.ProviderTraits:
-        command = c.SetTraits(provider_uuid, tuple(traits), generation)
-        answer: a.ProviderTraits = self.submit(command)
-        return answer
-
-    def list_traits(self, query: TraitQuery = TraitQuery()) -> tuple[a.Name, ...]:
-        return self.read(queries.trait_names, query)
-
-    def create_trait(self, name: str) -> a.Created:
-        created: a.Created = self.submit(c.CreateTrait(name))
-        return created
-
-    def delete_trait(self, name: str) -> None:
-        self.submit(c.DeleteTrait(name))
-
-    def list_resource_classes(self) -> tuple[a.Name, ...]:
-        return self.read(queries.resource_classes)
-
-    def create_resource_class(self, name: str) -> a.Created:
-        created: a.Created = self.submit(c.CreateResourceClass(name))
-        return created
-
-    def delete_resource_class(self, name: str) -> None:
-        self.submit(c.DeleteResourceClass(name))
-
-    # -- allocations and candidates -----------------------------------------------
-
-    def get_allocations(self, consumer_uuid: str) -> a.ConsumerView | None:
-        return self.read(queries.allocations, consumer_uuid)
-
-    def set_allocations(self, consumers: Iterable[c.ConsumerAllocations]) -> None:
-        self.submit(c.SetAllocations(tuple(consumers)))
-
-    def delete_allocations(self, consumer_uuid: str) -> None:
-        self.submit(c.DeleteAllocations(consumer_uuid))
-
-    def get_provider_allocations(self, provider_uuid: str) -> a.ProviderAllocations:
-        answer = self.read(queries.provider_allocations, provider_uuid)
-        return _found(answer, provider_uuid)
-
-    def find_candidates(self, request: CandidateRequest) -> a.Candidates:
-        rng = self._rng if request.randomize else None
-        return self.read(search, request, rng=rng, budget=self._options.search_budget)
-
-    def reshape(
-        self,
-        providers: Iterable[c.ReshapedProvider],
-        consumers: Iterable[c.ConsumerAllocations],
-    ) -> None:
-        self.submit(c.Reshape(tuple(providers), tuple(consumers)))
-
-
-def _found(answer: T | None, uuid: str) -> T:
-    if answer is None:
-        raise NotFound(f"No resource provider with uuid {uuid} found")
-    return answer

@@ -1,0 +1,181 @@
+"""The named methods of the library: each is one read or one submit.
+
+Apart from the engine because they only translate a name that a caller can guess into a
+query or a command; ``gantt.model.protocol`` documents each of them.
+"""
+
+from __future__ import annotations
+
+import uuid as uuids
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from gantt.errors import NotFound
+from gantt.model import answers as a
+from gantt.model import commands as c
+from gantt.model.requests import ProviderQuery, TraitQuery, UsageQuery
+from gantt.placement import queries
+from gantt.placement.usages import total_usages
+from gantt.state.state import State
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Books(ABC):
+    """The books of a fleet, by name, for whoever can ``read`` and ``submit``."""
+
+    @abstractmethod
+    def read(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The answer of a pure ``query`` to the newest State."""
+
+    @abstractmethod
+    def submit(self, command: c.Command, request_id: str = "") -> Any:
+        """Carry out ``command``; its answer, once it is durable."""
+
+    # -- providers ----------------------------------------------------------------
+
+    def list_providers(
+        self, query: ProviderQuery = ProviderQuery()
+    ) -> tuple[a.Provider, ...]:
+        return self.read(queries.providers, query)
+
+    def get_provider(self, uuid: str) -> a.Provider:
+        return _found(self.read(queries.provider, uuid), uuid)
+
+    def create_provider(
+        self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
+    ) -> a.Provider:
+        command = c.CreateProvider(uuid or str(uuids.uuid4()), name, parent_uuid)
+        provider: a.Provider = self.submit(command)
+        return provider
+
+    def update_provider(
+        self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
+    ) -> a.Provider:
+        provider: a.Provider = self.submit(c.UpdateProvider(uuid, name, parent_uuid))
+        return provider
+
+    def delete_provider(self, uuid: str) -> None:
+        self.submit(c.DeleteProvider(uuid))
+
+    # -- inventories and usages ---------------------------------------------------
+
+    def get_inventories(self, provider_uuid: str) -> a.ProviderInventories:
+        return _found(self.read(queries.inventories, provider_uuid), provider_uuid)
+
+    def set_inventories(
+        self,
+        provider_uuid: str,
+        inventories: Mapping[str, c.Inventory],
+        *,
+        generation: int | None = None,
+    ) -> a.ProviderInventories:
+        command = c.SetInventories(provider_uuid, dict(inventories), generation)
+        answer: a.ProviderInventories = self.submit(command)
+        return answer
+
+    def set_inventory(
+        self, provider_uuid: str, resource_class: str, inventory: c.Inventory
+    ) -> a.ProviderInventories:
+        command = c.PutInventory(provider_uuid, resource_class, inventory)
+        answer: a.ProviderInventories = self.submit(command)
+        return answer
+
+    def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
+        self.submit(c.DeleteInventory(provider_uuid, resource_class))
+
+    def delete_inventories(self, provider_uuid: str) -> None:
+        self.submit(c.DeleteInventories(provider_uuid))
+
+    def get_usages(self, provider_uuid: str) -> a.ProviderUsages:
+        return _found(self.read(queries.usages, provider_uuid), provider_uuid)
+
+    def total_usages(self, query: UsageQuery) -> dict[str, a.TypeUsages]:
+        return self.read(total_usages, query)
+
+    # -- aggregates, traits, classes ----------------------------------------------
+
+    def get_aggregates(self, provider_uuid: str) -> a.ProviderAggregates:
+        return _found(self.read(queries.aggregates, provider_uuid), provider_uuid)
+
+    def set_aggregates(
+        self,
+        provider_uuid: str,
+        aggregates: Iterable[str],
+        *,
+        generation: int | None = None,
+    ) -> a.ProviderAggregates:
+        command = c.SetAggregates(provider_uuid, tuple(aggregates), generation)
+        answer: a.ProviderAggregates = self.submit(command)
+        return answer
+
+    def get_traits(self, provider_uuid: str) -> a.ProviderTraits:
+        return _found(self.read(queries.traits, provider_uuid), provider_uuid)
+
+    def set_traits(
+        self,
+        provider_uuid: str,
+        traits: Iterable[str],
+        *,
+        generation: int | None = None,
+    ) -> a.ProviderTraits:
+        command = c.SetTraits(provider_uuid, tuple(traits), generation)
+        answer: a.ProviderTraits = self.submit(command)
+        return answer
+
+    def list_traits(self, query: TraitQuery = TraitQuery()) -> tuple[a.Name, ...]:
+        return self.read(queries.trait_names, query)
+
+    def create_trait(self, name: str) -> a.Created:
+        created: a.Created = self.submit(c.CreateTrait(name))
+        return created
+
+    def delete_trait(self, name: str) -> None:
+        self.submit(c.DeleteTrait(name))
+
+    def list_resource_classes(self) -> tuple[a.Name, ...]:
+        return self.read(queries.resource_classes)
+
+    def create_resource_class(self, name: str) -> a.Created:
+        created: a.Created = self.submit(c.CreateResourceClass(name))
+        return created
+
+    def delete_resource_class(self, name: str) -> None:
+        self.submit(c.DeleteResourceClass(name))
+
+    # -- allocations and candidates -----------------------------------------------
+
+    def get_allocations(self, consumer_uuid: str) -> a.ConsumerView | None:
+        return self.read(queries.allocations, consumer_uuid)
+
+    def set_allocations(self, consumers: Iterable[c.ConsumerAllocations]) -> None:
+        self.submit(c.SetAllocations(tuple(consumers)))
+
+    def delete_allocations(self, consumer_uuid: str) -> None:
+        self.submit(c.DeleteAllocations(consumer_uuid))
+
+    def get_provider_allocations(self, provider_uuid: str) -> a.ProviderAllocations:
+        answer = self.read(queries.provider_allocations, provider_uuid)
+        return _found(answer, provider_uuid)
+
+    def reshape(
+        self,
+        providers: Iterable[c.ReshapedProvider],
+        consumers: Iterable[c.ConsumerAllocations],
+    ) -> None:
+        self.submit(c.Reshape(tuple(providers), tuple(consumers)))
+
+
+def _found(answer: T | None, uuid: str) -> T:
+    if answer is None:
+        raise NotFound(f"No resource provider with uuid {uuid} found")
+    return answer
