@@ -6,8 +6,10 @@ from the last-modified header, to the second; listings carry none.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
@@ -18,12 +20,14 @@ from gantt.model.answers import (
     Candidates,
     ConsumerShare,
     ConsumerView,
+    Name,
     Provider,
     ProviderAggregates,
     ProviderAllocations,
     ProviderInventories,
     ProviderSummary,
     ProviderTraits,
+    ProviderUsages,
     ResourceSummary,
     Share,
     TypeUsages,
@@ -33,16 +37,32 @@ from gantt.model.names import UNKNOWN_CONSUMER_TYPE
 
 GENERATION = "resource_provider_generation"
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-def document(reply: Reply) -> Any:
-    """The JSON of a reply. Raises Unavailable when it is none."""
-    try:
-        return msgspec.json.decode(reply.body)
-    except msgspec.DecodeError as error:
-        raise errors.Unavailable(
-            f"The service answered {reply.status} with something that is not JSON "
-            f"({error}). Check that the address is one of a Placement service."
-        ) from error
+
+def understood(
+    function: Callable[Concatenate[Reply, P], T],
+) -> Callable[Concatenate[Reply, P], T]:
+    """Raise Unavailable when an answer is not of the form that was expected."""
+
+    @functools.wraps(function)
+    def decode(reply: Reply, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(reply, *args, **kwargs)
+        # What comes of picking things out of JSON that holds other things.
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise errors.Unavailable(
+                f"The service answered {reply.status} with something else than was "
+                f"expected ({type(error).__name__}: {error}). Check that the address "
+                "is one of a Placement service."
+            ) from error
+
+    return decode
+
+
+def _document(reply: Reply) -> Any:
+    return msgspec.json.decode(reply.body)
 
 
 def modified_at(reply: Reply) -> int | None:
@@ -56,8 +76,20 @@ def modified_at(reply: Reply) -> int | None:
         return None
 
 
-def provider(found: dict[str, Any], at: int | None = None) -> Provider:
+@understood
+def provider(reply: Reply) -> Provider:
     """One resource provider."""
+    return _provider(_document(reply), modified_at(reply))
+
+
+@understood
+def providers(reply: Reply) -> tuple[Provider, ...]:
+    """A listing of resource providers."""
+    found = _document(reply)["resource_providers"]
+    return tuple(_provider(each, None) for each in found)
+
+
+def _provider(found: dict[str, Any], at: int | None) -> Provider:
     return Provider(
         uuid=found["uuid"],
         name=found["name"],
@@ -68,50 +100,79 @@ def provider(found: dict[str, Any], at: int | None = None) -> Provider:
     )
 
 
+@understood
+def generation(reply: Reply) -> int:
+    """The provider's generation, which every answer about a part of it bears."""
+    return int(_document(reply)[GENERATION])
+
+
+@understood
+def provider_usages(reply: Reply) -> ProviderUsages:
+    """What of a provider is in use."""
+    found = _document(reply)
+    return ProviderUsages(found[GENERATION], dict(found["usages"]))
+
+
+@understood
+def traits(reply: Reply) -> tuple[str, ...]:
+    """A listing of traits."""
+    return tuple(_document(reply)["traits"])
+
+
+@understood
+def resource_classes(reply: Reply) -> tuple[Name, ...]:
+    """A listing of resource classes."""
+    return tuple(Name(each["name"]) for each in _document(reply)["resource_classes"])
+
+
+@understood
 def inventories(reply: Reply) -> ProviderInventories:
     """All inventories of a provider."""
-    found = document(reply)
+    found = _document(reply)
     return ProviderInventories(
         generation=found[GENERATION],
         inventories={
-            name: inventory(record) for name, record in found["inventories"].items()
+            name: _inventory(record) for name, record in found["inventories"].items()
         },
         modified_at=modified_at(reply),
     )
 
 
+@understood
 def provider_aggregates(reply: Reply) -> ProviderAggregates:
     """The aggregates of a provider."""
-    found = document(reply)
+    found = _document(reply)
     return ProviderAggregates(found[GENERATION], tuple(found["aggregates"]))
 
 
+@understood
 def provider_traits(reply: Reply) -> ProviderTraits:
     """The traits of a provider."""
-    found = document(reply)
+    found = _document(reply)
     traits = tuple(found["traits"])
     at = modified_at(reply) if traits else None
     return ProviderTraits(found[GENERATION], traits, at)
 
 
+@understood
 def one_inventory(reply: Reply, resource_class: str) -> ProviderInventories:
     """The answer to a write of one class: that class alone."""
-    found = document(reply)
+    found = _document(reply)
     return ProviderInventories(
         generation=found[GENERATION],
-        inventories={resource_class: inventory(found)},
+        inventories={resource_class: _inventory(found)},
         modified_at=modified_at(reply),
     )
 
 
-def inventory(record: dict[str, Any]) -> Inventory:
-    """One record; other keys beside it are left alone."""
+def _inventory(record: dict[str, Any]) -> Inventory:
     return msgspec.convert(record, Inventory, strict=False)
 
 
+@understood
 def consumer(reply: Reply) -> ConsumerView | None:
     """The allocations of a consumer; None when it has none."""
-    found = document(reply)
+    found = _document(reply)
     if not found["allocations"]:
         return None
     kind = found["consumer_type"]
@@ -128,9 +189,10 @@ def consumer(reply: Reply) -> ConsumerView | None:
     )
 
 
+@understood
 def provider_allocations(reply: Reply) -> ProviderAllocations:
     """All allocations on a provider."""
-    found = document(reply)
+    found = _document(reply)
     return ProviderAllocations(
         generation=found[GENERATION],
         allocations={
@@ -143,6 +205,7 @@ def provider_allocations(reply: Reply) -> ProviderAllocations:
     )
 
 
+@understood
 def usages(reply: Reply) -> dict[str, TypeUsages]:
     """Sums by consumer type."""
     return {
@@ -152,13 +215,14 @@ def usages(reply: Reply) -> dict[str, TypeUsages]:
                 name: used for name, used in sums.items() if name != "consumer_count"
             },
         )
-        for kind, sums in document(reply)["usages"].items()
+        for kind, sums in _document(reply)["usages"].items()
     }
 
 
+@understood
 def candidates(reply: Reply) -> Candidates:
     """Allocation candidates with the summaries of the providers they speak of."""
-    found = document(reply)
+    found = _document(reply)
     return Candidates(
         candidates=tuple(_candidate(each) for each in found["allocation_requests"]),
         summaries={

@@ -22,7 +22,7 @@ class RemoteNames:
         if query.names is not None and not query.names:
             return ()
         route = encode.query("/traits", encode.trait_pairs(query))
-        found = decode.document(self._wire.ask("GET", route))["traits"]
+        found = decode.traits(self._wire.ask("GET", route))
         # Names and a prefix cannot travel together, and services may read "_" and "%"
         # in a prefix as wildcards: the prefix is judged here once more.
         prefix = (query.prefix or "").upper()
@@ -38,8 +38,7 @@ class RemoteNames:
 
     def list_resource_classes(self) -> tuple[Name, ...]:
         """See GanttProtocol."""
-        found = decode.document(self._wire.ask("GET", "/resource_classes"))
-        return tuple(Name(each["name"]) for each in found["resource_classes"])
+        return decode.resource_classes(self._wire.ask("GET", "/resource_classes"))
 
     def create_resource_class(self, name: str) -> Created:
         """See GanttProtocol."""

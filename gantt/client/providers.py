@@ -36,13 +36,12 @@ class RemoteProviders:
     def list_providers(self, query: ProviderQuery = EVERY) -> tuple[Provider, ...]:
         """See GanttProtocol."""
         route = encode.query(encode.path(PROVIDERS), encode.provider_pairs(query))
-        found = decode.document(self._wire.ask("GET", route))
-        return tuple(decode.provider(each) for each in found[PROVIDERS])
+        return decode.providers(self._wire.ask("GET", route))
 
     def get_provider(self, uuid: str) -> Provider:
         """See GanttProtocol."""
         reply = self._wire.ask("GET", encode.path(PROVIDERS, uuid))
-        return decode.provider(decode.document(reply), decode.modified_at(reply))
+        return decode.provider(reply)
 
     def create_provider(
         self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
@@ -51,7 +50,7 @@ class RemoteProviders:
         optional = {"uuid": uuid, "parent_provider_uuid": parent_uuid}
         body = {key: value for key, value in optional.items() if value is not None}
         reply = self._wire.ask("POST", encode.path(PROVIDERS), {"name": name, **body})
-        return decode.provider(decode.document(reply), decode.modified_at(reply))
+        return decode.provider(reply)
 
     def update_provider(
         self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
@@ -61,7 +60,7 @@ class RemoteProviders:
         if parent_uuid is UNSET:
             del body["parent_provider_uuid"]
         reply = self._wire.ask("PUT", encode.path(PROVIDERS, uuid), body)
-        return decode.provider(decode.document(reply), decode.modified_at(reply))
+        return decode.provider(reply)
 
     def delete_provider(self, uuid: str) -> None:
         """See GanttProtocol."""
@@ -115,8 +114,7 @@ class RemoteProviders:
     def get_usages(self, provider_uuid: str) -> ProviderUsages:
         """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "usages")
-        found = decode.document(self._wire.ask("GET", route))
-        return ProviderUsages(found[decode.GENERATION], found["usages"])
+        return decode.provider_usages(self._wire.ask("GET", route))
 
     def get_aggregates(self, provider_uuid: str) -> ProviderAggregates:
         """See GanttProtocol."""
@@ -157,7 +155,7 @@ class RemoteProviders:
         """A PUT at ``generation``; None: at the one that the provider has now."""
 
         def attempt() -> Reply:
-            now = decode.document(self._wire.ask("GET", route))[decode.GENERATION]
+            now = decode.generation(self._wire.ask("GET", route))
             return self._wire.ask("PUT", route, {**body, decode.GENERATION: now})
 
         if generation is None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from gantt import errors
+from gantt.client import decode
 from gantt.client.refusals import refusal
 from gantt.client.transport import Reply
 
@@ -78,3 +79,24 @@ def test_an_error_of_something_else(body: bytes) -> None:
     found = refusal(Reply(502, {}, body), request="GET /x")
     assert type(found) is errors.Unavailable
     assert "502" in str(found)
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"[]", b"null", b"7"])
+def test_an_answer_of_something_else(body: bytes) -> None:
+    for read in (
+        decode.provider,
+        decode.providers,
+        decode.inventories,
+        decode.generation,
+        decode.provider_usages,
+        decode.provider_aggregates,
+        decode.provider_traits,
+        decode.traits,
+        decode.resource_classes,
+        decode.consumer,
+        decode.provider_allocations,
+        decode.usages,
+        decode.candidates,
+    ):
+        with pytest.raises(errors.Unavailable, match="Placement service"):
+            read(Reply(200, {}, body))
