@@ -10,20 +10,24 @@ import logging
 
 from gantt.engine.follower import Follower, load_state
 from gantt.engine.replica import Replica
-from gantt.errors import GanttError
+from gantt.errors import Busy, GanttError
 from gantt.model.answers import Report
 from gantt.model.rows import ROW_TYPES
 from gantt.state import check
 from gantt.state.state import State
 from gantt.store.contract import Store
 from gantt.store.memory import MemoryStore
+from gantt.store.outcomes import Outcome
 
 LOG = logging.getLogger(__name__)
 
 
 def verify(store: Store, replica: Replica, follower: Follower) -> Report:
-    """Compare under the head lock, while nobody writes. Raises StoreFailed."""
-    transaction = store.begin()
+    """Compare under the head lock, while nobody writes. Raises Busy, StoreFailed."""
+    try:
+        transaction = store.begin()
+    except Outcome as outcome:
+        raise _busy(outcome) from outcome
     try:
         with replica.turn:
             follower.take_in(transaction.tail(replica.state.cursor))
@@ -34,8 +38,14 @@ def verify(store: Store, replica: Replica, follower: Follower) -> Report:
                 problems += check.differences(live, load_state(store))
             counts = {table: sum(1 for _ in live.rows(table)) for table in ROW_TYPES}
             return Report(live.revision, counts, tuple(problems))
+    except Outcome as outcome:
+        raise _busy(outcome) from outcome
     finally:
         transaction.rollback()
+
+
+def _busy(outcome: Outcome) -> Busy:
+    return Busy(f"The head lock could not be had to verify: {outcome} Try again.")
 
 
 def compare_fingerprints(store: Store, state: State) -> bool:
@@ -62,5 +72,5 @@ def leave_fingerprint(store: Store, revision: int) -> None:
         found = store.fingerprint()
         if found.revision == revision:
             store.save_fingerprint(found)
-    except GanttError as error:
+    except (GanttError, Outcome) as error:
         LOG.warning("no fingerprint was left: %s", error)
