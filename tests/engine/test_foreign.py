@@ -1,0 +1,241 @@
+"""Tables that others wrote to, logs that no longer continue, and what verify says."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.errors import Busy, NotFound
+from gantt.model.commands import (
+    CreateProvider,
+    CreateResourceClass,
+    CreateTrait,
+    Inventory,
+    SetInventories,
+    SetTraits,
+)
+from gantt.store.outcomes import DefiniteAbort
+from tests.engine.conftest import Connect, opened
+from tests.engine.faults import FaultyStore
+from tests.engine.test_outcomes import create, names
+
+HOST = create(1).uuid
+Sql = Callable[..., None]
+
+
+@pytest.fixture
+def sql(sqlite_url: str) -> Sql:
+    """Somebody else who writes to the file."""
+
+    def execute(*statements: str) -> None:
+        connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), timeout=20)
+        with connection:
+            for statement in statements:
+                connection.execute(statement)
+        connection.close()
+
+    return execute
+
+
+@pytest.fixture
+def books(sqlite: FaultyStore, connect: Connect) -> Gantt:
+    books = connect(sqlite)
+    books.submit(CreateResourceClass("CUSTOM_SLOT"))
+    books.submit(CreateTrait("CUSTOM_T"))
+    books.submit(create(1))
+    books.submit(SetInventories(HOST, {"CUSTOM_SLOT": Inventory(4)}))
+    return books
+
+
+RENAMED = "UPDATE resource_providers SET name = 'restored'"
+REPLACED = "UPDATE gantt_log SET batch = 'other' WHERE revision = 4"
+CUT = "DELETE FROM gantt_log WHERE revision > 2"
+
+
+@pytest.mark.parametrize("how", [REPLACED, CUT])
+def test_a_reader_notices_another_history(books: Gantt, sql: Sql, how: str) -> None:
+    sql(RENAMED, how)
+    assert names(books) == ["restored"]
+    assert books.counts()["reloads"] == 1
+    assert books.revision == (4 if how == REPLACED else 2)
+    assert books.verify().problems == ()
+
+
+@pytest.mark.parametrize("how", [REPLACED, CUT])
+def test_the_gate_notices_another_history(books: Gantt, sql: Sql, how: str) -> None:
+    sql(RENAMED, how)
+    books.submit(create(2, "node-1"))
+    assert books.counts()["reloads"] == 1
+    assert names(books) == ["restored", "node-1"]
+    assert books.verify().problems == ()
+
+
+def test_a_compacted_log_is_no_loss_to_who_kept_up(
+    books: Gantt, sqlite: FaultyStore, sqlite_url: str, connect: Connect
+) -> None:
+    behind = connect(opened(sqlite_url))
+    for number in range(2, 12):
+        books.submit(create(number))
+    sqlite.inner.compact(1)
+    assert len(names(books)) == len(names(behind)) == 11
+    assert books.counts()["reloads"] == 0
+    assert behind.counts()["reloads"] == 1
+
+
+def test_a_foreign_generation_is_found_out(books: Gantt, sql: Sql) -> None:
+    sql("UPDATE resource_providers SET generation = generation + 7")
+    answer = books.submit(SetTraits(HOST, ("CUSTOM_T",)))
+    assert answer.generation == 1 + 7 + 1
+    assert books.counts()["foreign_writes"] == 1
+    assert books.counts()["reloads"] == 1
+    assert books.verify().problems == ()
+
+
+def test_what_a_foreigner_deleted_is_refused_and_not_written_again(
+    books: Gantt, sql: Sql
+) -> None:
+    sql("DELETE FROM inventories", "DELETE FROM resource_providers")
+    with pytest.raises(NotFound):
+        books.submit(SetTraits(HOST, ("CUSTOM_T",)))
+    assert names(books) == []
+    assert books.verify().problems == ()
+
+
+def test_an_id_that_a_foreigner_took_is_given_to_nobody_else(
+    books: Gantt, sql: Sql
+) -> None:
+    sql(
+        "INSERT INTO resource_providers (id, uuid, name, generation, root_provider_id)"
+        " VALUES (2, 'foreign', 'foreign', 3, 2)"
+    )
+    books.submit(CreateProvider("ours", "ours"))
+    assert names(books) == ["node-1", "foreign", "ours"]
+    assert books.counts()["foreign_writes"] == 1
+    assert books.verify().problems == ()
+
+
+def test_an_alarm_is_raised(
+    books: Gantt, sql: Sql, caplog: pytest.LogCaptureFixture
+) -> None:
+    sql("UPDATE resource_providers SET generation = generation + 7")
+    with caplog.at_level(logging.CRITICAL, "gantt"):
+        books.submit(SetTraits(HOST, ("CUSTOM_T",)))
+    assert "somebody else writes to this database" in caplog.text
+
+
+def test_a_foreigner_who_never_stops_makes_us_busy(
+    books: Gantt, sql: Sql, sqlite: FaultyStore
+) -> None:
+    foreign = "UPDATE resource_providers SET generation = generation + 1"
+    sqlite.always["begin"] = lambda: sql(foreign)
+    with pytest.raises(Busy):
+        books.submit(SetTraits(HOST, ("CUSTOM_T",)))
+    sqlite.always.clear()
+    assert books.submit(SetTraits(HOST, ("CUSTOM_T",))).traits == ("CUSTOM_T",)
+
+
+# -- verify ---------------------------------------------------------------------
+
+
+def test_verify_finds_nothing_wrong(books: Gantt) -> None:
+    report = books.verify()
+    assert (report.revision, report.problems) == (4, ())
+    assert report.counts["resource_providers"] == 1
+    assert report.counts["inventories"] == 1
+
+
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        ("UPDATE inventories SET total = 5", "inventories"),
+        ("UPDATE resource_providers SET generation = 9", "resource_providers"),
+        ("DELETE FROM inventories", "inventories"),
+        ("INSERT INTO traits (id, name) VALUES (9, 'CUSTOM_X')", "traits"),
+        (
+            "INSERT INTO resource_provider_traits (resource_provider_id, trait_id)"
+            " VALUES (1, 1)",
+            "resource_provider_traits",
+        ),
+    ],
+)
+def test_verify_names_what_differs(
+    books: Gantt, sql: Sql, statement: str, table: str
+) -> None:
+    sql(statement)
+    (problem,) = books.verify().problems
+    assert problem.startswith(f"{table} ")
+
+
+def test_verify_looks_at_the_columns_too(books: Gantt) -> None:
+    place = books._replica.state.inventories.slot(0, 0)
+    assert place is not None
+    place[0].used[place[1]] = 3
+    (problem,) = books.verify().problems
+    assert "used 3, allocations sum to 0" in problem
+
+
+def test_verify_takes_in_what_others_committed_first(
+    books: Gantt, sqlite_url: str, connect: Connect
+) -> None:
+    connect(opened(sqlite_url)).submit(create(2))
+    assert books.verify().revision == 5
+    assert books.verify().problems == ()
+
+
+def test_verify_gives_the_lock_back_and_speaks_our_errors(
+    books: Gantt, sqlite: FaultyStore
+) -> None:
+    sqlite.fail("begin", DefiniteAbort("locked"))
+    with pytest.raises(Busy):
+        books.verify()
+    sqlite.fail("tail", DefiniteAbort("locked"))
+    with pytest.raises(Busy):
+        books.verify()
+    books.submit(create(2))
+
+
+# -- from one life to the next --------------------------------------------------
+
+
+def test_everything_is_there_after_a_restart(
+    books: Gantt, sqlite_url: str, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    books.close()
+    with caplog.at_level(logging.WARNING, "gantt"):
+        again = connect(opened(sqlite_url))
+    assert again.revision == 4
+    assert again.get_inventories(HOST).inventories == {"CUSTOM_SLOT": Inventory(4)}
+    assert caplog.text == ""
+    again.submit(create(2))
+    assert again.revision == 5
+
+
+def test_a_change_while_nobody_ran_is_warned_of(
+    books: Gantt,
+    sql: Sql,
+    sqlite_url: str,
+    connect: Connect,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    books.close()
+    sql("UPDATE resource_providers SET generation = 9")
+    with caplog.at_level(logging.WARNING, "gantt"):
+        again = connect(opened(sqlite_url))
+    assert "the tables changed while no Gantt was running" in caplog.text
+    assert again.get_provider(HOST).generation == 9
+
+
+def test_a_lock_that_is_not_free_at_the_end_hinders_no_closing(
+    books: Gantt, sqlite: FaultyStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    def locked(fingerprint: object) -> None:
+        raise DefiniteAbort("locked")
+
+    sqlite.inner.save_fingerprint = locked  # type: ignore[method-assign]
+    books.close()
+    assert "no fingerprint was left" in caplog.text
+    assert not books.is_ready()
