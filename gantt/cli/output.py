@@ -14,7 +14,7 @@ import click
 import msgspec
 
 FORMATS = ("table", "json", "csv")
-WIDE = 10_000  # a pipe has no edge to wrap at
+WIDE = 100_000
 
 
 def print_rows(
@@ -59,27 +59,25 @@ def _csv(rows: Iterable[Sequence[Any]]) -> str:
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     # rich takes a while to import, and the other formats do without.
-    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, no_color=True, width=WIDE)
-    table = Table(
-        box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, show_edge=False
-    )
+    # Wider than any screen: a uuid broken in two cannot be copied, and the lines of a
+    # terminal wrap by themselves.
+    console = Console(highlight=False, width=WIDE)
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
     for position, name in enumerate(columns):
         is_number = bool(rows) and all(
             isinstance(row[position], int | float) for row in rows
         )
-        table.add_column(
-            name, justify="right" if is_number else "left", overflow="fold"
-        )
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(_cell(value, "-")) for value in row))
-    console.print(table)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def _cell(value: Any, nothing: str) -> str:

@@ -22,12 +22,12 @@ def test_a_table_has_a_line_per_row_and_no_colour(
     assert "\x1b" not in text
     lines = text.splitlines()
     assert lines[0].split() == list(COLUMNS)
-    assert lines[2].split() == ["höst", "VCPU=1", "DISK_GB=2", "-"]
-    assert lines[3].split() == ["[bold]b", "x", "y", "p"]
-    assert len(lines) == 4
+    assert lines[1].split() == ["höst", "VCPU=1", "DISK_GB=2", "-"]
+    assert lines[2].split() == ["[bold]b", "x", "y", "p"]
+    assert len(lines) == 3
 
 
-def test_a_long_cell_stays_on_its_line_in_a_pipe(
+def test_a_long_cell_stays_on_its_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_rows("table", ("long",), [("x" * 500,)])
@@ -66,4 +66,4 @@ def test_a_record(
 def test_a_record_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     print_record("table", {"a": 1, "b": None})
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split() for line in lines[2:]] == [["a", "1"], ["b", "-"]]
+    assert [line.split() for line in lines[1:]] == [["a", "1"], ["b", "-"]]
