@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.clients.openstack import OpenStack, plugin_commands
+from tests.clients.osc import OpenStack, plugin_commands
 from tests.live import Live
 
 Story = Callable[[OpenStack], None]
