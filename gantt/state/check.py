@@ -64,6 +64,10 @@ def _forest(state: State) -> Iterator[str]:
             yield f"provider {uuid}: not among its parent's children"
         if row not in providers.tree(row):
             yield f"provider {uuid}: not within its own tree"
+        for child in providers.forest.children(row):
+            if int(providers.parent[child]) != row:
+                name = providers.uuids[child]
+                yield f"provider {uuid}: counts {name} among its children"
 
 
 def _inventories(state: State) -> Iterator[str]:
@@ -75,6 +79,8 @@ def _inventories(state: State) -> Iterator[str]:
         assert table is not None
         provider = int(table.provider[slot])
         where = f"inventory {key} ({state.classes.at(class_index).name})"
+        if table.id[slot] != key:
+            yield f"{where}: its id leads to the slot of {table.id[slot]}"
         if not state.providers.is_live[provider]:
             yield f"{where}: its provider is gone"
         if table.slot_of.get(provider) != slot:
@@ -96,6 +102,8 @@ def _inventories(state: State) -> Iterator[str]:
 def _allocations(state: State) -> Iterator[str]:
     table = state.allocations
     live = table.live_rows()
+    classes = {state.classes.index_of_id(row.id) for row in state.classes.rows()}
+    seen: set[tuple[int, int, int]] = set()
     for row in live.tolist():
         where = f"allocation {int(table.id[row])}"
         if table.row_of_id(int(table.id[row])) != row:
@@ -104,6 +112,18 @@ def _allocations(state: State) -> Iterator[str]:
             yield f"{where}: its provider is gone"
         if not state.consumers.is_live[table.consumer[row]]:
             yield f"{where}: its consumer is gone"
+        if int(table.class_index[row]) not in classes:
+            yield f"{where}: its class is gone"
+        place = (
+            int(table.provider[row]),
+            int(table.consumer[row]),
+            int(table.class_index[row]),
+        )
+        if place in seen:
+            yield (
+                f"{where}: there is another of the same provider, consumer and class"
+            )
+        seen.add(place)
     for name, chain, owners in (
         ("provider", table.by_provider, table.provider),
         ("consumer", table.by_consumer, table.consumer),
@@ -149,4 +169,4 @@ def _labels(state: State) -> Iterator[str]:
             if labels and row not in live:
                 yield f"row {row}: no provider, yet it bears a {name}"
             if labels - known:
-                yield f"row {row}: bears a {name} that does not exist"
+                yield f"row {row}: bears a label that is no {name}"
