@@ -6,7 +6,7 @@ pass over whole words instead of a walk over sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -50,12 +50,24 @@ class BitMatrix:
                 value ^= low
         return found
 
-    def any_of(self, labels: Iterable[int], height: int) -> Bools:
-        """bool[height]: rows that bear at least one of ``labels``."""
-        found = np.zeros(height, np.bool_)
+    def patterns(self, rows: Sequence[int]) -> list[bytes]:
+        """What each of ``rows`` bears, as a key: equal labels make equal keys."""
+        words, height = self._words.shape
+        block = np.zeros((len(rows), words), np.uint64)
+        places = np.asarray(rows, np.intp)
+        is_known = places < height
+        block[is_known] = self._words[:, places[is_known]].T
+        width = words * block.itemsize
+        raw = block.tobytes()
+        return [raw[start : start + width] for start in range(0, len(raw), width)]
+
+    def any_of(self, labels: Iterable[int], height: int, start: int = 0) -> Bools:
+        """bool[height - start]: rows from ``start`` below ``height`` that bear at least
+        one of ``labels``."""
+        found = np.zeros(height - start, np.bool_)
         for word, mask in self._masks(labels).items():
             if word < self._words.shape[0]:
-                column = self._words[word, :height]
+                column = self._words[word, start:height]
                 found[: len(column)] |= (column & np.uint64(mask)) != 0
         return found
 

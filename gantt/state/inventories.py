@@ -64,18 +64,29 @@ class ClassTable(Columns):
         super().__init__()
         self.slot_of: dict[int, int] = {}
 
-    def has_room(self, amount: int) -> Bools:
-        """bool[height]: slots whose units and free capacity allow ``amount``."""
-        height = self.height
-        fits = self.used[:height] + amount <= self.capacity[:height]
-        fits &= self.min_unit[:height] <= amount
-        fits &= self.max_unit[:height] >= amount
-        steps = self.step_size[:height]
+    def has_room(self, amount: int, slots: Int64s | slice | None = None) -> Bools:
+        """bool[slots]: whose units and free capacity allow ``amount``; all slots below
+        ``height`` when None is given."""
+        if slots is None:
+            slots = slice(self.height)
+        fits = self.used[slots] + amount <= self.capacity[slots]
+        fits &= self.min_unit[slots] <= amount
+        fits &= self.max_unit[slots] >= amount
+        steps = self.step_size[slots]
         if amount > 1 and (steps != 1).any():
             fits &= amount % steps == 0
         elif amount == 1:
             fits &= steps == 1
-        fits &= self.is_live[:height]
+        fits &= self.is_live[slots]
+        return fits
+
+    def can_take(self, total: int, slots: Int64s | slice | None = None) -> Bools:
+        """bool[slots]: that can take allocations of ``total`` in sum, each of which
+        has room for itself."""
+        if slots is None:
+            slots = slice(self.height)
+        fits = self.used[slots] + total <= self.capacity[slots]
+        fits &= self.max_unit[slots] >= total
         return fits
 
 

@@ -17,7 +17,6 @@ from gantt.placement.candidates.sharing import Sharing
 from gantt.placement.queries import (
     bearing,
     class_amounts,
-    members,
     trait_indexes,
     with_room,
 )
@@ -61,6 +60,20 @@ class Question(Struct, frozen=True, eq=False):
     together: tuple[Bools, ...] = ()
 
 
+def aggregate_indexes(
+    state: State, aggregates: Labels
+) -> tuple[list[frozenset[int]], frozenset[int]]:
+    """(alternatives, forbidden) by aggregate index; who nobody has named has none."""
+
+    def indexes(names: frozenset[str]) -> frozenset[int]:
+        found = (state.aggregates.index_of(name) for name in names)
+        return frozenset(index for index in found if index is not None)
+
+    return [indexes(names) for names in aggregates.required], indexes(
+        aggregates.forbidden
+    )
+
+
 def allowed_roots(state: State, traits: Labels) -> Bools:
     """bool[providers]: roots that bear what a root must bear. Raises UnknownName."""
     table = state.providers
@@ -79,18 +92,19 @@ def match(state: State, group: RequestGroup, sharing: Sharing) -> Match | None:
     no provider is in the aggregates that are asked for. Raises UnknownName.
     """
     amounts = class_amounts(state, group.resources)
-    inside = members(state, Labels(group.member_of.required))
+    height = state.providers.height
+    among, not_among = aggregate_indexes(state, group.member_of)
+    inside = bearing(state.provider_aggregates, among, frozenset(), height)
     if group.member_of.required and not inside.any():
         return None
     required, forbidden = trait_indexes(state, group.traits)
     if group.in_tree is not None and state.providers.row_of(group.in_tree) is None:
         return None
-    height = state.providers.height
     limits = _Limits(
         bearing(state.provider_traits, (), forbidden, height),
         tuple(state.provider_traits.any_of(labels, height) for labels in required),
         inside,
-        members(state, Labels(forbidden=group.member_of.forbidden)),
+        bearing(state.provider_aggregates, (), not_among, height),
     )
     if group.suffix or not amounts:
         return _whole(state, group, amounts, sharing, limits)
@@ -150,10 +164,8 @@ def with_room_for_all(question: Question) -> Bools:
     for class_index, amounts in contested(question.needs).items():
         table = state.inventories.table(class_index)
         assert table is not None, "somebody can meet each need"
-        height, total = table.height, sum(amounts)
-        fits = table.used[:height] + total <= table.capacity[:height]
-        fits &= table.max_unit[:height] >= total
-        found[table.provider[:height][~fits & table.is_live[:height]]] = False
+        lacks = ~table.can_take(sum(amounts)) & table.is_live[: table.height]
+        found[table.provider[: table.height][lacks]] = False
     return found
 
 

@@ -15,18 +15,27 @@ from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
 
 from gantt.errors import UnknownName
 from gantt.model.answers import Candidate, Candidates
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates import feasible, order, summarize
+from gantt.placement.candidates import feasible, flat, order, summarize
 from gantt.placement.candidates.combine import Budget, Pick, combine
 from gantt.placement.candidates.feasible import Match, Question
 from gantt.placement.candidates.sharing import Sharing
+from gantt.placement.candidates.summarize import Part
 from gantt.placement.candidates.tree import shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
+
+
+class Found(Struct, frozen=True):
+    """``picks``: per candidate the provider row of each of ``parts``."""
+
+    parts: tuple[Part, ...] = ()
+    picks: list[Pick] = []
+    is_truncated: bool = False
 
 
 def search(
@@ -41,21 +50,41 @@ def search(
     ``rng`` takes part when the request says so; ``budget``: how many steps to walk
     within trees. Raises UnknownName, and BudgetSpent when that leaves no result.
     """
+    found = find(state, request, rng, budget=budget)
+    return Candidates(
+        summarize.candidates(state, found.parts, found.picks),
+        summarize.summaries(
+            state, found.parts, found.picks, whole_trees=request.nested
+        ),
+        found.is_truncated,
+    )
+
+
+def find(
+    state: State,
+    request: CandidateRequest,
+    rng: random.Random | None = None,
+    *,
+    budget: int | None = None,
+) -> Found:
+    """What ``search`` answers, in row numbers."""
+    if not request.randomize:
+        rng = None
+    limits = [n for n in (request.limit, request.generation_limit) if n is not None]
+    if limits and rng is None:
+        oldest = flat.first(state, request, max(1, min(limits)))
+        if oldest is not None:
+            parts, rows = oldest
+            return Found(parts, [(row,) * len(parts) for row in rows])
     question = ask(state, request)
     if question is None:
-        return Candidates((), {})
+        return Found()
     steps = Budget(budget)
     picks, is_truncated = order.choose(
-        _generate(question, steps),
-        limit=request.limit,
-        rng=rng if request.randomize else None,
-        budget=steps,
+        _generate(question, steps), limit=request.limit, rng=rng, budget=steps
     )
-    return Candidates(
-        summarize.candidates(state, question.needs, picks),
-        summarize.summaries(state, question.needs, picks, whole_trees=request.nested),
-        is_truncated,
-    )
+    parts = tuple((need.suffix, need.amounts) for need in question.needs)
+    return Found(parts, picks, is_truncated)
 
 
 def roots(state: State, request: CandidateRequest) -> Bools:
@@ -76,7 +105,8 @@ def solve(state: State, request: CandidateRequest, root_row: int) -> Candidate |
     pick = next(combine(shape_of(question), root_row, Budget()), None)
     if pick is None:
         return None
-    return summarize.candidates(state, question.needs, [pick])[0]
+    parts = [(need.suffix, need.amounts) for need in question.needs]
+    return summarize.candidates(state, parts, [pick])[0]
 
 
 def ask(state: State, request: CandidateRequest) -> Question | None:

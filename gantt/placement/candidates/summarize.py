@@ -5,82 +5,141 @@ Separate so that the search itself never touches a string.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from gantt.model.answers import Candidate, ProviderSummary, ResourceSummary
 from gantt.placement.candidates.combine import Pick
-from gantt.placement.candidates.feasible import Need
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
+# What one provider has to give: the suffix of the group, and amounts by class index.
+Part = tuple[str, dict[int, int]]
+
 
 def candidates(
-    state: State, needs: Sequence[Need], picks: Iterable[Pick]
+    state: State, parts: Sequence[Part], picks: Sequence[Pick]
 ) -> tuple[Candidate, ...]:
     """The picks as candidates."""
     named = [
         (
-            need.suffix,
-            {state.classes.at(index).name: n for index, n in need.amounts.items()},
+            suffix,
+            {state.classes.at(index).name: n for index, n in amounts.items()},
         )
-        for need in needs
+        for suffix, amounts in parts
     ]
-    return tuple(_candidate(state.providers.uuids, named, pick) for pick in picks)
+    uuids = state.providers.uuids
+    suffixes = tuple(dict.fromkeys(suffix for suffix, _ in named))
+    total: Counter[str] = Counter()
+    for _, amounts in named:
+        total.update(amounts)
+    size, all_amounts = len(parts), dict(total)
+    found = []
+    for pick in picks:
+        row = pick[0]
+        if size == 1 or pick.count(row) == size:
+            uuid = uuids[row]
+            share = {uuid: all_amounts} if all_amounts else {}
+            found.append(Candidate(share, dict.fromkeys(suffixes, (uuid,))))
+        else:
+            found.append(_candidate(uuids, named, pick))
+    return tuple(found)
 
 
 def summaries(
     state: State,
-    needs: Sequence[Need],
+    parts: Sequence[Part],
     picks: Iterable[Pick],
     *,
     whole_trees: bool,
 ) -> dict[str, ProviderSummary]:
     """What the providers that give resources are like, or all of their trees."""
-    giving = [place for place, need in enumerate(needs) if need.amounts]
-    rows = dict.fromkeys(pick[place] for pick in picks for place in giving)
+    giving = [place for place, (_, amounts) in enumerate(parts) if amounts]
+    if len(giving) == len(parts):
+        rows = dict.fromkeys(chain.from_iterable(picks))
+    else:
+        rows = dict.fromkeys(pick[place] for pick in picks for place in giving)
     if whole_trees and not state.providers.forest.is_flat:
-        roots = dict.fromkeys(int(state.providers.root[row]) for row in rows)
-        rows = dict.fromkeys(
-            row for root in roots for row in state.providers.forest.subtree(root)
-        )
-    return {state.providers.uuids[row]: summary(state, row) for row in rows}
+        home = state.providers.root
+        roots = dict.fromkeys(home[list(rows)].tolist())
+        subtree = state.providers.forest.subtree
+        rows = dict.fromkeys(row for root in roots for row in subtree(root))
+    return summaries_of(state, list(rows))
 
 
-def summary(state: State, row: int) -> ProviderSummary:
-    """One provider with all its classes."""
+def summaries_of(state: State, rows: list[int]) -> dict[str, ProviderSummary]:
+    """The providers at ``rows`` with all their classes and traits, by uuid."""
     table = state.providers
-    resources = {}
-    for class_index in state.inventories.classes_of(row):
-        place = state.inventories.slot(row, class_index)
-        assert place is not None
-        columns, slot = place
-        resources[state.classes.at(class_index).name] = ResourceSummary(
-            int(columns.capacity[slot]), int(columns.used[slot])
+    uuids = table.uuids
+    parents, roots = table.parent[rows].tolist(), table.root[rows].tolist()
+    return {
+        uuids[row]: ProviderSummary(
+            resources,
+            traits,
+            None if parent == NO_ROW else uuids[parent],
+            uuids[root],
         )
-    traits = tuple(
-        state.traits.at(label).name for label in state.provider_traits.labels_of(row)
-    )
-    parent = int(table.parent[row])
-    return ProviderSummary(
-        resources,
-        traits,
-        None if parent == NO_ROW else table.uuids[parent],
-        table.uuids[table.root[row]],
-    )
+        for row, resources, traits, parent, root in zip(
+            rows,
+            _resources(state, rows),
+            _traits(state, rows),
+            parents,
+            roots,
+            strict=True,
+        )
+    }
+
+
+def _resources(state: State, rows: list[int]) -> list[dict[str, ResourceSummary]]:
+    """Per row its classes. Class by class, so that columns are read in one go."""
+    found: list[dict[str, ResourceSummary]] = [{} for _ in rows]
+    classes_of = state.inventories.classes_of
+    places: dict[int, list[int]] = {}
+    for place, row in enumerate(rows):
+        for class_index in classes_of(row):
+            places.setdefault(class_index, []).append(place)
+    for class_index in sorted(places):
+        table = state.inventories.table(class_index)
+        assert table is not None, "who has a class has a place in its table"
+        name = state.classes.at(class_index).name
+        slots = [table.slot_of[rows[place]] for place in places[class_index]]
+        columns = table.capacity[slots].tolist(), table.used[slots].tolist()
+        for place, capacity, used in zip(places[class_index], *columns, strict=True):
+            found[place][name] = ResourceSummary(int(capacity), used)
+    return found
+
+
+def _traits(state: State, rows: list[int]) -> list[tuple[str, ...]]:
+    """Per row its traits; providers that bear the same share one tuple."""
+    names: dict[bytes, tuple[str, ...]] = {}
+    found = []
+    for row, pattern in zip(rows, state.provider_traits.patterns(rows), strict=True):
+        if pattern not in names:
+            labels = state.provider_traits.labels_of(row)
+            names[pattern] = tuple(state.traits.at(label).name for label in labels)
+        found.append(names[pattern])
+    return found
 
 
 def _candidate(
     uuids: Sequence[str], named: list[tuple[str, dict[str, int]]], pick: Pick
 ) -> Candidate:
+    """One pick that uses several providers."""
     allocations: dict[str, dict[str, int]] = {}
     mappings: dict[str, tuple[str, ...]] = {}
     for row, (suffix, amounts) in zip(pick, named, strict=True):
         uuid = uuids[row]
-        known = mappings.get(suffix, ())
-        if uuid not in known:
+        known = mappings.get(suffix)
+        if known is None:
+            mappings[suffix] = (uuid,)
+        elif uuid not in known:
             mappings[suffix] = (*known, uuid)
         if amounts:
-            given = allocations.setdefault(uuid, {})
-            for name, amount in amounts.items():
-                given[name] = given.get(name, 0) + amount
+            given = allocations.get(uuid)
+            if given is None:
+                allocations[uuid] = dict(amounts)
+            else:
+                for name, amount in amounts.items():
+                    given[name] = given.get(name, 0) + amount
     return Candidate(allocations, mappings)

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from gantt.model.answers import Candidate
 from gantt.model.commands import Inventory
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
+from gantt.placement.candidates import flat
 from gantt.placement.candidates.search import roots, search, solve
+from gantt.placement.candidates.summarize import candidates
 from tests.placement.candidates.reference import Answer, Reference
 from tests.placement.candidates.worlds import SHARES, Node, world
 
@@ -150,6 +152,11 @@ def test_search_answers_what_brute_force_answers(
     assert set(found) == expected
     assert len(found) == len(expected), "no candidate twice"
     assert set(answer.summaries) == reference.summarized(request, expected)
+    few = flat.first(state, request, 2, small=0)
+    assert few is None or [c.allocations for c in answer.candidates[:2]] == [
+        c.allocations
+        for c in candidates(state, few[0], [(row,) * len(few[0]) for row in few[1]])
+    ]
     mask = roots(state, request)
     solved = set()
     for row in range(state.providers.height):
