@@ -1,0 +1,48 @@
+"""The matrix of labels against sets of pairs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantt.state.bits import BitMatrix
+
+rows = st.integers(0, 40)
+labels = st.integers(0, 5) | st.sampled_from((63, 64, 65, 127, 128, 300))
+pairs = st.lists(st.tuples(rows, labels, st.booleans()), max_size=60)
+HEIGHT = 60
+
+
+def filled(
+    steps: list[tuple[int, int, bool]],
+) -> tuple[BitMatrix, set[tuple[int, int]]]:
+    matrix, model = BitMatrix(), set()
+    for row, label, is_set in steps:
+        matrix.set(row, label, is_set)
+        (model.add if is_set else model.discard)((row, label))
+    return matrix, model
+
+
+@given(pairs)
+def test_it_remembers_who_bears_what(steps: list[tuple[int, int, bool]]) -> None:
+    matrix, model = filled(steps)
+    for row in range(HEIGHT):
+        mine = sorted(label for who, label in model if who == row)
+        assert matrix.labels_of(row) == mine
+    for label in (*range(6), 63, 64, 65, 127, 128, 300, 9999):
+        assert matrix.is_used(label) == any(one == label for _, one in model)
+        for row in range(HEIGHT):
+            assert matrix.has(row, label) == ((row, label) in model)
+
+
+@given(pairs, st.lists(labels | st.just(9999), max_size=4))
+def test_questions_about_all_rows_at_once(
+    steps: list[tuple[int, int, bool]], asked: list[int]
+) -> None:
+    matrix, model = filled(steps)
+    for height in (1, 16, HEIGHT, 300):
+        any_of = matrix.any_of(asked, height).tolist()
+        all_of = matrix.all_of(asked, height).tolist()
+        borne = [{label for who, label in model if who == row} for row in range(height)]
+        assert any_of == [bool(mine & set(asked)) for mine in borne]
+        assert all_of == [mine >= set(asked) for mine in borne]
