@@ -79,7 +79,7 @@ class Store(Protocol):
 
     @property
     def statements(self) -> int:
-        """SQL statements sent so far; one for all rows of an executemany."""
+        """SQL statements sent so far; one for all rows that go out together."""
 
     def fold(self, name: str) -> str:
         """What of ``name`` the database compares when it asks for uniqueness."""

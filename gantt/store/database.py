@@ -54,6 +54,12 @@ class Statement(Struct, frozen=True):
             return lambda values: (values[place],)
         return itemgetter(*places)
 
+    def repeated(self, count: int) -> str:
+        """The text of an INSERT of one row, made one of ``count`` rows."""
+        start, keyword, group = self.text.partition(" VALUES ")
+        assert keyword, f"not an INSERT of values: {self.text}"
+        return start + keyword + ", ".join([group] * count)
+
 
 class Database:
     """One database by its URL; subclasses say what is particular to a dialect."""

@@ -130,8 +130,8 @@ class Log:
 
     def append(self, session: Session, entries: Sequence[LogEntry]) -> None:
         """A row per entry; a revision that exists is a ForeignWrite."""
-        session.execute_many(
-            self._insert.text, [self._insert_values(_values(one)) for one in entries]
+        session.insert(
+            self._insert, [self._insert_values(_values(one)) for one in entries]
         )
 
 

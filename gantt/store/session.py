@@ -10,10 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gantt import errors
-from gantt.store.database import Database
+from gantt.store.database import Database, Statement
 from gantt.store.outcomes import Outcome
 
 Values = Sequence[Any]
+
+# 64 rows of eight values stay below every database's limit of parameters.
+_BLOCKS = (64, 16, 4, 1)
 
 
 class Counter:
@@ -53,6 +56,26 @@ class Session:
         except self._errors as error:
             raise self._translated(error) from error
         return int(self._cursor.rowcount)
+
+    def insert(self, statement: Statement, rows: Sequence[Values]) -> int:
+        """Insert ``rows``; how many went in.
+
+        Many rows to a statement, in blocks of few different sizes: SQLite gives up the
+        interpreter's lock at every step, and other threads make it wait for it.
+        """
+        self._counter.statements += 1
+        touched, start = 0, 0
+        try:
+            for size in _BLOCKS:
+                text = statement.repeated(size)
+                while len(rows) - start >= size:
+                    block = rows[start : start + size]
+                    self._cursor.execute(text, [v for row in block for v in row])
+                    touched += int(self._cursor.rowcount)
+                    start += size
+        except self._errors as error:
+            raise self._translated(error) from error
+        return touched
 
     def one(self, text: str, values: Values = ()) -> Any:
         """The first row of the answer, or None."""

@@ -8,12 +8,13 @@ SQL; ``Writer`` sends it, and compares what the database had with what was known
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import astuple
 from sqlalchemy import (
     BindParameter,
+    ClauseElement,
     and_,
     bindparam,
     delete,
@@ -35,6 +36,9 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 _GUARDED = frozenset({rows.PROVIDERS, rows.CONSUMERS})
 _OLD, _NEW = "old_", "new_"
+
+
+_Prepared: TypeAlias = tuple[Statement, Callable[[Any], tuple[Any, ...]]]
 
 
 class Step(Struct, frozen=True):
@@ -135,50 +139,64 @@ class _TableStatements:
     """INSERT, UPDATE and DELETE of one table, and how rows become parameters."""
 
     def __init__(self, database: Database, name: str) -> None:
-        table, columns = BOOKS[name], COLUMNS[name]
-        keys = [column for column in columns if table.c[column].primary_key]
-        others = [column for column in columns if column not in keys]
-        old = {column: _param(_OLD, column) for column in columns}
-        where = [table.c[column] == old[column] for column in keys]
+        self._database = database
+        self._table, self._columns = BOOKS[name], COLUMNS[name]
+        keys = [c for c in self._columns if self._table.c[c].primary_key]
+        where = [self._table.c[key] == _param(_OLD, key) for key in keys]
         if name in _GUARDED:
-            where.append(
-                func.coalesce(table.c.generation, literal_column("0"))
-                == old["generation"]
-            )
-        sets = {column: _param(_NEW, column) for column in others}
-        made = {column: _param(_NEW, column) for column in columns}
-        self._statements: dict[str, Statement] = {
-            INSERT: database.compile(insert(table).values(made)),
-            UPDATE: database.compile(update(table).where(and_(*where)).values(sets)),
-            DELETE: database.compile(delete(table).where(and_(*where))),
-        }
-        given = (
-            *(_OLD + column for column in columns),
-            *(_NEW + column for column in columns),
-        )
-        self._pickers = {
-            verb: statement.picker(given)
-            for verb, statement in self._statements.items()
-        }
-        self._blank = (None,) * len(columns)
+            known = func.coalesce(self._table.c.generation, literal_column("0"))
+            where.append(known == _param(_OLD, "generation"))
+        self._where = and_(*where)
+        made = {column: _param(_NEW, column) for column in self._columns}
+        self._insert = self._prepared(insert(self._table).values(made))
+        self._delete = self._prepared(delete(self._table).where(self._where))
+        self._updates: dict[tuple[str, ...], _Prepared] = {}
+        self._blank = (None,) * len(self._columns)
         # Only tables with an ``id`` of their own have a sequence.
         self.has_sequence = keys == ["id"]
 
-    def text(self, verb: str) -> str:
-        return self._statements[verb].text
-
-    def parameters(self, step: Step, to_values: Callable[[Row], Any]) -> list[Any]:
-        """The parameters of a step, a tuple for each of its rows."""
-        picked, blank = self._pickers[step.verb], self._blank
+    def send(
+        self, session: Session, step: Step, to_values: Callable[[Row], Any]
+    ) -> int:
+        """Carry out a step; how many rows were as they were known."""
+        blank = self._blank
         if step.verb == INSERT:
-            return [picked((*blank, *to_values(new))) for _, new in step.pairs if new]
+            statement, picked = self._insert
+            made = [picked((*blank, *to_values(new))) for _, new in step.pairs if new]
+            return session.insert(statement, made)
         if step.verb == DELETE:
-            return [picked((*to_values(old), *blank)) for old, _ in step.pairs if old]
-        return [
-            picked((*to_values(old), *to_values(new)))
-            for old, new in step.pairs
-            if old and new
+            statement, picked = self._delete
+            gone = [picked((*to_values(old), *blank)) for old, _ in step.pairs if old]
+            return session.execute_many(statement.text, gone)
+        pairs = [
+            (to_values(old), to_values(new)) for old, new in step.pairs if old and new
         ]
+        statement, picked = self._update(pairs)
+        values = [picked((*old, *new)) for old, new in pairs]
+        return session.execute_many(statement.text, values)
+
+    def _update(self, pairs: list[tuple[Any, Any]]) -> _Prepared:
+        """The UPDATE that sets what differs in any of ``pairs`` and no more: a column
+        that is not set costs no index its upkeep."""
+        differing = tuple(
+            column
+            for place, column in enumerate(self._columns)
+            if any(old[place] != new[place] for old, new in pairs)
+        )
+        if differing not in self._updates:
+            sets = {column: _param(_NEW, column) for column in differing}
+            self._updates[differing] = self._prepared(
+                update(self._table).where(self._where).values(sets)
+            )
+        return self._updates[differing]
+
+    def _prepared(self, query: ClauseElement) -> _Prepared:
+        given = (
+            *(_OLD + column for column in self._columns),
+            *(_NEW + column for column in self._columns),
+        )
+        statement = self._database.compile(query)
+        return statement, statement.picker(given)
 
 
 def _param(side: str, column: str) -> BindParameter[Any]:
@@ -197,11 +215,10 @@ class Writer:
         to_values = self._converter()
         for step in plan(changes):
             statements = self._tables[step.table]
-            parameters = statements.parameters(step, to_values)
-            touched = session.execute_many(statements.text(step.verb), parameters)
-            if touched != len(parameters):
+            touched = statements.send(session, step, to_values)
+            if touched != len(step.pairs):
                 raise ForeignWrite(
-                    f"{step.verb} of {len(parameters)} rows of {step.table} found "
+                    f"{step.verb} of {len(step.pairs)} rows of {step.table} found "
                     f"{touched} as they were known."
                 )
             if step.verb == INSERT and statements.has_sequence:

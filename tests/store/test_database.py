@@ -87,8 +87,13 @@ def test_statements_take_their_values_by_position(url: str) -> None:
     Log(database)
     writer = Writer(database)
     for statements in writer._tables.values():
-        for verb in ("insert", "update", "delete"):
-            text = statements.text(verb)
+        wide = (*statements._blank[1:], "old"), (*statements._blank[1:], "new")
+        for statement, _ in (
+            statements._insert,
+            statements._update([wide]),
+            statements._delete,
+        ):
+            text = statement.text
             assert "%(" not in text
             assert text.count("%s") > 0
 
