@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.placement.candidates.tree import Shape, Tree, plant
+from gantt.placement.candidates.tree import Shape, Tree, plant, profiles_of
 
 # The provider of each need, in the order of the needs.
 Pick = tuple[int, ...]
@@ -49,13 +49,7 @@ class _Walk:
         self._shape, self._tree, self._budget = shape, tree, budget
         needs = shape.question.needs
         self._order = sorted(range(len(needs)), key=lambda n: len(tree.pools[n]))
-        self._shares = [
-            [item for item in need.amounts.items() if item[0] in shape.contested]
-            for need in needs
-        ]
-        self._is_isolated = [
-            shape.question.request.isolate and not need.is_spread for need in needs
-        ]
+        self._shares = shape.shares
         self._chosen: list[int | None] = [None] * len(needs)
         self._kinds_on: dict[int, list[int]] = {}
         self._isolated: set[int] = set()
@@ -67,6 +61,7 @@ class _Walk:
             for pool in tree.pools
         ]
         self._dead_ends: set[object] = set()
+        self._profiles: dict[int, int] | None = None
 
     def picks(self) -> Iterator[Pick]:
         """Walk; yield whenever every need has its provider."""
@@ -95,17 +90,18 @@ class _Walk:
     def _leave(self, pending: list[Iterator[int]], has_led: list[bool]) -> None:
         """All providers of a need are tried: back to the need before it."""
         pending.pop()
-        if has_led.pop():
-            if has_led:
-                has_led[-1] = True
+        is_alive = has_led.pop()
+        if not pending:
+            return
+        if is_alive:
+            has_led[-1] = True
         else:
             self._dead_ends.add(self._situation())
-        if pending:
-            self._take_back(len(pending) - 1)
+        self._take_back(len(pending) - 1)
 
     def _may_place(self, depth: int, row: int) -> bool:
         need = self._order[depth]
-        if self._is_isolated[need] and row in self._isolated:
+        if self._shape.isolated[need] and row in self._isolated:
             return False
         if any(self._left[row, c] < amount for c, amount in self._shares[need]):
             return False
@@ -147,7 +143,7 @@ class _Walk:
         need = self._order[depth]
         self._chosen[need] = row
         self._kinds_on.setdefault(row, []).append(self._shape.kinds[need])
-        if self._is_isolated[need]:
+        if self._shape.isolated[need]:
             self._isolated.add(row)
         for class_index, amount in self._shares[need]:
             self._left[row, class_index] -= amount
@@ -164,7 +160,7 @@ class _Walk:
         self._kinds_on[row].pop()
         if not self._kinds_on[row]:
             del self._kinds_on[row]
-        if self._is_isolated[need]:
+        if self._shape.isolated[need]:
             self._isolated.discard(row)
         for class_index, amount in self._shares[need]:
             self._left[row, class_index] += amount
@@ -173,7 +169,9 @@ class _Walk:
     def _situation(self) -> object:
         """Equal for states of the walk that can be continued in the same ways, up to
         an exchange of equal providers."""
-        profiles = self._tree.profiles
+        profiles = self._profiles
+        if profiles is None:
+            profiles = self._profiles = profiles_of(self._shape, self._tree)
         used = [
             (profiles[row], tuple(sorted(kinds)))
             for row, kinds in self._kinds_on.items()

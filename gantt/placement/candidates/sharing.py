@@ -20,7 +20,7 @@ class Sharing:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._anchors: dict[int, Bools] = {}
+        self._anchors: dict[tuple[int, ...], Bools] = {}
         trait = state.traits.index_of(SHARES_VIA_AGGREGATE)
         height = state.providers.height
         self.mask: Bools = (
@@ -33,14 +33,12 @@ class Sharing:
         self.rows: tuple[int, ...] = tuple(rows[order].tolist())
 
     def anchors(self, row: int) -> Bools:
-        """bool[providers]: roots of trees that may use the sharing provider at ``row``.
-
-        A tree may when any of its members is in any of the provider's aggregates, and
-        its own tree always may.
-        """
-        known = self._anchors.get(row)
+        """bool[providers]: roots of trees that may use the sharing provider at ``row``:
+        those with a member, at any depth, in one of the provider's aggregates."""
+        labels = tuple(self._state.provider_aggregates.labels_of(row))
+        known = self._anchors.get(labels)
         if known is None:
-            known = self._anchors[row] = self._anchors_of(row)
+            known = self._anchors[labels] = self._anchors_of(labels)
         return known
 
     def useful(self, masks: Sequence[Bools]) -> tuple[int, ...]:
@@ -57,10 +55,9 @@ class Sharing:
             found |= reach
         return found
 
-    def _anchors_of(self, row: int) -> Bools:
-        providers, matrix = self._state.providers, self._state.provider_aggregates
+    def _anchors_of(self, labels: tuple[int, ...]) -> Bools:
+        providers = self._state.providers
         found = np.zeros(providers.height, np.bool_)
-        members = matrix.any_of(matrix.labels_of(row), providers.height)
+        members = self._state.provider_aggregates.any_of(labels, providers.height)
         found[providers.root[: providers.height][members]] = True
-        found[providers.root[row]] = True
         return found

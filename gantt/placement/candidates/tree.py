@@ -6,6 +6,7 @@ rows, so that the walk in ``combine`` touches no array.
 
 from __future__ import annotations
 
+from itertools import compress
 from math import gcd
 
 from msgspec import Struct
@@ -20,7 +21,9 @@ class Shape(Struct, frozen=True, eq=False):
     Masks are bytes here: reading one byte beats reading an element of an array.
     ``guests``: sharing providers of use, with the roots they reach. ``kinds``: needs of
     one kind do the same to the provider that meets them. ``contested``: classes that
-    several needs want. ``subtrees``: per ``same_subtree`` the places of its needs.
+    several needs want; ``shares``: per need its amounts of these. ``isolated``: which
+    needs want a provider of their own. ``subtrees``: per ``same_subtree`` the places of
+    its needs.
     """
 
     question: Question
@@ -31,6 +34,8 @@ class Shape(Struct, frozen=True, eq=False):
     guests: tuple[tuple[int, bytes], ...]
     kinds: tuple[int, ...]
     contested: dict[int, list[int]]
+    shares: tuple[tuple[tuple[int, int], ...], ...]
+    isolated: tuple[bool, ...]
     subtrees: tuple[tuple[int, ...], ...]
 
 
@@ -39,14 +44,13 @@ class Tree(Struct, frozen=True, eq=False):
 
     ``pools``: per need the rows that can meet it, oldest first. ``left``: what (row,
     contested class) can still give. ``bears``: per row, as bits, which traits of
-    ``together`` it has. ``profiles``: rows of one profile are equal to the search.
+    ``together`` it has.
     """
 
     pools: tuple[tuple[int, ...], ...]
     left: dict[tuple[int, int], int]
     bears: dict[int, int]
     kinship: Kinship | None
-    profiles: dict[int, int]
 
 
 def shape_of(question: Question) -> Shape:
@@ -56,6 +60,7 @@ def shape_of(question: Question) -> Shape:
         tuple(place for place, need in enumerate(needs) if need.suffix in suffixes)
         for suffixes in question.request.same_subtrees
     )
+    shared = contested(needs)
     effects = [
         (need.amounts, need.is_spread, [place in subtree for subtree in subtrees])
         for place, need in enumerate(needs)
@@ -71,7 +76,12 @@ def shape_of(question: Question) -> Shape:
             for row in sharing.useful([need.shared for need in needs])
         ),
         tuple(effects.index(effect) for effect in effects),
-        contested(needs),
+        shared,
+        tuple(
+            tuple(item for item in need.amounts.items() if item[0] in shared)
+            for need in needs
+        ),
+        tuple(question.request.isolate and not need.is_spread for need in needs),
         subtrees,
     )
 
@@ -81,22 +91,37 @@ def plant(shape: Shape, root: int) -> Tree | None:
     pools = _pools(shape, root)
     if not all(pools):
         return None
-    needs = shape.question.needs
     left = _left(shape, pools)
     if not _is_enough(shape, pools, left):
         return None
-    if shape.question.request.isolate and not has_matching(
-        [pool for pool, need in zip(pools, needs, strict=True) if not need.is_spread]
-    ):
+    if not has_matching(list(compress(pools, shape.isolated))):
         return None
     rows = sorted({row for pool in pools for row in pool})
-    bears = {
-        row: sum(1 << bit for bit, mask in enumerate(shape.together) if mask[row])
-        for row in rows
-    }
+    bears = dict.fromkeys(rows, 0)
+    for bit, mask in enumerate(shape.together):
+        for row in rows:
+            bears[row] |= bool(mask[row]) << bit
     kinship = Kinship(shape.question.state, rows) if shape.subtrees else None
-    profiles = _profiles(shape, pools, left, bears, kinship)
-    return Tree(pools, left, bears, kinship, profiles)
+    return Tree(pools, left, bears, kinship)
+
+
+def profiles_of(shape: Shape, tree: Tree) -> dict[int, int]:
+    """Per row a number; rows of one number can be exchanged in any answer."""
+    home = shape.question.state.providers.root
+    is_nested = shape.question.request.nested
+    sets = [frozenset(pool) for pool in tree.pools]
+    seen: dict[object, int] = {}
+    profiles = {}
+    for row, bits in tree.bears.items():
+        profile = (
+            tuple(row in pool for pool in sets),
+            tuple(tree.left.get((row, index)) for index in shape.contested),
+            bits,
+            None if is_nested else int(home[row]),
+            None if tree.kinship is None else tree.kinship.place(row),
+        )
+        profiles[row] = seen.setdefault(profile, len(seen))
+    return profiles
 
 
 def has_matching(pools: list[tuple[int, ...]]) -> bool:
@@ -169,6 +194,8 @@ def _is_enough(
         total = sum(n // unit for (_, c), n in left.items() if c == class_index)
         if total * unit < sum(amounts):
             return False
+    if not shape.together:
+        return True
     spread = {
         row
         for need, pool in zip(shape.question.needs, pools, strict=True)
@@ -176,27 +203,3 @@ def _is_enough(
         for row in pool
     }
     return all(any(mask[row] for row in spread) for mask in shape.together)
-
-
-def _profiles(
-    shape: Shape,
-    pools: tuple[tuple[int, ...], ...],
-    left: dict[tuple[int, int], int],
-    bears: dict[int, int],
-    kinship: Kinship | None,
-) -> dict[int, int]:
-    """Per row a number; rows of one number can be exchanged in any answer."""
-    home = shape.question.state.providers.root
-    sets = [frozenset(pool) for pool in pools]
-    seen: dict[object, int] = {}
-    profiles = {}
-    for row, bits in bears.items():
-        profile = (
-            tuple(row in pool for pool in sets),
-            tuple(left.get((row, class_index)) for class_index in shape.contested),
-            bits,
-            None if shape.question.request.nested else int(home[row]),
-            None if kinship is None else kinship.place(row),
-        )
-        profiles[row] = seen.setdefault(profile, len(seen))
-    return profiles
