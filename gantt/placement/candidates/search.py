@@ -121,6 +121,8 @@ def ask(state: State, request: CandidateRequest) -> Question | None:
         Sharing(state),
         feasible.allowed_roots(state, request.root_traits),
     )
+    if request.root_traits and not nothing.allowed.any():
+        return None
     matches: list[Match] = []
     for group in request.groups:
         try:
