@@ -187,7 +187,7 @@ def _check_generation(provider: ProviderRow, given: int | None) -> None:
 def _check_capacity(
     provider: ProviderRow, name: str, inventory: Inventory, allow_full_reserve: bool
 ) -> None:
-    _check_numbers(name, inventory)
+    check_numbers(name, inventory)
     capacity = capacity_of(
         inventory.total, inventory.reserved, inventory.allocation_ratio
     )
@@ -201,7 +201,8 @@ def _check_capacity(
         )
 
 
-def _check_numbers(name: str, inventory: Inventory) -> None:
+def check_numbers(name: str, inventory: Inventory) -> None:
+    """What no schema stood in front of must not reach the columns. Raises Invalid."""
     units = (inventory.min_unit, inventory.max_unit, inventory.step_size)
     is_sound = (
         all(1 <= number <= MAX_INT for number in (inventory.total, *units))

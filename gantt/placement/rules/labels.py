@@ -30,7 +30,9 @@ def set_aggregates(draft: Draft, command: SetAggregates) -> ProviderAggregates:
     )
     if command.bump:
         provider = draft.bump(provider)
-    return ProviderAggregates(provider.generation, command.aggregates)
+    return ProviderAggregates(
+        provider.generation, tuple(dict.fromkeys(command.aggregates))
+    )
 
 
 def set_traits(draft: Draft, command: SetTraits) -> ProviderTraits:

@@ -105,8 +105,14 @@ def sync(draft: Draft, command: SyncNames) -> None:
     """Standard names that are missing come in; a class's position is its id."""
     for key, name in enumerate(command.resource_classes):
         if draft.state.classes.find(name) is None:
+            other = draft.state.classes.get(key)
+            if other is not None:
+                raise Conflict(
+                    f"The number {key} of the standard resource class {name} is taken "
+                    f"by {other.name}: this database numbers its classes otherwise."
+                )
             draft.put(t.RESOURCE_CLASSES, NameRow(key, name, draft.now, None))
-    for name in command.traits:
+    for name in dict.fromkeys(command.traits):
         if draft.state.traits.find(name) is None:
             key = draft.new_id(t.TRAITS)
             draft.put(t.TRAITS, NameRow(key, name, draft.now, None))

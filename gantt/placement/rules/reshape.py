@@ -6,12 +6,12 @@ leave a class in the same breath in which the class goes away.
 
 from __future__ import annotations
 
-from gantt.errors import ConcurrentUpdate, UnknownProvider
+from gantt.errors import ConcurrentUpdate, Invalid, UnknownProvider
 from gantt.model.commands import Inventory, Reshape, ReshapedProvider
 from gantt.model.rows import ProviderRow
 from gantt.placement.rules import allocations
 from gantt.placement.rules.draft import Draft
-from gantt.placement.rules.inventories import class_id, replace_rows
+from gantt.placement.rules.inventories import check_numbers, class_id, replace_rows
 from gantt.placement.rules.ledger import Ledger, Limits, Place
 from gantt.state.inventories import capacity_of
 
@@ -22,6 +22,10 @@ def reshape(draft: Draft, command: Reshape) -> None:
     Generations, as the wire contract counts them: a provider with new inventory moves
     by two, one that ends empty by one, and by one more where it gets allocations.
     """
+    if len({asked.provider_uuid for asked in command.providers}) != len(
+        command.providers
+    ):
+        raise Invalid("A resource provider is named twice; name each provider once.")
     providers = [_checked(draft, asked) for asked in command.providers]
     for consumer in command.consumers:
         allocations.check_generation(draft.state, consumer)
@@ -33,6 +37,7 @@ def reshape(draft: Draft, command: Reshape) -> None:
                 draft.state.providers.row_of_id(provider.id),
                 draft.state.classes.index_of_id(class_id(draft.state, name)),
             )
+            check_numbers(name, inventory)
             interim[place] = _limits(inventory)
     allocations.replace_rows(draft, command.consumers, Ledger(draft.state, interim))
     for provider, asked in pairs:
