@@ -24,7 +24,15 @@ from gantt.api.auth import (
     unauthorized,
 )
 from gantt.api.call import Call, Caller, Door, Policy
-from gantt.api.envelope import CALLER, REQUEST_ID, WsgiApp, logged, mounted, with_health
+from gantt.api.envelope import (
+    CALLER,
+    REQUEST_ID,
+    WsgiApp,
+    logged,
+    mounted,
+    with_health,
+    with_metrics,
+)
 from gantt.api.middleware import (
     accept_proxy_headers,
     allow_origins,
@@ -34,6 +42,7 @@ from gantt.api.policy import build_policy
 from gantt.api.problem import Problem, Scene, render, status_line, translate
 from gantt.api.routes import ROUTES, Route, Router
 from gantt.conf import Settings
+from gantt.observe.metrics import CONTENT_TYPE, exposition
 
 LOG = logging.getLogger(__name__)
 
@@ -59,6 +68,7 @@ def build_app(
         app = allow_origins(app, settings.oslo)
     app = logged(app)
     app = with_health(app, gantt.is_ready)
+    app = with_metrics(app, exposition(gantt.counts), CONTENT_TYPE)
     app = mounted(app)
     if settings.proxy_headers:
         app = accept_proxy_headers(app, settings.oslo)

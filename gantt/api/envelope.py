@@ -57,6 +57,20 @@ def _as_wsgi(path: str) -> str:
     return path
 
 
+def with_metrics(app: WsgiApp, read: Callable[[], bytes], content_type: str) -> WsgiApp:
+    """/metrics: what ``read`` gives, to whoever can reach this address."""
+
+    def serve(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") != "/metrics" or environ["REQUEST_METHOD"] != "GET":
+            return app(environ, start_response)
+        body = read()
+        headers = [("content-type", content_type), ("content-length", str(len(body)))]
+        start_response("200 OK", headers)
+        return [body]
+
+    return serve
+
+
 def with_health(app: WsgiApp, is_ready: Callable[[], bool]) -> WsgiApp:
     """/livez: this process answers. /readyz, /healthcheck: it can do its work.
 

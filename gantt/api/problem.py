@@ -103,7 +103,7 @@ TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
     (errors.Invalid, 400, UNDEFINED_CODE),
     (errors.NotFound, 404, UNDEFINED_CODE),
     (errors.Forbidden, 403, UNDEFINED_CODE),
-    (errors.BudgetSpent, 503, UNDEFINED_CODE),
+    (errors.BudgetSpent, 400, UNDEFINED_CODE),
     (errors.Unavailable, 503, UNDEFINED_CODE),
     (errors.GanttError, 500, UNDEFINED_CODE),
 )

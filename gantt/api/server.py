@@ -7,8 +7,10 @@ restarts nothing: a worker that cannot go on ends the service with exit status 1
 
 from __future__ import annotations
 
+import ctypes
 import ipaddress
 import logging
+import signal
 import socket
 import sys
 from functools import partial
@@ -22,6 +24,7 @@ from gantt.observe.logs import configure_logging, flush_logs
 
 LOG = logging.getLogger(__name__)
 
+_PR_SET_PDEATHSIG = 1
 _GRANIAN_LOGS = {
     "handlers": {},
     "loggers": {"_granian": {"propagate": True}},
@@ -63,6 +66,9 @@ def serve(source: Source) -> None:
 
 def make_worker_app(source: Source) -> WsgiApp:
     """In a worker: open the books and build the application over them."""
+    # The parent hears Ctrl-C and says SIGTERM; both at once can hang a worker.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    _end_with_parent()
     configure_logging()
     try:
         app, gantt = open_app(source.load())
@@ -73,6 +79,15 @@ def make_worker_app(source: Source) -> WsgiApp:
     Finalize(None, gantt.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
     return app
+
+
+def _end_with_parent() -> None:
+    """Have the kernel kill this worker when its parent is gone (Linux).
+
+    A worker without a parent would hold the port and nobody could stop it by name.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def open_app(settings: Settings) -> tuple[WsgiApp, Any]:

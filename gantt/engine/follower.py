@@ -11,6 +11,7 @@ import math
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
+from gantt.errors import Refused
 from gantt.model.changes import Cursor, LogEntry
 from gantt.state.state import State
 from gantt.store.contract import Store
@@ -19,11 +20,21 @@ LOG = logging.getLogger(__name__)
 
 
 def load_state(store: Store) -> State:
-    """A State built from one snapshot of the tables. Raises StoreFailed."""
+    """A State built from one snapshot of the tables.
+
+    Raises StoreFailed, and Refused for rows that name others which do not exist.
+    """
     state = State(store.fold)
     cursor, chunks = store.load()
     for table, rows in chunks:
-        state.load(table, rows)
+        try:
+            state.load(table, rows)
+        except KeyError as missing:
+            raise Refused(
+                f"A row of {table} in {store.url} names the id {missing}, which does "
+                "not exist: the database is damaged. Restore a backup, or correct "
+                "the row."
+            ) from missing
     state.apply((), cursor)
     return state
 

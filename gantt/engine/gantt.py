@@ -20,7 +20,7 @@ from gantt.engine.follower import Follower, load_state
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
 from gantt.engine.writer import Gate
-from gantt.errors import GanttError
+from gantt.errors import BudgetSpent, GanttError
 from gantt.model import answers as a
 from gantt.model import commands as c
 from gantt.model.requests import CandidateRequest
@@ -65,6 +65,7 @@ class Gantt(Books):
             new_uuid=lambda: str(uuids.uuid4()),
         )
         self._is_closed = False
+        self._searches_cut = 0
         if standard_names is not None:
             self.submit(standard_names)
 
@@ -104,7 +105,14 @@ class Gantt(Books):
 
     def find_candidates(self, request: CandidateRequest) -> a.Candidates:
         rng = self._rng if request.randomize else None
-        return self.read(search, request, rng=rng, budget=self._options.search_budget)
+        budget = self._options.search_budget
+        try:
+            found = self.read(search, request, rng=rng, budget=budget)
+        except BudgetSpent:
+            self._searches_cut += 1
+            raise
+        self._searches_cut += found.is_truncated
+        return found
 
     # -- about the engine itself --------------------------------------------------
 
@@ -132,6 +140,11 @@ class Gantt(Books):
         return {
             "revision": self.revision,
             "queue_length": self._gate.queue_length,
+            "queue_limit": self._options.queue_length,
+            "batch_limit": self._options.batch_size,
+            "search_limit": self._options.search_budget,
+            "searches_cut": self._searches_cut,
+            "busy": counts.busy,
             "batches": counts.batches,
             "commands": counts.commands,
             "refusals": counts.refusals,

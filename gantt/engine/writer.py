@@ -91,6 +91,7 @@ class Counts(Struct):
     batches: int = 0
     commands: int = 0
     refusals: int = 0
+    busy: int = 0
     aborts: int = 0
     unknown_outcomes: int = 0
     foreign_writes: int = 0
@@ -136,6 +137,7 @@ class Gate:
             if self._is_closing:
                 raise StoreFailed("This engine is closed; connect again.")
             if len(self._queue) >= self._options.queue_length:
+                self.counts.busy += 1
                 raise Busy(
                     f"{len(self._queue)} commands wait already, and queue_length "
                     "allows no more. Try again shortly."

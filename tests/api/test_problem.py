@@ -151,7 +151,7 @@ def test_problems_of_handlers_vary_unless_told_otherwise() -> None:
             "placement.resource_provider.cannot_delete_parent",
         ),
         (errors.Forbidden("m"), 403, "placement.undefined_code"),
-        (errors.BudgetSpent("m"), 503, "placement.undefined_code"),
+        (errors.BudgetSpent("m"), 400, "placement.undefined_code"),
         (errors.Busy("m"), 503, "placement.undefined_code"),
         (errors.StoreFailed("m"), 503, "placement.undefined_code"),
     ],
