@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -21,7 +21,7 @@ from gantt.errors import UnknownName
 from gantt.model.answers import Candidate, Candidates
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates import feasible, flat, order, summarize
-from gantt.placement.candidates.combine import Budget, Pick, combine
+from gantt.placement.candidates.combine import Budget, Pick, Spent, combine
 from gantt.placement.candidates.feasible import Match, Question
 from gantt.placement.candidates.sharing import Sharing
 from gantt.placement.candidates.summarize import Part
@@ -76,10 +76,10 @@ def find(
         if oldest is not None:
             parts, rows = oldest
             return Found(parts, [(row,) * len(parts) for row in rows])
-    question = ask(state, request)
+    steps = Budget(budget)
+    question = ask(state, request, steps)
     if question is None:
         return Found()
-    steps = Budget(budget)
     picks, is_truncated = order.choose(
         _generate(question, steps), limit=request.limit, rng=rng, budget=steps
     )
@@ -96,20 +96,45 @@ def roots(state: State, request: CandidateRequest) -> Bools:
     return _viable(question)[0]
 
 
-def solve(state: State, request: CandidateRequest, root_row: int) -> Candidate | None:
+def solve(
+    state: State,
+    request: CandidateRequest,
+    root_row: int,
+    *,
+    budget: int | None = None,
+) -> Candidate | None:
     """One candidate in and around the tree of ``root_row``, or None when there is
-    none. Raises UnknownName."""
-    question = ask(state, request)
-    if question is None or not question.allowed[root_row]:
-        return None
-    pick = next(combine(shape_of(question), root_row, Budget()), None)
-    if pick is None:
-        return None
+    none. Raises UnknownName and BudgetSpent. For many roots prepare a ``solver``."""
+    return solver(state, request, budget=budget)(root_row)
+
+
+def solver(
+    state: State, request: CandidateRequest, *, budget: int | None = None
+) -> Callable[[int], Candidate | None]:
+    """``solve`` for any root, as long as ``state`` does not change; ``budget`` is for
+    each root. Raises UnknownName."""
+    question = ask(state, request, Budget(budget))
+    if question is None:
+        return lambda _: None
+    shape = shape_of(question)
     parts = [(need.suffix, need.amounts) for need in question.needs]
-    return summarize.candidates(state, parts, [pick])[0]
+
+    def solve_one(root_row: int) -> Candidate | None:
+        if not shape.question.allowed[root_row]:
+            return None
+        steps = Budget(budget)
+        picks, _ = order.choose(
+            combine(shape, root_row, steps), limit=1, rng=None, budget=steps
+        )
+        found = summarize.candidates(state, parts, picks)
+        return found[0] if found else None
+
+    return solve_one
 
 
-def ask(state: State, request: CandidateRequest) -> Question | None:
+def ask(
+    state: State, request: CandidateRequest, budget: Budget | None = None
+) -> Question | None:
     """The request in rows and masks; None when nobody can meet some group.
 
     Groups are judged in order, and what comes after one that nobody can meet is not
@@ -128,13 +153,14 @@ def ask(state: State, request: CandidateRequest) -> Question | None:
         try:
             match = feasible.match(state, group, nothing.sharing)
         except UnknownName:
-            if all(_has_pick(_with(nothing, [earlier])) for earlier in matches):
-                raise
-            return None
+            for earlier in matches:
+                if not _has_pick(_with(nothing, [earlier]), budget or Budget()):
+                    return None
+            raise
         if match is None:
             return None
         matches.append(match)
-    return _with(nothing, matches)
+    return _with(nothing, matches) if matches else None
 
 
 def _with(question: Question, matches: list[Match]) -> Question:
@@ -145,11 +171,15 @@ def _with(question: Question, matches: list[Match]) -> Question:
     )
 
 
-def _has_pick(question: Question) -> bool:
-    """Whether a single group can be met, by itself and anywhere."""
+def _has_pick(question: Question, budget: Budget) -> bool:
+    """Whether a single group can be met, by itself and anywhere, as far as the budget
+    tells."""
     request = structs.replace(question.request, nested=True, same_subtrees=())
     alone = structs.replace(question, request=request)
-    return next(_generate(alone, Budget()), None) is not None
+    try:
+        return next(_generate(alone, budget), None) is not None
+    except Spent:
+        return True
 
 
 def _viable(question: Question) -> tuple[Bools, Bools]:

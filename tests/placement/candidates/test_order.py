@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from gantt.errors import BudgetSpent, UnknownName
@@ -17,7 +18,7 @@ from gantt.model.commands import (
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.combine import Budget, combine
 from gantt.placement.candidates.search import ask as question_of
-from gantt.placement.candidates.search import roots, search, solve
+from gantt.placement.candidates.search import roots, search, solve, solver
 from gantt.placement.candidates.tree import shape_of
 from gantt.state.state import State
 from tests.placement.candidates.worlds import SHARES, Node, ask, do, group, node, world
@@ -213,6 +214,29 @@ def test_solve_finds_one_in_the_tree_asked_for() -> None:
     assert set(found.allocations) == {"h1-0", "h1-1", "h1-2"}
     assert solve(state, isolated(4), row) is None
     assert not solve(state, ask(group(VCPU=99)), row)
+    assert not solve(state, isolated(3), row + 1), "no root"
+    with pytest.raises(BudgetSpent):
+        solve(state, isolated(3), row, budget=1)
+
+
+def test_a_solver_has_its_budget_for_each_root() -> None:
+    state = world(hosts(5, 3))
+    solve_at = solver(state, isolated(3), budget=10)
+    found = [
+        solve_at(row) for row in np.flatnonzero(roots(state, isolated(3))).tolist()
+    ]
+    assert len(found) == 5
+    assert all(found)
+
+
+def test_a_name_is_unknown_though_the_budget_is_spent() -> None:
+    request = ask(group(VCPU=1, SRIOV_NET_VF=1), group("1", NO=1))
+    with pytest.raises(UnknownName):
+        search(world(hosts(2, 2)), request, budget=0)
+
+
+def test_a_request_for_nothing_finds_nothing() -> None:
+    assert search(world(FLAT), ask()) == Candidates((), {})
 
 
 def test_a_search_for_an_empty_world() -> None:
