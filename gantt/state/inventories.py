@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gantt.model.names import MAX_INT
 from gantt.model.rows import InventoryRow
 from gantt.state.column import (
     NO_ROW,
@@ -69,6 +70,9 @@ class ClassTable(Columns):
         ``height`` when None is given."""
         if slots is None:
             slots = slice(self.height)
+        # No max_unit is above MAX_INT, and a sum beyond 64 bits would not be one.
+        if amount > MAX_INT:
+            return np.zeros(len(self.used[slots]), np.bool_)
         fits = self.used[slots] + amount <= self.capacity[slots]
         fits &= self.min_unit[slots] <= amount
         fits &= self.max_unit[slots] >= amount
@@ -85,6 +89,8 @@ class ClassTable(Columns):
         has room for itself."""
         if slots is None:
             slots = slice(self.height)
+        if total > MAX_INT:
+            return np.zeros(len(self.used[slots]), np.bool_)
         fits = self.used[slots] + total <= self.capacity[slots]
         fits &= self.max_unit[slots] >= total
         return fits
