@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -74,8 +74,25 @@ def pytest_make_collect_report(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line for all that did not run."""
+    """One line for all that did not run, and one for what tests counted themselves."""
     reasons = Counter(_reason(r) for r in terminalreporter.getreports("skipped"))
     if reasons:
         listed = "; ".join(f"{n} x {reason}" for reason, n in sorted(reasons.items()))
         terminalreporter.write_line(f"Did not run: {listed}")
+    for line in _counted(terminalreporter):
+        terminalreporter.write_line(line)
+
+
+def _counted(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
+    """Sums of the property ``counted`` (what, how many passed, of how many)."""
+    passed: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, value in report.user_properties:
+                if name == "counted":
+                    what, good, of = value
+                    passed[what] += good
+                    total[what] += of
+    for what, of in sorted(total.items()):
+        yield f"Passed {passed[what]:,} of {of:,} {what}"

@@ -22,6 +22,15 @@ def test_that_passes():
     pass
 """
 
+COUNTING_SAMPLE = """
+def test_good(record_property):
+    record_property("counted", ["apples", 1000, 1000])
+
+def test_bad(record_property):
+    record_property("counted", ["apples", 7, 9])
+    assert False
+"""
+
 
 @pytest.fixture
 def sample(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,6 +68,13 @@ def test_a_given_server_is_used(
 ) -> None:
     monkeypatch.setenv("GANTT_TEST_ORACLE_URL", "oracle://")
     pytester.runpytest_inprocess().assert_outcomes(passed=2, skipped=1)
+
+
+def test_what_tests_count_themselves_is_summed_up(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
+    pytester.makepyfile(COUNTING_SAMPLE)
+    result = pytester.runpytest_inprocess()
+    result.stdout.fnmatch_lines(["Passed 1,007 of 1,009 apples"])
 
 
 def test_a_module_that_skips_itself_fails_too(

@@ -1,0 +1,49 @@
+"""OpenStack Placement's own suite against Gantt: one test here for each of its files.
+
+Every file gets new books and an application of its own, in this process. How many of
+the requests were answered as they should be is said at the end of the test run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gantt.api.server import open_app
+from tests.conformance.fixtures import FIXTURES, everywhere
+from tests.conformance.profiles import settings_of
+from tests.conformance.upstream import VERSION, read_suite, run_suite, suite_names
+from tests.conformance.world import build
+
+SUITES = suite_names()
+WHAT = f"tests of OpenStack Placement {VERSION}"
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_suite(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
+) -> None:
+    suite = read_suite(name)
+    fixture = FIXTURES[suite.fixture]
+    app, books = open_app(settings_of(fixture.profile, tmp_path))
+    try:
+        for variable, value in build(books, fixture.world, everywhere()).items():
+            monkeypatch.setenv(variable, value)
+        failures = run_suite(suite, app)
+    finally:
+        books.close()
+    passed = len(suite.tests) - len(failures)
+    record_property("counted", [WHAT, passed, len(suite.tests)])
+    assert not failures, "\n\n".join(f"{each.test}:\n{each.text}" for each in failures)
+
+
+def test_the_suite_is_whole_and_every_fixture_is_used() -> None:
+    suites = [read_suite(name) for name in SUITES]
+    assert len(suites) == 79
+    assert sum(len(suite.tests) for suite in suites) == 1316
+    assert {suite.fixture for suite in suites} == FIXTURES.keys()
