@@ -400,6 +400,8 @@ def _settings(
             batch_size=own.batch_size,
             queue_length=own.queue_length,
             commit_attempts=max(1, placement.allocation_conflict_retry_count),
+            # A mistyped path must not become new, empty books.
+            create=ours.placement_database.sync_on_startup,
             store=StoreOptions(create=ours.placement_database.sync_on_startup),
         ),
         allowed_origin=tuple(probe.cors.allowed_origin),

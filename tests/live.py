@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
+from gantt.store import schema
+
 START_S = 60.0
 STOP_S = 30.0
 
@@ -95,10 +97,11 @@ def start(
     options: Sequence[str] = ("--auth", "noauth2"),
     environ: Mapping[str, str] | None = None,
 ) -> Live:
-    """Start a service on ``database`` and wait until it answers.
+    """Start a service on ``database``, its tables made, and wait until it answers.
 
     Raises AssertionError with its log when it ends instead.
     """
+    schema.sync(database)
     live = spawn(database, log, port=port, options=options, environ=environ)
     try:
         wait_until_up(live)

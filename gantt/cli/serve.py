@@ -90,6 +90,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
     """Open the books once before anything listens, so that what is wrong with them
     is told here and not by each worker. Raises Refused, StoreFailed."""
     from gantt.connection import open_gantt
+    from gantt.store import schema
 
     if settings.database_url == "memory://":
         if register_machine:
@@ -99,12 +100,14 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
                 "--database sqlite:///gantt.db."
             )
         return
-    books = open_gantt(settings.database_url, settings.engine)
-    try:
-        if register_machine:
-            click.echo(welcome(settings, _register(books), _place(books.url)))
-    finally:
-        books.close()
+    if not register_machine:
+        if settings.engine.store.create:
+            schema.sync(settings.database_url)
+        # The worker loads the books; to do so here as well would double the wait.
+        schema.check(settings.database_url)
+        return
+    with open_gantt(settings.database_url, settings.engine) as books:
+        click.echo(welcome(settings, _register(books), _place(books.url)))
 
 
 def _register(books: GanttProtocol) -> Registration:

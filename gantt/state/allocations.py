@@ -21,6 +21,7 @@ from gantt.state.column import (
     Int64s,
     time_in,
     time_out,
+    times_in,
 )
 
 _NO_ID = -1
@@ -113,6 +114,25 @@ class Consumers(Columns):
         self.updated_at[row] = time_in(values.updated_at)
         return row
 
+    def load(self, rows: list[ConsumerRow]) -> None:
+        """Add many that are not known yet."""
+        block = self.take_block(len(rows))
+        numbers = range(block.start, block.stop)
+        del self.uuids[block.start :]
+        self.uuids.extend(row.uuid for row in rows)
+        self._by_uuid.update(zip((row.uuid for row in rows), numbers, strict=True))
+        self._by_id.update(zip((row.id for row in rows), numbers, strict=True))
+        self.id[block] = [row.id for row in rows]
+        self.project_id[block] = [row.project_id for row in rows]
+        self.user_id[block] = [row.user_id for row in rows]
+        self.generation[block] = [row.generation for row in rows]
+        self.type_id[block] = [
+            _NO_ID if row.consumer_type_id is None else row.consumer_type_id
+            for row in rows
+        ]
+        self.created_at[block] = times_in(row.created_at for row in rows)
+        self.updated_at[block] = times_in(row.updated_at for row in rows)
+
     def remove(self, key: int) -> int:
         """Take the id from a consumer; the row stays until ``forget``."""
         row = self._by_id.pop(key)
@@ -180,6 +200,27 @@ class Allocations(Columns):
         self.created_at[row] = time_in(values.created_at)
         self.updated_at[row] = time_in(values.updated_at)
         return more
+
+    def load(
+        self,
+        rows: list[AllocationRow],
+        providers: list[int],
+        consumers: list[int],
+        class_indexes: list[int],
+    ) -> None:
+        """Add many that are not known yet; the lists give what ``put`` takes."""
+        block = self.take_block(len(rows))
+        numbers = range(block.start, block.stop)
+        self._by_id.update(zip((row.id for row in rows), numbers, strict=True))
+        self.id[block] = [row.id for row in rows]
+        self.provider[block] = providers
+        self.consumer[block] = consumers
+        self.class_index[block] = class_indexes
+        self.used[block] = [row.used for row in rows]
+        self.created_at[block] = times_in(row.created_at for row in rows)
+        self.updated_at[block] = times_in(row.updated_at for row in rows)
+        self.by_provider.add_block(self.provider[block], block)
+        self.by_consumer.add_block(self.consumer[block], block)
 
     def remove(self, key: int) -> None:
         """Forget an allocation."""

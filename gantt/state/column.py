@@ -6,7 +6,7 @@ give it back, double when full) around different columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,11 @@ _FIRST_CAPACITY = 16
 def time_in(value: int | None) -> int:
     """Microseconds as a column holds them."""
     return NO_TIME if value is None else value
+
+
+def times_in(values: Iterable[int | None]) -> Int64s:
+    """Many at once, as ``time_in``."""
+    return np.array([NO_TIME if at is None else at for at in values], np.int64)
 
 
 def time_out(value: Any) -> int | None:
@@ -130,22 +135,23 @@ class Chain:
             self._previous[after] = before
 
     def add_block(self, owners: Int32s, rows: slice) -> None:
-        """Link many rows at once; ``owners[i]`` owns row ``rows.start + i``.
-
-        The owners must own nothing yet.
-        """
+        """Link many rows at once; ``owners[i]`` owns row ``rows.start + i``."""
         if not len(owners):
             return
         self._reserve(int(owners.max()), rows.stop - 1)
         order = np.argsort(owners, kind="stable")
         sorted_owners = owners[order]
         sorted_rows = (order + rows.start).astype(np.int32)
-        same = sorted_owners[1:] == sorted_owners[:-1]
-        self._next[sorted_rows] = NO_ROW
-        self._previous[sorted_rows] = NO_ROW
-        self._next[sorted_rows[:-1][same]] = sorted_rows[1:][same]
-        self._previous[sorted_rows[1:][same]] = sorted_rows[:-1][same]
-        is_first = np.concatenate(([True], ~same))
+        is_new = sorted_owners[1:] != sorted_owners[:-1]
+        is_first = np.concatenate(([True], is_new))
+        is_last = np.concatenate((is_new, [True]))
+        heads = self._head[sorted_owners[is_last]]
+        self._previous[sorted_rows[1:]] = sorted_rows[:-1]
+        self._previous[sorted_rows[is_first]] = NO_ROW
+        self._next[sorted_rows[:-1]] = sorted_rows[1:]
+        self._next[sorted_rows[is_last]] = heads
+        had_rows = heads != NO_ROW
+        self._previous[heads[had_rows]] = sorted_rows[is_last][had_rows]
         self._head[sorted_owners[is_first]] = sorted_rows[is_first]
 
     def rows_of(self, owner: int) -> Iterator[int]:

@@ -97,11 +97,16 @@ class State:
 
     def load(self, table: str, rows: list[Row]) -> None:
         """Take in rows of a snapshot, tables in the order of ROW_TYPES."""
+        if not rows:
+            return
         if table == t.PROVIDERS:
             providers = cast(list[ProviderRow], rows)
             self.providers.load(providers)
             for values in providers:
                 self._seen(table, values.id)
+        elif table == t.CONSUMERS:
+            self.consumers.load(cast(list[ConsumerRow], rows))
+            self._seen(table, max(cast(ConsumerRow, row).id for row in rows))
         elif table == t.ALLOCATIONS:
             self._load_allocations(cast(list[AllocationRow], rows))
         else:
@@ -180,9 +185,14 @@ class State:
             self.consumers.forget(consumer)
 
     def _load_allocations(self, rows: list[AllocationRow]) -> None:
-        for values in rows:
-            self._seen(t.ALLOCATIONS, values.id)
-            self._put_allocation(values)
+        self._seen(t.ALLOCATIONS, max(row.id for row in rows))
+        row_of, index_of = self.providers.row_of_id, self.classes.index_of_id
+        providers = [row_of(row.resource_provider_id) for row in rows]
+        classes = [index_of(row.resource_class_id) for row in rows]
+        consumers = [self.consumers.ensure(row.consumer_id) for row in rows]
+        self.allocations.load(rows, providers, consumers, classes)
+        for provider, class_index, row in zip(providers, classes, rows, strict=True):
+            self.inventories.add_used(provider, class_index, row.used)
 
     def _touch_all(self, revision: int) -> None:
         self.providers.touched[: self.providers.height] = revision
