@@ -192,7 +192,7 @@ def test_views_of_nobody_are_none(desk: Desk) -> None:
         queries.provider_allocations,
         queries.allocations,
     ):
-        assert view(desk.state, NOBODY) is None  # type: ignore[operator]
+        assert view(desk.state, NOBODY) is None
 
 
 def test_inventories(desk: Desk) -> None:

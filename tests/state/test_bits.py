@@ -16,7 +16,7 @@ HEIGHT = 60
 def filled(
     steps: list[tuple[int, int, bool]],
 ) -> tuple[BitMatrix, set[tuple[int, int]]]:
-    matrix, model = BitMatrix(), set()
+    matrix, model = BitMatrix(), set[tuple[int, int]]()
     for row, label, is_set in steps:
         matrix.set(row, label, is_set)
         (model.add if is_set else model.discard)((row, label))

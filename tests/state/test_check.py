@@ -48,6 +48,12 @@ def misplace(state: State) -> None:
     chain.add(0, 1)
 
 
+def forget_who_bears(state: State) -> None:
+    """The labels of a provider stay behind."""
+    state.provider_traits.set(2, 0, True)
+    state.providers.remove(3)
+
+
 BREAKS: dict[str, tuple[Break, str]] = {
     "uuid index": (
         lambda s: put_uuid(s, 0, "else"),
@@ -151,7 +157,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         "consumer alice: no consumer type 1",
     ),
     "labels of nobody": (
-        lambda s: s.provider_traits.set(2, 0, True) or s.providers.remove(3),
+        forget_who_bears,
         "row 2: no provider, yet it bears a trait",
     ),
     "labels that are none": (

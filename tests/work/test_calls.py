@@ -76,12 +76,12 @@ def planned(*commands: c.Command) -> Callable[[State], None]:
 
 
 SHARES = {"host-0": {"VCPU": 1}}
-ACTIONS: dict[str, Callable[[State], None]] = {
+ACTIONS: dict[str, Callable[[State], object]] = {
     "list by resources and labels": listed,
     "list by name": found_by_name,
     "sum of usages": summed,
-    "one provider": lambda state: queries.inventories(state, "host-7") and None,
-    "what a consumer has": lambda state: queries.allocations(state, "c-3") and None,
+    "one provider": lambda state: queries.inventories(state, "host-7"),
+    "what a consumer has": lambda state: queries.allocations(state, "c-3"),
     "claim": planned(
         c.SetAllocations((c.ConsumerAllocations("new", SHARES, "p", "u", None),))
     ),
@@ -102,5 +102,4 @@ def test_work_does_not_grow_with_the_fleet(
     small: State, large: State, name: str
 ) -> None:
     few, many = calls(ACTIONS[name], small), calls(ACTIONS[name], large)
-    # Dictionaries and arrays that grew may cost a call more or less.
-    assert abs(many - few) <= 3, (few, many)
+    assert many <= few + 2, (few, many)

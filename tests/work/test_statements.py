@@ -49,16 +49,19 @@ class Counted:
         hold.release()
         first.result(20)
         waiting.wait()
-        before = self.store.statements
+        before = self.sent()
         waiting.release()
         for future in futures:
             future.result(20)
-        return int(self.store.statements) - before
+        return self.sent() - before
+
+    def sent(self) -> int:
+        return int(self.store.statements)
 
     def reads(self, action: Any, *args: Any) -> int:
-        before = self.store.statements
+        before = self.sent()
         action(*args)
-        return int(self.store.statements) - before
+        return self.sent() - before
 
 
 def counted(path: Path, empty: Path, **options: Any) -> Iterator[Counted]:

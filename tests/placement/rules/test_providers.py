@@ -160,7 +160,8 @@ def test_deleting_takes_inventory_and_labels_along() -> None:
     answer = desk.do(CreateProvider(OTHER, "other"))
     assert answer.generation == 0
     for view in (queries.inventories, queries.traits, queries.aggregates):
-        found = view(desk.state, OTHER)  # type: ignore[operator]
+        found = view(desk.state, OTHER)
+        assert found is not None
         assert found.generation == 0
         assert not getattr(found, view.__name__)
 
