@@ -239,6 +239,24 @@ GANTT = [
         min=1,
         help="Commands that may wait for the gate; further ones are refused with 503.",
     ),
+    cfg.IntOpt(
+        "planning_ms",
+        default=50,
+        min=1,
+        help="When planning a batch has taken so long, its rest waits for the next.",
+    ),
+    cfg.FloatOpt(
+        "answer_timeout_s",
+        default=60.0,
+        min=0.1,
+        help="Seconds that a request waits for the database, then it gets 503.",
+    ),
+    cfg.IntOpt(
+        "search_budget",
+        default=100_000,
+        min=1,
+        help="Steps of one search for candidates; one takes a few microseconds.",
+    ),
     cfg.StrOpt(
         "freshness",
         default="strict",
@@ -399,6 +417,9 @@ def _settings(
             bound_ms=own.bound_ms,
             batch_size=own.batch_size,
             queue_length=own.queue_length,
+            planning_ms=own.planning_ms,
+            answer_timeout_s=own.answer_timeout_s,
+            search_budget=own.search_budget,
             commit_attempts=max(1, placement.allocation_conflict_retry_count),
             # A mistyped path must not become new, empty books.
             create=ours.placement_database.sync_on_startup,

@@ -33,6 +33,6 @@ class EngineOptions(Struct, frozen=True):
     planning_ms: int = 50
     commit_attempts: int = 10
     answer_timeout_s: float = 60.0
-    search_budget: int = 1_000_000
+    search_budget: int = 100_000
     create: bool = True
     store: StoreOptions = StoreOptions()

@@ -66,13 +66,14 @@ class Session:
         self._counter.statements += 1
         touched, start = 0, 0
         try:
-            for size in _BLOCKS:
-                text = statement.repeated(size)
-                while len(rows) - start >= size:
-                    block = rows[start : start + size]
-                    self._cursor.execute(text, [v for row in block for v in row])
-                    touched += int(self._cursor.rowcount)
-                    start += size
+            while left := len(rows) - start:
+                size = next(size for size in _BLOCKS if size <= left)
+                block = rows[start : start + size]
+                self._cursor.execute(
+                    statement.repeated(size), [v for row in block for v in row]
+                )
+                touched += int(self._cursor.rowcount)
+                start += size
         except self._errors as error:
             raise self._translated(error) from error
         return touched
