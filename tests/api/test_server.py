@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from gantt.api.server import check_bind, check_database, check_port, is_loopback
 from gantt.conf import AuthOptions, ServeOptions, Settings, load
 from gantt.errors import Refused
+from gantt.store import schema
 
 MAIN = """
 import sys
@@ -135,6 +136,7 @@ class Server:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     url = f"sqlite:///{tmp_path}/g.db"
+    schema.sync(url)
     started = Server(url, free_port(), tmp_path / "log")
     try:
         started.wait_ready()
