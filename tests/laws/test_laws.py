@@ -68,10 +68,15 @@ class Laws(RuleBasedStateMachine):
     def begin(self, fold: Any) -> None:
         self.start(fold)
         self.carry_out(c.SyncNames(wishes.STANDARD_CLASSES, wishes.STANDARD_TRAITS))
+        self.carry_out(c.CreateResourceClass("CUSTOM_A"))
+        stock = {"VCPU": c.Inventory(8), "CUSTOM_A": c.Inventory(20)}
         for uuid, name in zip(wishes.PROVIDERS[:3], ("x", "y", "z"), strict=True):
             self.carry_out(c.CreateProvider(uuid, name))
-            stock = {"VCPU": c.Inventory(8), "DISK_GB": c.Inventory(20)}
             self.carry_out(c.SetInventories(uuid, stock))
+        for uuid, kind in zip(wishes.CONSUMERS, wishes.TYPES, strict=False):
+            shares = {wishes.PROVIDERS[0]: {"VCPU": 3, "CUSTOM_A": 5}}
+            one = c.ConsumerAllocations(uuid, shares, "p1", "u1", None, kind)
+            self.carry_out(c.SetAllocations((one,)))
 
     # -- one command through both -------------------------------------------------
 
@@ -231,6 +236,10 @@ class Laws(RuleBasedStateMachine):
             )[what]
         )
 
+    @rule(names=st.permutations(wishes.CUSTOM_CLASSES))
+    def rename_class(self, names: list[str]) -> None:
+        self.carry_out(c.RenameResourceClass(*names))
+
     @rule(more=st.integers(0, 2))
     def sync_names(self, more: int) -> None:
         classes = (*wishes.STANDARD_CLASSES, "PCPU", "VGPU")
@@ -254,14 +263,22 @@ class Laws(RuleBasedStateMachine):
         if not self.model.consumers:
             return
         uuid = data.draw(st.sampled_from(sorted(self.model.consumers)))
-        less = data.draw(st.integers(0, 2))
-        project, user, given, kind = self.model.consumers[uuid]
+        less = data.draw(st.integers(-1, 2))
+        project, user, given, _ = self.model.consumers[uuid]
+        kind = wishes.consumer_type(data.draw)
         wanted = {
             place: {rc: max(1, amount - less) for rc, amount in resources.items()}
             for place, resources in self.model.shares(uuid).items()
         }
-        one = c.ConsumerAllocations(uuid, wanted, project, user, given, kind or UNSET)
+        one = c.ConsumerAllocations(uuid, wanted, project, user, given, kind)
         self.carry_out(c.SetAllocations((one,)))
+
+    @rule(data=data, total=st.integers(1, 9))
+    def shrink(self, data: Any, total: int) -> None:
+        """Below what is used, perhaps."""
+        if self.model.allocations:
+            _, uuid, rc = data.draw(st.sampled_from(sorted(self.model.allocations)))
+            self.carry_out(c.SetInventory(uuid, rc, c.Inventory(total)))
 
     @rule(data=data)
     def hand_over(self, data: Any) -> None:
