@@ -33,6 +33,9 @@ class MemoryStore:
         return name
 
     def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+        if self._end.revision:
+            # Empty books in place of those that are in the columns would be a lie.
+            raise errors.StoreFailed("The store memory:// has no rows to load again.")
         return self._end, iter(())
 
     def cursor(self) -> Cursor:
