@@ -12,6 +12,7 @@ from gantt.engine.gantt import Gantt
 from gantt.errors import Busy, DuplicateName, StoreFailed, Unstorable
 from gantt.model.changes import LogEntry
 from gantt.model.commands import CreateProvider, UpdateProvider
+from gantt.state import check
 from gantt.store.outcomes import DataError, DefiniteAbort, UnknownOutcome
 from tests.engine.conftest import Connect
 from tests.engine.faults import Callers, FaultyStore, ScriptedClock
@@ -196,14 +197,13 @@ def test_a_failed_store_fails_the_batch_and_leaves_no_trace(
 
 
 def test_a_mistake_of_ours_breaks_off_the_batch_and_the_gate_goes_on(
-    sqlite: FaultyStore, connect: Connect
+    store: FaultyStore, books: Gantt
 ) -> None:
-    books = connect(sqlite)
     books.submit(create(1))
-    sqlite.fail("write", RuntimeError("a bug"))
+    store.fail("write", RuntimeError("a bug"))
     with pytest.raises(RuntimeError, match="a bug"):
         books.submit(create(2))
     assert names(books) == ["node-1"]
     books.submit(create(2))
     assert names(books) == ["node-1", "node-2"]
-    assert books.verify().problems == ()
+    assert check.problems(books._replica.state) == []
