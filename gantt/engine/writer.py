@@ -197,7 +197,7 @@ class Gate:
                 self.counts.foreign_writes += 1
                 LOG.critical(
                     "somebody else writes to this database (%s): all tables were "
-                    "loaded again. Stop the other writer, or 'gantt-manage release'.",
+                    "loaded again. Stop the other writer.",
                     foreign,
                 )
             except DataError as error:
@@ -295,7 +295,8 @@ class Gate:
             transaction.rollback()
             if not self._was_kept(batch.uuid):
                 self._replica.undo(batch.changes, batch.before)
-                raise DefiniteAbort("the commit was lost with its answer") from lost
+                abort = DefiniteAbort("the commit was lost with its answer")
+                raise (lost.failure or abort) from lost
         except ForeignWrite:
             transaction.rollback()
             self._replica.undo(batch.changes, batch.before)

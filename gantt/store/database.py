@@ -187,9 +187,13 @@ class Database:
 
     def classify_commit(self, error: Exception) -> Exception:
         """What an error during COMMIT means."""
-        meaning = UnknownOutcome if self.is_lost(error) else self._meaning(error)
-        known = (DefiniteAbort, ForeignWrite, DataError)
-        return (meaning if meaning in known else UnknownOutcome)(_one_line(error))
+        text = _one_line(error)
+        if self.is_lost(error):
+            return UnknownOutcome(text)
+        meaning = self._meaning(error)
+        if meaning in (DefiniteAbort, ForeignWrite, DataError):
+            return meaning(text)
+        return UnknownOutcome(text, self.failure(error))
 
     def _meaning(self, error: Exception) -> type[Exception]:
         """The outcome that the error code of the driver stands for."""

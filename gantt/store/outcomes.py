@@ -6,6 +6,8 @@ settles each one by itself (plan again, replay one by one, look for the batch, r
 
 from __future__ import annotations
 
+from gantt.errors import StoreFailed
+
 
 class Outcome(Exception):
     """Why a batch is not known to be durable."""
@@ -20,7 +22,14 @@ class DataError(Outcome):
 
 
 class UnknownOutcome(Outcome):
-    """COMMIT failed without an answer: ask ``Store.has_batch`` whether it was kept."""
+    """COMMIT failed without an answer: ask ``Store.has_batch`` whether it was kept.
+
+    ``failure``: what to tell the callers if it was not, and trying again is no use.
+    """
+
+    def __init__(self, text: str, failure: StoreFailed | None = None) -> None:
+        super().__init__(text)
+        self.failure = failure
 
 
 class ForeignWrite(Outcome):

@@ -207,3 +207,20 @@ def test_a_mistake_of_ours_breaks_off_the_batch_and_the_gate_goes_on(
     books.submit(create(2))
     assert names(books) == ["node-1", "node-2"]
     assert check.problems(books._replica.state) == []
+
+
+@pytest.mark.parametrize("was_kept", [False, True])
+def test_a_failure_at_commit_is_told_if_nothing_was_kept(
+    store: FaultyStore, books: Gantt, was_kept: bool
+) -> None:
+    full = UnknownOutcome("full", StoreFailed("The disk is full: make room."))
+    store.fail("committed" if was_kept else "commit", full)
+    if was_kept:
+        books.submit(create(1))
+    else:
+        with pytest.raises(StoreFailed, match="make room"):
+            books.submit(create(1))
+    assert store.passed["commit"] == 1
+    assert names(books) == ["node-1"] * was_kept
+    books.submit(create(2))
+    assert names(books)[-1] == "node-2"

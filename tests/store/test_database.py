@@ -191,6 +191,18 @@ def test_an_error_during_commit(
     assert type(_open(url).classify_commit(error)) is meaning
 
 
+def test_a_full_disk_at_commit_is_told_once_it_is_settled() -> None:
+    outcome = _open(SQLITE).classify_commit(_sqlite(sqlite3.SQLITE_FULL))
+    assert isinstance(outcome, UnknownOutcome)
+    assert "disk is full: make room" in str(outcome.failure)
+
+
+def test_a_lost_connection_at_commit_may_be_tried_again() -> None:
+    outcome = _open(POSTGRES).classify_commit(LOST[POSTGRES])
+    assert isinstance(outcome, UnknownOutcome)
+    assert outcome.failure is None
+
+
 # Settings.
 
 
