@@ -19,7 +19,7 @@ from typing import Any
 
 from gantt.api.envelope import WsgiApp
 from gantt.conf import ServeOptions, Settings, Source
-from gantt.errors import Refused
+from gantt.errors import GanttError, Refused
 from gantt.observe.logs import configure_logging, flush_logs
 
 LOG = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def make_worker_app(source: Source) -> WsgiApp:
     configure_logging()
     try:
         app, gantt = open_app(source.load())
-    except Refused as error:
+    except GanttError as error:
         LOG.error("%s", error)  # written at once: it is an error
         sys.exit(1)
     # A worker process ends without running atexit; these it does run.

@@ -25,6 +25,7 @@ from gantt.store.tables import (
     VERSION_TABLE,
     gantt_fingerprint,
     gantt_head,
+    metadata,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Found(Struct, frozen=True):
     revision: str | None
     upstream_revision: str | None
     format: int | None
+    missing: tuple[str, ...]
 
 
 def check(url: str, options: StoreOptions | None = None) -> None:
@@ -114,6 +116,11 @@ def check_database(database: Database) -> None:
             f"The schema of {where} is at revision {found.revision}, this program "
             f"needs {HEAD}: run `gantt-manage db sync`."
         )
+    if found.missing:
+        raise errors.Refused(
+            f"The database {where} says that it is at revision {HEAD}, yet it has no "
+            f"table {', '.join(found.missing)}: restore it from a backup."
+        )
     if found.format is None:
         raise errors.Refused(
             f"The table gantt_head of {where} has lost its row: restore the database "
@@ -176,6 +183,7 @@ def _found(connection: Connection) -> Found:
         revision=_version_in(connection, VERSION_TABLE, tables),
         upstream_revision=_version_in(connection, UPSTREAM_VERSION_TABLE, tables),
         format=connection.execute(wanted).scalar() if has_head else None,
+        missing=tuple(sorted(set(metadata.tables) - tables)),
     )
 
 

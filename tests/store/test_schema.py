@@ -182,6 +182,14 @@ def test_a_head_without_its_row(url: str, path: Path) -> None:
         open_store(url)
 
 
+@pytest.mark.parametrize("table", ["traits", "gantt_log"])
+def test_a_table_that_is_gone(url: str, path: Path, table: str) -> None:
+    schema.sync(url)
+    _run(path, f"DROP TABLE {table}")
+    with pytest.raises(errors.Refused, match=f"no table {table}: restore it"):
+        open_store(url)
+
+
 def test_a_read_only_database(url: str, path: Path) -> None:
     schema.sync(url)
     with pytest.raises(errors.Refused, match="read-only: make the file"):
