@@ -16,7 +16,8 @@ from typing import Any
 
 from gantt.api.call import Caller, Policy
 from gantt.api.rules import BASES, RULES, SCOPE, Base
-from gantt.conf import Settings
+from gantt.conf import SYSTEM_DIRECTORY, Settings
+from gantt.errors import Refused
 
 LOG = logging.getLogger(__name__)
 
@@ -27,13 +28,28 @@ DEPRECATED_SINCE = "Wallaby"
 
 
 def build_policy(settings: Settings) -> Policy:
-    """oslo.policy's judgement, or our own of the same defaults."""
+    """oslo.policy's judgement, or our own of the same defaults. Raises Refused where
+    there is a policy file and nobody to read it."""
     if find_spec("oslo_policy") is None:
+        _refuse_policy_file(settings)
         return DefaultPolicy(
             enforce_scope=settings.enforce_scope,
             enforce_new_defaults=settings.enforce_new_defaults,
         )
     return OsloPolicy(settings.oslo)
+
+
+def _refuse_policy_file(settings: Settings) -> None:
+    """Rules that are not read must not be taken for rules that hold."""
+    folders = [Path(file).parent for file in settings.files] or [SYSTEM_DIRECTORY]
+    for folder in folders:
+        file = folder / settings.policy_file
+        if file.is_file():
+            raise Refused(
+                f"The policy file {file} needs the Python module oslo_policy, which "
+                "is not installed: pip install 'gantt-scheduler[openstack]', or take "
+                "the file away."
+            )
 
 
 def refusal(rule: str) -> str:

@@ -20,6 +20,7 @@ from gantt.store.memory import MemoryStore
 from gantt.store.outcomes import Outcome
 
 LOG = logging.getLogger(__name__)
+CHANGED_WHILE_STOPPED = "The tables are not as the last clean stop left them."
 
 
 def verify(store: Store, replica: Replica, follower: Follower) -> Report:
@@ -36,6 +37,8 @@ def verify(store: Store, replica: Replica, follower: Follower) -> Report:
             problems = check.problems(live)
             if not isinstance(store, MemoryStore):
                 problems += check.differences(live, load_state(store))
+            if not compare_fingerprints(store, live):
+                problems.append(CHANGED_WHILE_STOPPED)
             counts = {table: sum(1 for _ in live.rows(table)) for table in ROW_TYPES}
             return Report(live.revision, counts, tuple(problems))
     except Outcome as outcome:

@@ -12,6 +12,7 @@ from gantt.api.call import Caller, Policy
 from gantt.api.policy import DefaultPolicy, OsloPolicy, build_policy
 from gantt.api.rules import RULES
 from gantt.conf import load
+from gantt.errors import Refused
 
 ADMIN = Caller("u", "p", ("admin", "member", "reader"))
 SERVICE = Caller("nova", "service", ("service",))
@@ -144,3 +145,14 @@ def test_without_oslo_policy_the_defaults_are_judged_here(
     own = build_policy(settings)
     assert isinstance(own, DefaultPolicy)
     assert own.allows(RESHAPE, ADMIN, {}) == ""
+
+
+def test_without_oslo_policy_a_policy_file_is_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "gantt.conf"
+    config.write_text("")
+    (tmp_path / "policy.yaml").write_text(f'"{LIST}": "!"\n')
+    monkeypatch.setattr("gantt.api.policy.find_spec", lambda name: None)
+    with pytest.raises(Refused, match=r"policy\.yaml needs .* oslo_policy"):
+        build_policy(load([str(config)]))

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from gantt.engine.gantt import Gantt
+from gantt.engine.verify import CHANGED_WHILE_STOPPED
 from gantt.errors import Busy, NotFound
 from gantt.model.commands import (
     CreateProvider,
@@ -227,6 +228,9 @@ def test_a_change_while_nobody_ran_is_warned_of(
         again = connect(opened(sqlite_url))
     assert "the tables changed while no Gantt was running" in caplog.text
     assert again.get_provider(HOST).generation == 9
+    assert again.verify().problems == (CHANGED_WHILE_STOPPED,)
+    again.submit(create(2))
+    assert again.verify().problems == ()
 
 
 def test_a_lock_that_is_not_free_at_the_end_hinders_no_closing(
