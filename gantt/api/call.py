@@ -15,9 +15,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import falcon
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gantt.api.accept import JSON, accepts_json
+from gantt.api.candidate_answer import Encoder
 from gantt.api.problem import Problem
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Door(Struct, frozen=True):
     options: ApiOptions
     policy: Policy
     clock: Callable[[], float]
+    candidates: Encoder = field(default_factory=Encoder)
 
 
 class Call:

@@ -11,7 +11,7 @@ import random
 import uuid as uuids
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from gantt.engine import verify
 from gantt.engine.books import Books
@@ -31,6 +31,17 @@ from gantt.store.contract import Store
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 P = ParamSpec("P")
+
+
+class Truncatable(Protocol):
+    """An answer that a work budget may have cut short."""
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether it was."""
+
+
+A = TypeVar("A", bound=Truncatable)
 
 
 class Gantt(Books):
@@ -104,10 +115,17 @@ class Gantt(Books):
         return self._gate.submit(command, request_id)
 
     def find_candidates(self, request: CandidateRequest) -> a.Candidates:
+        return self.search(search, request)
+
+    def search(
+        self, query: Callable[..., A], request: CandidateRequest, *args: Any
+    ) -> A:
+        """Run ``query(state, request, *args, rng=, budget=)``, a search for candidates
+        within this engine's budget. Raises UnknownName, BudgetSpent, StoreFailed."""
         rng = self._rng if request.randomize else None
         budget = self._options.search_budget
         try:
-            found = self.read(search, request, rng=rng, budget=budget)
+            found = self.read(query, request, *args, rng=rng, budget=budget)
         except BudgetSpent:
             self._searches_cut += 1
             raise

@@ -23,6 +23,8 @@ class EngineOptions(Struct, frozen=True):
     ``commit_attempts``: how often a batch that the database aborted is tried in all.
     ``answer_timeout_s``: how long a caller waits for its answer.
     ``search_budget``: steps that one search for candidates may take.
+    ``log_length``: revisions that the log keeps; a process that is further behind than
+    that loads all tables again.
     ``create``: bring the tables of an SQLite file into being if it has none.
     """
 
@@ -34,5 +36,6 @@ class EngineOptions(Struct, frozen=True):
     commit_attempts: int = 10
     answer_timeout_s: float = 60.0
     search_budget: int = 100_000
+    log_length: int = 1_000_000
     create: bool = True
     store: StoreOptions = StoreOptions()

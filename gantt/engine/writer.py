@@ -35,6 +35,8 @@ from gantt.store.outcomes import (
 
 LOG = logging.getLogger(__name__)
 _LONGEST_PAUSE_S = 1.0
+# Old log rows are dropped so many at a time: a few milliseconds of the gate.
+_COMPACT_EVERY = 1_000
 
 
 class Ticket:
@@ -95,6 +97,7 @@ class Counts(Struct):
     aborts: int = 0
     unknown_outcomes: int = 0
     foreign_writes: int = 0
+    compacted: int = 0
     commit_seconds: float = 0.0
 
 
@@ -121,6 +124,7 @@ class Gate:
         self._queue: deque[Ticket] = deque()
         self._waiting = threading.Condition()
         self._is_closing = False
+        self._compacted_at = replica.durable
         self.counts = Counts()
         self._thread = threading.Thread(
             target=self._run, name="gantt-gate", daemon=True
@@ -169,6 +173,18 @@ class Gate:
                 LOG.exception("the gate broke off a batch: loading all tables again")
                 _resolve_rest(tickets, error)
                 self._start_over()
+            self._compact()
+
+    def _compact(self) -> None:
+        """Keep the log within its length; failing to is told, and tried again later."""
+        end = self._replica.durable
+        if end - self._compacted_at < _COMPACT_EVERY:
+            return
+        self._compacted_at = end
+        try:
+            self.counts.compacted += self._store.compact(self._options.log_length)
+        except GanttError as error:
+            LOG.warning("the log could not be compacted: %s", error)
 
     def _start_over(self) -> None:
         """After a mistake of our own nothing in the columns is to be trusted."""

@@ -1,7 +1,7 @@
 """Resource providers as columns, and the forest that they form.
 
 Parents and roots are row numbers here, so that a search joins trees by integers;
-``touched`` is the revision of the last change that shows in anything said of the row.
+``touched`` moves whenever anything that is said of the row may have changed.
 """
 
 from __future__ import annotations

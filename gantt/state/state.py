@@ -36,11 +36,15 @@ def _as_is(name: str) -> str:
 class State:
     """All that is known at ``cursor``. Not thread safe: the engine holds a lock.
 
+    ``applied`` counts the calls of ``apply``. It stamps what they touch, rather than
+    the revision does, because an aborted revision's number is given again.
+
     ``fold`` maps a provider's name to what the database compares.
     """
 
     def __init__(self, fold: Callable[[str], str] = _as_is) -> None:
         self.cursor = Cursor()
+        self.applied = 0
         self.classes = Names()
         self.traits = Names()
         self.aggregates = Names()
@@ -87,12 +91,13 @@ class State:
 
         Parents come before their children, and children go before their parents.
         """
+        self.applied += 1
         for change in changes:
             touched = self._apply(change)
             if touched is not None:
-                self.providers.touched[touched] = cursor.revision
+                self.providers.touched[touched] = self.applied
             elif change.table in (t.RESOURCE_CLASSES, t.TRAITS):
-                self._touch_all(cursor.revision)
+                self.providers.touched[: self.providers.height] = self.applied
         self.cursor = cursor
 
     def load(self, table: str, rows: list[Row]) -> None:
@@ -193,9 +198,6 @@ class State:
         self.allocations.load(rows, providers, consumers, classes)
         for provider, class_index, row in zip(providers, classes, rows, strict=True):
             self.inventories.add_used(provider, class_index, row.used)
-
-    def _touch_all(self, revision: int) -> None:
-        self.providers.touched[: self.providers.height] = revision
 
     def _seen(self, table: str, key: Key) -> None:
         if isinstance(key, int) and key >= self._next_id.get(table, 0):

@@ -99,7 +99,7 @@ class Laws(RuleBasedStateMachine):
         self.state.apply(planned.changes, cursor)
         assert dump(self.state) == after
         self.remember(planned.changes, cursor_before, model_before)
-        self.check_touched(seen, cursor.revision)
+        self.check_touched(seen)
         self.check_answer(command, planned.answer)
 
     def take_back(
@@ -133,12 +133,12 @@ class Laws(RuleBasedStateMachine):
             )
         return found
 
-    def check_touched(self, seen: dict[str, Any], revision: int) -> None:
+    def check_touched(self, seen: dict[str, Any]) -> None:
         for uuid, view in self.views().items():
             row = self.state.providers.row_of(uuid)
             assert row is not None
             if seen.get(uuid) != view:
-                assert self.state.providers.touched[row] == revision, uuid
+                assert self.state.providers.touched[row] == self.state.applied, uuid
 
     def check_answer(self, command: c.Command, answer: Any) -> None:
         if isinstance(answer, Provider):

@@ -161,4 +161,4 @@ def test_a_class_that_changes_touches_everyone() -> None:
     state = filled()
     renamed = t.NameRow(10_000, "CUSTOM_B", 1, 2)
     state.apply([Change(t.RESOURCE_CLASSES, 10_000, None, renamed)], Cursor(7, "b"))
-    assert state.providers.touched[:4].tolist() == [7, 7, 7, 7]
+    assert state.providers.touched[:4].tolist() == [state.applied] * 4

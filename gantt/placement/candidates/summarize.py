@@ -55,6 +55,17 @@ def summaries(
     whole_trees: bool,
 ) -> dict[str, ProviderSummary]:
     """What the providers that give resources are like, or all of their trees."""
+    return summaries_of(state, rows_of(state, parts, picks, whole_trees=whole_trees))
+
+
+def rows_of(
+    state: State,
+    parts: Sequence[Part],
+    picks: Iterable[Pick],
+    *,
+    whole_trees: bool,
+) -> list[int]:
+    """The rows that summaries are due for, each once."""
     giving = [place for place, (_, amounts) in enumerate(parts) if amounts]
     if len(giving) == len(parts):
         rows = dict.fromkeys(chain.from_iterable(picks))
@@ -65,7 +76,7 @@ def summaries(
         roots = dict.fromkeys(home[list(rows)].tolist())
         subtree = state.providers.forest.subtree
         rows = dict.fromkeys(row for root in roots for row in subtree(root))
-    return summaries_of(state, list(rows))
+    return list(rows)
 
 
 def summaries_of(state: State, rows: list[int]) -> dict[str, ProviderSummary]:
