@@ -20,7 +20,6 @@ from msgspec import Struct
 from gantt.model.answers import ProviderSummary
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates import summarize
-from gantt.placement.candidates.combine import Pick
 from gantt.placement.candidates.search import Found, find
 from gantt.placement.candidates.summarize import Part
 from gantt.state.state import State
@@ -92,74 +91,68 @@ class Encoder:
         return [fragments[row][1] for row in rows]
 
 
-class _Texts:
-    """Texts that the requests of one answer share: uuids, and what is given."""
+class _Template(Struct, frozen=True):
+    """A request with its providers left open: ``text`` has a ``%s`` for each of
+    ``order``, which numbers the providers of a pick as they first occur."""
 
-    def __init__(self, state: State, parts: Sequence[Part]) -> None:
-        self._state, self._parts = state, parts
-        self._uuids: dict[int, str] = {}
-        self._gifts: dict[tuple[int, ...], str] = {}
-
-    def uuid(self, row: int) -> str:
-        """The uuid of a provider, in quotes."""
-        text = self._uuids.get(row)
-        if text is None:
-            text = self._uuids[row] = quoted(self._state.providers.uuids[row])
-        return text
-
-    def gift(self, places: tuple[int, ...]) -> str:
-        """What one provider gives to the parts at ``places``; "" for nothing."""
-        text = self._gifts.get(places)
-        if text is None:
-            text = self._gifts[places] = self._sum(places)
-        return text
-
-    def _sum(self, places: tuple[int, ...]) -> str:
-        total: dict[str, int] = {}
-        for place in places:
-            for index, amount in self._parts[place][1].items():
-                name = self._state.classes.at(index).name
-                total[name] = total.get(name, 0) + amount
-        return json.dumps(total) if total else ""
+    text: str
+    order: tuple[int, ...]
 
 
 def _requests(state: State, found: Found, version: int) -> Iterable[str]:
-    """The members of ``allocation_requests``."""
-    texts = _Texts(state, found.parts)
-    suffixes: dict[str, list[int]] = {}
-    for place, (suffix, _) in enumerate(found.parts):
-        suffixes.setdefault(suffix, []).append(place)
-    groups = [(quoted(suffix), places) for suffix, places in suffixes.items()]
+    """The members of ``allocation_requests``.
+
+    Picks of one pattern (which parts fall on one provider) differ in uuids alone, so
+    each pattern is written once.
+    """
+    uuids = state.providers.uuids
+    texts: dict[int, str] = {}
+    templates: dict[tuple[int, ...], _Template] = {}
     for pick in found.picks:
-        mappings = _mappings(texts, groups, pick) if version >= MAPPINGS_SINCE else ""
-        yield _request(texts, pick, version, mappings)
+        rows = list(dict.fromkeys(pick))
+        pattern = tuple(map(rows.index, pick))
+        template = templates.get(pattern)
+        if template is None:
+            template = _template(state, found.parts, pattern, version)
+            templates[pattern] = template
+        for row in rows:
+            if row not in texts:
+                texts[row] = quoted(uuids[row])
+        yield template.text % tuple([texts[rows[n]] for n in template.order])
 
 
-def _request(texts: _Texts, pick: Pick, version: int, mappings: str) -> str:
-    places_on: dict[int, tuple[int, ...]] = {}
-    for place, row in enumerate(pick):
-        places_on[row] = (*places_on.get(row, ()), place)
-    shares = [
-        (texts.uuid(row), text)
-        for row, places in places_on.items()
-        if (text := texts.gift(places))
-    ]
+def _template(
+    state: State, parts: Sequence[Part], pattern: tuple[int, ...], version: int
+) -> _Template:
+    gifts: dict[int, dict[str, int]] = {number: {} for number in pattern}
+    members: dict[str, dict[int, None]] = {}
+    for number, (suffix, amounts) in zip(pattern, parts, strict=True):
+        members.setdefault(suffix, {})[number] = None
+        for index, amount in amounts.items():
+            name = state.classes.at(index).name
+            gifts[number][name] = gifts[number].get(name, 0) + amount
+    # A uuid's place is its number between NULs, which JSON text cannot contain.
+    shares = [(f"\0{n}\0", json.dumps(gift)) for n, gift in gifts.items() if gift]
     if version < 12:
         listed = ", ".join(
             f'{{"resource_provider": {{"uuid": {uuid}}}, "resources": {text}}}'
             for uuid, text in shares
         )
-        return f'{{"allocations": [{listed}]}}'
+        return _compiled(f'{{"allocations": [{listed}]}}')
     listed = ", ".join(f'{uuid}: {{"resources": {text}}}' for uuid, text in shares)
-    return f'{{"allocations": {{{listed}}}{mappings}}}'
+    if version < MAPPINGS_SINCE:
+        return _compiled(f'{{"allocations": {{{listed}}}}}')
+    mappings = ", ".join(
+        f"{quoted(suffix)}: [{', '.join(f'{chr(0)}{n}{chr(0)}' for n in numbers)}]"
+        for suffix, numbers in members.items()
+    )
+    return _compiled(f'{{"allocations": {{{listed}}}, "mappings": {{{mappings}}}}}')
 
 
-def _mappings(texts: _Texts, groups: list[tuple[str, list[int]]], pick: Pick) -> str:
-    listed = []
-    for suffix, places in groups:
-        rows = dict.fromkeys(pick[place] for place in places)
-        listed.append(f"{suffix}: [{', '.join(map(texts.uuid, rows))}]")
-    return f', "mappings": {{{", ".join(listed)}}}'
+def _compiled(text: str) -> _Template:
+    pieces = text.split("\0")
+    literal = "%s".join(piece.replace("%", "%%") for piece in pieces[::2])
+    return _Template(literal, tuple(map(int, pieces[1::2])))
 
 
 def _old_summaries(
