@@ -257,6 +257,13 @@ GANTT = [
         min=1,
         help="Steps of one search for candidates; one takes a few microseconds.",
     ),
+    cfg.IntOpt(
+        "log_length",
+        default=1_000_000,
+        min=1_000,
+        help="Revisions that gantt_log keeps at least; who is further behind loads "
+        "all tables again.",
+    ),
     cfg.StrOpt(
         "freshness",
         default="strict",
@@ -420,6 +427,7 @@ def _settings(
             planning_ms=own.planning_ms,
             answer_timeout_s=own.answer_timeout_s,
             search_budget=own.search_budget,
+            log_length=own.log_length,
             commit_attempts=max(1, placement.allocation_conflict_retry_count),
             # A mistyped path must not become new, empty books.
             create=ours.placement_database.sync_on_startup,

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gantt.conf import ApiOptions, ServeOptions, Source, list_opts, load, split_listen
+from gantt.conf import (
+    GANTT,
+    ApiOptions,
+    ServeOptions,
+    Source,
+    list_opts,
+    load,
+    split_listen,
+)
 from gantt.errors import Refused
 
 UPSTREAM = """
@@ -122,6 +131,23 @@ def test_what_is_read_later_wins(
     assert load(environ=environ).engine.bound_ms == 5
     found = load(environ=environ, overrides={("gantt", "bound_ms"): 6})
     assert found.engine.bound_ms == 6
+
+
+ELSEWHERE = {"listen", "tokens_file", "freshness"}
+
+
+@pytest.mark.parametrize(
+    "option",
+    [option for option in GANTT if option.name not in ELSEWHERE],
+    ids=lambda option: option.name,
+)
+def test_an_option_reaches_the_value_of_its_name(option: Any) -> None:
+    default = option.default
+    value = not default if isinstance(default, bool) else 2 * default
+    found = load(environ={}, overrides={("gantt", option.name): value})
+    values = (found.api, found.serve, found.engine)
+    (owner,) = [each for each in values if hasattr(each, option.name)]
+    assert getattr(owner, option.name) == value
 
 
 def test_a_given_file_is_read_alone(tmp_path: Path) -> None:

@@ -161,6 +161,7 @@ class Gantt(Books):
             "queue_limit": self._options.queue_length,
             "batch_limit": self._options.batch_size,
             "search_limit": self._options.search_budget,
+            "log_limit": self._options.log_length,
             "searches_cut": self._searches_cut,
             "busy": counts.busy,
             "batches": counts.batches,
@@ -169,6 +170,7 @@ class Gantt(Books):
             "aborts": counts.aborts,
             "unknown_outcomes": counts.unknown_outcomes,
             "foreign_writes": counts.foreign_writes,
+            "compacted": counts.compacted,
             "commit_seconds": counts.commit_seconds,
             "reloads": self._follower.reloads,
         }

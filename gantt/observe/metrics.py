@@ -20,6 +20,7 @@ _GAUGES = {
     "queue_limit": "Commands that may wait for the gate (queue_length).",
     "batch_limit": "Commands that one commit may hold (batch_size).",
     "search_limit": "Steps that one search may take (search_budget).",
+    "log_limit": "Revisions that the log keeps (log_length).",
 }
 _COUNTERS = {
     "batches": "Batches that went through the gate.",
@@ -29,6 +30,7 @@ _COUNTERS = {
     "aborts": "Batches that the database aborted, to be planned again.",
     "unknown_outcomes": "Commits whose answer was lost.",
     "foreign_writes": "Times that somebody else was found to write to the tables.",
+    "compacted": "Old revisions that this process dropped from the log.",
     "commit_seconds": "Seconds spent in writing and committing.",
     "reloads": "Times that all tables were loaded again.",
     "searches_cut": "Searches for candidates that met their limit.",
