@@ -11,7 +11,7 @@ import math
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
-from gantt.errors import Refused
+from gantt.errors import Refused, StoreFailed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.state.state import State
 from gantt.store.contract import Store
@@ -55,6 +55,7 @@ class Follower:
         self._bound_s = (
             options.bound_ms / 1000 if options.freshness == "bounded" else None
         )
+        self._timeout_s = options.answer_timeout_s
         # Loading took longer than any bound, perhaps: the first reader asks.
         self._asked_at = -math.inf
         self.reloads = 0
@@ -67,10 +68,21 @@ class Follower:
         durable = self._replica.durable
         end = self._store.cursor()
         if end.revision < durable or not self._covers(end):
-            with self._replica.turn:
-                if end.revision < durable or not self._covers(end):
-                    self.take_in(self._store.tail(self._replica.state.cursor))
+            self._catch_up(end, is_lost=end.revision < durable)
         self._asked_at = asked_at
+
+    def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
+        """Come up to ``end``, unless somebody else has done so meanwhile."""
+        if not self._replica.turn.acquire(timeout=self._timeout_s):
+            raise StoreFailed(
+                f"A write has not been settled for {self._timeout_s:g} s; the database "
+                "does not answer. Try again later."
+            )
+        try:
+            if is_lost or not self._covers(end):
+                self.take_in(self._store.tail(self._replica.state.cursor))
+        finally:
+            self._replica.turn.release()
 
     def take_in(self, tail: list[LogEntry] | None) -> None:
         """Apply a tail of the log, or start over where it does not continue ours.

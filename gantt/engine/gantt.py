@@ -78,7 +78,11 @@ class Gantt(Books):
         self._is_closed = False
         self._searches_cut = 0
         if standard_names is not None:
-            self.submit(standard_names)
+            try:
+                self.submit(standard_names)
+            except BaseException:
+                self._gate.close()
+                raise
 
     # -- the two ways in ----------------------------------------------------------
 
