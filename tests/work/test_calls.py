@@ -103,3 +103,32 @@ def test_work_does_not_grow_with_the_fleet(
 ) -> None:
     few, many = calls(ACTIONS[name], small), calls(ACTIONS[name], large)
     assert many <= few + 2, (few, many)
+
+
+def many_claims(count: int) -> c.Command:
+    return c.SetAllocations(
+        tuple(
+            c.ConsumerAllocations(f"n-{n}", SHARES, f"p-{n}", f"u-{n}", None)
+            for n in range(count)
+        )
+    )
+
+
+def many_aggregates(count: int) -> c.Command:
+    return c.SetAggregates("host-1", tuple(f"a-{n}" for n in range(count)))
+
+
+def many_moves(count: int) -> c.Command:
+    """A reshape that takes a class from ``count`` hosts while claims are written."""
+    claims = many_claims(count)
+    assert isinstance(claims, c.SetAllocations)
+    empty = (c.ReshapedProvider(f"host-{n}", 3, {}) for n in range(1, count + 1))
+    return c.Reshape(tuple(empty), claims.consumers)
+
+
+@pytest.mark.parametrize("make", [many_claims, many_aggregates, many_moves])
+def test_work_grows_with_a_command_no_faster_than_it(
+    large: State, make: Callable[[int], c.Command]
+) -> None:
+    few, many = (calls(planned(make(count)), large) for count in (20, 200))
+    assert many <= 11 * few, (few, many)

@@ -6,13 +6,19 @@ State itself stays untouched until the whole command is known to hold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec.structs import replace
 
 from gantt.model import rows as t
 from gantt.model.changes import Change
-from gantt.model.rows import ROW_TYPES, Key, NameRow, ProviderRow, Row, key_of
+from gantt.model.rows import (
+    ROW_TYPES,
+    AllocationRow,
+    Key,
+    NameRow,
+    ProviderRow,
+    Row,
+    key_of,
+)
 from gantt.state.state import State
 
 _ORDER = {table: number for number, table in enumerate(ROW_TYPES)}
@@ -28,6 +34,9 @@ class Draft:
         self._new: dict[tuple[str, Key], Row | None] = {}
         self._next_id: dict[str, int] = {}
         self._bumped: set[int] = set()
+        # Kept apart so that no question to the draft looks through all of it.
+        self._made: dict[tuple[str, str], int] = {}
+        self._claimed: set[tuple[int, int]] = set()
 
     def get(self, table: str, key: Key) -> Row | None:
         """The row as this draft leaves it."""
@@ -36,6 +45,8 @@ class Draft:
 
     def put(self, table: str, row: Row) -> None:
         """Add or change a row."""
+        if isinstance(row, AllocationRow):
+            self._claimed.add((row.resource_provider_id, row.resource_class_id))
         self._write(table, key_of(row), row)
 
     def delete(self, table: str, row: Row) -> None:
@@ -53,18 +64,15 @@ class Draft:
         known = self.state.names(table).find(name)
         if known is not None:
             return known.id
-        for row in self.written(table):
-            if isinstance(row, NameRow) and row.name == name:
-                return row.id
-        row = NameRow(self.new_id(table), name, self.now, None)
-        self.put(table, row)
-        return row.id
+        made = self._made.get((table, name))
+        if made is None:
+            made = self._made[(table, name)] = self.new_id(table)
+            self.put(table, NameRow(made, name, self.now, None))
+        return made
 
-    def written(self, table: str) -> Iterator[Row]:
-        """The rows of ``table`` that this draft adds or changes."""
-        for (written, _), row in self._new.items():
-            if written == table and row is not None:
-                yield row
+    def is_claimed(self, provider_id: int, class_id: int) -> bool:
+        """Whether this draft puts an allocation of the class on the provider."""
+        return (provider_id, class_id) in self._claimed
 
     def bump(self, provider: ProviderRow) -> ProviderRow:
         """Raise the generation of a provider, as the draft has it, by one."""

@@ -21,7 +21,7 @@ from gantt.model.commands import (
     SetInventory,
 )
 from gantt.model.names import MAX_INT, MAX_RATIO
-from gantt.model.rows import AllocationRow, InventoryRow, ProviderRow
+from gantt.model.rows import InventoryRow, ProviderRow
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.providers import existing
 from gantt.state.inventories import capacity_of
@@ -167,15 +167,10 @@ def is_used(draft: Draft, provider: ProviderRow, key: int) -> bool:
     number = state.providers.row_of_id(provider.id)
     class_index = state.classes.index_of_id(key)
     table = state.allocations
-    return any(
+    return draft.is_claimed(provider.id, key) or any(
         table.class_index[row] == class_index
         and draft.get(t.ALLOCATIONS, int(table.id[row])) is not None
         for row in table.by_provider.rows_of(number)
-    ) or any(
-        isinstance(row, AllocationRow)
-        and row.resource_provider_id == provider.id
-        and row.resource_class_id == key
-        for row in draft.written(t.ALLOCATIONS)
     )
 
 
