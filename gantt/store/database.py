@@ -155,6 +155,9 @@ class Database:
         """Why there can be no database at this URL, as far as seen from outside."""
         return None
 
+    def check_place(self) -> None:
+        """Raises StoreFailed when what is open is no longer what the URL names."""
+
     def failure(self, error: BaseException) -> errors.StoreFailed:
         """That this error stops all work on the database, and what to do about it."""
         advice = self.advice(error) or "is it running, and may this user use it?"
@@ -246,6 +249,8 @@ class SqliteDatabase(Database):
                 "or use memory:// for books that end with the process."
             )
         self.path, self._uri = _sqlite_uri(url)
+        # Which file the first connection has opened.
+        self._opened: tuple[int, int] | None = None
         return create_engine(
             "sqlite+pysqlite:///file",
             creator=self._connect,
@@ -255,13 +260,32 @@ class SqliteDatabase(Database):
     def _connect(self) -> sqlite3.Connection:
         # mode=rw: a mistyped path must not become a new, empty database.
         mode = "rwc" if self.options.create else "rw"
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             self._uri.replace("mode=default", f"mode={mode}"),
             uri=True,
             timeout=self.options.lock_timeout_s,
             isolation_level=None,
             check_same_thread=False,
         )
+        self._opened = self._opened or self._found()
+        return connection
+
+    def check_place(self) -> None:
+        # A file that was deleted can still be written to; nobody would find it again.
+        if self._opened is None or self._found() == self._opened:
+            return
+        raise errors.StoreFailed(
+            f"The database {self.url} was moved, deleted or replaced while it was in "
+            "use, so that nothing can be kept: put the file back, or restart."
+        )
+
+    def _found(self) -> tuple[int, int] | None:
+        """Which file the path leads to now; None: none, or it is not plain."""
+        try:
+            found = self.path and self.path.stat()
+        except OSError:
+            return None
+        return (found.st_dev, found.st_ino) if found else None
 
     def _prepare(self, connection: DBAPIConnection, _record: object) -> None:
         cursor = connection.cursor()
@@ -487,7 +511,7 @@ def _understood(url: str) -> URL:
     """The URL with the driver that Gantt uses in place of others of old files."""
     try:
         parsed = make_url(url)
-    except exc.ArgumentError as error:
+    except (exc.ArgumentError, TypeError, ValueError) as error:
         raise errors.Refused(
             "The database URL cannot be read: expected "
             "dialect+driver://user:password@host/name or sqlite:////path/to/file."

@@ -102,6 +102,7 @@ class SqlStore:
     def _read(self, query: Callable[[Session], T]) -> T:
         """Run ``query`` on the connection for small reads, once more if it broke."""
         with self._reading:
+            self._database.check_place()
             if self._reader is not None:
                 try:
                     return query(self._reader)
@@ -139,6 +140,7 @@ class SqlStore:
 
     def _snapshot(self) -> Session:
         self._require_open()
+        self._database.check_place()
         session = Session(self._database, self._counter)
         try:
             session.start(self._database.snapshot)
@@ -153,6 +155,7 @@ class SqlStore:
         return SqlTransaction(self, self._take_head())
 
     def _take_head(self) -> Session:
+        self._database.check_place()
         if not self._gate.acquire(timeout=self._database.options.lock_timeout_s):
             raise DefiniteAbort(f"The gate of {self.url} was not free in time.")
         try:

@@ -65,6 +65,7 @@ def test_a_url_as_it_should_be_warns_of_nothing(
         ("memory://", "keeps no tables"),
         ("oracle://db/gantt", "not a database that Gantt knows"),
         ("no url at all", "cannot be read"),
+        ("postgresql://a:b:c/gantt", "cannot be read"),
     ],
 )
 def test_urls_that_are_refused(url: str, text: str) -> None:

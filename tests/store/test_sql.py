@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -402,3 +403,18 @@ def test_a_database_that_stays_away_fails(
         store.cursor()
     with pytest.raises(errors.StoreFailed, match="gone"):
         store.begin()
+
+
+def test_a_file_that_is_gone_takes_no_more_writes(store: SqlStore, path: Path) -> None:
+    end = _fill(store)
+    assert store.cursor() == end
+    aside = path.with_name("aside.db")
+    path.rename(aside)
+    for ask in (store.begin, store.cursor, store.load):
+        with pytest.raises(errors.StoreFailed, match="put the file back"):
+            ask()
+    sqlite3.connect(path).execute("CREATE TABLE another (one)").connection.close()
+    with pytest.raises(errors.StoreFailed, match="put the file back"):
+        store.begin()
+    aside.replace(path)
+    assert books.write(store, _trait(60)).revision == end.revision + 1
