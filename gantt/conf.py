@@ -7,6 +7,7 @@ be used as it is; what is only ours lives in ``[gantt]``. Nothing here is global
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -195,11 +196,18 @@ GANTT = [
         default="127.0.0.1:8778",
         help="HOST:PORT of the built-in server; brackets around an IPv6 address.",
     ),
-    cfg.IntOpt("workers", default=1, min=1, help="Processes of the built-in server."),
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=1,
+        max=1024,
+        help="Processes of the built-in server.",
+    ),
     cfg.IntOpt(
         "blocking_threads",
         default=64,
         min=1,
+        max=4096,
         help="Threads per worker; a write occupies one until it is durable.",
     ),
     cfg.BoolOpt(
@@ -211,6 +219,7 @@ GANTT = [
         "drain_s",
         default=30,
         min=1,
+        max=86400,
         help="Seconds that requests under way are given when the server stops.",
     ),
     cfg.StrOpt(
@@ -249,6 +258,7 @@ GANTT = [
         "answer_timeout_s",
         default=60.0,
         min=0.1,
+        max=86400,
         help="Seconds that a request waits for the database, then it gets 503.",
     ),
     cfg.IntOpt(
@@ -374,7 +384,7 @@ def _parse(
             default_config_files=files,
             default_config_dirs=directories,
         )
-    except cfg.Error as error:
+    except (cfg.Error, UnicodeError) as error:
         raise Refused(f"The configuration cannot be read: {error}") from error
     return conf
 
@@ -391,6 +401,8 @@ def _settings(
 ) -> Settings:
     placement, own = ours.placement, ours.gantt
     host, port = split_listen(own.listen)
+    if math.isnan(own.answer_timeout_s):  # which is neither below nor above a limit
+        raise Refused("answer_timeout_s of [gantt] must be a number, not nan.")
     return Settings(
         # Libraries define the options that we probe in their own words, and two
         # definitions of one name clash: they get a ConfigOpts of their own.

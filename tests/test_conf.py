@@ -183,6 +183,19 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
         load([write(tmp_path / "bad.conf", text)])
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "9" * 40])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
+    (tmp_path / "bad.conf").write_text(f"[gantt]\nanswer_timeout_s = {value}\n")
+    with pytest.raises(Refused, match="answer_timeout_s"):
+        load([str(tmp_path / "bad.conf")], environ={})
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "bad.conf").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(Refused, match="cannot be read"):
+        load([str(tmp_path / "bad.conf")], environ={})
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"gone\.conf"):
         load([str(tmp_path / "gone.conf")])

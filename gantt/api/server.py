@@ -139,7 +139,7 @@ def is_loopback(host: str) -> bool:
         pass
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return False
     return all(ipaddress.ip_address(entry[4][0]).is_loopback for entry in found)
 
@@ -154,9 +154,10 @@ def check_port(options: ServeOptions) -> None:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((options.host, options.port))
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise Refused(
-                f"Cannot listen on {_shown(options)}: {error.strerror or error}. "
+                f"Cannot listen on {_shown(options)}: {reason}. "
                 "Stop what is using the port, or choose another with --listen."
             ) from error
 

@@ -22,3 +22,7 @@ def told_plainly() -> Iterator[None]:
         yield
     except GanttError as error:
         raise click.ClickException(error.message) from error
+    except UnicodeEncodeError as error:
+        # The shell hands over bytes that are no UTF-8 as halves of surrogate pairs.
+        text = f"{error.object!r} is no UTF-8 text: write it in UTF-8."
+        raise click.ClickException(text) from error

@@ -50,7 +50,11 @@ class SocketTransport:
     """HTTP/1.1 with keep-alive; safe for many threads, one socket per request."""
 
     def __init__(self, url: str, *, token: str, timeout_s: float) -> None:
-        parts = urlsplit(url)
+        try:
+            # Other writing has an ASCII form: %C3%A9 in a path, xn-- in a host.
+            parts = urlsplit(url if url.isascii() else "")
+        except ValueError:  # brackets that do not close
+            parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise errors.Invalid(
                 f"{url!r} is no address of a service: "

@@ -52,7 +52,9 @@ def test_noauth2_may_listen_where_only_this_machine_can_reach(host: str) -> None
     check_bind(settings(host))
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "no-such.invalid"])
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "192.0.2.1", "::", "no-such.invalid", "..", "a" * 70 + ".x"]
+)
 def test_noauth2_may_not_listen_for_others(host: str) -> None:
     with pytest.raises(Refused, match="allow_insecure_bind"):
         check_bind(settings(host))
@@ -83,6 +85,8 @@ def test_a_port_in_use_is_refused_even_where_it_could_be_shared() -> None:
 def test_an_address_that_is_not_ours_is_refused() -> None:
     with pytest.raises(Refused, match=r"192\.0\.2\.1"):
         check_port(ServeOptions(host="192.0.2.1"))
+    with pytest.raises(Refused, match="Cannot listen"):
+        check_port(ServeOptions(host="a" * 70 + ".x"))
 
 
 def free_port() -> int:

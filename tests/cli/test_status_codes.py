@@ -48,8 +48,20 @@ def test_no_token_is_1(service: str) -> None:
 
 
 def test_an_address_that_is_none(cli: Program) -> None:
-    for url in ("http://", "http://host:port", "nonsense", "ftp://x/y"):
+    for url in (
+        "http://",
+        "http://host:port",
+        "nonsense",
+        "ftp://x/y",
+        "http://[::1",
+        "http://h\u00f6st/",
+        "http://host/\u00f6",
+    ):
         assert cli.fail("provider", "list", "--url", url)
+
+
+def test_a_name_that_is_no_utf_8(cli: Program) -> None:
+    assert "UTF-8" in cli.fail("provider", "show", "\udcff")
 
 
 def test_a_database_may_be_named_instead_of_a_service(tmp_path: Path) -> None:
