@@ -134,6 +134,16 @@ def test_answers_are_remembered_by_caller_and_target(
     assert len(asked) == 3
 
 
+def test_so_many_answers_are_remembered_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantt.api.policy.REMEMBER_ANSWERS", 3)
+    policy = oslo(tmp_path, clock=lambda: 0.0)
+    for number in range(10):
+        policy.allows(USAGES, READER, {"project_id": str(number)})
+        assert len(policy._answers) <= 3
+
+
 def test_without_oslo_policy_the_defaults_are_judged_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -127,7 +127,7 @@ def test_a_planning_budget_loses_and_repeats_nothing(
         future.result(20)
     assert names(books) == [f"node-{number}" for number in range(21)]
     assert books.revision == 21
-    assert books.counts()["batches"] > 2
+    assert books.counts()["batches"] > 1 + 2  # what the size alone would make
     callers.close()
 
 

@@ -1,0 +1,40 @@
+"""Who computed on what never became durable must compute again."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantt.engine.replica import Replica
+from gantt.errors import StoreFailed
+from gantt.model.changes import Cursor
+from gantt.state.state import State
+
+FIRST, SECOND = Cursor(1, "a"), Cursor(2, "b")
+
+
+def test_what_is_settled_may_be_told() -> None:
+    replica = Replica(State())
+    replica.assume((), FIRST)
+    mark = replica.mark
+    with pytest.raises(StoreFailed, match="did not become durable"):
+        replica.wait(mark, 0)
+    replica.settle()
+    assert replica.wait(mark, 0)
+
+
+def test_what_was_taken_back_is_not_told_when_another_takes_its_revision() -> None:
+    replica = Replica(State())
+    replica.assume((), FIRST)
+    mark = replica.mark
+    replica.undo((), Cursor())
+    replica.assume((), SECOND)
+    replica.settle()
+    assert replica.durable > mark.revision
+    assert not replica.wait(mark, 0)
+
+
+def test_what_was_loaded_anew_is_computed_anew() -> None:
+    replica = Replica(State())
+    mark = replica.mark
+    replica.reload(State)
+    assert not replica.wait(mark, 0)
