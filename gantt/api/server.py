@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import ipaddress
 import logging
+import resource
 import signal
 import socket
 import sys
@@ -24,6 +25,8 @@ from gantt.observe.logs import configure_logging, flush_logs
 
 LOG = logging.getLogger(__name__)
 
+CONNECTIONS = 16384
+_OTHER_FILES = 256
 _PR_SET_PDEATHSIG = 1
 _GRANIAN_LOGS = {
     "handlers": {},
@@ -46,6 +49,7 @@ def serve(source: Source) -> None:
     check_database(settings)
     check_port(options)
     configure_logging()
+    _allow_open_files(CONNECTIONS + _OTHER_FILES)
     server = Granian(
         "gantt",
         address=options.host,
@@ -53,8 +57,9 @@ def serve(source: Source) -> None:
         interface=Interfaces.WSGI,
         workers=options.workers,
         blocking_threads=options.blocking_threads,
-        # Connections beyond the threads wait here rather than being refused.
-        backpressure=max(1024, options.blocking_threads),
+        # Connections beyond the threads wait here rather than being refused; idle
+        # ones count, so that each machine of a large fleet may keep one.
+        backpressure=max(CONNECTIONS, options.blocking_threads),
         workers_kill_timeout=options.drain_s,
         websockets=False,
         log_level=LogLevels.error,
@@ -79,6 +84,15 @@ def make_worker_app(source: Source) -> WsgiApp:
     Finalize(None, gantt.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
     return app
+
+
+def _allow_open_files(wanted: int) -> None:
+    """Raise the soft limit as far as the hard one lets us: without a file to spare,
+    a server can but spin."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _end_with_parent() -> None:

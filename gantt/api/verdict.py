@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gantt.api.problem import Problem
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 SchemaOf = Callable[[int], Schema]
 
+_MAX_FAULTS = 1000
 _COMPACT_UUID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -84,7 +86,8 @@ def _finite(digits: str) -> float:
 def _fault(validator: Validator, data: Any) -> str | None:
     from jsonschema.exceptions import best_match
 
-    error = best_match(validator.iter_errors(data))
+    # Of a million errors the best is as good as that of the first thousand.
+    error = best_match(islice(validator.iter_errors(data), _MAX_FAULTS))
     return None if error is None else str(error)
 
 

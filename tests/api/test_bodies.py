@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import ValidationError
 from msgspec import UNSET
 
-from gantt.api import bodies
+from gantt.api import bodies, verdict
 from gantt.api.bodies import Form
 from gantt.api.problem import Problem
 from gantt.errors import UnknownName
@@ -269,3 +271,17 @@ def test_a_reshape_is_one_command() -> None:
     assert command.providers[0].generation == 1
     assert command.providers[0].inventories["CUSTOM_GOLD"].total == 2
     assert command.consumers[0].consumer_type == "INSTANCE"
+
+
+def test_a_body_with_endless_faults_is_judged_by_the_first_of_them() -> None:
+    asked = 0
+
+    class Validator:
+        def iter_errors(self, _data: object) -> Iterator[ValidationError]:
+            nonlocal asked
+            while True:
+                asked += 1
+                yield ValidationError(f"fault {asked}")
+
+    assert verdict._fault(cast(Any, Validator()), {}) is not None
+    assert asked == verdict._MAX_FAULTS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -87,6 +88,26 @@ def test_an_address_that_is_not_ours_is_refused() -> None:
         check_port(ServeOptions(host="192.0.2.1"))
     with pytest.raises(Refused, match="Cannot listen"):
         check_port(ServeOptions(host="a" * 70 + ".x"))
+
+
+LIMITS = """
+import resource
+from gantt.api.server import _allow_open_files
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+for wanted in (96, 32, 10**5):
+    _allow_open_files(wanted)
+    print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], end=" ")
+"""
+
+
+def test_the_limit_of_open_files_is_raised_as_far_as_may_be() -> None:
+    told = subprocess.check_output([sys.executable, "-c", LIMITS], text=True).split()
+    assert told[:2] == ["96", "96"]
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    assert int(told[2]) == (
+        10**5 if hard == resource.RLIM_INFINITY else min(10**5, hard)
+    )
 
 
 def free_port() -> int:
