@@ -145,9 +145,14 @@ class TokenFile:
                 f"The tokens file {self._path} must map tokens to callers, such as "
                 "secret: {user: admin, project: admin, roles: [admin]}."
             )
-        pairs = [
-            (_digest(str(token)), self._caller(entry)) for token, entry in data.items()
-        ]
+        # YAML makes other things of 0123, yes and null than what would be sent; and an
+        # empty token is what everybody sends who has none.
+        if not all(isinstance(token, str) and token for token in data):
+            raise Refused(
+                f"Every token in {self._path} must be text that is not empty: put "
+                "quotes around those of digits alone, and around yes, no and null."
+            )
+        pairs = [(_digest(token), self._caller(entry)) for token, entry in data.items()]
         return {digest: (digest, caller) for digest, caller in pairs}
 
     def _caller(self, entry: object) -> Caller:
