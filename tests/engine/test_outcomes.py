@@ -10,7 +10,7 @@ import pytest
 
 from gantt.engine.gantt import Gantt
 from gantt.errors import Busy, DuplicateName, StoreFailed, Unstorable
-from gantt.model.changes import LogEntry
+from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.commands import CreateProvider, UpdateProvider
 from gantt.state import check
 from gantt.store.outcomes import DataError, DefiniteAbort, UnknownOutcome
@@ -224,3 +224,26 @@ def test_a_failure_at_commit_is_told_if_nothing_was_kept(
     assert names(books) == ["node-1"] * was_kept
     books.submit(create(2))
     assert names(books)[-1] == "node-2"
+
+
+def test_after_a_mistake_of_ours_everything_is_loaded_anew(
+    sqlite: FaultyStore,
+    connect: Connect,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    books = connect(sqlite)
+    books.submit(create(1))
+    assume = books._replica.assume
+
+    def half(changes: Sequence[Change], cursor: Cursor) -> None:
+        monkeypatch.undo()
+        assume(changes, cursor)
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(books._replica, "assume", half)
+    with pytest.raises(RuntimeError, match="a mistake"):
+        books.submit(create(2))
+    books.submit(create(3))
+    assert names(books) == ["node-1", "node-3"]
+    assert books.revision == 2
+    assert books.verify().problems == ()
