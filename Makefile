@@ -1,6 +1,6 @@
 # The front door. Every target sets up what it needs; the work is done in scripts/.
 # PYTHON=python3.12 chooses the Python; PORT=8779 the port of `make run`;
-# ARGS="-k usages" goes to pytest.
+# ARGS="-k usages" goes to pytest, ARGS=curve to `make bench`.
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check format bench docs clean
@@ -26,7 +26,7 @@ format:    ## put every file into the house style
 	@.venv/bin/ruff format .
 
 bench:     ## measure speed on this machine, as a table
-	@scripts/bench
+	@scripts/bench $(ARGS)
 
 docs:      ## build the documentation into docs/_build
 	@scripts/setup dev

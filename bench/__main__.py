@@ -1,74 +1,48 @@
 """``make bench``: the speed of this machine's Gantt, as one table.
 
-Over HTTP with keep-alive, SQLite with synchronous=FULL, the load from wrk on the same
-processors. Nothing here fails for being slow.
+Over HTTP with keep-alive, SQLite with synchronous=FULL, client and server on the same
+processors, upstream placement beside it where it can be asked the same. Nothing here
+fails for being slow.
 """
 
 from __future__ import annotations
 
-import os
+import argparse
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
+from bench import books, candidates, curve
+from bench.report import Row, show
 
-from bench import books, load
-from bench.server import Server
-
-CROWD = 32
-
-
-def measure_small(folder: Path, table: Table) -> None:
-    """Claims and reads over a hundred providers."""
-    providers = books.fill(
-        folder / "small.db", providers=books.SMALL_FLEET, allocations=0
-    )
-    with Server(folder / "small.db") as server:
-        crowd = load.claims(server, folder, providers, connections=CROWD, run=1)
-        _add(table, f"PUT /allocations, {CROWD} connections", crowd, "3,000/s")
-        disk = books.durable_commits_per_s(folder)
-        alone = load.claims(server, folder, providers, connections=1, run=2)
-        _add(table, "PUT /allocations, 1 connection", alone, "50 % of the next line")
-        table.add_row("the disk's own commits, one by one", f"{disk:,.0f}/s", "", "")
-        read = load.reads(server, folder, providers, connections=CROWD)
-        _add(table, f"GET inventories, {CROWD} connections", read, "5,000/s")
-
-
-def measure_large(folder: Path, table: Table) -> None:
-    """A cold start with large books."""
-    providers = books.fill(
-        folder / "large.db",
-        providers=books.LARGE_FLEET,
-        allocations=books.LARGE_ALLOCATIONS,
-    )
-    ready_path = f"/resource_providers/{providers[-1]}/usages"
-    with Server(folder / "large.db", ready_path) as server:
-        what = f"{books.LARGE_FLEET:,} x 3 classes, {books.LARGE_ALLOCATIONS:,} claims"
-        table.add_row(f"cold start, {what}", f"{server.start_s:.2f} s", "", "3 s")
-        table.add_row("resident then", f"{server.resident_mb():.0f} MB", "", "250 MB")
-
-
-def _add(table: Table, what: str, found: load.Load, goal: str) -> None:
-    failed = f", {found.failures} FAILED" if found.failures else ""
-    table.add_row(
-        what,
-        f"{found.per_s:,.0f}/s{failed}",
-        f"{found.median_ms:.1f} / {found.p99_ms:.1f} ms",
-        goal,
-    )
+SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
+    "books": books.measure,
+    "candidates": candidates.measure,
+    "curve": curve.measure,
+}
 
 
 def main() -> None:
-    """Measure everything and print it."""
-    table = Table(title=f"Gantt on {os.cpu_count()} processors")
-    for heading in ("what", "measured", "median / 99 %", "goal"):
-        table.add_column(heading)
+    """Measure what was asked for and print it."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "suites", nargs="*", metavar="|".join(SUITES), help="default: all"
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="a table to be pasted into a document"
+    )
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="fleets of this share of their size"
+    )
+    options = parser.parse_args()
+    if unknown := set(options.suites) - set(SUITES):
+        parser.error(f"no such suite: {', '.join(sorted(unknown))}")
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir="var") as name:
         folder = Path(name).resolve()
-        measure_small(folder, table)
-        measure_large(folder, table)
-    Console(width=110).print(table)
+        for suite in options.suites or SUITES:
+            rows += SUITES[suite](folder, options.scale)
+    show(rows, as_markdown=options.markdown)
 
 
 if __name__ == "__main__":

@@ -1,91 +1,89 @@
-"""Books to measure on, and what the disk under them can do."""
+"""The books themselves: claims and reads under load, and a cold start."""
 
 from __future__ import annotations
 
-import sqlite3
-import time
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
-from uuid import UUID
+from statistics import mean
 
-import gantt
-from gantt.model.commands import ConsumerAllocations, Inventory
-from gantt.model.protocol import GanttProtocol
+from bench import disk, fleet, load
+from bench.report import Row, say
+from bench.server import Server
 
 SMALL_FLEET = 100
 LARGE_FLEET = 10_000
 LARGE_ALLOCATIONS = 100_000
-CONSUMERS_PER_WRITE = 200
-# So many wait for the gate at once, which makes batches of that size.
-WRITERS = 64
+CROWD = 32
 
-ROOMY = {
-    "VCPU": Inventory(total=100_000_000),
-    "MEMORY_MB": Inventory(total=2_000_000_000),
-    "DISK_GB": Inventory(total=2_000_000_000),
-}
+CLAIMS_PER_S = 3_000
+CLAIMS_PER_COMMIT = 0.5
+READS_PER_S = 5_000
+START_S = 3.0
+RESIDENT_MB = 250
 
 
-def uuids(count: int, kind: int) -> list[str]:
-    """The same uuids at every run; ``kind`` keeps providers and consumers apart."""
-    return [str(UUID(int=kind << 96 | number)) for number in range(1, count + 1)]
+def measure(folder: Path, scale: float) -> Iterator[Row]:
+    """All rows of this suite; books and logs lie in ``folder``."""
+    yield from _under_load(folder)
+    yield from _cold_start(folder, scale)
 
 
-def fill(database: Path, *, providers: int, allocations: int) -> list[str]:
-    """New books with so many providers of three classes and so many allocations.
-
-    Returns the providers' uuids.
-    """
-    books = gantt.connect(f"sqlite:///{database}")
-    known = uuids(providers, kind=1)
-    try:
-        with ThreadPoolExecutor(WRITERS) as writers:
-            _wait(writers.map(lambda uuid: _enter(books, uuid), known))
-            consumers = uuids(allocations, kind=2)
-            shares = [
-                [
-                    _claim(consumer, known[(start + i) % providers])
-                    for i, consumer in enumerate(
-                        consumers[start : start + CONSUMERS_PER_WRITE]
-                    )
-                ]
-                for start in range(0, allocations, CONSUMERS_PER_WRITE)
-            ]
-            _wait(writers.map(books.set_allocations, shares))
-    finally:
-        books.close()
-    return known
+def _under_load(folder: Path) -> Iterator[Row]:
+    say("books: claims and reads ...")
+    members = fleet.flat(SMALL_FLEET)
+    providers = [one.uuid for one in members]
+    fleet.write(folder / "small.db", members)
+    with Server.gantt(folder / "small.db") as server:
+        crowd = load.claims(server, folder, providers, connections=CROWD, run=1)
+        yield _loaded(f"PUT /allocations, {CROWD} connections", crowd, CLAIMS_PER_S)
+        # The disk's pace changes while one looks: so before and after.
+        before = disk.durable_commits_per_s(folder)
+        alone = load.claims(server, folder, providers, connections=1, run=2)
+        commits = mean((before, disk.durable_commits_per_s(folder)))
+        share = alone.per_s / commits
+        yield Row(
+            "PUT /allocations, 1 connection",
+            f"≥ {CLAIMS_PER_COMMIT:.0%} of the disk's own commits",
+            _told(alone),
+            ratio=f"{share:.0%} of {commits:,.0f}/s",
+            is_met=share >= CLAIMS_PER_COMMIT and not alone.failures,
+        )
+        read = load.reads(server, folder, providers, connections=CROWD)
+        yield _loaded(f"GET inventories, {CROWD} connections", read, READS_PER_S)
 
 
-def _wait(answers: Iterable[None]) -> None:
-    for _ in answers:
-        pass
+def _cold_start(folder: Path, scale: float) -> Iterator[Row]:
+    providers = int(LARGE_FLEET * scale)
+    allocations = int(LARGE_ALLOCATIONS * scale)
+    what = f"{providers:,} × 3 classes, {allocations:,} claims"
+    say(f"books: {what} ...")
+    members = fleet.flat(providers)
+    fleet.write(folder / "large.db", members, allocations=allocations)
+    ready_path = f"/resource_providers/{members[-1].uuid}/usages"
+    with Server.gantt(folder / "large.db", ready_path) as server:
+        yield Row(
+            f"cold start, {what}",
+            f"≤ {START_S:g} s",
+            f"{server.start_s:.2f} s",
+            is_met=server.start_s <= START_S,
+        )
+        resident = server.resident_mb()
+        yield Row(
+            "resident then",
+            f"≤ {RESIDENT_MB} MB",
+            f"{resident:.0f} MB",
+            is_met=resident <= RESIDENT_MB,
+        )
 
 
-def _enter(books: GanttProtocol, uuid: str) -> None:
-    books.create_provider(f"host-{uuid[-12:]}", uuid=uuid)
-    books.set_inventories(uuid, ROOMY)
+def _loaded(work: str, found: load.Load, goal: float) -> Row:
+    is_met = found.per_s >= goal and not found.failures
+    return Row(work, f"≥ {goal:,.0f}/s", _told(found), is_met=is_met)
 
 
-def _claim(consumer: str, provider: str) -> ConsumerAllocations:
-    return ConsumerAllocations(
-        consumer, {provider: {"VCPU": 1}}, "bench", "bench", None, "INSTANCE"
+def _told(found: load.Load) -> str:
+    failed = f", {found.failures} FAILED" if found.failures else ""
+    return (
+        f"{found.per_s:,.0f}/s{failed}; "
+        f"median {found.median_ms:.1f}, 99 % {found.p99_ms:.1f} ms"
     )
-
-
-def durable_commits_per_s(folder: Path, seconds: float = 3.0) -> float:
-    """One row per commit, one after the other: what the disk allows one connection."""
-    connection = sqlite3.connect(folder / "commits.db", isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
-    count, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("INSERT INTO t (text) VALUES (?)", ("x" * 200,))
-        connection.execute("COMMIT")
-        count += 1
-    elapsed = time.perf_counter() - began
-    connection.close()
-    return count / elapsed

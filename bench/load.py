@@ -52,6 +52,34 @@ function request()
 end
 """
 
+# Who claims takes what was offered. Not every answer is read, so that the load costs
+# the server's processors little.
+_MIXED = """
+local threads = 0
+function setup(thread) thread:set("number", threads); threads = threads + 1 end
+local count = 0
+local offered = { %(providers)s }
+function request()
+  count = count + 1
+  if count %% 5 > 0 then return wrk.format("GET", "%(path)s") end
+  local path = string.format("/allocations/%%08x-0000-4000-8000-%%012x", number, count)
+  local body = '{"allocations":{"' .. offered[count %% #offered + 1] ..
+    '":{"resources":{%(claim)s}}},"project_id":"bench",' ..
+    '"user_id":"bench","consumer_generation":null,"consumer_type":"INSTANCE"}'
+  return wrk.format("PUT", path, nil, body)
+end
+function response(status, headers, body)
+  if status == 200 and count %% 50 == 0 then
+    local found = {}
+    for uuid in body:gmatch('"allocations": ?{"([-0-9a-f]+)"') do
+      found[#found + 1] = uuid
+    end
+    if #found > 0 then offered = found end
+  end
+end
+wrk.headers["content-type"] = "application/json"
+"""
+
 
 def claims(
     server: Server, folder: Path, providers: list[str], *, connections: int, run: int
@@ -70,6 +98,22 @@ def reads(
     return _wrk(
         server, folder / "reads.lua", _READS % {"providers": names}, connections
     )
+
+
+def mixed(
+    server: Server,
+    folder: Path,
+    path: str,
+    amounts: dict[str, int],
+    provider: str,
+    *,
+    connections: int,
+) -> Load:
+    """Four times in five the question ``path`` for candidates, once a claim of
+    ``amounts`` on one that was offered; ``provider``: whom to claim on before."""
+    claim = ",".join(f'"{name}":{amount}' for name, amount in amounts.items())
+    script = _MIXED % {"providers": f'"{provider}"', "path": path, "claim": claim}
+    return _wrk(server, folder / "mixed.lua", script, connections)
 
 
 def _wrk(

@@ -1,8 +1,12 @@
-"""A server of our own for one measurement: started, waited for, weighed, stopped."""
+"""A server for one measurement: started, waited for, weighed, stopped."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 PATIENCE_S = 120.0
+STOP_S = 15.0
 KB_PER_MB = 1024
 
 
@@ -22,31 +27,73 @@ def free_port() -> int:
 
 
 class Server:
-    """``gantt serve`` on a database file, as a context manager."""
+    """A program that serves the Placement API, as a context manager."""
 
-    def __init__(self, database: Path, ready_path: str = "/resource_classes") -> None:
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+    def __init__(
+        self,
+        command: list[str],
+        port: int,
+        log: Path,
+        *,
+        ready_path: str = "/resource_classes",
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
         self.start_s = 0.0
+        self._command = command
+        self._log = log
         self._ready_path = ready_path
-        self._log = database.with_suffix(".log")
-        program = Path(sys.executable).with_name("gantt")
-        self._command = [
-            *(str(program), "serve"),
+        self._environment = {**os.environ, **(environment or {})}
+
+    @classmethod
+    def gantt(cls, database: Path, ready_path: str = "/resource_classes") -> Server:
+        """``gantt serve`` on a database file."""
+        port = free_port()
+        command = [
+            *(_program("gantt"), "serve"),
             *("--database", f"sqlite:///{database}"),
-            *("--listen", f"127.0.0.1:{self.port}"),
+            *("--listen", f"127.0.0.1:{port}"),
             *("--auth", "noauth2"),
         ]
+        log = database.with_suffix(".log")
+        return cls(command, port, log, ready_path=ready_path)
+
+    @classmethod
+    def upstream(cls, database: Path) -> Server:
+        """OpenStack Placement on a copy of a database file that Gantt filled, under
+        the server program of ``gantt serve`` and with as many threads."""
+        folder = database.with_suffix(".upstream")
+        folder.mkdir()
+        copy = shutil.copy(database, folder / "placement.db")
+        (folder / "placement.conf").write_text(
+            "[placement_database]\n"
+            f"connection = sqlite:///{copy}\n"
+            "[api]\n"
+            "auth_strategy = noauth2\n"
+        )
+        port = free_port()
+        command = [
+            *(_program("granian"), "--interface", "wsgi", "--no-ws"),
+            *("--workers", "1", "--blocking-threads", "64"),
+            *("--workers-kill-timeout", "1"),
+            *("--host", "127.0.0.1", "--port", str(port)),
+            "placement.wsgi.api:application",
+        ]
+        environment = {"OS_PLACEMENT_CONFIG_DIR": str(folder)}
+        return cls(command, port, folder / "log", environment=environment)
 
     def __enter__(self) -> Server:
         began = time.perf_counter()
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+            self._process = subprocess.Popen(
+                self._command, stdout=log, stderr=log, env=self._environment
+            )
         while not self._is_ready():
             if self._process.poll() is not None or (
                 time.perf_counter() - began > PATIENCE_S
             ):
-                self._process.kill()
+                self._kill()
                 raise RuntimeError(f"no server:\n{self._log.read_text()[-2000:]}")
             time.sleep(0.01)
         self.start_s = time.perf_counter() - began
@@ -60,10 +107,16 @@ class Server:
     ) -> None:
         self._process.terminate()
         try:
-            self._process.wait(timeout=30)
+            self._process.wait(timeout=STOP_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self._kill()
+
+    def _kill(self) -> None:
+        """With its workers, which may be busy with what nobody waits for any more."""
+        for pid in _family(self._process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
 
     def resident_mb(self) -> float:
         """Memory of the server's processes that is in RAM; a page that several of
@@ -88,9 +141,17 @@ HEADERS = {
 }
 
 
+def _program(name: str) -> str:
+    """Of the environment that this runs in."""
+    return str(Path(sys.executable).with_name(name))
+
+
 def _family(pid: int) -> list[int]:
     """A process and all its descendants."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    try:
+        listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:
+        return [pid]
     return [pid, *(each for child in listed for each in _family(int(child)))]
 
 

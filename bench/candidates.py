@@ -1,0 +1,171 @@
+"""Allocation candidates, side by side with upstream on copies of the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+from bench import fleet, load
+from bench.asking import Client, Runner, medians
+from bench.report import Row, compared, duration, say
+from bench.server import Server
+
+FLAT = 10_000
+TREES = 1_000
+HOSTS, CHILDREN = 100, 8
+CONNECTIONS = 8
+
+# Upstream takes seconds for what Gantt does in milliseconds.
+ROUNDS = 5
+GANTT_TIMES = 20
+# For the question that upstream may never come back from.
+UPSTREAM_PATIENCE_S = 40.0
+
+FEW, MANY = 10, 1000
+AMOUNTS = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 10}
+
+ISOLATED_S = 0.050
+MIXED_PER_S, MIXED_P99_MS = 1_500, 25.0
+
+
+def question(limit: int, **more: str) -> str:
+    """The path that asks for candidates."""
+    asked = urlencode({"limit": limit, **more}, safe=":,!")
+    return f"/allocation_candidates?{asked}"
+
+
+def plain(limit: int) -> str:
+    """Three classes of one provider."""
+    return question(limit, resources=resources(AMOUNTS))
+
+
+def resources(amounts: dict[str, int]) -> str:
+    """As the query string wants them."""
+    return ",".join(f"{name}:{amount}" for name, amount in amounts.items())
+
+
+def labeled(limit: int) -> str:
+    """As ``plain``, of providers with a trait, without another, in one of five
+    aggregates."""
+    return question(
+        limit,
+        resources=resources(AMOUNTS),
+        required=f"{fleet.REQUIRED_TRAIT},!{fleet.FORBIDDEN_TRAIT}",
+        member_of=f"in:{','.join(fleet.AGGREGATES[::2])}",
+    )
+
+
+def granular(limit: int) -> str:
+    """Disk of the host, processors with memory of one of its nodes, two functions of
+    two of its ports."""
+    return question(
+        limit,
+        resources="DISK_GB:10",
+        resources1="VCPU:2,MEMORY_MB:1024",
+        resources2="SRIOV_NET_VF:1",
+        resources3="SRIOV_NET_VF:1",
+        group_policy="isolate",
+    )
+
+
+def isolated(limit: int) -> str:
+    """One unit of each of eight children."""
+    groups = {f"resources{number}": "VGPU:1" for number in range(1, CHILDREN + 1)}
+    return question(limit, group_policy="isolate", **groups)
+
+
+def measure(folder: Path, scale: float) -> Iterator[Row]:
+    """All rows of this suite; books and logs lie in ``folder``."""
+    yield from _flat(folder, int(FLAT * scale))
+    yield from _trees(folder, int(TREES * scale))
+    yield from _isolated(folder, int(HOSTS * scale))
+
+
+def _flat(folder: Path, count: int) -> Iterator[Row]:
+    say(f"candidates: {count:,} flat providers ...")
+    database = folder / "flat.db"
+    members = fleet.labeled(count)
+    fleet.write(database, members)
+    fleet_name = f"{count:,} flat × 3 classes"
+    with Server.upstream(database) as upstream, Server.gantt(database) as gantt:
+        yield _race(gantt, upstream, f"{fleet_name}, limit={FEW}", plain(FEW), 1000)
+        yield _race(gantt, upstream, f"{fleet_name}, limit={MANY}", plain(MANY), 300)
+        what = "the same, required, forbidden, member_of"
+        yield _race(gantt, upstream, what, labeled(MANY), 300)
+    say("candidates: mixed with claims ...")
+    with Server.gantt(database) as gantt:
+        yield _mixed(folder, gantt, members[0].uuid)
+
+
+def _trees(folder: Path, count: int) -> Iterator[Row]:
+    say(f"candidates: {count:,} trees ...")
+    database = folder / "trees.db"
+    fleet.write(database, fleet.numa_trees(count))
+    what = f"{count:,} trees of 7, granular, limit={MANY}"
+    with Server.upstream(database) as upstream, Server.gantt(database) as gantt:
+        yield _race(gantt, upstream, what, granular(MANY), 100)
+
+
+def _isolated(folder: Path, hosts: int) -> Iterator[Row]:
+    say("candidates: isolated over equal children ...")
+    database = folder / "isolated.db"
+    fleet.write(database, fleet.equal_children(hosts, CHILDREN))
+    path = isolated(MANY)
+    what = f"{CHILDREN} isolated over {CHILDREN} equal children"
+    with Server.gantt(database) as server:
+        (taken,) = medians([Runner(Client(server), path, GANTT_TIMES, ROUNDS)])
+        yield Row(
+            f"{what} on each of {hosts} hosts, limit={MANY}",
+            f"≤ {duration(ISOLATED_S)}",
+            duration(taken),
+            is_met=taken <= ISOLATED_S,
+        )
+    database = folder / "one.db"
+    fleet.write(database, fleet.equal_children(1, CHILDREN))
+    with Server.upstream(database) as upstream, Server.gantt(database) as gantt:
+        (taken,) = medians([Runner(Client(gantt), path, GANTT_TIMES, ROUNDS)])
+        slow = _once(upstream, path)
+        yield Row(
+            "the same on one host",
+            "",
+            duration(taken),
+            duration(slow) if slow else f"over {duration(UPSTREAM_PATIENCE_S)}",
+            f"{slow / taken:,.0f}×" if slow else "",
+        )
+
+
+def _race(gantt: Server, upstream: Server, what: str, path: str, goal: float) -> Row:
+    """Upstream once and Gantt often in each round. Raises RuntimeError when they do
+    not have as many candidates."""
+    ours, theirs = Client(gantt), Client(upstream)
+    counts = ours.count(path), theirs.count(path)
+    if counts[0] != counts[1]:
+        raise RuntimeError(f"{path}: {counts[0]} candidates, upstream has {counts[1]}")
+    found = medians(
+        [Runner(theirs, path, 1, ROUNDS), Runner(ours, path, GANTT_TIMES, ROUNDS)]
+    )
+    return compared(what, goal, gantt_s=found[1], upstream_s=found[0])
+
+
+def _once(server: Server, path: str) -> float | None:
+    """How long one question takes; None when that is too long."""
+    try:
+        return Client(server, UPSTREAM_PATIENCE_S).times(path, 1)[0]
+    except TimeoutError:
+        return None
+
+
+def _mixed(folder: Path, server: Server, provider: str) -> Row:
+    found = load.mixed(
+        server, folder, plain(FEW), AMOUNTS, provider, connections=CONNECTIONS
+    )
+    failed = f", {found.failures} FAILED" if found.failures else ""
+    return Row(
+        f"{CONNECTIONS} clients: 80 % candidates limit={FEW}, 20 % claims",
+        f"≥ {MIXED_PER_S:,}/s, 99 % ≤ {MIXED_P99_MS:g} ms",
+        f"{found.per_s:,.0f}/s{failed}, 99 % {found.p99_ms:.1f} ms",
+        is_met=found.per_s >= MIXED_PER_S
+        and found.p99_ms <= MIXED_P99_MS
+        and not found.failures,
+    )

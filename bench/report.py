@@ -1,0 +1,98 @@
+"""What was measured, as rows with their goals, and on what machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sqlite3
+import sys
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+HEADINGS = ("work", "goal", "Gantt", "upstream", "ratio", "")
+KB_PER_GB = 1024**2
+
+
+class Row(Struct, frozen=True):
+    """One line of the table; ``is_met`` None: there is no goal."""
+
+    work: str
+    goal: str
+    gantt: str
+    upstream: str = ""
+    ratio: str = ""
+    is_met: bool | None = None
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What is shown under the headings."""
+        verdict = {True: "met", False: "missed", None: ""}[self.is_met]
+        return self.work, self.goal, self.gantt, self.upstream, self.ratio, verdict
+
+
+def compared(work: str, goal: float, gantt_s: float, upstream_s: float) -> Row:
+    """How many times faster than upstream, against the goal."""
+    ratio = upstream_s / gantt_s
+    return Row(
+        work,
+        f"≥ {goal:,.0f}×",
+        duration(gantt_s),
+        duration(upstream_s),
+        f"{ratio:,.0f}×",
+        ratio >= goal,
+    )
+
+
+def duration(seconds: float) -> str:
+    """With three digits, in the unit that suits."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.3g} ms"
+
+
+def say(text: str) -> None:
+    """Tell whoever waits what goes on."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def machine() -> str:
+    """What the measurements were taken on, in one line."""
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    memory = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())
+    return ", ".join(
+        (
+            f"{os.cpu_count()} × {model[1] if model else platform.machine()}",
+            f"{int(memory[1]) / KB_PER_GB:.0f} GB" if memory else "memory unknown",
+            f"Linux {platform.release()}",
+            f"Python {platform.python_version()}",
+            f"SQLite {sqlite3.sqlite_version}",
+            f"granian {version('granian')}",
+            f"upstream: openstack-placement {version('openstack-placement')}",
+        )
+    )
+
+
+def show(rows: Iterable[Row], *, as_markdown: bool) -> None:
+    """Print the table and the machine."""
+    if as_markdown:
+        print(markdown(rows))
+        return
+    table = Table(caption=machine())
+    for heading in HEADINGS:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row.cells)
+    Console(width=130).print(table)
+
+
+def markdown(rows: Iterable[Row]) -> str:
+    """The table to be pasted into a document."""
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells for row in rows)]
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"{table}\n\nMeasured on {machine()}."
