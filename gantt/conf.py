@@ -261,6 +261,18 @@ GANTT = [
         max=86400,
         help="Seconds that a request waits for the database, then it gets 503.",
     ),
+    cfg.FloatOpt(
+        "patience_s",
+        default=2.0,
+        min=0.01,
+        help="When a write has waited so long, the gate is taken to stand still.",
+    ),
+    cfg.IntOpt(
+        "patient",
+        default=32,
+        min=1,
+        help="Writes that go on waiting then; others get 503 and free their threads.",
+    ),
     cfg.IntOpt(
         "search_budget",
         default=100_000,
@@ -438,6 +450,8 @@ def _settings(
             queue_length=own.queue_length,
             planning_ms=own.planning_ms,
             answer_timeout_s=own.answer_timeout_s,
+            patience_s=own.patience_s,
+            patient=own.patient,
             search_budget=own.search_budget,
             log_length=own.log_length,
             commit_attempts=max(1, placement.allocation_conflict_retry_count),

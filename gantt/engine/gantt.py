@@ -161,13 +161,13 @@ class Gantt(Books):
         counts = self._gate.counts
         return {
             "revision": self.revision,
-            "queue_length": self._gate.queue_length,
+            "queue_length": len(self._gate.queue),
             "queue_limit": self._options.queue_length,
             "batch_limit": self._options.batch_size,
             "search_limit": self._options.search_budget,
             "log_limit": self._options.log_length,
             "searches_cut": self._searches_cut,
-            "busy": counts.busy,
+            "busy": self._gate.queue.turned_away,
             "batches": counts.batches,
             "commands": counts.commands,
             "refusals": counts.refusals,

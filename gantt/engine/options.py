@@ -21,7 +21,9 @@ class EngineOptions(Struct, frozen=True):
     ``batch_size``: commands in one commit; ``planning_ms``: when planning a batch has
     taken so long, the rest of it waits for the next.
     ``commit_attempts``: how often a batch that the database aborted is tried in all.
-    ``answer_timeout_s``: how long a caller waits for its answer.
+    ``answer_timeout_s``: how long a caller waits for its answer. ``patience_s``: after
+    so long only ``patient`` callers go on waiting for a gate that stands still, so
+    that the others' threads are free for readers.
     ``search_budget``: steps that one search for candidates may take.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.
@@ -35,6 +37,8 @@ class EngineOptions(Struct, frozen=True):
     planning_ms: int = 50
     commit_attempts: int = 10
     answer_timeout_s: float = 60.0
+    patience_s: float = 2.0
+    patient: int = 32
     search_budget: int = 100_000
     log_length: int = 1_000_000
     create: bool = True

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
@@ -18,6 +17,7 @@ from msgspec import Struct, field
 from gantt.engine.clock import Clock
 from gantt.engine.follower import Follower
 from gantt.engine.options import EngineOptions
+from gantt.engine.queue import Queue, Ticket
 from gantt.engine.replica import Replica
 from gantt.errors import Busy, GanttError, StoreFailed, Unstorable
 from gantt.model.answers import Answer
@@ -37,40 +37,6 @@ LOG = logging.getLogger(__name__)
 _LONGEST_PAUSE_S = 1.0
 # Old log rows are dropped so many at a time: a few milliseconds of the gate.
 _COMPACT_EVERY = 1_000
-
-
-class Ticket:
-    """One caller's command on its way through the gate."""
-
-    def __init__(self, command: Command, request_id: str) -> None:
-        self.command = command
-        self.request_id = request_id
-        self.is_resolved = False
-        self._answer: Answer = None
-        self._error: BaseException | None = None
-        # A lock that is taken until the outcome is known: the lightest one-shot event.
-        self._pending = threading.Lock()
-        self._pending.acquire()
-
-    def resolve(self, outcome: Answer | BaseException) -> None:
-        """Let the caller go with an answer or an error."""
-        if isinstance(outcome, BaseException):
-            self._error = outcome
-        else:
-            self._answer = outcome
-        self.is_resolved = True
-        self._pending.release()
-
-    def wait(self, timeout_s: float) -> Answer:
-        """The answer. Raises the refusal, or StoreFailed when none comes in time."""
-        if not self._pending.acquire(timeout=timeout_s):
-            raise StoreFailed(
-                f"No outcome of {type(self.command).__name__} within {timeout_s:g} s; "
-                "it may still be carried out. Look before you try again."
-            )
-        if self._error is not None:
-            raise self._error
-        return self._answer
 
 
 class Batch(Struct):
@@ -93,7 +59,6 @@ class Counts(Struct):
     batches: int = 0
     commands: int = 0
     refusals: int = 0
-    busy: int = 0
     aborts: int = 0
     unknown_outcomes: int = 0
     foreign_writes: int = 0
@@ -121,9 +86,7 @@ class Gate:
         self._clock = clock
         self._new_uuid = new_uuid
         self._now = 0
-        self._queue: deque[Ticket] = deque()
-        self._waiting = threading.Condition()
-        self._is_closing = False
+        self.queue = Queue(options)
         self._compacted_at = replica.durable
         self.counts = Counts()
         self._thread = threading.Thread(
@@ -134,39 +97,20 @@ class Gate:
     def submit(self, command: Command, request_id: str = "") -> Answer:
         """Carry out ``command``; returns when it is durable.
 
-        Raises its refusal, Busy when the queue is full, StoreFailed.
+        Raises its refusal, Busy when it was turned away, StoreFailed.
         """
-        ticket = Ticket(command, request_id)
-        with self._waiting:
-            if self._is_closing:
-                raise StoreFailed("This engine is closed; connect again.")
-            if len(self._queue) >= self._options.queue_length:
-                self.counts.busy += 1
-                raise Busy(
-                    f"{len(self._queue)} commands wait already, and queue_length "
-                    "allows no more. Try again shortly."
-                )
-            self._queue.append(ticket)
-            self._waiting.notify()
-        return ticket.wait(self._options.answer_timeout_s)
-
-    @property
-    def queue_length(self) -> int:
-        """Commands that wait."""
-        return len(self._queue)
+        return self.queue.wait_for(Ticket(command, request_id))
 
     def close(self) -> None:
         """Finish what waits and stop the thread."""
-        with self._waiting:
-            self._is_closing = True
-            self._waiting.notify()
+        self.queue.close()
         if self._thread is not threading.current_thread():
             self._thread.join()
 
     # -- the writer thread --------------------------------------------------------
 
     def _run(self) -> None:
-        while tickets := self._take():
+        while tickets := self.queue.take(self._options.batch_size):
             try:
                 self._carry_out(tickets)
             except Exception as error:
@@ -193,12 +137,6 @@ class Gate:
                 self._follower.reload()
         except GanttError:
             LOG.exception("the tables could not be loaded again")
-
-    def _take(self) -> list[Ticket]:
-        with self._waiting:
-            self._waiting.wait_for(lambda: self._queue or self._is_closing)
-            size = min(len(self._queue), self._options.batch_size)
-            return [self._queue.popleft() for _ in range(size)]
 
     def _carry_out(self, tickets: list[Ticket]) -> None:
         """Commit ``tickets`` as one batch, as often as it takes within the limits."""
@@ -267,9 +205,13 @@ class Gate:
         deadline = self._clock.monotonic() + self._options.planning_ms / 1000
         for number, ticket in enumerate(tuple(tickets)):
             if number and self._clock.monotonic() > deadline:
-                self._put_back(tickets[number:])
-                del tickets[number:]
+                late = tickets[tickets.index(ticket) :]
+                del tickets[-len(late) :]
+                self.queue.put_back(late)
                 break
+            if not ticket.claim():
+                tickets.remove(ticket)  # its caller has given up
+                continue
             with self._replica.lock:
                 batch.outcomes.append((ticket, self._assume_one(ticket, batch)))
             self.counts.commands += 1
@@ -310,17 +252,17 @@ class Gate:
             LOG.warning("the answer to a commit was lost (%s): looking for it", lost)
             transaction.rollback()
             if not self._was_kept(batch.uuid):
-                self._replica.undo(batch.changes, batch.before)
+                self._take_back(batch)
                 abort = DefiniteAbort("the commit was lost with its answer")
                 raise (lost.failure or abort) from lost
         except ForeignWrite:
             transaction.rollback()
-            self._replica.undo(batch.changes, batch.before)
+            self._take_back(batch)
             self._follower.reload()
             raise
         except BaseException:
             transaction.rollback()
-            self._replica.undo(batch.changes, batch.before)
+            self._take_back(batch)
             raise
         self.counts.commit_seconds += self._clock.monotonic() - started
         self._replica.settle()
@@ -332,7 +274,7 @@ class Gate:
                 return self._store.has_batch(batch)
             except (Outcome, StoreFailed) as error:
                 # Whatever went wrong with asking says nothing about the batch.
-                if self._is_closing:
+                if self.queue.is_closing:
                     raise StoreFailed(
                         f"The outcome of the last batch is not known: {error}"
                     ) from error
@@ -340,9 +282,11 @@ class Gate:
                 self._clock.sleep(pause_s)
         raise AssertionError("unreachable: the pauses never end")
 
-    def _put_back(self, tickets: Sequence[Ticket]) -> None:
-        with self._waiting:
-            self._queue.extendleft(reversed(tickets))
+    def _take_back(self, batch: Batch) -> None:
+        """Undo what was assumed; its commands may be claimed again."""
+        self._replica.undo(batch.changes, batch.before)
+        for ticket, _ in batch.outcomes:
+            ticket.disclaim()
 
 
 def _pauses() -> Iterator[float]:

@@ -102,7 +102,7 @@ def test_what_changes_nothing_has_no_revision(store: FaultyStore, books: Gantt) 
 
 def test_a_caller_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, answer_timeout_s=0.05)
-    hold = store.hold("begin")
+    hold = store.hold("commit")
     with pytest.raises(StoreFailed, match="may still be carried out"):
         books.submit(create(1))
     hold.release()

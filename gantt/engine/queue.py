@@ -1,0 +1,147 @@
+"""Commands on their way to the gate, and their callers, who wait.
+
+Apart from the gate because it is about people in a queue, not about the books: how many
+may wait, how long, and what they are told who leave without having been served.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+
+from gantt.engine.options import EngineOptions
+from gantt.errors import Busy, StoreFailed
+from gantt.model.answers import Answer
+from gantt.model.commands import Command
+
+
+class Ticket:
+    """One caller's command on its way through the gate.
+
+    Whoever claims it first decides its fate: the gate by planning it, or the caller by
+    giving up, after which it is never carried out.
+    """
+
+    def __init__(self, command: Command, request_id: str) -> None:
+        self.command = command
+        self.request_id = request_id
+        self.is_resolved = False
+        self._answer: Answer = None
+        self._error: BaseException | None = None
+        # A lock that is taken until the outcome is known: the lightest one-shot event.
+        self._pending = threading.Lock()
+        self._pending.acquire()
+        self._claim = threading.Lock()
+
+    def claim(self) -> bool:
+        """Whether it is the claimer's now; False when somebody else has it."""
+        return self._claim.acquire(blocking=False)
+
+    def disclaim(self) -> None:
+        """Nothing came of planning it; it may be claimed again."""
+        self._claim.release()
+
+    def resolve(self, outcome: Answer | BaseException) -> None:
+        """Let the caller go with an answer or an error."""
+        if isinstance(outcome, BaseException):
+            self._error = outcome
+        else:
+            self._answer = outcome
+        self.is_resolved = True
+        self._pending.release()
+
+    def is_settled(self, timeout_s: float) -> bool:
+        """Whether the outcome is known, after waiting for it so long; then ``result``
+        gives it."""
+        return self._pending.acquire(timeout=timeout_s)
+
+    def result(self) -> Answer:
+        """The answer. Raises the refusal."""
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+
+class Queue:
+    """Tickets in the order in which they came. ``turned_away``: how many callers were
+    told Busy."""
+
+    def __init__(self, options: EngineOptions) -> None:
+        self._options = options
+        self._tickets: deque[Ticket] = deque()
+        self._changed = threading.Condition()
+        self._impatient = 0
+        self.is_closing = False
+        self.turned_away = 0
+
+    def __len__(self) -> int:
+        return len(self._tickets)
+
+    def wait_for(self, ticket: Ticket) -> Answer:
+        """Queue up and wait for the outcome, but not in a crowd and not for ever.
+
+        Waiting callers occupy threads that readers need, so when the gate stands still
+        only ``patient`` of them stay. Raises the refusal, Busy (the command was not
+        carried out and will not be), StoreFailed (nobody knows).
+        """
+        self._enter(ticket)
+        patience_s, limit_s = self._options.patience_s, self._options.answer_timeout_s
+        if ticket.is_settled(min(patience_s, limit_s)):
+            return ticket.result()
+        with self._changed:
+            self._impatient += 1
+            is_crowd = self._impatient > self._options.patient
+        try:
+            if is_crowd and ticket.claim():
+                raise self._given_up(patience_s)
+            if ticket.is_settled(max(0.0, limit_s - patience_s)):
+                return ticket.result()
+            if ticket.claim():
+                raise self._given_up(limit_s)
+        finally:
+            with self._changed:
+                self._impatient -= 1
+        raise StoreFailed(
+            f"No outcome of {type(ticket.command).__name__} within {limit_s:g} s; it "
+            "may still be carried out. Look before you try again."
+        )
+
+    def take(self, size: int) -> list[Ticket]:
+        """The next tickets, at most ``size``; waits for one. None left: closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._tickets or self.is_closing)
+            count = min(len(self._tickets), size)
+            return [self._tickets.popleft() for _ in range(count)]
+
+    def put_back(self, tickets: Sequence[Ticket]) -> None:
+        """These come first again."""
+        with self._changed:
+            self._tickets.extendleft(reversed(tickets))
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        with self._changed:
+            self.is_closing = True
+            self._changed.notify()
+
+    def _enter(self, ticket: Ticket) -> None:
+        with self._changed:
+            if self.is_closing:
+                raise StoreFailed("This engine is closed; connect again.")
+            if len(self._tickets) >= self._options.queue_length:
+                self.turned_away += 1
+                raise Busy(
+                    f"{len(self._tickets)} commands wait already, and queue_length "
+                    "allows no more. Try again shortly."
+                )
+            self._tickets.append(ticket)
+            self._changed.notify()
+
+    def _given_up(self, waited_s: float) -> Busy:
+        with self._changed:
+            self.turned_away += 1
+        return Busy(
+            f"The database has not let this write in for {waited_s:g} s; it was not "
+            "carried out and will not be. Try again later."
+        )

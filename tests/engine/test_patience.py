@@ -1,0 +1,70 @@
+"""Callers of a gate that stands still: most leave at once, and definitely."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.errors import Busy
+from gantt.store.contract import StoreOptions
+from gantt.store.memory import MemoryStore
+
+CALLERS, PATIENT = 12, 3
+
+
+def _call_at_once(books: Gantt) -> tuple[list[threading.Thread], dict[str, object]]:
+    heard: dict[str, object] = {}
+
+    def call(name: str) -> None:
+        try:
+            heard[name] = books.create_provider(name).uuid
+        except Busy as busy:
+            heard[name] = busy
+
+    names = [f"host-{number}" for number in range(CALLERS)]
+    threads = [threading.Thread(target=call, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    return threads, heard
+
+
+def _wait_until(heard: dict[str, object], count: int) -> None:
+    deadline = time.monotonic() + 10
+    while len(heard) < count:
+        assert time.monotonic() < deadline, heard
+        time.sleep(0.005)
+
+
+def test_only_the_patient_wait_and_are_served_when_the_lock_is_free() -> None:
+    store = MemoryStore(StoreOptions(lock_timeout_s=30))
+    options = EngineOptions(patience_s=0.05, patient=PATIENT, answer_timeout_s=30)
+    with Gantt(store, options) as books:
+        elsewhere = store.begin()
+        threads, heard = _call_at_once(books)
+        _wait_until(heard, CALLERS - PATIENT)
+        assert books.list_providers() == ()
+        turned_away = {name for name, what in heard.items() if isinstance(what, Busy)}
+        assert len(turned_away) == CALLERS - PATIENT
+        elsewhere.rollback()
+        for thread in threads:
+            thread.join()
+        there = {provider.name for provider in books.list_providers()}
+        assert there == heard.keys() - turned_away
+        assert len(there) == PATIENT
+        assert books.counts()["busy"] == CALLERS - PATIENT
+
+
+def test_who_gives_up_is_told_that_nothing_was_carried_out() -> None:
+    store = MemoryStore(StoreOptions(lock_timeout_s=0.05))
+    options = EngineOptions(answer_timeout_s=0.2, commit_attempts=1000)
+    with Gantt(store, options) as books:
+        elsewhere = store.begin()
+        with pytest.raises(Busy, match="was not carried out and will not be"):
+            books.create_provider("late")
+        elsewhere.rollback()
+        books.create_provider("in time")
+        assert [provider.name for provider in books.list_providers()] == ["in time"]
