@@ -95,6 +95,18 @@ class ClassTable(Columns):
         fits &= self.max_unit[slots] >= total
         return fits
 
+    def largest(self, most: int, slots: Int64s | slice | None = None) -> Int64s:
+        """int64[slots]: the largest amount up to ``most`` that each has room for; 0:
+        for none."""
+        if slots is None:
+            slots = slice(self.height)
+        free = np.floor(np.clip(self.capacity[slots], 0, 2.0**62)).astype(np.int64)
+        free -= self.used[slots]
+        found = np.minimum(np.minimum(free, self.max_unit[slots]), min(most, MAX_INT))
+        found -= found % self.step_size[slots]
+        found[(found < self.min_unit[slots]) | ~self.is_live[slots]] = 0
+        return np.maximum(found, 0)
+
 
 class Inventories:
     """All class tables, by the dense index of the class."""

@@ -56,5 +56,11 @@ def test_room(
         fits = fits and amount >= row.min_unit and amount % row.step_size == 0
         assert has_room[slot] == fits
         assert table.has_room(amount, slice(slot, slot + 1)).tolist() == [fits]
+        largest = int(table.largest(amount)[slot])
+        assert table.largest(amount, slice(slot, slot + 1)).tolist() == [largest]
+        assert (largest == amount) == fits
+        assert largest == 0 or table.has_room(largest)[slot]
+        above = range(largest + 1, min(amount, largest + 12) + 1)
+        assert not any(table.has_room(more)[slot] for more in above)
     assert has_room.sum() <= len(model)
     assert list(books.ids()) == sorted(model)

@@ -132,6 +132,12 @@ def solver(
     return solve_one
 
 
+def has_candidate(state: State, request: CandidateRequest, budget: Budget) -> bool:
+    """Whether ``search`` answers anything. Raises UnknownName, and Spent."""
+    question = ask(state, request, budget)
+    return question is not None and next(_generate(question, budget), None) is not None
+
+
 def ask(
     state: State, request: CandidateRequest, budget: Budget | None = None
 ) -> Question | None:

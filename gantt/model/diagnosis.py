@@ -1,0 +1,164 @@
+"""Why a question for allocation candidates has no answer: frozen views.
+
+Apart from the other answers because they have a vocabulary of their own. A constraint
+is judged within its group, a group within the request: ``passed`` counts who meets it,
+``removed_alone`` who would be left if it were not for this one thing.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Kind: TypeAlias = Literal[
+    "amount",
+    "required",
+    "forbidden",
+    "member_of",
+    "not_member_of",
+    "in_tree",
+    "nothing",
+    "root_required",
+    "root_forbidden",
+    "together",
+    "nested",
+    "isolate",
+    "same_subtree",
+]
+
+
+class Count(Struct, frozen=True):
+    """So many providers, and so many trees in or around which they are to be had.
+
+    ``providers`` None: it is said of trees as a whole.
+    """
+
+    providers: int | None
+    trees: int
+
+
+class Constraint(Struct, frozen=True):
+    """One thing that was asked.
+
+    ``names``: a resource class (with ``amount``), alternatives of traits or
+    aggregates, a provider, or suffixes. ``unknown``: names in it that nobody has given
+    to anything.
+    """
+
+    kind: Kind
+    names: tuple[str, ...]
+    passed: Count
+    removed_alone: Count
+    amount: int | None = None
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """For people: what was asked."""
+        return wording(self.kind, self.names, self.amount)
+
+
+class GroupDiagnosis(Struct, frozen=True):
+    """``passed``: who meets all ``constraints`` of the group; ``removed_alone``: trees
+    in which everything but this group could be met, each thing by itself."""
+
+    suffix: str
+    passed: Count
+    removed_alone: Count
+    constraints: tuple[Constraint, ...]
+
+
+class Lack(Struct, frozen=True):
+    """What keeps one provider from giving what ``suffix`` asks (None: the request).
+
+    ``missing``: what was asked of a class less the largest amount that it could give.
+    """
+
+    provider_uuid: str
+    provider_name: str
+    suffix: str | None
+    kind: Kind
+    names: tuple[str, ...]
+    text: str
+    missing: int | None = None
+
+
+class Miss(Struct, frozen=True):
+    """A tree that comes close, by its root, and all that it lacks."""
+
+    tree: str
+    lacks: tuple[Lack, ...]
+
+
+class Relaxation(Struct, frozen=True):
+    """One constraint to give up. ``lowered``: the amount to ask for instead of
+    ``amount``; None: ask nothing. ``suffix`` None: of the whole request."""
+
+    kind: Kind
+    suffix: str | None
+    names: tuple[str, ...] = ()
+    amount: int | None = None
+    lowered: int | None = None
+
+    @property
+    def text(self) -> str:
+        """For people: what to do."""
+        where = f" in group {self.suffix}" if self.suffix else ""
+        if self.kind == "nested":
+            return "ask at microversion 1.29 or later"
+        if self.kind == "isolate":
+            return "ask with group_policy none"
+        if self.lowered is not None:
+            asked = f"{self.lowered} instead of {self.amount}"
+            return f"ask for {asked} {self.names[0]}{where}"
+        return f"do not ask: {wording(self.kind, self.names, self.amount)}{where}"
+
+
+class Diagnosis(Struct, frozen=True):
+    """How far a request came.
+
+    ``has_candidates``: whether the search answers anything; None: it met its budget.
+    ``providers`` and ``trees``: all that there are. ``whole``: constraints on trees as
+    a whole; of those, what joins groups was tried on ``walked`` of the ``viable``
+    trees: those that meet each group and the root's constraints by themselves.
+    ``misses``: the nearest first; ``relaxation``: the smallest that the search
+    confirms. ``is_truncated``: a budget ended something early.
+    """
+
+    has_candidates: bool | None
+    providers: int
+    trees: int
+    viable: int
+    walked: int
+    groups: tuple[GroupDiagnosis, ...]
+    whole: tuple[Constraint, ...]
+    misses: tuple[Miss, ...] = ()
+    relaxation: Relaxation | None = None
+    is_truncated: bool = False
+
+
+_OPENINGS: dict[Kind, str] = {
+    "required": "trait",
+    "forbidden": "not trait",
+    "member_of": "in aggregate",
+    "not_member_of": "not in aggregate",
+    "in_tree": "in the tree of",
+    "root_required": "the root has trait",
+    "root_forbidden": "the root has not trait",
+}
+_SENTENCES: dict[Kind, str] = {
+    "nothing": "neither resources, nor a required trait, nor member_of",
+    "together": "all groups together, with what is left after each",
+    "nested": "one provider per tree (before microversion 1.29)",
+    "isolate": "groups on different providers (group_policy isolate)",
+}
+
+
+def wording(kind: Kind, names: tuple[str, ...], amount: int | None) -> str:
+    """A constraint in words."""
+    if kind == "amount":
+        return f"{amount} {names[0]}"
+    if kind == "same_subtree":
+        return f"groups {', '.join(names)} in one subtree"
+    return _SENTENCES.get(kind) or f"{_OPENINGS[kind]} {' or '.join(names)}"
