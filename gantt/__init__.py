@@ -11,6 +11,7 @@ from gantt.connection import connect
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
+from gantt.model.diagnosis import Diagnosis
 from gantt.model.protocol import GanttProtocol
 from gantt.model.requests import (
     CandidateRequest,
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CandidateRequest",
     "ConsumerAllocations",
+    "Diagnosis",
     "EngineOptions",
     "Gantt",
     "GanttProtocol",

@@ -8,7 +8,7 @@ from gantt.api.query import Params
 from gantt.api.refusals import Wording, worded
 from gantt.errors import UnknownName
 
-_UNKNOWN_CLASS = Wording(
+UNKNOWN_CLASS = Wording(
     UnknownName,
     "Invalid resource class in resources parameter: ",
     starts="No such resource class",
@@ -23,7 +23,7 @@ def list_(call: Call) -> None:
     try:
         found = call.gantt.search(call.door.candidates, request, call.version)
     except UnknownName as error:
-        raise worded(error, (_UNKNOWN_CLASS,)) from None
+        raise worded(error, (UNKNOWN_CLASS,)) from None
     if found.is_truncated:
         call.response.set_header("gantt-truncated", "budget")
     call.reply(found.body, modified_at=NOW)

@@ -46,6 +46,11 @@ def negotiate(header: str | None) -> int:
     )
 
 
+def is_asked(header: str | None) -> bool:
+    """Whether ``header`` asks for any version of ours at all."""
+    return header is not None and _of_our_service(header) is not None
+
+
 def _of_our_service(header: str) -> str | None:
     """The version in the last entry that names our service."""
     for entry in reversed(header.split(",")):

@@ -18,6 +18,7 @@ from gantt.api import (
     aggregates,
     allocations,
     candidates,
+    diagnosis,
     inventories,
     providers,
     reshaper,
@@ -91,6 +92,9 @@ ROUTES: dict[str, dict[str, Route]] = {
         "DELETE": Route(allocations.delete),
     },
     "/allocation_candidates": {"GET": Route(candidates.list_, 10)},
+    "/gantt/candidates/explain": {
+        "GET": Route(diagnosis.explain, 10, first=diagnosis.assume_newest),
+    },
     "/traits": {"GET": Route(traits.list_, 6)},
     "/traits/{name}": {
         "GET": Route(traits.show, 6),

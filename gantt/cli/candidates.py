@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from gantt.cli.amounts import amounts, labels
+from gantt.cli.diagnosis import print_diagnosis
 from gantt.cli.output import print_document
 from gantt.cli.session import Session, books_command
 from gantt.model.answers import Candidates
@@ -36,6 +37,7 @@ Words = tuple[str, ...]
 @click.option("--same-subtree", multiple=True, metavar="SUFFIX,SUFFIX...")
 @click.option("--isolate", is_flag=True, help="Groups on different providers.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("--explain", is_flag=True, help="Say why there are none, or how few.")
 @books_command
 def candidates(
     session: Session,
@@ -52,10 +54,13 @@ def candidates(
     same_subtree: Words,
     isolate: bool,
     limit: int | None,
+    explain: bool,
 ) -> None:
     """Ask where a request would fit. A label in:A,B means any of them.
 
     gantt candidates VCPU=1 MEMORY_MB=512 --required HW_CPU_X86_AVX2
+
+    With --explain: how many pass each part of the request, and what is near.
     """
     given = {"": amounts(resources)} if resources else {}
     given |= {name: {} if words == "-" else amounts([words]) for name, words in groups}
@@ -75,7 +80,10 @@ def candidates(
         root_traits=labels(root_required, root_forbidden),
         same_subtrees=tuple(frozenset(words.split(",")) for words in same_subtree),
     )
-    _print(session, session.books.find_candidates(request))
+    if explain:
+        print_diagnosis(session.output, session.books.explain_candidates(request))
+    else:
+        _print(session, session.books.find_candidates(request))
 
 
 def _group(

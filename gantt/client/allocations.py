@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from gantt import errors
 from gantt.client import claims, decode, encode
 from gantt.client.exchange import Exchange, until_settled
 from gantt.client.providers import PROVIDERS
@@ -15,6 +16,7 @@ from gantt.model.answers import (
     TypeUsages,
 )
 from gantt.model.commands import ConsumerAllocations, ReshapedProvider
+from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest, UsageQuery
 
 RESHAPE_SINCE = "1.30"
@@ -50,6 +52,18 @@ class RemoteAllocations:
         """See GanttProtocol. Raises Invalid also for what the wire cannot say."""
         route = encode.query("/allocation_candidates", encode.candidate_pairs(request))
         return decode.candidates(self._wire.ask("GET", route))
+
+    def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
+        """See GanttProtocol. Raises Invalid also where the service is no Gantt."""
+        pairs = encode.candidate_pairs(request)
+        route = encode.query("/gantt/candidates/explain", pairs)
+        try:
+            return decode.diagnosis(self._wire.ask("GET", route))
+        except errors.NotFound:
+            raise errors.Invalid(
+                "This service does not explain candidates, which is Gantt's own "
+                "addition to Placement: ask a Gantt, or the database in process."
+            ) from None
 
     def reshape(
         self,

@@ -33,6 +33,7 @@ from gantt.model.answers import (
     TypeUsages,
 )
 from gantt.model.commands import Inventory
+from gantt.model.diagnosis import Diagnosis
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE
 
 GENERATION = "resource_provider_generation"
@@ -229,6 +230,12 @@ def candidates(reply: Reply) -> Candidates:
             uuid: _summary(each) for uuid, each in found["provider_summaries"].items()
         },
     )
+
+
+@understood
+def diagnosis(reply: Reply) -> Diagnosis:
+    """Why there are no candidates."""
+    return msgspec.json.decode(reply.body, type=Diagnosis)
 
 
 def _candidate(found: dict[str, Any]) -> Candidate:

@@ -23,7 +23,9 @@ from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model import answers as a
 from gantt.model import commands as c
+from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest
+from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
 from gantt.state.state import State
 from gantt.store.contract import Store
@@ -135,6 +137,9 @@ class Gantt(Books):
             raise
         self._searches_cut += found.is_truncated
         return found
+
+    def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
+        return self.read(explain, request, budget=self._options.search_budget)
 
     # -- about the engine itself --------------------------------------------------
 

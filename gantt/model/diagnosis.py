@@ -7,8 +7,9 @@ is judged within its group, a group within the request: ``passed`` counts who me
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 Kind: TypeAlias = Literal[
@@ -136,6 +137,19 @@ class Diagnosis(Struct, frozen=True):
     misses: tuple[Miss, ...] = ()
     relaxation: Relaxation | None = None
     is_truncated: bool = False
+
+
+def document(found: Diagnosis) -> dict[str, Any]:
+    """``found`` as JSON, with each constraint and the relaxation in words as well."""
+    body: dict[str, Any] = msgspec.to_builtins(found)
+    pairs = [*zip(found.whole, body["whole"], strict=True)]
+    for group, shown in zip(found.groups, body["groups"], strict=True):
+        pairs += zip(group.constraints, shown["constraints"], strict=True)
+    for constraint, shown in pairs:
+        shown["text"] = constraint.text
+    if found.relaxation is not None:
+        body["relaxation"]["text"] = found.relaxation.text
+    return body
 
 
 _OPENINGS: dict[Kind, str] = {

@@ -26,6 +26,7 @@ from gantt.model.answers import (
     TypeUsages,
 )
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
+from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import (
     CandidateRequest,
     ProviderQuery,
@@ -143,6 +144,10 @@ class GanttProtocol(Protocol):
 
     def find_candidates(self, request: CandidateRequest) -> Candidates:
         """Raises UnknownName, BudgetSpent."""
+
+    def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
+        """Why ``find_candidates`` answers nothing, what is near and what would help.
+        Raises UnknownName, Invalid (too many constraints)."""
 
     def reshape(
         self,

@@ -97,6 +97,7 @@ def test_an_answer_of_something_else(body: bytes) -> None:
         decode.provider_allocations,
         decode.usages,
         decode.candidates,
+        decode.diagnosis,
     ):
         with pytest.raises(errors.Unavailable, match="Placement service"):
             read(Reply(200, {}, body))

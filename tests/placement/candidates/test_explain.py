@@ -484,7 +484,7 @@ def check_joins(brute: Brute, request: CandidateRequest, found: Diagnosis) -> No
                 link.kind,
                 link.names,
                 Count(None, len(fitting(with_it))),
-                Count(None, len(alone)),
+                Count(None, len(blamed)),
             )
             in joining
         )

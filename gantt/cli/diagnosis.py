@@ -1,0 +1,80 @@
+"""How ``gantt candidates --explain`` shows a Diagnosis: counts, then advice.
+
+Separate from the command because JSON has the whole of it, CSV one listing of
+everything, and a table sentences below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from gantt.cli.output import print_document, print_rows
+from gantt.model.diagnosis import Count, Diagnosis, document
+
+COLUMNS = ("group", "what", "passed", "trees", "removed_alone", "trees_alone")
+ADVICE = ("part", *COLUMNS)
+Row = tuple[Any, ...]
+
+
+def print_diagnosis(output: str, found: Diagnosis) -> None:
+    """Print ``found`` in one of the formats."""
+    if output == "json":
+        print_document(document(found))
+    elif output == "csv":
+        counts = [("constraint", *row) for row in _counts(found)]
+        advice = [
+            (part, where, text, *[None] * 4) for part, where, text in _advice(found)
+        ]
+        print_rows(output, ADVICE, [*counts, *advice])
+    else:
+        print_rows(output, COLUMNS, _counts(found))
+        _tell(found)
+
+
+def _counts(found: Diagnosis) -> Iterator[Row]:
+    """Every constraint, after each group the sum of them, then the whole request."""
+    for group in found.groups:
+        name = group.suffix or "-"
+        for one in group.constraints:
+            text = one.text + (" (unknown)" if one.unknown else "")
+            yield (name, text, *_cells(one.passed, one.removed_alone))
+        yield (name, "all of this", *_cells(group.passed, group.removed_alone))
+    for one in found.whole:
+        yield ("*", one.text, *_cells(one.passed, one.removed_alone))
+
+
+def _cells(passed: Count, alone: Count) -> Row:
+    return passed.providers, passed.trees, alone.providers, alone.trees
+
+
+def _advice(found: Diagnosis) -> Iterator[tuple[str, str, str]]:
+    for miss in found.misses:
+        for lack in miss.lacks:
+            where = "*" if lack.suffix is None else lack.suffix or "-"
+            yield "miss", where, lack.text
+    helps = found.relaxation
+    if helps is not None:
+        where = "*" if helps.suffix is None else helps.suffix or "-"
+        yield "relaxation", where, helps.text
+
+
+def _tell(found: Diagnosis) -> None:
+    click.echo(
+        f"\nOf {found.trees} trees ({found.providers} providers), {found.viable} meet "
+        "each group by itself."
+    )
+    if found.has_candidates:
+        click.echo("There are candidates.")
+    elif found.misses:
+        click.echo("\nNearest:")
+    for miss in found.misses:
+        click.echo("  " + "; ".join(lack.text for lack in miss.lacks))
+    if found.relaxation is not None:
+        click.echo(f"\nThis would give an answer: {found.relaxation.text}.")
+    elif not found.has_candidates and not found.is_truncated:
+        click.echo("\nNo single change of the request would give an answer.")
+    if found.is_truncated:
+        click.echo("\nNot everything was tried: the work would have been too much.")
