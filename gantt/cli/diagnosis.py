@@ -66,6 +66,8 @@ def _tell(found: Diagnosis) -> None:
         f"\nOf {found.trees} trees ({found.providers} providers), {found.viable} meet "
         "each group by itself."
     )
+    if found.walked < found.viable:
+        click.echo(f"How groups fit together was tried on {found.walked} of these.")
     if found.has_candidates:
         click.echo("There are candidates.")
     elif found.misses:
@@ -77,4 +79,6 @@ def _tell(found: Diagnosis) -> None:
     elif not found.has_candidates and not found.is_truncated:
         click.echo("\nNo single change of the request would give an answer.")
     if found.is_truncated:
-        click.echo("\nNot everything was tried: the work would have been too much.")
+        click.echo(
+            "\nNot everything was tried that might help: it would be too much work."
+        )

@@ -124,7 +124,8 @@ class Diagnosis(Struct, frozen=True):
     a whole; of those, what joins groups was tried on ``walked`` of the ``viable``
     trees: those that meet each group and the root's constraints by themselves.
     ``misses``: the nearest first; ``relaxation``: the smallest that the search
-    confirms. ``is_truncated``: a budget ended something early.
+    confirms. ``is_truncated``: a limit ended the search, or the quest for a relaxation,
+    before the answer was sure.
     """
 
     has_candidates: bool | None

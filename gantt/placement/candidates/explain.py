@@ -88,7 +88,7 @@ def explain(
             for group, each in zip(groups, served, strict=True)
         ),
         tuple(_root(term, tally) for term in roots) + _joining(request, joins),
-        is_truncated=has_candidates is None or joins.is_truncated,
+        is_truncated=has_candidates is None,
     )
     if has_candidates:
         return found

@@ -35,7 +35,6 @@ class Joins(Struct, frozen=True):
     constraints: tuple[Constraint, ...]
     walked: tuple[int, ...]
     culprits: dict[int, Link]
-    is_truncated: bool = False
 
 
 def links(request: CandidateRequest) -> tuple[Link, ...]:
@@ -72,15 +71,12 @@ def join(
     trials = _Trials(state, request, budget)
     walked: list[int] = []
     fits: dict[Keep, set[int]] = {keep: set() for keep in trials.all}
-    is_truncated = False
     for root in roots:
         if (len(walked) + 1) * len(trials.all) > max(walks, len(trials.all)):
-            is_truncated = True
             break
         try:
             fitting = [keep for keep in trials.all if trials.fits(keep, root)]
         except Spent:
-            is_truncated = True
             break
         walked.append(root)
         for keep in fitting:
@@ -89,7 +85,6 @@ def join(
         _counted(trials.links, fits, walked),
         tuple(walked),
         _culprits(trials.links, fits, walked),
-        is_truncated,
     )
 
 

@@ -39,7 +39,7 @@ DROPPED: tuple[Kind, ...] = (
     "amount",
 )
 # One step of a walk costs about as much as an array pass over so many providers.
-ROWS_PER_STEP = 4096
+ROWS_PER_STEP = 1024
 
 
 def smallest(
@@ -177,13 +177,16 @@ def _lowered(
     drop = Relaxation("amount", group.suffix, term.names, amount)
 
     def helps(lowered: int) -> bool:
-        is_better = (amount - lowered) / amount < best_share
-        return is_better and trials.helps(structs.replace(drop, lowered=lowered))
+        return trials.helps(structs.replace(drop, lowered=lowered))
 
     span = _span(trials.state, terms, number)
     if span is None:
         return
     low, high, unit = span
+    while low <= high and (amount - low) / amount >= best_share:
+        low = max(low + unit, _above(amount, best_share) // unit * unit)
+    if low > high:
+        return
     if helps(high):
         yield high
         return
@@ -199,6 +202,11 @@ def _lowered(
             yield low
         else:
             high = middle
+
+
+def _above(amount: int, share: float) -> int:
+    """About the amount from which on less than ``share`` of it is given up."""
+    return int(amount * (1 - share))
 
 
 def _span(
@@ -219,8 +227,13 @@ def _span(
         for place, other in enumerate(terms.terms)
         if place != number and not (terms.is_spread and other.kind == "amount")
     ]
+    able = t.served(terms, others).providers
+    if terms.is_spread:
+        rest = [place for place in range(len(terms.terms)) if place != number]
+        home = state.providers.root[: state.providers.height]
+        able &= t.served(terms, rest).trees[home] | terms.sharing.mask
     slots = np.flatnonzero(table.is_live[: table.height])
-    slots = slots[t.served(terms, others).providers[table.provider[slots]]]
+    slots = slots[able[table.provider[slots]]]
     largest = table.largest(term.amount - 1, slots)
     slots, largest = slots[largest > 0], largest[largest > 0]
     if not len(slots):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gantt.model.diagnosis import Lack
+from gantt.model.names import MAX_INT
 from gantt.placement.candidates.terms import Term
 from gantt.state.inventories import ClassTable
 from gantt.state.state import State
@@ -78,10 +79,10 @@ def _amount(state: State, row: int, term: Term) -> tuple[int, str]:
     step = int(table.step_size[slot])
     missing = amount - int(table.largest(amount, np.array([slot], np.int64))[0])
     if used + amount > capacity:
-        units = f"max_unit {most}"
-        units += f", min_unit {least}" if least > 1 else ""
-        units += f", step_size {step}" if step > 1 else ""
-        free = f"used {used} of {capacity}, {units}"
+        free = f"used {used} of {capacity}"
+        free += f", max_unit {most}" if most < MAX_INT else ""
+        free += f", min_unit {least}" if least > 1 else ""
+        free += f", step_size {step}" if step > 1 else ""
         return missing, f"lacks {missing} of {amount} {name} ({free})"
     if amount > most:
         return missing, f"gives at most {most} {name} at once ({amount} asked)"
