@@ -38,23 +38,43 @@ def providers(state: State, query: ProviderQuery) -> tuple[Provider, ...]:
     Each must satisfy ``resources`` alone. Raises UnknownName.
     """
     table = state.providers
-    required, forbidden = trait_indexes(state, query.traits)
-    amounts = class_amounts(state, query.resources)
     mask = table.is_live[: table.height].copy()
-    for class_index, amount in amounts.items():
-        mask &= with_room(state, class_index, amount)
-    mask &= bearing(state.provider_traits, required, forbidden, table.height)
-    mask &= members(state, query.member_of)
     if query.in_tree is not None:
         tree = table.row_of(query.in_tree)
         if tree is None:
             return ()
         mask &= table.root[: table.height] == table.root[tree]
+    labelled = _labelled(state, query)
+    if labelled is None:
+        return ()
+    mask &= labelled
+    for class_index, amount in class_amounts(state, query.resources).items():
+        mask &= with_room(state, class_index, amount)
     rows = [row for row in _named(state, query) if mask[row]]
     if query.uuid is None and query.name is None:
         found = np.flatnonzero(mask)
         rows = found[np.argsort(table.id[found], kind="stable")].tolist()
     return tuple(view(state, row) for row in rows)
+
+
+def _labelled(state: State, query: ProviderQuery) -> Bools | None:
+    """bool[providers]: whose traits and aggregates are right, or None as soon as it is
+    plain that nobody's are.
+
+    As upstream: an unknown name is no error when nobody is left to be asked about it.
+    """
+    height = state.providers.height
+    live = state.providers.is_live[:height]
+    required, _ = trait_indexes(state, Labels(required=query.traits.required))
+    mask = live & bearing(state.provider_traits, required, frozenset(), height)
+    if required and not mask.any():
+        return None
+    _, forbidden = trait_indexes(state, Labels(forbidden=query.traits.forbidden))
+    mask &= bearing(state.provider_traits, (), forbidden, height)
+    among = Labels(required=query.member_of.required)
+    if among and not (live & members(state, among)).any():
+        return None
+    return mask & members(state, query.member_of)
 
 
 def provider(state: State, uuid: str) -> Provider | None:

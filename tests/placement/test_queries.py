@@ -129,7 +129,10 @@ UNKNOWN = [
     (ProviderQuery(traits=required("NOPE")), "No such trait(s): NOPE."),
     (ProviderQuery(traits=forbidden("NOPE")), "No such trait(s): NOPE."),
     (ProviderQuery(traits=required(("Z", "NOPE", AVX))), "No such trait(s): NOPE."),
-    (ProviderQuery(in_tree=NOBODY, resources={"NO": 1}), "No such resource class NO."),
+    (
+        ProviderQuery(traits=required(AVX), resources={"NO": 1}),
+        "No such resource class NO.",
+    ),
 ]
 
 
@@ -140,6 +143,22 @@ def test_listing_by_names_that_do_not_exist(
     with pytest.raises(UnknownName) as refused:
         queries.providers(desk.state, query)
     assert str(refused.value) == text
+
+
+UNNOTICED = [
+    ProviderQuery(in_tree=NOBODY, resources={"NO": 1}),
+    ProviderQuery(in_tree=NOBODY, traits=required("NO")),
+    ProviderQuery(traits=Labels((frozenset({SHARES}),), frozenset({"NO"}))),
+    ProviderQuery(traits=required(SHARES), resources={"NO": 1}),
+    ProviderQuery(member_of=required(NOBODY), resources={"NO": 1}),
+]
+
+
+@pytest.mark.parametrize("query", UNNOTICED)
+def test_a_name_is_not_looked_up_when_nobody_is_left(
+    desk: Desk, query: ProviderQuery
+) -> None:
+    assert queries.providers(desk.state, query) == ()
 
 
 UNITS = [
