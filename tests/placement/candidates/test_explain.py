@@ -512,7 +512,7 @@ def check_joins(brute: Brute, request: CandidateRequest, found: Diagnosis) -> No
 
 
 @settings(
-    max_examples=300,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -527,7 +527,7 @@ def test_counts_are_those_of_brute_force(
 
 
 @settings(
-    max_examples=300,
+    max_examples=100,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
