@@ -26,6 +26,7 @@ from gantt.api import (
     root,
     traits,
     usages,
+    verification,
 )
 from gantt.api.call import Call
 from gantt.api.problem import Problem
@@ -95,6 +96,7 @@ ROUTES: dict[str, dict[str, Route]] = {
     "/gantt/candidates/explain": {
         "GET": Route(diagnosis.explain, 10, first=diagnosis.assume_newest),
     },
+    "/gantt/verify": {"GET": Route(verification.verify)},
     "/traits": {"GET": Route(traits.list_, 6)},
     "/traits/{name}": {
         "GET": Route(traits.show, 6),

@@ -85,4 +85,5 @@ RULES: dict[str, Base] = {
     **{f"placement:{name}": ADMIN_OR_SERVICE for name in _ADMIN_OR_SERVICE},
     "placement:usages": ADMIN_OR_READER_OR_SERVICE,
     "placement:reshaper:reshape": SERVICE,
+    "gantt:verify": ADMIN_OR_SERVICE,
 }

@@ -13,6 +13,7 @@ from gantt.model.answers import (
     Candidates,
     ConsumerView,
     ProviderAllocations,
+    Report,
     TypeUsages,
 )
 from gantt.model.commands import ConsumerAllocations, ReshapedProvider
@@ -63,6 +64,16 @@ class RemoteAllocations:
             raise errors.Invalid(
                 "This service does not explain candidates, which is Gantt's own "
                 "addition to Placement: ask a Gantt, or the database in process."
+            ) from None
+
+    def verify(self) -> Report:
+        """See GanttProtocol. Raises Invalid also where the service is no Gantt."""
+        try:
+            return decode.report(self._wire.ask("GET", "/gantt/verify"))
+        except errors.NotFound:
+            raise errors.Invalid(
+                "This service cannot verify itself, which is Gantt's own addition to "
+                "Placement."
             ) from None
 
     def reshape(

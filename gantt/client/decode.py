@@ -28,6 +28,7 @@ from gantt.model.answers import (
     ProviderSummary,
     ProviderTraits,
     ProviderUsages,
+    Report,
     ResourceSummary,
     Share,
     TypeUsages,
@@ -236,6 +237,12 @@ def candidates(reply: Reply) -> Candidates:
 def diagnosis(reply: Reply) -> Diagnosis:
     """Why there are no candidates."""
     return msgspec.json.decode(reply.body, type=Diagnosis)
+
+
+@understood
+def report(reply: Reply) -> Report:
+    """What a service found when it verified itself."""
+    return msgspec.json.decode(reply.body, type=Report)
 
 
 def _candidate(found: dict[str, Any]) -> Candidate:

@@ -23,6 +23,7 @@ from gantt.model.answers import (
     ProviderInventories,
     ProviderTraits,
     ProviderUsages,
+    Report,
     TypeUsages,
 )
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
@@ -155,6 +156,10 @@ class GanttProtocol(Protocol):
         consumers: Iterable[ConsumerAllocations],
     ) -> None:
         """Move inventories and allocations at once; raises as both of them."""
+
+    def verify(self) -> Report:
+        """Hold the columns of the process that answers against the tables and every
+        invariant. Writes wait meanwhile: seconds for a large fleet."""
 
     def close(self) -> None:
         """Let go of everything; a second call does nothing."""

@@ -1,0 +1,26 @@
+"""``gantt-manage verify --url``: a running service compares its own columns."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from gantt.cli.manage import manage
+from tests.live import served
+
+
+def test_a_running_service_finds_what_a_foreign_writer_did(tmp_path: Path) -> None:
+    with served(tmp_path) as live:
+        arguments = ["verify", "--url", live.url]
+        good = CliRunner().invoke(manage, arguments)
+        assert (good.exit_code, good.output[:11]) == (0, "No problems")
+        path = live.database.removeprefix("sqlite:///")
+        with sqlite3.connect(path) as foreign:
+            foreign.execute(
+                "INSERT INTO traits (name) VALUES ('CUSTOM_BEHIND_OUR_BACK')"
+            )
+        bad = CliRunner().invoke(manage, arguments)
+        assert bad.exit_code == 1
+        assert "CUSTOM_BEHIND_OUR_BACK" in bad.output
