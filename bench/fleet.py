@@ -67,7 +67,7 @@ def flat(count: int, after: int = 0) -> list[Member]:
 
 def labeled(count: int) -> list[Member]:
     """As ``flat``: three in four bear the required trait, one in twenty the forbidden
-    one, and each is in one of ten aggregates."""
+    one, and each is in one of ten aggregates, whatever its traits."""
     return [
         Member(
             _uuid(PROVIDER, number),
@@ -77,7 +77,7 @@ def labeled(count: int) -> list[Member]:
                 *([REQUIRED_TRAIT] if number % 4 else []),
                 *([FORBIDDEN_TRAIT] if number % 20 == 1 else []),
             ),
-            aggregates=(AGGREGATES[number % len(AGGREGATES)],),
+            aggregates=(AGGREGATES[number // 20 % len(AGGREGATES)],),
         )
         for number in range(1, count + 1)
     ]
