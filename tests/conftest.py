@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-SLOW_FOLDERS = frozenset({"clients", "crash"})
+SLOW_FOLDERS = frozenset({"clients", "crash", "differential"})
 
 
 def _must_not_skip() -> bool:
@@ -23,7 +23,7 @@ def _must_not_skip() -> bool:
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Mark what starts servers or real clients as slow."""
+    """Mark what starts servers or real clients, or is long, as slow."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
@@ -79,7 +79,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if reasons:
         listed = "; ".join(f"{n} x {reason}" for reason, n in sorted(reasons.items()))
         terminalreporter.write_line(f"Did not run: {listed}")
-    for line in _counted(terminalreporter):
+    for line in (*_counted(terminalreporter), *_told(terminalreporter)):
         terminalreporter.write_line(line)
 
 
@@ -96,3 +96,15 @@ def _counted(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
                     total[what] += of
     for what, of in sorted(total.items()):
         yield f"Passed {passed[what]:,} of {of:,} {what}"
+
+
+def _told(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
+    """Sums of the property ``told`` (a headline, amounts by name) of what passed."""
+    sums: dict[str, Counter[str]] = {}
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "told":
+                headline, amounts = value
+                sums.setdefault(headline, Counter()).update(amounts)
+    for headline, amounts in sums.items():
+        yield f"{headline}: " + ", ".join(f"{n:,} {x}" for x, n in amounts.items())

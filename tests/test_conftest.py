@@ -23,12 +23,19 @@ def test_that_passes():
 """
 
 COUNTING_SAMPLE = """
+import pytest
+
 def test_good(record_property):
     record_property("counted", ["apples", 1000, 1000])
 
 def test_bad(record_property):
     record_property("counted", ["apples", 7, 9])
+    record_property("told", ["Eaten", {"pears": 5}])
     assert False
+
+@pytest.mark.parametrize("more", [1, 2])
+def test_told(record_property, more):
+    record_property("told", ["Eaten", {"apples": 1000, "pears": more}])
 """
 
 
@@ -74,7 +81,9 @@ def test_what_tests_count_themselves_is_summed_up(pytester: pytest.Pytester) -> 
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
     pytester.makepyfile(COUNTING_SAMPLE)
     result = pytester.runpytest_inprocess()
-    result.stdout.fnmatch_lines(["Passed 1,007 of 1,009 apples"])
+    result.stdout.fnmatch_lines(
+        ["Passed 1,007 of 1,009 apples", "Eaten: 2,000 apples, 3 pears"]
+    )
 
 
 def test_a_module_that_skips_itself_fails_too(
