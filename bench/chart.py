@@ -13,6 +13,7 @@ from msgspec import Struct
 
 WIDTH, HEIGHT = 720, 440
 LEFT, RIGHT, TOP, BOTTOM = 80, 170, 50, 60
+LINE_HEIGHT = 15
 INK, GRID = "#333333", "#dddddd"
 
 
@@ -64,6 +65,7 @@ def draw(lines: Sequence[Line], *, title: str, across: str, up: str) -> str:
         _text(18, HEIGHT / 2, up, turn=True),
         *_grid(x, y),
         *(part for line in lines for part in _line(line, x, y)),
+        *_names(lines, x, y),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -90,8 +92,19 @@ def _line(line: Line, x: Axis, y: Axis) -> Iterator[str]:
     )
     for across, up in places:
         yield f'<circle cx="{across:.1f}" cy="{up:.1f}" r="4" fill="{line.color}"/>'
-    across, up = places[-1]
-    yield _text(across + 10, up + 4, line.name, anchor="start", color=line.color)
+
+
+def _names(lines: Sequence[Line], x: Axis, y: Axis) -> Iterator[str]:
+    """At the last points; where these are close, one name below the other."""
+    ends = [
+        (line, x.place(line.points[-1][0]), y.place(line.points[-1][1]))
+        for line in lines
+    ]
+    lowest: dict[float, float] = {}
+    for line, across, up in sorted(ends, key=lambda end: end[1:]):
+        at = max(up + 4, lowest.get(across, 0) + LINE_HEIGHT)
+        lowest[across] = at
+        yield _text(across + 10, at, line.name, anchor="start", color=line.color)
 
 
 def _stroke(x1: float, y1: float, x2: float, y2: float, color: str) -> str:
