@@ -16,10 +16,11 @@ from tests.conformance.profiles import Profile, settings_of
 from tests.conformance.upstream import VERSION
 from tests.differential.compare import Differs
 from tests.differential.pair import pair
-from tests.differential.story import Story, retell, shorten
+from tests.differential.replay import retell, shorten
+from tests.differential.story import Story
 from tests.differential.upstream import upstream
 
-EXAMPLES = int(os.environ.get("GANTT_DIFFERENTIAL_EXAMPLES", "24"))
+EXAMPLES = int(os.environ.get("GANTT_DIFFERENTIAL_EXAMPLES", "20"))
 FIRST_SEED = int(os.environ.get("GANTT_DIFFERENTIAL_SEED", "1"))
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
