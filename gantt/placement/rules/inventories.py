@@ -63,12 +63,13 @@ def replace_rows(
 
 
 def add(draft: Draft, command: AddInventory) -> ProviderInventories:
-    """One class more; the caller's generation does not matter here."""
+    """One class more; the caller's generation does not matter here. As everywhere, what
+    is wrong with the amounts is said before what is wrong with the name."""
     provider = existing(draft.state, command.provider_uuid)
-    key = class_id(draft.state, command.resource_class)
     _check_capacity(
         provider, command.resource_class, command.inventory, command.allow_full_reserve
     )
+    key = class_id(draft.state, command.resource_class)
     if inventory_row(draft.state, provider, key) is not None:
         raise ConcurrentUpdate(
             f"Update conflict: resource provider {provider.uuid} already has an "
@@ -82,10 +83,10 @@ def replace_one(draft: Draft, command: SetInventory) -> ProviderInventories:
     """One class that the provider has already."""
     provider = existing(draft.state, command.provider_uuid)
     _check_generation(provider, command.generation)
-    key = class_id(draft.state, command.resource_class)
     _check_capacity(
         provider, command.resource_class, command.inventory, command.allow_full_reserve
     )
+    key = class_id(draft.state, command.resource_class)
     old = inventory_row(draft.state, provider, key)
     if old is None:
         raise Invalid(
@@ -100,8 +101,8 @@ def put_one(draft: Draft, command: PutInventory) -> ProviderInventories:
     """One class, new or not: what a library user means by setting it."""
     provider = existing(draft.state, command.provider_uuid)
     name = command.resource_class
-    key = class_id(draft.state, name)
     _check_capacity(provider, name, command.inventory, command.allow_full_reserve)
+    key = class_id(draft.state, name)
     old = inventory_row(draft.state, provider, key)
     _write(draft, provider, key, old, command.inventory)
     return _answer_one(draft, provider, name, command.inventory)
