@@ -1,7 +1,7 @@
 """Random writes: mostly sensible, some against the rules.
 
-Each kind is a function of the sketch. What it wants to be wrong is wrong in one way
-at a time, so that it is plain which rule must refuse it.
+Each kind is a function of the sketch. What is wrong is so in one way mostly, so that
+many rules have their turn; sometimes in two, so that it shows which one comes first.
 """
 
 from __future__ import annotations
