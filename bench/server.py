@@ -60,9 +60,12 @@ class Server:
         return cls(command, port, log, ready_path=ready_path)
 
     @classmethod
-    def upstream(cls, database: Path) -> Server:
+    def upstream(cls, database: Path, most_candidates: int = -1) -> Server:
         """OpenStack Placement on a copy of a database file that Gantt filled, under
-        the server program of ``gantt serve`` and with as many threads."""
+        the server program of ``gantt serve`` and with as many threads.
+
+        ``most_candidates``: how many it may generate; -1, its default, is no limit.
+        """
         folder = database.with_suffix(".upstream")
         folder.mkdir()
         copy = shutil.copy(database, folder / "placement.db")
@@ -71,6 +74,8 @@ class Server:
             f"connection = sqlite:///{copy}\n"
             "[api]\n"
             "auth_strategy = noauth2\n"
+            "[placement]\n"
+            f"max_allocation_candidates = {most_candidates}\n"
         )
         port = free_port()
         command = [
