@@ -2,6 +2,9 @@
 
 A skip hides: on a build server, where everything can be installed, it is a failure
 (GANTT_REQUIRE_SERVERS=1). Elsewhere one line at the end says what did not run.
+
+Properties are tried on the same examples in every run, so that a change is judged by
+what it changed. GANTT_EXPLORE=1 draws new ones: what it finds becomes a test.
 """
 
 from __future__ import annotations
@@ -12,6 +15,13 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("same", derandomize=True, database=None)
+settings.register_profile("explore", print_blob=True)
+settings.load_profile(
+    "explore" if os.environ.get("GANTT_EXPLORE", "") not in {"", "0"} else "same"
+)
 
 SLOW_FOLDERS = frozenset({"clients", "crash", "differential"})
 

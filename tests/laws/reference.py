@@ -173,8 +173,8 @@ class Reference:
     def _add_inventory(self, command: c.AddInventory) -> None:
         uuid, rc = command.provider_uuid, command.resource_class
         self._exists(uuid)
-        self._class_exists(rc)
         self._is_sound(command.inventory, command.allow_full_reserve)
+        self._class_exists(rc)
         if (uuid, rc) in self.inventories:
             raise errors.ConcurrentUpdate
         self.inventories[uuid, rc] = command.inventory
@@ -184,8 +184,8 @@ class Reference:
         uuid, rc = command.provider_uuid, command.resource_class
         self._exists(uuid)
         self._is_current(uuid, command.generation)
-        self._class_exists(rc)
         self._is_sound(command.inventory, command.allow_full_reserve)
+        self._class_exists(rc)
         if (uuid, rc) not in self.inventories:
             raise errors.Invalid
         self.inventories[uuid, rc] = command.inventory
@@ -194,8 +194,8 @@ class Reference:
     def _put_inventory(self, command: c.PutInventory) -> None:
         uuid, rc = command.provider_uuid, command.resource_class
         self._exists(uuid)
-        self._class_exists(rc)
         self._is_sound(command.inventory, command.allow_full_reserve)
+        self._class_exists(rc)
         self.inventories[uuid, rc] = command.inventory
         self._bump(uuid)
 
