@@ -2,16 +2,16 @@
 
 Apart from the handler because it writes text rather than building a body: of a
 thousand candidates each provider's summary is text already, made when the provider last
-changed, and what all candidates have in common is made once. Older microversions, whose
-summaries depend on the request, are built as any other body.
+changed, and what all candidates have in common is made once; what is left is a lookup
+and a join. Older microversions, whose summaries depend on the request, are built as any
+other body.
 """
 
 from __future__ import annotations
 
 import json
 import random
-import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
@@ -20,15 +20,18 @@ from msgspec import Struct
 from gantt.model.answers import ProviderSummary
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates import summarize
-from gantt.placement.candidates.search import Found, find
+from gantt.placement.candidates.fragments import Fragments, Pattern, Template, weave
+from gantt.placement.candidates.search import find
 from gantt.placement.candidates.summarize import Part
 from gantt.state.state import State
 
 # Since then a summary has all classes of its provider, its parent and its root.
 FRAGMENTS_SINCE = 29
 MAPPINGS_SINCE = 34
-# Beyond so many providers all fragments are dropped; one takes about a kilobyte.
+# Beyond so many providers all fragments are dropped; each of them takes about half a
+# kilobyte, most of it for its traits.
 MAX_FRAGMENTS = 50_000
+COMMA = b", "
 
 
 class Answer(Struct, frozen=True):
@@ -43,8 +46,8 @@ class Encoder:
     sees to that)."""
 
     def __init__(self) -> None:
-        self._state: weakref.ref[State] = weakref.ref(State())
-        self._fragments: dict[int, tuple[int, str]] = {}
+        self._uuids = Fragments(_uuids, most=MAX_FRAGMENTS)
+        self._summaries = Fragments(_summaries, most=MAX_FRAGMENTS)
 
     def __call__(
         self,
@@ -57,73 +60,62 @@ class Encoder:
     ) -> Answer:
         """The body at microversion 1.``version``. Raises as the search does."""
         found = find(state, request, rng, budget=budget)
-        requests = ", ".join(_requests(state, found, version))
-        rows = summarize.rows_of(
-            state, found.parts, found.picks, whole_trees=request.nested
+        parts, picks = found.parts, found.picks
+        requests = weave(
+            picks,
+            self._uuids.of(state, picks),
+            lambda pattern: _template(state, parts, pattern, version),
         )
+        rows = summarize.rows_of(state, parts, picks, whole_trees=request.nested)
         if version >= FRAGMENTS_SINCE:
-            summaries = ", ".join(self._summaries(state, rows))
+            summaries = self._summaries.of(state, rows).tolist()
         else:
             shown = {name for group in request.groups for name in group.resources}
-            summaries = ", ".join(_old_summaries(state, rows, version, shown))
-        text = (
-            f'{{"allocation_requests": [{requests}], '
-            f'"provider_summaries": {{{summaries}}}}}'
-        )
-        return Answer(text.encode(), found.is_truncated)
-
-    def _summaries(self, state: State, rows: list[int]) -> list[str]:
-        """The members of ``provider_summaries``, made anew where a row has changed."""
-        fragments = self._fragments
-        if self._state() is not state or len(fragments) > MAX_FRAGMENTS:
-            fragments.clear()
-            self._state = weakref.ref(state)
-        stamps = state.providers.touched[rows].tolist()
-        stale = [
-            (row, stamp)
-            for row, stamp in zip(rows, stamps, strict=True)
-            if (known := fragments.get(row)) is None or known[0] != stamp
+            summaries = _old_summaries(state, rows.tolist(), version, shown)
+        body = [
+            b'{"allocation_requests": [',
+            *_listed(requests.ravel().tolist()),
+            b'], "provider_summaries": {',
+            *_listed(summaries),
+            b"}}",
         ]
-        made = summarize.summaries_of(state, [row for row, _ in stale])
-        for (row, stamp), (uuid, summary) in zip(stale, made.items(), strict=True):
-            body = json.dumps(_summary(summary, FRAGMENTS_SINCE, None))
-            fragments[row] = (stamp, f"{quoted(uuid)}: {body}")
-        return [fragments[row][1] for row in rows]
+        return Answer(b"".join(body), found.is_truncated)
 
 
-class _Template(Struct, frozen=True):
-    """A request with its providers left open: ``text`` has a ``%s`` for each of
-    ``order``, which numbers the providers of a pick as they first occur."""
-
-    text: str
-    order: tuple[int, ...]
+def _listed(texts: list[bytes]) -> list[bytes]:
+    """Members that each come after a comma, as a list has them."""
+    return [texts[0].removeprefix(COMMA), *texts[1:]] if texts else []
 
 
-def _requests(state: State, found: Found, version: int) -> Iterable[str]:
-    """The members of ``allocation_requests``.
-
-    Picks of one pattern (which parts fall on one provider) differ in uuids alone, so
-    each pattern is written once.
-    """
+def _uuids(state: State, rows: list[int]) -> list[bytes]:
     uuids = state.providers.uuids
-    texts: dict[int, str] = {}
-    templates: dict[tuple[int, ...], _Template] = {}
-    for pick in found.picks:
-        rows = list(dict.fromkeys(pick))
-        pattern = tuple(map(rows.index, pick))
-        template = templates.get(pattern)
-        if template is None:
-            template = _template(state, found.parts, pattern, version)
-            templates[pattern] = template
-        for row in rows:
-            if row not in texts:
-                texts[row] = quoted(uuids[row])
-        yield template.text % tuple([texts[rows[n]] for n in template.order])
+    return [quoted(uuids[row]).encode() for row in rows]
+
+
+def _summaries(state: State, rows: list[int]) -> list[bytes]:
+    return _members(summarize.summaries_of(state, rows), FRAGMENTS_SINCE, None)
+
+
+def _old_summaries(
+    state: State, rows: list[int], version: int, shown: set[str]
+) -> list[bytes]:
+    found = summarize.summaries_of(state, rows)
+    return _members(found, version, shown if version < 27 else None)
+
+
+def _members(
+    summaries: dict[str, ProviderSummary], version: int, shown: set[str] | None
+) -> list[bytes]:
+    return [
+        f", {quoted(uuid)}: {json.dumps(_summary(one, version, shown))}".encode()
+        for uuid, one in summaries.items()
+    ]
 
 
 def _template(
-    state: State, parts: Sequence[Part], pattern: tuple[int, ...], version: int
-) -> _Template:
+    state: State, parts: Sequence[Part], pattern: Pattern, version: int
+) -> Template:
+    """A member of ``allocation_requests``."""
     gifts: dict[int, dict[str, int]] = {number: {} for number in pattern}
     members: dict[str, dict[int, None]] = {}
     for number, (suffix, amounts) in zip(pattern, parts, strict=True):
@@ -149,18 +141,11 @@ def _template(
     return _compiled(f'{{"allocations": {{{listed}}}, "mappings": {{{mappings}}}}}')
 
 
-def _compiled(text: str) -> _Template:
-    pieces = text.split("\0")
-    literal = "%s".join(piece.replace("%", "%%") for piece in pieces[::2])
-    return _Template(literal, tuple(map(int, pieces[1::2])))
-
-
-def _old_summaries(
-    state: State, rows: list[int], version: int, shown: set[str]
-) -> Iterable[str]:
-    for uuid, summary in summarize.summaries_of(state, rows).items():
-        body = _summary(summary, version, shown if version < 27 else None)
-        yield f"{quoted(uuid)}: {json.dumps(body)}"
+def _compiled(text: str) -> Template:
+    pieces = f", {text}".split("\0")
+    return Template(
+        tuple(piece.encode() for piece in pieces[::2]), tuple(map(int, pieces[1::2]))
+    )
 
 
 def _summary(

@@ -8,7 +8,7 @@ only: what it answers is what ``search`` answers without it.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, repeat
 
 import numpy as np
 from msgspec import Struct
@@ -17,9 +17,10 @@ from gantt.errors import UnknownName
 from gantt.model.names import MAX_INT, SHARES_VIA_AGGREGATE
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.feasible import aggregate_indexes
-from gantt.placement.candidates.summarize import Part
+from gantt.placement.candidates.summarize import Part, Rows
 from gantt.placement.queries import class_amounts, trait_indexes
 from gantt.state.bits import BitMatrix
+from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
 Labeled = tuple[BitMatrix, frozenset[int]]
@@ -41,7 +42,7 @@ class Wanted(Struct, frozen=True, eq=False):
 
 def first(
     state: State, request: CandidateRequest, count: int, *, small: int = SMALL_FLEET
-) -> tuple[tuple[Part, ...], list[int]] | None:
+) -> tuple[tuple[Part, ...], Rows] | None:
     """What each gives, and the oldest ``count`` providers that match; or None where
     they are not found this way: a fleet that is small or not flat, few that match,
     names that are unknown."""
@@ -54,10 +55,11 @@ def first(
         return None
     if wanted is None:
         return None
-    found: list[int] = []
+    found = np.empty(0, np.intp)
     size = max(count, small // 16)
     for start, stop in pairwise((0, size, 3 * size, 7 * size)):
-        found += _matching(state, wanted, min(start, height), min(stop, height))
+        rows = _matching(state, wanted, min(start, height), min(stop, height))
+        found = np.append(found, rows)
         if len(found) >= count:
             return wanted.parts, found[:count]
     return None
@@ -104,26 +106,26 @@ def _wanted(state: State, request: CandidateRequest) -> Wanted | None:
     return Wanted(parts, amounts, tuple(bears), tuple(lacks))
 
 
-def _matching(state: State, wanted: Wanted, start: int, stop: int) -> list[int]:
-    """Those of the rows from ``start`` below ``stop`` that match."""
+def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
+    """intp[n]: those of the rows from ``start`` below ``stop`` that match."""
     mask = state.providers.is_live[start:stop].copy()
     for matrix, labels in wanted.bears:
         mask &= matrix.any_of(labels, stop, start)
     for matrix, labels in wanted.lacks:
         if labels:
             mask &= ~matrix.any_of(labels, stop, start)
-    rows: list[int] = (np.flatnonzero(mask) + start).tolist()
+    rows = np.flatnonzero(mask) + start
     for class_index, amounts in wanted.amounts.items():
         table = state.inventories.table(class_index)
         if table is None:
-            return []
-        slot_of = table.slot_of
-        rows = [row for row in rows if row in slot_of]
-        slots = np.array([slot_of[row] for row in rows], np.int64)
-        fits = np.ones(len(slots), np.bool_)
+            return rows[:0]
+        places = map(table.slot_of.get, rows.tolist(), repeat(NO_ROW))
+        slots = np.fromiter(places, np.int64, len(rows))
+        # Who has none of the class is judged by somebody else's slot, for nothing.
+        fits = slots != NO_ROW
         for amount in set(amounts):
             fits &= table.has_room(amount, slots)
         if len(amounts) > 1:
             fits &= table.can_take(sum(amounts), slots)
-        rows = [row for row, is_fit in zip(rows, fits.tolist(), strict=True) if is_fit]
+        rows = rows[fits]
     return rows

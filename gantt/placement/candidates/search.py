@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 from msgspec import Struct, structs
@@ -24,17 +24,17 @@ from gantt.placement.candidates import feasible, flat, order, summarize
 from gantt.placement.candidates.combine import Budget, Pick, Spent, combine
 from gantt.placement.candidates.feasible import Match, Question
 from gantt.placement.candidates.sharing import Sharing
-from gantt.placement.candidates.summarize import Part
+from gantt.placement.candidates.summarize import Part, Rows
 from gantt.placement.candidates.tree import shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
 
 
-class Found(Struct, frozen=True):
-    """``picks``: per candidate the provider row of each of ``parts``."""
+class Found(Struct, frozen=True, eq=False):
+    """``picks``: intp[candidates, parts], the provider row of each of ``parts``."""
 
-    parts: tuple[Part, ...] = ()
-    picks: list[Pick] = []
+    parts: tuple[Part, ...]
+    picks: Rows
     is_truncated: bool = False
 
 
@@ -52,7 +52,7 @@ def search(
     """
     found = find(state, request, rng, budget=budget)
     return Candidates(
-        summarize.candidates(state, found.parts, found.picks),
+        summarize.candidates(state, found.parts, found.picks.tolist()),
         summarize.summaries(
             state, found.parts, found.picks, whole_trees=request.nested
         ),
@@ -75,16 +75,16 @@ def find(
         oldest = flat.first(state, request, max(1, min(limits)))
         if oldest is not None:
             parts, rows = oldest
-            return Found(parts, [(row,) * len(parts) for row in rows])
+            return Found(parts, np.repeat(rows[:, None], len(parts), axis=1))
     steps = Budget(budget)
     question = ask(state, request, steps)
     if question is None:
-        return Found()
+        return Found((), np.empty((0, 0), np.intp))
     picks, is_truncated = order.choose(
         _generate(question, steps), limit=request.limit, rng=rng, budget=steps
     )
     parts = tuple((need.suffix, need.amounts) for need in question.needs)
-    return Found(parts, picks, is_truncated)
+    return Found(parts, _table(picks, len(parts)), is_truncated)
 
 
 def roots(state: State, request: CandidateRequest) -> Bools:
@@ -167,6 +167,12 @@ def ask(
             return None
         matches.append(match)
     return _with(nothing, matches) if matches else None
+
+
+def _table(picks: list[Pick], width: int) -> Rows:
+    """intp[picks, width]"""
+    rows = np.fromiter(chain.from_iterable(picks), np.intp, len(picks) * width)
+    return rows.reshape(len(picks), width)
 
 
 def _with(question: Question, matches: list[Match]) -> Question:

@@ -6,8 +6,10 @@ Separate so that the search itself never touches a string.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gantt.model.answers import Candidate, ProviderSummary, ResourceSummary
 from gantt.placement.candidates.combine import Pick
@@ -16,6 +18,8 @@ from gantt.state.state import State
 
 # What one provider has to give: the suffix of the group, and amounts by class index.
 Part = tuple[str, dict[int, int]]
+# Provider rows; of picks: in the shape [picks, parts].
+Rows = NDArray[np.intp]
 
 
 def candidates(
@@ -50,33 +54,36 @@ def candidates(
 def summaries(
     state: State,
     parts: Sequence[Part],
-    picks: Iterable[Pick],
+    picks: Rows,
     *,
     whole_trees: bool,
 ) -> dict[str, ProviderSummary]:
     """What the providers that give resources are like, or all of their trees."""
-    return summaries_of(state, rows_of(state, parts, picks, whole_trees=whole_trees))
+    rows = rows_of(state, parts, picks, whole_trees=whole_trees)
+    return summaries_of(state, rows.tolist())
 
 
 def rows_of(
     state: State,
     parts: Sequence[Part],
-    picks: Iterable[Pick],
+    picks: Rows,
     *,
     whole_trees: bool,
-) -> list[int]:
-    """The rows that summaries are due for, each once."""
+) -> Rows:
+    """intp[n]: the rows that summaries are due for, each once."""
     giving = [place for place, (_, amounts) in enumerate(parts) if amounts]
-    if len(giving) == len(parts):
-        rows = dict.fromkeys(chain.from_iterable(picks))
-    else:
-        rows = dict.fromkeys(pick[place] for pick in picks for place in giving)
+    rows = _distinct(picks[:, giving].ravel())
     if whole_trees and not state.providers.forest.is_flat:
-        home = state.providers.root
-        roots = dict.fromkeys(home[list(rows)].tolist())
+        roots = dict.fromkeys(state.providers.root[rows].tolist())
         subtree = state.providers.forest.subtree
-        rows = dict.fromkeys(row for root in roots for row in subtree(root))
-    return list(rows)
+        return np.array([row for root in roots for row in subtree(root)], np.intp)
+    return rows
+
+
+def _distinct(rows: Rows) -> Rows:
+    """Each once, in the order in which they first occur."""
+    _, firsts = np.unique(rows, return_index=True)
+    return rows[np.sort(firsts)]
 
 
 def summaries_of(state: State, rows: list[int]) -> dict[str, ProviderSummary]:
