@@ -3,17 +3,28 @@
 A walk over the needs, one provider for each, that goes back as soon as the rest cannot
 be met. It is lazy, so that a limit ends the work, and it never enters a second time a
 situation that led nowhere. Equal providers make equal situations, so what fails for one
-of eight equal children is not tried for the other seven.
+of eight equal children is not tried for the other seven. Nor is a tree walked whose
+like has been walked to the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.placement.candidates.tree import Shape, Tree, plant, profiles_of
+from gantt.placement.candidates.subtrees import bits
+from gantt.placement.candidates.tree import (
+    Shape,
+    Tree,
+    can_match,
+    plant,
+    profiles_of,
+)
 
-# The provider of each need, in the order of the needs.
+# The provider of each need, in the order of the needs: its row, or in a walk its place.
 Pick = tuple[int, ...]
+
+# So many different trees are remembered, of no more providers and no more picks each.
+_TREES, _SIZE = 64, 1024
 
 
 class Spent(Exception):
@@ -27,65 +38,78 @@ class Budget:
         self.limit = limit
         self.steps = 0
 
-    def spend(self) -> None:
-        """Count one step. Raises Spent."""
-        if self.limit is not None and self.steps >= self.limit:
+    def spend(self, steps: int = 1) -> None:
+        """Count ``steps``. Raises Spent when there are not as many."""
+        self.steps += steps
+        if self.limit is not None and self.steps > self.limit:
+            self.steps = self.limit
             raise Spent
-        self.steps += 1
 
 
 def combine(shape: Shape, root: int, budget: Budget) -> Iterator[Pick]:
     """Every way to meet all needs in and around the tree of ``root``, once."""
     budget.spend()
-    tree = plant(shape, root)
-    if tree is not None:
-        yield from _Walk(shape, tree, budget).picks()
+    tree, rows = plant(shape, root)
+    row_at = rows.__getitem__
+    picks = shape.walked.get(tree)
+    if picks is not None:
+        budget.spend(len(picks))
+        for pick in picks:
+            yield tuple(map(row_at, pick))
+    elif can_match(shape, tree):
+        found: list[Pick] = []
+        for pick in _Walk(shape, tree, len(rows), budget).picks():
+            if len(found) <= _SIZE:
+                found.append(pick)
+            yield tuple(map(row_at, pick))
+        if max(len(found), len(rows)) <= _SIZE and len(shape.walked) < _TREES:
+            shape.walked[tree] = tuple(found)
 
 
 class _Walk:
     """The needs in order of scarcity, and where each has been placed so far."""
 
-    def __init__(self, shape: Shape, tree: Tree, budget: Budget) -> None:
+    def __init__(self, shape: Shape, tree: Tree, size: int, budget: Budget) -> None:
         self._shape, self._tree, self._budget = shape, tree, budget
+        self._size = size
         needs = shape.question.needs
         self._order = sorted(range(len(needs)), key=lambda n: len(tree.pools[n]))
-        self._shares = shape.shares
-        self._chosen: list[int | None] = [None] * len(needs)
-        self._kinds_on: dict[int, list[int]] = {}
+        self._shares = [
+            [(index, amount) for index, amount in shares if tree.left[index]]
+            for shares in shape.shares
+        ]
+        self._chosen = [0] * len(needs)
         self._isolated: set[int] = set()
-        self._left = dict(tree.left)
+        self._left = [list(left) for left in tree.left]
         self._later = self._bits_to_come()
         self._borne = [0]
-        self._pool_bits = [
-            0 if tree.kinship is None else tree.kinship.bits(pool)
-            for pool in tree.pools
-        ]
+        self._pool_bits = [bits(pool) for pool in tree.pools] if tree.kinship else []
+        self._is_joined = bool(shape.together or tree.homes or tree.kinship)
         self._dead_ends: set[object] = set()
-        self._profiles: dict[int, int] | None = None
+        self._profiles: list[int] = []
 
     def picks(self) -> Iterator[Pick]:
         """Walk; yield whenever every need has its provider."""
-        last = len(self._order) - 1
-        pending = [iter(self._tree.pools[self._order[0]])]
+        chosen, last = self._chosen, len(self._order) - 1
+        pending = [iter(self._open(0))]
         has_led = [False]
         while pending:
             depth = len(pending) - 1
-            row = next(pending[-1], None)
-            if row is None:
+            need = self._order[depth]
+            if depth == last:
+                for chosen[need] in pending[-1]:
+                    has_led[-1] = True
+                    yield tuple(chosen)
+            place = next(pending[-1], None)
+            if place is None:
                 self._leave(pending, has_led)
                 continue
-            self._budget.spend()
-            if not self._may_place(depth, row):
+            chosen[need] = place
+            if self._dead_ends and self._situation(depth) in self._dead_ends:
                 continue
-            self._place(depth, row)
-            if depth == last:
-                has_led[-1] = True
-                yield tuple(row for row in self._chosen if row is not None)
-            elif not (self._dead_ends and self._situation() in self._dead_ends):
-                pending.append(iter(self._tree.pools[self._order[depth + 1]]))
-                has_led.append(False)
-                continue
-            self._take_back(depth)
+            self._place(need, place)
+            pending.append(iter(self._open(depth + 1)))
+            has_led.append(False)
 
     def _leave(self, pending: list[Iterator[int]], has_led: list[bool]) -> None:
         """All providers of a need are tried: back to the need before it."""
@@ -93,99 +117,98 @@ class _Walk:
         is_alive = has_led.pop()
         if not pending:
             return
+        depth = len(pending) - 1
         if is_alive:
             has_led[-1] = True
         else:
-            self._dead_ends.add(self._situation())
-        self._take_back(len(pending) - 1)
+            self._dead_ends.add(self._situation(depth))
+        self._take_back(self._order[depth])
 
-    def _may_place(self, depth: int, row: int) -> bool:
+    def _open(self, depth: int) -> list[int] | tuple[int, ...]:
+        """Who can meet the need at ``depth``, as those before it have been met."""
         need = self._order[depth]
-        if self._shape.isolated[need] and row in self._isolated:
-            return False
-        if any(self._left[row, c] < amount for c, amount in self._shares[need]):
-            return False
-        shape = self._shape
+        pool: list[int] | tuple[int, ...] = self._tree.pools[need]
+        self._budget.spend(len(pool))
+        if self._shape.isolated[need]:
+            pool = [place for place in pool if place not in self._isolated]
+        for index, amount in self._shares[need]:
+            left = self._left[index]
+            pool = [place for place in pool if left[place] >= amount]
+        if self._is_joined:
+            pool = [place for place in pool if self._may_join(depth, place)]
+        return pool
+
+    def _may_join(self, depth: int, place: int) -> bool:
+        """Whether ``place`` goes with those chosen, by traits and by kin."""
+        shape, tree = self._shape, self._tree
+        need, before = self._order[depth], self._order[:depth]
         if shape.together:
-            bits = self._borne[-1] | self._later[depth + 1]
+            borne = self._borne[-1] | self._later[depth + 1]
             if shape.question.needs[need].is_spread:
-                bits |= self._tree.bears[row]
-            if bits != (1 << len(shape.together)) - 1:
+                borne |= tree.bears[place]
+            if borne != (1 << len(shape.together)) - 1:
                 return False
-        if not shape.question.request.nested and self._has_kin(row):
+        if tree.homes and any(
+            other != place and tree.homes[other] == tree.homes[place]
+            for other in (self._chosen[n] for n in before)
+        ):
             return False
         return all(
-            self._is_one_subtree(subtree, need, row)
+            self._is_one_subtree(subtree, depth, place)
             for subtree in shape.subtrees
             if need in subtree
         )
 
-    def _has_kin(self, row: int) -> bool:
-        """Whether another provider of the tree of ``row`` gives something already."""
-        home = self._shape.question.state.providers.root
-        return any(
-            other != row and home[other] == home[row] for other in self._kinds_on
-        )
-
-    def _is_one_subtree(self, subtree: tuple[int, ...], need: int, row: int) -> bool:
+    def _is_one_subtree(self, subtree: tuple[int, ...], depth: int, place: int) -> bool:
         kinship = self._tree.kinship
         assert kinship is not None
-        placed, waiting = [row], []
-        for other in subtree:
-            chosen = self._chosen[other]
-            if chosen is not None:
-                placed.append(chosen)
-            elif other != need:
-                waiting.append(self._pool_bits[other])
+        before, after = self._order[:depth], self._order[depth + 1 :]
+        placed = [place, *(self._chosen[n] for n in before if n in subtree)]
+        waiting = [self._pool_bits[n] for n in after if n in subtree]
         return kinship.can_hold(placed, waiting)
 
-    def _place(self, depth: int, row: int) -> None:
-        need = self._order[depth]
-        self._chosen[need] = row
-        self._kinds_on.setdefault(row, []).append(self._shape.kinds[need])
+    def _place(self, need: int, place: int) -> None:
         if self._shape.isolated[need]:
-            self._isolated.add(row)
-        for class_index, amount in self._shares[need]:
-            self._left[row, class_index] -= amount
-        is_spread = self._shape.question.needs[need].is_spread
-        self._borne.append(
-            self._borne[-1] | (self._tree.bears[row] if is_spread else 0)
-        )
+            self._isolated.add(place)
+        for index, amount in self._shares[need]:
+            self._left[index][place] -= amount
+        if self._shape.together:
+            is_spread = self._shape.question.needs[need].is_spread
+            bears = self._tree.bears[place] if is_spread else 0
+            self._borne.append(self._borne[-1] | bears)
 
-    def _take_back(self, depth: int) -> None:
-        need = self._order[depth]
-        row = self._chosen[need]
-        assert row is not None
-        self._chosen[need] = None
-        self._kinds_on[row].pop()
-        if not self._kinds_on[row]:
-            del self._kinds_on[row]
+    def _take_back(self, need: int) -> None:
+        place = self._chosen[need]
         if self._shape.isolated[need]:
-            self._isolated.discard(row)
-        for class_index, amount in self._shares[need]:
-            self._left[row, class_index] += amount
-        self._borne.pop()
+            self._isolated.discard(place)
+        for index, amount in self._shares[need]:
+            self._left[index][place] += amount
+        if self._shape.together:
+            self._borne.pop()
 
-    def _situation(self) -> object:
+    def _situation(self, depth: int) -> object:
         """Equal for states of the walk that can be continued in the same ways, up to
         an exchange of equal providers."""
-        profiles = self._profiles
-        if profiles is None:
-            profiles = self._profiles = profiles_of(self._shape, self._tree)
-        used = [
-            (profiles[row], tuple(sorted(kinds)))
-            for row, kinds in self._kinds_on.items()
-        ]
-        used.sort()
-        return tuple(used)
+        if not self._profiles:
+            self._profiles = profiles_of(self._tree, self._size)
+        kinds_on: dict[int, list[int]] = {}
+        for need in self._order[: depth + 1]:
+            kinds = kinds_on.setdefault(self._chosen[need], [])
+            kinds.append(self._shape.kinds[need])
+        return tuple(
+            sorted(
+                (self._profiles[place], tuple(sorted(kinds)))
+                for place, kinds in kinds_on.items()
+            )
+        )
 
     def _bits_to_come(self) -> list[int]:
         """Per depth, what traits the providers of the needs from there on may add."""
         later = [0]
         for need in reversed(self._order):
-            bits = later[0]
-            if self._shape.question.needs[need].is_spread:
-                for row in self._tree.pools[need]:
-                    bits |= self._tree.bears[row]
-            later.insert(0, bits)
+            found = later[0]
+            if self._shape.together and self._shape.question.needs[need].is_spread:
+                for place in self._tree.pools[need]:
+                    found |= self._tree.bears[place]
+            later.insert(0, found)
         return later

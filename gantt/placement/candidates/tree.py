@@ -1,7 +1,9 @@
 """One tree as a small problem of its own: who is there, and what each has left.
 
-Built for one root at a time, from masks over all providers to plain lists of a few
-rows, so that the walk in ``combine`` touches no array.
+Built for one root at a time, from masks over all providers to plain tuples of a few
+places, so that the walk in ``combine`` touches no array. A place is the index of a
+provider among those of use, oldest first: trees of one build are equal whatever their
+rows are, and ``combine`` need walk only one of them.
 """
 
 from __future__ import annotations
@@ -12,45 +14,53 @@ from math import gcd
 from msgspec import Struct
 
 from gantt.placement.candidates.feasible import Question, contested
-from gantt.placement.candidates.subtrees import Kinship
+from gantt.placement.candidates.subtrees import Kinship, kinship_of
+
+# Per need what it takes of contested classes: (index in ``contested``, amount).
+Shares = tuple[tuple[tuple[int, int], ...], ...]
+
+
+class Tree(Struct, frozen=True):
+    """One tree with the sharing providers around it.
+
+    ``pools``: per need the places that can meet it. ``left``: per contested class what
+    each place can give, up to what is wanted in sum; () where each that is asked can
+    give it all. ``bears``: per place, as bits, which traits of ``together`` it has.
+    ``homes``: equal for places of one tree, () when that does not matter.
+    """
+
+    pools: tuple[tuple[int, ...], ...]
+    left: tuple[tuple[int, ...], ...]
+    bears: tuple[int, ...]
+    homes: tuple[int, ...]
+    kinship: Kinship | None
 
 
 class Shape(Struct, frozen=True, eq=False):
     """What is the same for every tree of a search.
 
     Masks are bytes here: reading one byte beats reading an element of an array.
-    ``guests``: sharing providers of use, with the roots they reach. ``kinds``: needs of
-    one kind do the same to the provider that meets them. ``contested``: classes that
-    several needs want; ``shares``: per need its amounts of these. ``isolated``: which
-    needs want a provider of their own. ``subtrees``: per ``same_subtree`` the places of
-    its needs.
+    ``useful``: who can meet some need for its own tree. ``guests``: sharing providers
+    of use, with the roots they reach. ``kinds``: needs of one kind do the same to the
+    provider that meets them. ``contested``: amounts of the classes of which several
+    needs may want some from one provider. ``isolated``: which needs want a provider of
+    their own. ``subtrees``: per ``same_subtree`` the indexes of its needs. ``walked``:
+    what trees came to.
     """
 
     question: Question
     own: tuple[bytes, ...]
     shared: tuple[bytes, ...]
     anchors: tuple[bytes | None, ...]
+    useful: bytes
     together: tuple[bytes, ...]
     guests: tuple[tuple[int, bytes], ...]
     kinds: tuple[int, ...]
     contested: dict[int, list[int]]
-    shares: tuple[tuple[tuple[int, int], ...], ...]
+    shares: Shares
     isolated: tuple[bool, ...]
     subtrees: tuple[tuple[int, ...], ...]
-
-
-class Tree(Struct, frozen=True, eq=False):
-    """One tree with the sharing providers around it.
-
-    ``pools``: per need the rows that can meet it, oldest first. ``left``: what (row,
-    contested class) can still give. ``bears``: per row, as bits, which traits of
-    ``together`` it has.
-    """
-
-    pools: tuple[tuple[int, ...], ...]
-    left: dict[tuple[int, int], int]
-    bears: dict[int, int]
-    kinship: Kinship | None
+    walked: dict[Tree, tuple[tuple[int, ...], ...]]
 
 
 def shape_of(question: Question) -> Shape:
@@ -60,146 +70,177 @@ def shape_of(question: Question) -> Shape:
         tuple(place for place, need in enumerate(needs) if need.suffix in suffixes)
         for suffixes in question.request.same_subtrees
     )
-    shared = contested(needs)
+    isolated = tuple(question.request.isolate and not need.is_spread for need in needs)
+    disputed = _disputed(question, isolated)
     effects = [
         (need.amounts, need.is_spread, [place in subtree for subtree in subtrees])
         for place, need in enumerate(needs)
     ]
+    useful = needs[0].own.copy()
+    for need in needs[1:]:
+        useful |= need.own
     return Shape(
         question,
         tuple(need.own.tobytes() for need in needs),
         tuple(need.shared.tobytes() for need in needs),
         tuple(None if n.anchors is None else n.anchors.tobytes() for n in needs),
+        useful.tobytes(),
         tuple(mask.tobytes() for mask in question.together),
         tuple(
             (row, sharing.anchors(row).tobytes())
             for row in sharing.useful([need.shared for need in needs])
         ),
         tuple(effects.index(effect) for effect in effects),
-        shared,
+        disputed,
         tuple(
-            tuple(item for item in need.amounts.items() if item[0] in shared)
+            tuple(
+                (place, need.amounts[class_index])
+                for place, class_index in enumerate(disputed)
+                if class_index in need.amounts
+            )
             for need in needs
         ),
-        tuple(question.request.isolate and not need.is_spread for need in needs),
+        isolated,
         subtrees,
+        {},
     )
 
 
-def plant(shape: Shape, root: int) -> Tree | None:
-    """The tree of ``root``, or None when it plainly cannot match."""
-    pools = _pools(shape, root)
-    if not all(pools):
-        return None
-    left = _left(shape, pools)
-    if not _is_enough(shape, pools, left):
-        return None
-    if not has_matching(list(compress(pools, shape.isolated))):
-        return None
-    rows = sorted({row for pool in pools for row in pool})
-    bears = dict.fromkeys(rows, 0)
-    for bit, mask in enumerate(shape.together):
-        for row in rows:
-            bears[row] |= bool(mask[row]) << bit
-    kinship = Kinship(shape.question.state, rows) if shape.subtrees else None
-    return Tree(pools, left, bears, kinship)
+def plant(shape: Shape, root: int) -> tuple[Tree, list[int]]:
+    """The tree of ``root``, and the row at each of its places."""
+    question = shape.question
+    rows, guests = _rows(shape, root)
+    pools = tuple(
+        _pool(shape, need, root, rows, guests) for need in range(len(shape.own))
+    )
+    homes: tuple[int, ...] = ()
+    if not question.request.nested:
+        roots = question.state.providers.root[rows].tolist()
+        homes = tuple(roots.index(root) for root in roots)
+    tree = Tree(
+        pools,
+        _left(shape, rows, pools) if shape.contested else (),
+        tuple(_bears(shape, row) for row in rows) if shape.together else (),
+        homes,
+        kinship_of(question.state, rows) if shape.subtrees else None,
+    )
+    return tree, rows
 
 
-def profiles_of(shape: Shape, tree: Tree) -> dict[int, int]:
-    """Per row a number; rows of one number can be exchanged in any answer."""
-    home = shape.question.state.providers.root
-    is_nested = shape.question.request.nested
+def can_match(shape: Shape, tree: Tree) -> bool:
+    """Whether it is not plain that ``tree`` cannot meet all needs: each has a pool,
+    each isolated one a provider, and each contested class suffices in sum."""
+    if not all(tree.pools):
+        return False
+    for left, amounts in zip(tree.left, shape.contested.values(), strict=False):
+        unit = gcd(*amounts)
+        if left and sum(n // unit for n in left) * unit < sum(amounts):
+            return False
+    return has_matching(list(compress(tree.pools, shape.isolated)))
+
+
+def profiles_of(tree: Tree, size: int) -> list[int]:
+    """Per place of ``size`` a number; places of one number can be exchanged in any
+    answer."""
     sets = [frozenset(pool) for pool in tree.pools]
     seen: dict[object, int] = {}
-    profiles = {}
-    for row, bits in tree.bears.items():
+    profiles = []
+    for place in range(size):
         profile = (
-            tuple(row in pool for pool in sets),
-            tuple(tree.left.get((row, index)) for index in shape.contested),
-            bits,
-            None if is_nested else int(home[row]),
-            None if tree.kinship is None else tree.kinship.place(row),
+            tuple(place in pool for pool in sets),
+            tuple(left[place] for left in tree.left if left),
+            tree.bears[place] if tree.bears else 0,
+            tree.homes[place] if tree.homes else 0,
+            None if tree.kinship is None else tree.kinship.like(place),
         )
-        profiles[row] = seen.setdefault(profile, len(seen))
+        profiles.append(seen.setdefault(profile, len(seen)))
     return profiles
 
 
 def has_matching(pools: list[tuple[int, ...]]) -> bool:
-    """Whether one row can be taken from each pool, no row twice."""
+    """Whether one place can be taken from each pool, none twice."""
     if all(len(pool) >= len(pools) for pool in pools):
         return True
     taken_by: dict[int, int] = {}
 
-    def place(number: int, tried: set[int]) -> bool:
-        for row in pools[number]:
-            if row not in tried:
-                tried.add(row)
-                if row not in taken_by or place(taken_by[row], tried):
-                    taken_by[row] = number
+    def put(number: int, tried: set[int]) -> bool:
+        for place in pools[number]:
+            if place not in tried:
+                tried.add(place)
+                if place not in taken_by or put(taken_by[place], tried):
+                    taken_by[place] = number
                     return True
         return False
 
-    return all(place(number, set()) for number in range(len(pools)))
+    return all(put(number, set()) for number in range(len(pools)))
 
 
-def _pools(shape: Shape, root: int) -> tuple[tuple[int, ...], ...]:
-    providers = shape.question.state.providers
-    ids = providers.id
-    members = sorted(providers.forest.subtree(root), key=lambda row: int(ids[row]))
-    inside = frozenset(members)
-    guests = [row for row, reach in shape.guests if reach[root] and row not in inside]
-    pools = []
-    for place in range(len(shape.own)):
-        own, shared, anchors = (
-            shape.own[place],
-            shape.shared[place],
-            shape.anchors[place],
-        )
-        pool = [row for row in members if own[row]]
-        if guests and (anchors is None or anchors[root]):
-            pool += [row for row in guests if shared[row]]
-            pool.sort(key=lambda row: int(ids[row]))
-        pools.append(tuple(pool))
-    return tuple(pools)
+def _disputed(question: Question, isolated: tuple[bool, ...]) -> dict[int, list[int]]:
+    """Amounts of the classes that several needs may want from one provider: not those
+    that isolated needs alone want, for no provider meets two of them."""
+    free = {
+        index
+        for need, is_isolated in zip(question.needs, isolated, strict=True)
+        if not is_isolated
+        for index in need.amounts
+    }
+    found = contested(question.needs)
+    return {index: amounts for index, amounts in found.items() if index in free}
+
+
+def _rows(shape: Shape, root: int) -> tuple[list[int], set[int]]:
+    """Who is of use in and around the tree of ``root``, oldest first; and who of them
+    is there only because it shares."""
+    providers, useful = shape.question.state.providers, shape.useful
+    members = list(providers.forest.subtree(root))
+    rows = [row for row in members if useful[row]]
+    guests = {row for row, reach in shape.guests if reach[root]}.difference(members)
+    rows += guests
+    ids = providers.id[rows].tolist()
+    return [row for _, row in sorted(zip(ids, rows, strict=True))], guests
+
+
+def _pool(
+    shape: Shape, need: int, root: int, rows: list[int], guests: set[int]
+) -> tuple[int, ...]:
+    own, anchors = shape.own[need], shape.anchors[need]
+    if not guests:
+        return tuple([place for place, row in enumerate(rows) if own[row]])
+    is_open = anchors is None or bool(anchors[root])
+    shared = shape.shared[need]
+    return tuple(
+        place
+        for place, row in enumerate(rows)
+        if (is_open and shared[row] if row in guests else own[row])
+    )
+
+
+def _bears(shape: Shape, row: int) -> int:
+    found = 0
+    for bit, mask in enumerate(shape.together):
+        found |= bool(mask[row]) << bit
+    return found
 
 
 def _left(
-    shape: Shape, pools: tuple[tuple[int, ...], ...]
-) -> dict[tuple[int, int], int]:
+    shape: Shape, rows: list[int], pools: tuple[tuple[int, ...], ...]
+) -> tuple[tuple[int, ...], ...]:
     """What the needs may take of each contested class, all needs together."""
-    left: dict[tuple[int, int], int] = {}
-    inventories = shape.question.state.inventories
-    for need, pool in zip(shape.question.needs, pools, strict=True):
-        for class_index in need.amounts:
-            if class_index not in shape.contested:
-                continue
-            for row in pool:
-                if (row, class_index) not in left:
-                    place = inventories.slot(row, class_index)
-                    assert place is not None, "who has room has an inventory"
-                    table, slot = place
-                    free = int(table.capacity[slot]) - int(table.used[slot])
-                    left[row, class_index] = min(free, int(table.max_unit[slot]))
-    return left
-
-
-def _is_enough(
-    shape: Shape,
-    pools: tuple[tuple[int, ...], ...],
-    left: dict[tuple[int, int], int],
-) -> bool:
-    """Whether each contested class suffices in sum, and each trait is to be had."""
-    for class_index, amounts in shape.contested.items():
-        unit = gcd(*amounts)
-        total = sum(n // unit for (_, c), n in left.items() if c == class_index)
-        if total * unit < sum(amounts):
-            return False
-    if not shape.together:
-        return True
-    spread = {
-        row
-        for need, pool in zip(shape.question.needs, pools, strict=True)
-        if need.is_spread
-        for row in pool
-    }
-    return all(any(mask[row] for row in spread) for mask in shape.together)
+    found = []
+    for index, (class_index, amounts) in enumerate(shape.contested.items()):
+        table = shape.question.state.inventories.table(class_index)
+        assert table is not None, "who has room has an inventory"
+        total, left, is_scarce = sum(amounts), [0] * len(rows), False
+        asked = {
+            place
+            for pool, shares in zip(pools, shape.shares, strict=True)
+            if any(share[0] == index for share in shares)
+            for place in pool
+        }
+        for place in asked:
+            slot = table.slot_of[rows[place]]
+            free = int(table.capacity[slot]) - int(table.used[slot])
+            left[place] = min(free, int(table.max_unit[slot]), total)
+            is_scarce |= left[place] < total
+        found.append(tuple(left) if is_scarce else ())
+    return tuple(found)

@@ -1,0 +1,114 @@
+"""Trees of one build: walked once, and each with its own providers in the answer."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from gantt.model.requests import CandidateRequest
+from gantt.placement.candidates.combine import Budget, Pick, combine
+from gantt.placement.candidates.search import ask as question_of
+from gantt.placement.candidates.search import roots, search
+from gantt.placement.candidates.tree import Shape, shape_of
+from gantt.state.state import State
+from tests.placement.candidates.worlds import SHARES, Node, ask, group, node, world
+
+TRAIT = "HW_NUMA_ROOT"
+
+
+def host(name: str, *used: int) -> list[Node]:
+    """A host over two NUMA nodes with a port each, of which ``used`` is in use."""
+    found = [node(name, DISK_GB=9)]
+    for side, port_used in enumerate(used):
+        numa = f"{name}-{side}"
+        found.append(node(numa, name, VCPU=4, traits=TRAIT if side else ""))
+        using = {"SRIOV_NET_VF": port_used} if port_used else None
+        found.append(node(f"{numa}-p", numa, SRIOV_NET_VF=2, used=using))
+    return found
+
+
+def fleet(seed: int) -> State:
+    """Hosts of a few builds in any order, some with a provider that shares."""
+    rng = random.Random(seed)
+    nodes = [node("pool", DISK_GB=9, traits=SHARES, aggregates="shared")]
+    for number in range(30):
+        one = host(f"h{number}", *(rng.randrange(3) for _ in range(2)))
+        if rng.random() < 0.3:
+            one[0] = node(f"h{number}", aggregates="shared")
+        nodes += one
+    return world(nodes)
+
+
+def shape_for(state: State, request: CandidateRequest) -> Shape:
+    question = question_of(state, request)
+    assert question is not None
+    return shape_of(question)
+
+
+def picks_of(state: State, request: CandidateRequest, *, anew: bool) -> list[Pick]:
+    """The picks of all trees, in order; ``anew``: as if there were only one tree."""
+    shape = shape_for(state, request)
+    found: list[Pick] = []
+    for root in np.flatnonzero(roots(state, request)).tolist():
+        if anew:
+            shape.walked.clear()
+        found += combine(shape, root, Budget())
+    return found
+
+
+PORTS = (group("1", SRIOV_NET_VF=1), group("2", SRIOV_NET_VF=1))
+DISK = group(DISK_GB=1)
+REQUESTS = [
+    ask(DISK, *PORTS),
+    ask(DISK, *PORTS, isolate=True),
+    ask(DISK, group("1", VCPU=3), group("2", VCPU=2)),
+    ask(group(DISK_GB=1, SRIOV_NET_VF=1), group("1", SRIOV_NET_VF=1), isolate=True),
+    ask(group(VCPU=1, DISK_GB=1, SRIOV_NET_VF=1, required=TRAIT)),
+    ask(DISK, group("1", VCPU=1), *PORTS[1:], same_subtree=("1", "2")),
+    ask(group(VCPU=1), nested=False),
+    ask(group(VCPU=1, DISK_GB=1), nested=False),
+]
+
+
+@pytest.mark.parametrize("request_", REQUESTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_remembered_is_what_a_walk_finds(
+    seed: int, request_: CandidateRequest
+) -> None:
+    state = fleet(seed)
+    picks = picks_of(state, request_, anew=False)
+    assert picks
+    assert picks == picks_of(state, request_, anew=True)
+    assert len(set(picks)) == len(picks)
+
+
+def test_the_second_tree_of_a_build_costs_a_step_for_each_pick() -> None:
+    state = world([*host("a", 0, 1), *host("b", 0, 1), *host("c", 0, 2)])
+    shape, steps = shape_for(state, REQUESTS[0]), []
+    for name in "abc":
+        budget, root = Budget(), state.providers.row_of(name)
+        assert root is not None
+        steps.append((len(list(combine(shape, root, budget))), budget.steps))
+    assert steps[0][0] == steps[1][0] == 3
+    assert steps[1] == (3, 1 + 3)
+    assert steps[0][1] > steps[1][1]
+    assert steps[2][0] == 1, "with less left it is another build"
+
+
+def test_a_tree_left_half_way_is_not_remembered() -> None:
+    state = world([*host("a", 0, 0), *host("b", 0, 0)])
+    shape = shape_for(state, REQUESTS[0])
+    assert next(combine(shape, 0, Budget())) is not None
+    assert not shape.walked
+
+
+def test_what_is_remembered_is_paid_for() -> None:
+    state = world([*host("a", 0, 0), *host("b", 0, 0)])
+    full = Budget()
+    shape = shape_for(state, REQUESTS[0])
+    first = list(combine(shape, 0, full))
+    answer = search(state, REQUESTS[0], budget=full.steps + 2)
+    assert answer.is_truncated
+    assert len(answer.candidates) == len(first)
