@@ -15,7 +15,10 @@ tree into its own words (HTTP status, exit status, RPC fault).
     │   ├── InventoryInUse          the inventory still has allocations
     │   ├── ProviderInUse           the provider still has allocations
     │   ├── ProviderHasChildren     the provider still has children
-    │   └── DoesNotFit              units or capacity refuse the amount
+    │   ├── DoesNotFit              units or capacity refuse the amount
+    │   ├── ClaimLost               none of the choices of an instance holds any more
+    │   └── ClaimExpired            the lease ended before it was confirmed
+    ├── NoValidHost                 no host can take the request
     ├── Forbidden                   the caller may not do this
     ├── BudgetSpent                 a search met its limit before it found anything
     ├── Unavailable                 not now; the same request may succeed later
@@ -82,6 +85,22 @@ class ProviderHasChildren(Conflict):
 
 class DoesNotFit(Conflict):
     """Units or capacity of an inventory refuse the amount."""
+
+
+class ClaimLost(Conflict):
+    """None of the choices of an instance holds any more."""
+
+
+class ClaimExpired(Conflict):
+    """The lease of a claim ended before it was confirmed."""
+
+
+class NoValidHost(GanttError):
+    """No host can take the request. ``why``: a ``model.selection.Why`` or None."""
+
+    def __init__(self, message: str, why: object = None) -> None:
+        super().__init__(message)
+        self.why = why
 
 
 class Forbidden(GanttError):

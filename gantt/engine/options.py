@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gantt.scheduler.options import SchedulerOptions
 from gantt.store.contract import StoreOptions
 
 
@@ -42,4 +43,5 @@ class EngineOptions(Struct, frozen=True):
     search_budget: int = 100_000
     log_length: int = 1_000_000
     create: bool = True
+    scheduler: SchedulerOptions = SchedulerOptions()
     store: StoreOptions = StoreOptions()

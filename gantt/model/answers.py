@@ -147,6 +147,15 @@ class Candidates(Struct, frozen=True):
     is_truncated: bool = False
 
 
+class Claimed(Struct, frozen=True):
+    """``taken``: per instance, the place of the choice that was taken among those
+    given."""
+
+    claim: str
+    taken: tuple[int, ...]
+    leased_until: int | None = None
+
+
 class Report(Struct, frozen=True):
     """What a verification found; empty ``problems`` means none."""
 

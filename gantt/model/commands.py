@@ -10,7 +10,9 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.names import MAX_INT
+from gantt.model.spec import InstanceGroup
 
 
 class Inventory(Struct, frozen=True):
@@ -218,6 +220,139 @@ class Reshape(Struct, frozen=True):
     consumers: tuple[ConsumerAllocations, ...]
 
 
+class UpdateHost(Struct, frozen=True):
+    """What a host reports; nothing changes when nothing is new.
+
+    Writes the host, its provider (made when it is missing: ``new_provider_uuid``), the
+    inventory classes and traits that reports own. ``initial_ratios``: (cpu, ram, disk)
+    where the report has none. Answer: HostView.
+    """
+
+    host: str
+    node: str
+    stats: HostStats
+    new_provider_uuid: str
+    reserved: dict[str, int] = {}
+    initial_ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
+
+
+class DeleteHost(Struct, frozen=True):
+    """The host is gone; its provider stays. Answer: None."""
+
+    host: str
+    node: str
+
+
+class SetHostAggregates(Struct, frozen=True):
+    """Each aggregate as it is from now on; providers of its hosts join or leave the
+    aggregate of the same uuid in the books. Answer: None."""
+
+    aggregates: tuple[HostAggregate, ...]
+
+
+class DeleteHostAggregate(Struct, frozen=True):
+    """``uuid`` or ``number`` (its id in Nova). Answer: None."""
+
+    uuid: str | None = None
+    number: int | None = None
+
+
+class UpdateInstances(Struct, frozen=True):
+    """``host`` names these instances, among others. Answer: None."""
+
+    host: str
+    instances: tuple[Instance, ...]
+
+
+class DeleteInstance(Struct, frozen=True):
+    """Answer: None, also when nothing was known of it."""
+
+    host: str
+    instance_uuid: str
+
+
+class SyncInstances(Struct, frozen=True):
+    """``host`` has exactly these instances. Answer: bool, whether that was known."""
+
+    host: str
+    instance_uuids: tuple[str, ...]
+
+
+class UpdateService(Struct, frozen=True):
+    """Answer: None."""
+
+    service: Service
+
+
+class SetServerGroup(Struct, frozen=True):
+    """Answer: None."""
+
+    group: ServerGroup
+
+
+class DeleteServerGroup(Struct, frozen=True):
+    """Answer: None."""
+
+    uuid: str
+
+
+class Choice(Struct, frozen=True):
+    """One place for an instance. ``allocations``: provider uuid -> class -> amount;
+    empty where there is no inventory and the claim alone stands for the amounts."""
+
+    host_id: int
+    allocations: dict[str, dict[str, int]]
+
+
+class InstanceClaim(Struct, frozen=True):
+    """``choices``: the first that holds is taken."""
+
+    instance_uuid: str
+    choices: tuple[Choice, ...]
+
+
+class Claim(Struct, frozen=True):
+    """Hosts for all instances of a request, or for none.
+
+    What must hold is judged at the gate: amounts (the books' where a choice has
+    allocations; else what the host has, times ``ratios`` (cpu, ram, disk) where the
+    host reports none), the rules of ``group`` and, per choice, that the host is still
+    there. ``leased_for_us``: the claim ends after so many microseconds unless it is
+    confirmed. Answer: Claimed. Raises ClaimLost.
+    """
+
+    claim: str
+    instances: tuple[InstanceClaim, ...]
+    vcpus: int
+    memory_mb: int
+    disk_mb: int
+    project_id: str
+    user_id: str
+    group: InstanceGroup | None = None
+    ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
+    leased_for_us: int | None = None
+
+
+class ConfirmClaim(Struct, frozen=True):
+    """The lease ends, the claim stays. Answer: None. Raises NotFound, ClaimExpired."""
+
+    claim: str
+
+
+class ReleaseClaim(Struct, frozen=True):
+    """The claim ends, with its allocations where nobody else wrote them since. Answer:
+    None. Raises NotFound."""
+
+    claim: str
+
+
+class ExpireClaims(Struct, frozen=True):
+    """Release whatever leases have ended, at most ``limit``. Answer: int, how many."""
+
+    limit: int = 1000
+    grace_us: int = 0
+
+
 Command: TypeAlias = (
     CreateProvider
     | UpdateProvider
@@ -240,4 +375,18 @@ Command: TypeAlias = (
     | SetAllocations
     | DeleteAllocations
     | Reshape
+    | UpdateHost
+    | DeleteHost
+    | SetHostAggregates
+    | DeleteHostAggregate
+    | UpdateInstances
+    | DeleteInstance
+    | SyncInstances
+    | UpdateService
+    | SetServerGroup
+    | DeleteServerGroup
+    | Claim
+    | ConfirmClaim
+    | ReleaseClaim
+    | ExpireClaims
 )

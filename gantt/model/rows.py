@@ -1,4 +1,4 @@
-"""The rows of the books, one frozen value per table of Placement's own schema.
+"""The rows of the books, one frozen value per table: Placement's own, then ours.
 
 Rows are what Changes carry, what the store writes and what the columns take in. Times
 are microseconds since the epoch in UTC, or None where the database has NULL.
@@ -22,6 +22,12 @@ TRAITS = "traits"
 AGGREGATES = "placement_aggregates"
 PROVIDER_TRAITS = "resource_provider_traits"
 PROVIDER_AGGREGATES = "resource_provider_aggregates"
+HOSTS = "gantt_hosts"
+SERVICES = "gantt_services"
+HOST_AGGREGATES = "gantt_host_aggregates"
+INSTANCES = "gantt_instances"
+SERVER_GROUPS = "gantt_server_groups"
+CLAIMS = "gantt_claims"
 
 
 class ProviderRow(Struct, frozen=True, array_like=True):
@@ -99,9 +105,102 @@ class LinkRow(Struct, frozen=True, array_like=True):
     updated_at: int | None
 
 
-Row: TypeAlias = (
+class HostRow(Struct, frozen=True, array_like=True):
+    """What one compute node reported. ``stats``: JSON text of the fields of
+    ``model.hosts.HostStats`` that are known."""
+
+    id: int
+    host: str
+    node: str
+    uuid: str | None
+    stats: str
+    created_at: int | None
+    updated_at: int | None
+
+
+class ServiceRow(Struct, frozen=True, array_like=True):
+    """A service on a host; ``last_seen_up`` in microseconds, UTC."""
+
+    id: int
+    host: str
+    binary: str
+    disabled: bool
+    forced_down: bool
+    last_seen_up: int | None
+    availability_zone: str | None
+    cell_uuid: str | None
+    version: int | None
+    created_at: int | None
+    updated_at: int | None
+
+
+class HostAggregateRow(Struct, frozen=True, array_like=True):
+    """Nova's aggregate of hosts. ``number``: its id in Nova; ``hosts``: JSON text of
+    the sorted list; ``metadata``: JSON text."""
+
+    id: int
+    uuid: str
+    name: str
+    number: int | None
+    hosts: str
+    metadata: str
+    created_at: int | None
+    updated_at: int | None
+
+
+class InstanceRow(Struct, frozen=True, array_like=True):
+    """An instance that its host names. ``facts``: JSON text."""
+
+    id: int
+    uuid: str
+    host: str
+    facts: str
+    created_at: int | None
+    updated_at: int | None
+
+
+class ServerGroupRow(Struct, frozen=True, array_like=True):
+    """``members``: JSON text of the sorted list of instance uuids."""
+
+    id: int
+    uuid: str
+    name: str
+    policy: str | None
+    max_server_per_host: int
+    members: str
+    created_at: int | None
+    updated_at: int | None
+
+
+class ClaimRow(Struct, frozen=True, array_like=True):
+    """An instance that was promised a host, until the host itself names it.
+
+    ``claim`` is shared by all instances of one request. ``leased_until``: it ends then
+    unless it is confirmed (microseconds; None: it was). ``consumer_generation``: of
+    its allocations when they were made; None: it made none.
+    """
+
+    id: int
+    claim: str
+    instance_uuid: str
+    host_id: int
+    vcpus: int
+    memory_mb: int
+    disk_mb: int
+    group_uuid: str | None
+    leased_until: int | None
+    consumer_generation: int | None
+    created_at: int | None
+    updated_at: int | None
+
+
+BookRow: TypeAlias = (
     ProviderRow | InventoryRow | AllocationRow | ConsumerRow | NameRow | LinkRow
 )
+FleetRow: TypeAlias = (
+    HostRow | ServiceRow | HostAggregateRow | InstanceRow | ServerGroupRow | ClaimRow
+)
+Row: TypeAlias = BookRow | FleetRow
 Key: TypeAlias = int | tuple[int, int]
 
 # Parents before children: the order in which rows can be inserted one table at a time.
@@ -118,7 +217,15 @@ ROW_TYPES: dict[str, type[Row]] = {
     ALLOCATIONS: AllocationRow,
     PROVIDER_TRAITS: LinkRow,
     PROVIDER_AGGREGATES: LinkRow,
+    SERVICES: ServiceRow,
+    HOSTS: HostRow,
+    HOST_AGGREGATES: HostAggregateRow,
+    INSTANCES: InstanceRow,
+    SERVER_GROUPS: ServerGroupRow,
+    CLAIMS: ClaimRow,
 }
+FLEET = frozenset({HOSTS, SERVICES, HOST_AGGREGATES, INSTANCES, SERVER_GROUPS, CLAIMS})
+"""The tables that hosts fill, beside Placement's own."""
 
 
 def key_of(row: Row) -> Key:

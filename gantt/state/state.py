@@ -14,6 +14,8 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.rows import (
     AllocationRow,
     ConsumerRow,
+    FleetRow,
+    HostRow,
     InventoryRow,
     Key,
     LinkRow,
@@ -23,7 +25,8 @@ from gantt.model.rows import (
 )
 from gantt.state.allocations import Allocations, Consumers
 from gantt.state.bits import BitMatrix
-from gantt.state.column import time_out
+from gantt.state.column import NO_ROW, time_out
+from gantt.state.fleet import Fleet
 from gantt.state.inventories import Inventories
 from gantt.state.names import Names
 from gantt.state.providers import Providers
@@ -57,6 +60,7 @@ class State:
         self.allocations = Allocations()
         self.provider_traits = BitMatrix()
         self.provider_aggregates = BitMatrix()
+        self.fleet = Fleet()
         self._next_id: dict[str, int] = {}
         self._names: dict[str, Names] = {
             t.RESOURCE_CLASSES: self.classes,
@@ -121,6 +125,9 @@ class State:
     def _apply(self, change: Change) -> int | None:
         """The provider row whose answers change, if it is one."""
         table, new = change.table, change.new
+        if table in t.FLEET:
+            self._apply_to_fleet(change)
+            return None
         if isinstance(new, LinkRow) or isinstance(change.key, tuple):
             return self._link(table, cast(tuple[int, int], change.key), new is not None)
         if new is None:
@@ -129,20 +136,36 @@ class State:
         if isinstance(new, NameRow):
             self._names[table].put(new)
         elif isinstance(new, ProviderRow):
-            return self.providers.put(new)
+            row = self.providers.put(new)
+            self.fleet.provider_moved(new.uuid, row, self.applied)
+            return row
         elif isinstance(new, InventoryRow):
             return self._put_inventory(new)
         elif isinstance(new, ConsumerRow):
             self.consumers.put(new)
-        else:
+        elif isinstance(new, AllocationRow):
             return self._put_allocation(new)
         return None
+
+    def _apply_to_fleet(self, change: Change) -> None:
+        key, new = cast(int, change.key), cast(FleetRow | None, change.new)
+        if new is None:
+            self.fleet.remove(change.table, key, self.applied)
+            return
+        self._seen(change.table, key)
+        provider = None
+        if isinstance(new, HostRow) and new.uuid is not None:
+            provider = self.providers.row_of(new.uuid)
+        row = NO_ROW if provider is None else provider
+        self.fleet.put(new, row, self.applied)
 
     def _remove(self, table: str, key: int) -> int | None:
         if table in self._names:
             self._names[table].remove(key)
         elif table == t.PROVIDERS:
+            uuid = self.providers.uuids[self.providers.row_of_id(key)]
             self.providers.remove(key)
+            self.fleet.provider_moved(uuid, NO_ROW, self.applied)
         elif table == t.INVENTORIES:
             return self.inventories.remove(key)
         elif table == t.CONSUMERS:
@@ -209,6 +232,8 @@ class State:
         """The row with this key. Link rows come without their times."""
         if isinstance(key, tuple):
             return self._get_link(table, key)
+        if table in t.FLEET:
+            return self.fleet.get(table, key)
         if table in self._names:
             return self._names[table].get(key)
         if table == t.PROVIDERS:
@@ -235,6 +260,8 @@ class State:
 
     def rows(self, table: str) -> Iterator[Row]:
         """Every row of a table, by ascending key."""
+        if table in t.FLEET:
+            return self.fleet.rows(table)
         if table in self._names:
             return self._names[table].rows()
         if table == t.PROVIDERS:

@@ -1,0 +1,116 @@
+"""What hosts report, and what else a scheduler must hear: frozen values.
+
+Apart from the books because nothing here decides capacity where there is inventory:
+these are the facts that filters and weighers read. Field names are those of Nova's
+compute_nodes table. Memory is MB, disks are GB, times are microseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class HostStats(Struct, frozen=True):
+    """One host's report; UNSET leaves what is known alone, None says "not known".
+
+    JSON columns come in decoded: ``cpu_info`` (object), ``supported_instances`` (list
+    of [arch, hv_type, vm_mode]), ``metrics`` (list of {name, value, …}), ``pci_stats``
+    (list of pools), ``stats`` (object), ``numa_topology`` and ``extra_resources`` (as
+    they came).
+    """
+
+    id: int | UnsetType | None = UNSET
+    uuid: str | UnsetType | None = UNSET
+    service_id: int | UnsetType | None = UNSET
+    vcpus: int | UnsetType = UNSET
+    memory_mb: int | UnsetType = UNSET
+    local_gb: int | UnsetType = UNSET
+    vcpus_used: int | UnsetType = UNSET
+    memory_mb_used: int | UnsetType = UNSET
+    local_gb_used: int | UnsetType = UNSET
+    hypervisor_type: str | UnsetType | None = UNSET
+    hypervisor_version: int | UnsetType | None = UNSET
+    hypervisor_hostname: str | UnsetType | None = UNSET
+    free_ram_mb: int | UnsetType | None = UNSET
+    free_disk_gb: int | UnsetType | None = UNSET
+    current_workload: int | UnsetType | None = UNSET
+    running_vms: int | UnsetType | None = UNSET
+    cpu_info: Any = UNSET
+    disk_available_least: int | UnsetType | None = UNSET
+    host_ip: str | UnsetType | None = UNSET
+    supported_instances: Any = UNSET
+    metrics: Any = UNSET
+    pci_stats: Any = UNSET
+    extra_resources: Any = UNSET
+    stats: Any = UNSET
+    numa_topology: Any = UNSET
+    cpu_allocation_ratio: float | UnsetType | None = UNSET
+    ram_allocation_ratio: float | UnsetType | None = UNSET
+    disk_allocation_ratio: float | UnsetType | None = UNSET
+    mapped: int | UnsetType | None = UNSET
+    # Not of compute_nodes: traits of the provider, and instances that the report
+    # already counts (their claims are no longer taken off).
+    traits: tuple[str, ...] | UnsetType = UNSET
+    instances: tuple[str, ...] | UnsetType = UNSET
+
+
+class Service(Struct, frozen=True):
+    """A service on a host, nova-compute for one. UNSET leaves what is known alone."""
+
+    host: str
+    binary: str = "nova-compute"
+    disabled: bool | UnsetType = UNSET
+    forced_down: bool | UnsetType = UNSET
+    last_seen_up: int | UnsetType | None = UNSET
+    availability_zone: str | UnsetType | None = UNSET
+    cell_uuid: str | UnsetType | None = UNSET
+    version: int | UnsetType | None = UNSET
+
+
+class HostAggregate(Struct, frozen=True):
+    """Hosts with something in common, as Nova knows them."""
+
+    uuid: str
+    name: str = ""
+    id: int | None = None
+    hosts: frozenset[str] = frozenset()
+    metadata: dict[str, str] = {}
+
+
+class Instance(Struct, frozen=True):
+    """An instance on a host. ``facts``: what else a weigher may read, such as
+    ``flavorid`` and ``image_properties`` (object)."""
+
+    uuid: str
+    facts: dict[str, Any] = {}
+
+
+class ServerGroup(Struct, frozen=True):
+    """Instances that stand together or apart. ``policy`` as in InstanceGroup."""
+
+    uuid: str
+    name: str = ""
+    policy: str | None = None
+    max_server_per_host: int = 1
+    members: frozenset[str] = frozenset()
+
+
+class HostView(Struct, frozen=True):
+    """A host as it is known: an answer.
+
+    ``stats``: as reported. ``claimed``: what claims take off that the report does not
+    know yet (vcpus, memory_mb, disk_mb, instances). ``provider_uuid`` None: the books
+    have no provider for it.
+    """
+
+    host: str
+    node: str
+    provider_uuid: str | None
+    stats: dict[str, Any]
+    claimed: dict[str, int]
+    instances: tuple[str, ...]
+    service: dict[str, Any]
+    aggregates: tuple[str, ...]
+    updated_at: int | None = None

@@ -1,0 +1,112 @@
+"""What ``select_destinations`` answers, and the record that each decision leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from gantt.model.diagnosis import Diagnosis
+
+
+class Limits(Struct, frozen=True):
+    """What the caller's own claim on the host must keep to; None: no limit."""
+
+    numa_topology: dict[str, Any] | None = None
+    vcpu: int | None = None
+    disk_gb: int | None = None
+    memory_mb: int | None = None
+
+
+class Selection(Struct, frozen=True):
+    """A host for an instance: the fields of Nova's Selection 1.1, and ours.
+
+    ``allocation_request``: JSON text of {"allocations": …, "mappings": …}; "null"
+    where nothing is claimed. ``claim``: the claim that holds it (None: an alternate,
+    or nothing was claimed). ``age_s``: how old the host's last report is; None: it
+    never reported, or the clock is behind it.
+    """
+
+    compute_node_uuid: str | None
+    service_host: str
+    nodename: str
+    cell_uuid: str | None = None
+    limits: Limits | None = None
+    allocation_request: str | None = None
+    allocation_request_version: str | None = None
+    availability_zone: str | None = None
+    claim: str | None = None
+    age_s: float | None = None
+
+
+class Step(Struct, frozen=True):
+    """What one filter did: hosts in and out, and how many it *alone* removed: those
+    that pass every other one."""
+
+    name: str
+    before: int
+    after: int
+    removed_alone: int
+
+
+class Score(Struct, frozen=True):
+    """One host's weight and its parts: weigher -> (raw, multiplied) score."""
+
+    host: str
+    node: str
+    weight: float
+    parts: dict[str, tuple[float, float]] = {}
+    age_s: float | None = None
+
+
+class Near(Struct, frozen=True):
+    """A host that only a few things kept out: the filters, or amounts, that did."""
+
+    host: str
+    node: str
+    removed_by: tuple[str, ...]
+
+
+class Why(Struct, frozen=True):
+    """Why hosts were removed. ``books``: what the books' search says when it found
+    nothing; ``change``: the smallest change that would have fitted, in words."""
+
+    steps: tuple[Step, ...] = ()
+    nearest: tuple[Near, ...] = ()
+    change: str | None = None
+    books: Diagnosis | None = None
+
+
+class Decision(Struct, frozen=True):
+    """The record of one call.
+
+    ``steps``: of the first instance; ``scores``: the best hosts in order (all of them
+    for a dry run) as they were for the first instance; ``chosen``: per instance, its
+    host first, then alternates. ``timings``: seconds by stage.
+    """
+
+    request_id: str
+    instance_uuids: tuple[str, ...]
+    project_id: str | None
+    revision: int
+    at: int
+    driver: str
+    hosts: int
+    steps: tuple[Step, ...]
+    scores: tuple[Score, ...]
+    chosen: tuple[tuple[Selection, ...], ...] = ()
+    why: Why | None = None
+    failure: str | None = None
+    attempts: int = 1
+    timings: dict[str, float] = {}
+    is_dry_run: bool = False
+
+
+class Capacity(Struct, frozen=True):
+    """How many more of a flavor fit: in all, by host, and what removed the others."""
+
+    total: int
+    hosts: dict[str, int]
+    steps: tuple[Step, ...]
+    nearest: tuple[Near, ...] = ()
+    change: str | None = None

@@ -1,0 +1,176 @@
+"""What a caller wants to place: the versioned request, as frozen values.
+
+They stand apart from the questions of the Placement API because they are Nova's words:
+``gantt.model.wire_spec`` reads every older or newer form of them, and everything below
+sees these alone. Amounts of memory are MB, of disks GB, of swap MB.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+SPEC_VERSION: Final = "1.15"
+"""The version of Nova's RequestSpec that these fields speak."""
+
+
+class Flavor(Struct, frozen=True):
+    """The size of an instance and what it asks beyond size."""
+
+    vcpus: int = 0
+    memory_mb: int = 0
+    root_gb: int = 0
+    ephemeral_gb: int = 0
+    swap: int = 0
+    name: str | None = None
+    flavorid: str = ""
+    id: int | None = None
+    extra_specs: dict[str, str] = {}
+
+
+class Image(Struct, frozen=True):
+    """``properties``: the set ones, by Nova's names (``hw_disk_bus``, …);
+    ``traits_required`` among them is a list of names."""
+
+    id: str | None = None
+    disk_format: str | None = None
+    properties: dict[str, Any] = {}
+
+
+class Destination(Struct, frozen=True):
+    """Where it shall go. ``aggregates``: in at least one of each set (uuids);
+    ``forbidden_aggregates``: in none of these."""
+
+    host: str | None = None
+    node: str | None = None
+    cell_uuid: str | None = None
+    aggregates: tuple[frozenset[str], ...] = ()
+    forbidden_aggregates: frozenset[str] = frozenset()
+    allow_cross_cell_move: bool = False
+
+
+class ResourceGroup(Struct, frozen=True):
+    """Resources that somebody else asks for (a port, an accelerator, a device).
+
+    ``requester_id`` becomes the suffix of the group. ``use_same_provider`` False: the
+    amounts join the unsuffixed group.
+    """
+
+    requester_id: str | None = None
+    resources: dict[str, int] = {}
+    required_traits: frozenset[str] = frozenset()
+    forbidden_traits: frozenset[str] = frozenset()
+    aggregates: tuple[frozenset[str], ...] = ()
+    forbidden_aggregates: frozenset[str] = frozenset()
+    in_tree: str | None = None
+    use_same_provider: bool = True
+
+
+class RequestLevel(Struct, frozen=True):
+    """What holds for the request as a whole."""
+
+    root_required: frozenset[str] = frozenset()
+    root_forbidden: frozenset[str] = frozenset()
+    same_subtree: tuple[frozenset[str], ...] = ()
+
+
+class InstanceGroup(Struct, frozen=True):
+    """A server group as the caller knows it; what Gantt knows of it is added.
+
+    ``policy``: affinity, anti-affinity, soft-affinity, soft-anti-affinity, or None.
+    ``hosts``: names of hosts that have members.
+    """
+
+    uuid: str = ""
+    policy: str | None = None
+    max_server_per_host: int = 1
+    members: frozenset[str] = frozenset()
+    hosts: frozenset[str] = frozenset()
+
+
+class RequestedNetwork(Struct, frozen=True):
+    """A network or port that the instance will be attached to."""
+
+    network_id: str | None = None
+    port_id: str | None = None
+    address: str | None = None
+
+
+class RequestSpec(Struct, frozen=True):
+    """One request for instances that are alike.
+
+    ``hints``: scheduler hints, values as lists. ``retry_hosts``: (host, node) pairs
+    tried before. ``numa_topology`` and ``pci_requests`` are kept as they came
+    (JSON objects): whoever needs them reads them.
+    """
+
+    flavor: Flavor = Flavor()
+    image: Image | None = None
+    num_instances: int = 1
+    project_id: str | None = None
+    user_id: str | None = None
+    availability_zone: str | None = None
+    instance_uuid: str | None = None
+    ignore_hosts: tuple[str, ...] = ()
+    force_hosts: tuple[str, ...] = ()
+    force_nodes: tuple[str, ...] = ()
+    requested_destination: Destination | None = None
+    retry_hosts: tuple[tuple[str, str], ...] = ()
+    instance_group: InstanceGroup | None = None
+    scheduler_hints: dict[str, tuple[str, ...]] = {}
+    is_bfv: bool = False
+    requested_resources: tuple[ResourceGroup, ...] = ()
+    request_level_params: RequestLevel = RequestLevel()
+    requested_networks: tuple[RequestedNetwork, ...] = ()
+    numa_topology: dict[str, Any] | None = None
+    pci_requests: tuple[dict[str, Any], ...] = ()
+    version: str = SPEC_VERSION
+
+    def hint(self, name: str) -> str | tuple[str, ...] | None:
+        """A hint as Nova reads it: the single value of a list of one, else the list;
+        None when it was not given."""
+        values = self.scheduler_hints.get(name)
+        if values is None:
+            return None
+        return values[0] if len(values) == 1 else values
+
+    @property
+    def is_rebuild(self) -> bool:
+        """Whether this only asks if the instance may stay where it is."""
+        return self.scheduler_hints.get("_nova_check_type") == ("rebuild",)
+
+    @property
+    def disk_mb(self) -> int:
+        """What is consumed of a host's disk while hosts are picked: without swap."""
+        root = 0 if self.is_bfv else self.flavor.root_gb
+        return 1024 * (root + self.flavor.ephemeral_gb)
+
+
+class ScheduleRequest(Struct, frozen=True):
+    """All that one call of ``select_destinations`` says.
+
+    ``instance_uuids`` None: as many as ``spec.num_instances``, and nothing is claimed.
+    ``lease_s``: the claim ends by itself after so many seconds unless it is confirmed.
+    """
+
+    spec: RequestSpec
+    instance_uuids: tuple[str, ...] | None = None
+    return_alternates: bool = True
+    dry_run: bool = False
+    lease_s: float | None = None
+    request_id: str = ""
+    user_id: str | None = None
+    project_id: str | None = None
+
+    @property
+    def count(self) -> int:
+        """How many instances are asked for."""
+        if self.instance_uuids is None:
+            return self.spec.num_instances
+        return len(self.instance_uuids)
+
+    @property
+    def is_claiming(self) -> bool:
+        """Whether hosts are to be claimed, not only named."""
+        return not (self.dry_run or self.instance_uuids is None or self.spec.is_rebuild)

@@ -1,0 +1,58 @@
+"""Server groups: the one place that says whether a host keeps a group's rule.
+
+Filters ask while hosts are picked and the gate asks again before a claim is written,
+so that no two claims that race for the last place both get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gantt.model.spec import InstanceGroup
+from gantt.state.fleet import Fleet
+
+AFFINITY = "affinity"
+ANTI_AFFINITY = "anti-affinity"
+SOFT_AFFINITY = "soft-affinity"
+SOFT_ANTI_AFFINITY = "soft-anti-affinity"
+
+
+def members(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
+    """Instances of the group: those that the caller names, and those known here."""
+    return group.members | fleet.groups.members.get(group.uuid, frozenset())
+
+
+def promised(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
+    """Instances that hold a claim made for this group."""
+    return fleet.claims.of_group(group.uuid)
+
+
+def counts(fleet: Fleet, group: InstanceGroup) -> dict[str, int]:
+    """Host name -> members on it, or promised it."""
+    return fleet.members_on(members(fleet, group) | promised(fleet, group))
+
+
+def hosts(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
+    """Hosts with members, as the caller knows them and as they are known here."""
+    return group.hosts | counts(fleet, group).keys()
+
+
+def keeps_rule(
+    group: InstanceGroup,
+    host: str,
+    instance_uuid: str,
+    *,
+    count: int,
+    group_hosts: Collection[str],
+    on_host: Collection[str],
+) -> bool:
+    """Whether ``instance_uuid`` may join the group on ``host``.
+
+    ``count``: members on the host; ``group_hosts``: hosts with members; ``on_host``:
+    instances there: one that is there already may stay (Nova's rule).
+    """
+    if group.policy == AFFINITY:
+        return not group_hosts or host in group_hosts
+    if group.policy == ANTI_AFFINITY:
+        return instance_uuid in on_host or count < group.max_server_per_host
+    return True

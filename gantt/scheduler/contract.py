@@ -1,0 +1,84 @@
+"""What a filter, a weigher, a pre-filter and a driver are.
+
+Ours, those of plugins and Nova-style classes behind the adapter all look like this to
+the pipeline. They are pure: hosts and request in, an array out; no I/O, no clock.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import msgspec
+
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
+from gantt.state.column import Bools, Floats
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What filters and weighers read of a request: the spec after the pre-filters,
+    the options, and the time (microseconds, UTC) that the engine handed in."""
+
+    spec: RequestSpec
+    options: SchedulerOptions
+    now: int = 0
+
+
+class Filter:
+    """Which hosts may take an instance.
+
+    ``needs``: columns of ``state.hosts.Hosts`` (or ``factor:…`` paths) that it reads;
+    ``reads``: fields of RequestSpec that it reads, as dotted paths: two requests that
+    agree on them get the same mask; ``once``: only for the first instance of a request;
+    ``on_rebuild``: asked also whether an instance may stay where it is;
+    ``elementwise``: the mask on any subset of rows is the subset of the mask, and
+    depends on those rows, ``reads``, options and aggregates alone (not on time, groups
+    or other hosts): then the caching driver keeps it.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]] = ()
+    once: ClassVar[bool] = False
+    on_rebuild: ClassVar[bool] = False
+    elementwise: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """As ``enabled_filters`` names it."""
+        return type(self).__name__
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        """bool[rows]: who passes. Raises errors.Invalid when the request itself cannot
+        be understood, with the key that is wrong."""
+        raise NotImplementedError
+
+
+class Weigher:
+    """How good a host is. The pipeline normalises and multiplies.
+
+    ``option``: the multiplier's name in the options and in metadata of aggregates;
+    ``minval``: the lower end of the scale where it is fixed (None: the lowest score);
+    ``sign`` -1: the multiplier counts negated; ``is_neutral`` tells without looking at
+    hosts that all scores are equal.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]] = ()
+    elementwise: ClassVar[bool] = True
+    option: ClassVar[str] = ""
+    minval: ClassVar[float | None] = None
+    sign: ClassVar[Literal[-1, 1]] = 1
+
+    @property
+    def name(self) -> str:
+        """As records of decisions name it."""
+        return type(self).__name__
+
+    def is_neutral(self, request: Request) -> bool:  # noqa: ARG002
+        """Whether this cannot tell hosts apart for ``request``."""
+        return False
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        """float64[rows]: raw scores. Raises errors.Invalid."""
+        raise NotImplementedError

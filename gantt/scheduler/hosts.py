@@ -1,0 +1,164 @@
+"""The hosts of one request, as working arrays that filters and weighers read.
+
+A view of some rows of ``state.hosts``: columns are gathered when first asked for, and
+``consume`` changes these copies alone, so that the second instance of a request sees
+the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from gantt.model.rows import InstanceRow
+from gantt.model.spec import RequestSpec
+from gantt.state.bits import BitMatrix
+from gantt.state.column import Bools, Int32s, Int64s
+from gantt.state.fleet import Fleet
+
+
+class Hosts:
+    """``rows``: int64[n] row numbers in ``state.hosts``; every array has length n.
+
+    Columns of ``state.hosts.Hosts`` are attributes (``hosts.free_ram_mb``): copies,
+    gathered once. ``added``: per place, instances of this request picked so far.
+    """
+
+    def __init__(self, fleet: Fleet, rows: Int64s) -> None:
+        self.fleet = fleet
+        self.rows = rows
+        self.added: dict[int, list[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getattr__(self, column: str) -> Any:
+        # Only what is not there yet comes here: the first use of a column.
+        if column.startswith("_"):
+            raise AttributeError(column)
+        values = getattr(self.fleet.hosts, column)[self.rows]
+        setattr(self, column, values)
+        return values
+
+    # -- who is where -------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """Service host names, by place."""
+        names = self.fleet.hosts.hosts
+        return [names[row] for row in self.rows.tolist()]
+
+    @property
+    def nodes(self) -> list[str]:
+        """Node names, by place."""
+        nodes = self.fleet.hosts.nodes
+        return [nodes[row] for row in self.rows.tolist()]
+
+    def at_hosts(self, names: Iterable[str]) -> Bools:
+        """bool[n]: whose service host is one of ``names`` (case matters)."""
+        rows = [row for name in names for row in self.fleet.hosts.rows_of(name)]
+        return self._at_rows(rows)
+
+    def counts_on(self, counts: dict[str, int]) -> Int64s:
+        """int64[n]: ``counts`` by service host name, 0 for hosts not named."""
+        height = self.fleet.hosts.height
+        found = np.zeros(height, np.int64)
+        for name, count in counts.items():
+            for row in self.fleet.hosts.rows_of(name):
+                found[row] = count
+        return found[self.rows]
+
+    def _at_rows(self, rows: list[int]) -> Bools:
+        found = np.zeros(self.fleet.hosts.height, np.bool_)
+        found[rows] = True
+        return found[self.rows]
+
+    def instances_on(self, place: int) -> set[str]:
+        """Instances on the host at ``place``: those that it names, those promised it,
+        and those that this request put there."""
+        row = int(self.rows[place])
+        hosts = self.fleet.hosts
+        found = set(self.fleet.instances.on(hosts.hosts[row]))
+        found.update(self.fleet.claims.on(int(hosts.id[row])))
+        found.update(self.added.get(place, ()))
+        return found
+
+    def known_instances(self, place: int) -> dict[str, InstanceRow]:
+        """Instances that the host at ``place`` names, with their facts."""
+        return self.fleet.instances.on(self.fleet.hosts.hosts[int(self.rows[place])])
+
+    # -- aggregates and reported facts --------------------------------------------
+
+    def in_any(self, aggregates: Iterable[int]) -> Bools:
+        """bool[n]: members of at least one aggregate, by index."""
+        bits: BitMatrix = self.fleet.hosts.aggregates
+        return bits.any_of(aggregates, self.fleet.hosts.height)[self.rows]
+
+    def aggregate_values(self, key: str) -> tuple[Int32s, list[tuple[str, ...]]]:
+        """(codes int32[n], values): per host the raw values of ``key`` in the metadata
+        of its aggregates, sorted, each once; ``values[codes[i]]``. Code 0: none."""
+        having = self.fleet.aggregates.having(key)
+        codes: Int32s = np.zeros(len(self), np.int32)
+        # Distinct sets of aggregates are few: a code for each, extended one by one.
+        sets: list[tuple[int, ...]] = [()]
+        code_of: dict[tuple[int, ...], int] = {(): 0}
+        for index in having:
+            member = self.in_any((index,))
+            before = codes[member]
+            after = before.copy()
+            for code in np.unique(before).tolist():
+                wider = (*sets[code], index)
+                if wider not in code_of:
+                    code_of[wider] = len(sets)
+                    sets.append(wider)
+                after[before == code] = code_of[wider]
+            codes[member] = after
+        values = [tuple(sorted({having[one] for one in found})) for found in sets]
+        return codes, values
+
+    def reported(self, *path: str) -> tuple[Int32s, list[Any]]:
+        """(codes int32[n], values): what hosts report at ``path`` (a field of
+        compute_nodes, then keys within it). Code 0: nothing there."""
+        factor = self.fleet.hosts.factor(*path)
+        return factor.codes[self.rows], factor.values
+
+    def judge(
+        self, codes: Int32s, values: list[Any], passes: Callable[[Any], bool]
+    ) -> Bools:
+        """bool[n]: ``passes(values[code])`` per host, asked once per value that occurs.
+        Code 0 is asked as its value too."""
+        verdicts = np.zeros(len(values), np.bool_)
+        for code in np.unique(codes).tolist():
+            verdicts[code] = passes(values[code])
+        return verdicts[codes]
+
+    # -- between picks ------------------------------------------------------------
+
+    def keep(self, mask: Bools) -> Hosts:
+        """These hosts without those that ``mask`` (bool[n]) does not name; what was
+        consumed stays consumed."""
+        kept = Hosts(self.fleet, self.rows[mask])
+        for name, values in self.__dict__.items():
+            if isinstance(values, np.ndarray) and name != "rows":
+                setattr(kept, name, values[mask])
+        new_place = np.cumsum(mask) - 1
+        kept.added = {
+            int(new_place[place]): uuids
+            for place, uuids in self.added.items()
+            if mask[place]
+        }
+        return kept
+
+    def consume(self, place: int, spec: RequestSpec, instance_uuid: str) -> None:
+        """An instance of ``spec`` goes to the host at ``place``."""
+        for column, amount in (
+            ("free_ram_mb", -spec.flavor.memory_mb),
+            ("free_disk_mb", -spec.disk_mb),
+            ("vcpus_used", spec.flavor.vcpus),
+            ("num_instances", 1),
+            ("num_io_ops", 1),
+        ):
+            getattr(self, column)[place] += amount
+        self.added.setdefault(place, []).append(instance_uuid)

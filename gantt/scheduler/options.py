@@ -1,0 +1,100 @@
+"""What may be chosen about scheduling, as one frozen value.
+
+Names are those of Nova's ``[scheduler]``, ``[filter_scheduler]`` and ``[metrics]``;
+``conf`` fills it from files, library users pass it to ``connect``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+DEFAULT_FILTERS = (
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+)
+
+DEFAULT_MULTIPLIERS: dict[str, float] = {
+    "ram_weight_multiplier": 1.0,
+    "cpu_weight_multiplier": 1.0,
+    "disk_weight_multiplier": 1.0,
+    "io_ops_weight_multiplier": -1.0,
+    "num_instances_weight_multiplier": 0.0,
+    "pci_weight_multiplier": 1.0,
+    "soft_affinity_weight_multiplier": 1.0,
+    "soft_anti_affinity_weight_multiplier": 1.0,
+    "build_failure_weight_multiplier": 1000000.0,
+    "cross_cell_move_weight_multiplier": 1000000.0,
+    "hypervisor_version_weight_multiplier": 1.0,
+    "image_props_weight_multiplier": 0.0,
+    "metrics_weight_multiplier": 1.0,
+}
+
+
+class SchedulerOptions(Struct, frozen=True):
+    """Policy and limits of a scheduler.
+
+    ``driver``: filter, caching, chance, or the name of an entry point.
+    ``enabled_filters``: class names; ``available_filters`` and ``weight_classes``:
+    dotted paths of out-of-tree classes, of functions that return them, or Nova's own
+    names for all of its classes. ``placement``: "embedded", or the URL of a remote
+    Placement. ``multipliers``: weigher option -> factor; those not named keep
+    ``DEFAULT_MULTIPLIERS``. ``service_down_time`` in seconds.
+    ``choices``: places that a claim may fall back on, per instance.
+    ``claim_attempts``: how often new hosts are picked when all choices are lost.
+    ``records``: decisions that are remembered; ``record_hosts``: hosts whose scores a
+    record keeps. ``lease_skew_s``: how far clocks may differ before a lease ends.
+    """
+
+    driver: str = "caching"
+    placement: str = "embedded"
+    use_placement: Literal["auto", "always", "never"] = "auto"
+    enabled_filters: tuple[str, ...] = DEFAULT_FILTERS
+    available_filters: tuple[str, ...] = ("nova.scheduler.filters.all_filters",)
+    weight_classes: tuple[str, ...] = ("nova.scheduler.weights.all_weighers",)
+    multipliers: dict[str, float] = {}
+    host_subset_size: int = 1
+    shuffle_best_same_weighed_hosts: bool = False
+    max_attempts: int = 3
+    max_io_ops_per_host: int = 8
+    max_instances_per_host: int = 50
+    isolated_images: tuple[str, ...] = ()
+    isolated_hosts: tuple[str, ...] = ()
+    restrict_isolated_hosts_to_isolated_images: bool = True
+    image_properties_default_architecture: str | None = None
+    aggregate_image_properties_isolation_namespace: str | None = None
+    aggregate_image_properties_isolation_separator: str = "."
+    image_props_weight_setting: dict[str, float] = {}
+    metrics_weight_setting: dict[str, float] = {}
+    metrics_required: bool = True
+    metrics_weight_of_unavailable: float = -10000.0
+    pci_in_placement: bool = False
+    pci_alias: tuple[dict[str, Any], ...] = ()
+    limit_tenants_to_placement_aggregate: bool = False
+    placement_aggregate_required_for_tenants: bool = False
+    query_placement_for_image_type_support: bool = False
+    query_placement_for_routed_network_aggregates: bool = False
+    enable_isolated_aggregate_filtering: bool = False
+    image_metadata_prefilter: bool = False
+    disable_fallback_pcpu_query: bool = False
+    service_down_time: float = 60.0
+    default_availability_zone: str = "nova"
+    cpu_allocation_ratio: float = 16.0
+    ram_allocation_ratio: float = 1.5
+    disk_allocation_ratio: float = 1.0
+    initial_cpu_allocation_ratio: float = 4.0
+    initial_ram_allocation_ratio: float = 1.0
+    initial_disk_allocation_ratio: float = 1.0
+    choices: int = 16
+    claim_attempts: int = 10
+    records: int = 1000
+    record_hosts: int = 10
+    lease_skew_s: float = 1.0
+
+    def multiplier(self, name: str) -> float:
+        """The factor of a weigher, as configured."""
+        return self.multipliers.get(name, DEFAULT_MULTIPLIERS.get(name, 1.0))

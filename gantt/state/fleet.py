@@ -1,0 +1,384 @@
+"""The fleet: hosts, and all that is said of them, as tables that belong together.
+
+Beside the books because Placement knows none of it: ``State.apply`` hands over what
+concerns these tables. Small tables are plain containers; only hosts are columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from gantt.model import rows as t
+from gantt.model.rows import (
+    ClaimRow,
+    FleetRow,
+    HostAggregateRow,
+    HostRow,
+    InstanceRow,
+    ServerGroupRow,
+    ServiceRow,
+)
+from gantt.state.hosts import Hosts
+
+R = TypeVar("R", HostAggregateRow, InstanceRow, ServerGroupRow, ServiceRow, ClaimRow)
+COMPUTE = "nova-compute"
+
+
+class Table(Generic[R]):
+    """Rows by id."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, R] = {}
+
+    def get(self, key: int) -> R | None:
+        """The row with this id."""
+        return self.by_id.get(key)
+
+    def rows(self) -> Iterator[R]:
+        """Every row, by ascending id."""
+        return (self.by_id[key] for key in sorted(self.by_id))
+
+
+class HostAggregates(Table[HostAggregateRow]):
+    """Aggregates with their hosts and metadata decoded. ``index`` is the column of an
+    aggregate in ``Hosts.aggregates``; it is reused after removal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_uuid: dict[str, HostAggregateRow] = {}
+        self.by_number: dict[int, HostAggregateRow] = {}
+        self.index: dict[str, int] = {}
+        self.hosts: dict[str, frozenset[str]] = {}
+        self.metadata: dict[str, dict[str, str]] = {}
+        self._of_host: dict[str, dict[str, None]] = {}
+
+    def of_host(self, host: str) -> tuple[str, ...]:
+        """The uuids of the aggregates that name ``host``, oldest first."""
+        return tuple(self._of_host.get(host, ()))
+
+    def having(self, key: str) -> dict[int, str]:
+        """Index -> value, of the aggregates whose metadata have ``key``."""
+        return {
+            self.index[uuid]: metadata[key]
+            for uuid, metadata in self.metadata.items()
+            if key in metadata
+        }
+
+    def put(self, row: HostAggregateRow) -> frozenset[str]:
+        """The hosts that joined or left."""
+        old = self.by_id.get(row.id)
+        before = self.hosts.get(row.uuid, frozenset())
+        if old is not None and old.number is not None:
+            self.by_number.pop(old.number, None)
+        self.by_id[row.id] = self.by_uuid[row.uuid] = row
+        if row.number is not None:
+            self.by_number[row.number] = row
+        if row.uuid not in self.index:
+            used = set(self.index.values())
+            self.index[row.uuid] = next(
+                place for place in range(len(used) + 1) if place not in used
+            )
+        hosts = frozenset(msgspec.json.decode(row.hosts))
+        self.hosts[row.uuid] = hosts
+        self.metadata[row.uuid] = msgspec.json.decode(row.metadata)
+        for host in before - hosts:
+            self._leave(host, row.uuid)
+        for host in hosts - before:
+            self._of_host.setdefault(host, {})[row.uuid] = None
+        return before ^ hosts
+
+    def remove(self, key: int) -> tuple[int, frozenset[str]]:
+        """The index and the hosts that it had."""
+        row = self.by_id.pop(key)
+        del self.by_uuid[row.uuid], self.metadata[row.uuid]
+        if row.number is not None:
+            self.by_number.pop(row.number, None)
+        hosts = self.hosts.pop(row.uuid)
+        for host in hosts:
+            self._leave(host, row.uuid)
+        return self.index.pop(row.uuid), hosts
+
+    def _leave(self, host: str, uuid: str) -> None:
+        mine = self._of_host[host]
+        del mine[uuid]
+        if not mine:
+            del self._of_host[host]
+
+
+class Instances(Table[InstanceRow]):
+    """Which instance its host names where."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_uuid: dict[str, InstanceRow] = {}
+        self._on: dict[str, dict[str, InstanceRow]] = {}
+
+    def on(self, host: str) -> dict[str, InstanceRow]:
+        """Instances on ``host`` by uuid; not to be changed."""
+        return self._on.get(host, {})
+
+    def put(self, row: InstanceRow) -> set[str]:
+        """The hosts whose instances changed."""
+        old = self.by_id.get(row.id)
+        changed = {row.host}
+        if old is not None and old.host != row.host:
+            del self._on[old.host][old.uuid]
+            changed.add(old.host)
+        self.by_id[row.id] = self.by_uuid[row.uuid] = row
+        self._on.setdefault(row.host, {})[row.uuid] = row
+        return changed
+
+    def remove(self, key: int) -> set[str]:
+        """The host that it was on."""
+        row = self.by_id.pop(key)
+        self.by_uuid.pop(row.uuid, None)
+        mine = self._on[row.host]
+        mine.pop(row.uuid, None)
+        if not mine:
+            del self._on[row.host]
+        return {row.host}
+
+
+class Claims(Table[ClaimRow]):
+    """Promises that no report knows yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_instance: dict[str, ClaimRow] = {}
+        self.leased: dict[int, int] = {}
+        self._in_group: dict[str, dict[str, None]] = {}
+        self._of: dict[str, dict[int, None]] = {}
+        self._on: dict[int, dict[str, None]] = {}
+
+    def of(self, claim: str) -> list[ClaimRow]:
+        """The rows of one claim, oldest first."""
+        return [self.by_id[key] for key in sorted(self._of.get(claim, ()))]
+
+    def on(self, host_id: int) -> Iterable[str]:
+        """The instances that are promised the host."""
+        return self._on.get(host_id, {}).keys()
+
+    def of_group(self, group_uuid: str) -> frozenset[str]:
+        """The instances with a claim that was made for a server group."""
+        return frozenset(self._in_group.get(group_uuid, ()))
+
+    def expired(self, now: int, limit: int) -> list[str]:
+        """Claims whose lease ended before ``now``, the earliest first."""
+        over = sorted((end, key) for key, end in self.leased.items() if end <= now)
+        return list(dict.fromkeys(self.by_id[key].claim for _, key in over))[:limit]
+
+    def put(self, row: ClaimRow) -> None:
+        self.by_id[row.id] = self.by_instance[row.instance_uuid] = row
+        self._of.setdefault(row.claim, {})[row.id] = None
+        self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
+        if row.group_uuid is not None:
+            self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
+        if row.leased_until is None:
+            self.leased.pop(row.id, None)
+        else:
+            self.leased[row.id] = row.leased_until
+
+    def remove(self, key: int) -> ClaimRow:
+        row = self.by_id.pop(key)
+        if self.by_instance.get(row.instance_uuid) is row:
+            del self.by_instance[row.instance_uuid]
+        self.leased.pop(key, None)
+        for owners, owner, member in (
+            (cast(Any, self._of), row.claim, key),
+            (cast(Any, self._on), row.host_id, row.instance_uuid),
+            (cast(Any, self._in_group), row.group_uuid, row.instance_uuid),
+        ):
+            if owner is None:
+                continue
+            owners[owner].pop(member, None)
+            if not owners[owner]:
+                del owners[owner]
+        return row
+
+
+class ServerGroups(Table[ServerGroupRow]):
+    """Server groups with their members decoded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_uuid: dict[str, ServerGroupRow] = {}
+        self.members: dict[str, frozenset[str]] = {}
+
+    def put(self, row: ServerGroupRow) -> None:
+        self.by_id[row.id] = self.by_uuid[row.uuid] = row
+        self.members[row.uuid] = frozenset(msgspec.json.decode(row.members))
+
+    def remove(self, key: int) -> None:
+        row = self.by_id.pop(key)
+        del self.by_uuid[row.uuid], self.members[row.uuid]
+
+
+class Services(Table[ServiceRow]):
+    """Services by host and binary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_place: dict[tuple[str, str], ServiceRow] = {}
+
+    def put(self, row: ServiceRow) -> None:
+        self.by_id[row.id] = self.by_place[(row.host, row.binary)] = row
+
+    def remove(self, key: int) -> ServiceRow:
+        row = self.by_id.pop(key)
+        del self.by_place[(row.host, row.binary)]
+        return row
+
+
+class Fleet:
+    """All tables of the fleet; ``stamp`` marks host rows that changed."""
+
+    def __init__(self) -> None:
+        self.hosts = Hosts()
+        self.services = Services()
+        self.aggregates = HostAggregates()
+        self.instances = Instances()
+        self.groups = ServerGroups()
+        self.claims = Claims()
+        # Moves when what is said of aggregates or groups, not of one host, changes.
+        self.context_touched = 0
+
+    # -- the way in ---------------------------------------------------------------
+
+    def put(self, row: FleetRow, provider: int, stamp: int) -> None:
+        """Take in a row; ``provider``: for a host, the row of its provider."""
+        if isinstance(row, HostRow):
+            self._put_host(row, provider, stamp)
+        elif isinstance(row, ServiceRow):
+            self.services.put(row)
+            self._serve(row.host, row.binary, row, stamp)
+        elif isinstance(row, HostAggregateRow):
+            self._put_aggregate(row, stamp)
+        elif isinstance(row, InstanceRow):
+            self._touch(self.instances.put(row), stamp)
+        elif isinstance(row, ServerGroupRow):
+            self.groups.put(row)
+            self.context_touched = stamp
+        else:
+            self._put_claim(row, stamp)
+
+    def remove(self, table: str, key: int, stamp: int) -> None:
+        """Forget a row."""
+        if table == t.HOSTS:
+            self.hosts.touched[self.hosts.remove(key)] = stamp
+        elif table == t.SERVICES:
+            gone = self.services.remove(key)
+            self._serve(gone.host, gone.binary, None, stamp)
+        elif table == t.HOST_AGGREGATES:
+            index, hosts = self.aggregates.remove(key)
+            for host in hosts:
+                for row in self.hosts.rows_of(host):
+                    self.hosts.aggregates.set(row, index, False)
+            self.context_touched = stamp
+        elif table == t.INSTANCES:
+            self._touch(self.instances.remove(key), stamp)
+        elif table == t.SERVER_GROUPS:
+            self.groups.remove(key)
+            self.context_touched = stamp
+        else:
+            self._remove_claim(key, stamp)
+
+    def provider_moved(self, uuid: str, provider: int, stamp: int) -> None:
+        """A provider came, or went (NO_ROW)."""
+        row = self.hosts.provider_moved(uuid, provider)
+        if row is not None:
+            self.hosts.touched[row] = stamp
+
+    def get(self, table: str, key: int) -> FleetRow | None:
+        """The row with this key."""
+        if table == t.HOSTS:
+            return self.hosts.get(key)
+        found: FleetRow | None = self._table(table).get(key)
+        return found
+
+    def rows(self, table: str) -> Iterator[FleetRow]:
+        """Every row of a table, by ascending key."""
+        return self.hosts.rows() if table == t.HOSTS else self._table(table).rows()
+
+    def _table(self, table: str) -> Table[Any]:
+        tables: dict[str, Table[Any]] = {
+            t.SERVICES: self.services,
+            t.HOST_AGGREGATES: self.aggregates,
+            t.INSTANCES: self.instances,
+            t.SERVER_GROUPS: self.groups,
+            t.CLAIMS: self.claims,
+        }
+        return tables[table]
+
+    def _put_host(self, values: HostRow, provider: int, stamp: int) -> None:
+        is_new = self.hosts.row_of_id(values.id) is None
+        row = self.hosts.put(values, provider)
+        if is_new:
+            service = self.services.by_place.get((values.host, COMPUTE))
+            self.hosts.serve(row, service)
+            for uuid in self.aggregates.of_host(values.host):
+                self.hosts.aggregates.set(row, self.aggregates.index[uuid], True)
+        self.hosts.touched[row] = stamp
+
+    def _serve(
+        self, host: str, binary: str, service: ServiceRow | None, stamp: int
+    ) -> None:
+        if binary == COMPUTE:
+            for row in self.hosts.rows_of(host):
+                self.hosts.serve(row, service)
+            self._touch((host,), stamp)
+
+    def _put_aggregate(self, values: HostAggregateRow, stamp: int) -> None:
+        changed = self.aggregates.put(values)
+        index, hosts = self.aggregates.index[values.uuid], self.aggregates.hosts
+        for host in changed:
+            for row in self.hosts.rows_of(host):
+                is_member = host in hosts[values.uuid]
+                self.hosts.aggregates.set(row, index, is_member)
+        self.context_touched = stamp
+
+    def _put_claim(self, values: ClaimRow, stamp: int) -> None:
+        old = self.claims.get(values.id)
+        if old is not None:
+            self._remove_claim(values.id, stamp)
+        self.claims.put(values)
+        row = self.hosts.row_of_id(values.host_id)
+        if row is not None:
+            self.hosts.claim(row, values, 1)
+            self.hosts.touched[row] = stamp
+
+    def _remove_claim(self, key: int, stamp: int) -> None:
+        gone = self.claims.remove(key)
+        row = self.hosts.row_of_id(gone.host_id)
+        if row is not None:
+            self.hosts.claim(row, gone, -1)
+            self.hosts.touched[row] = stamp
+
+    def _touch(self, hosts: Iterable[str], stamp: int) -> None:
+        for host in hosts:
+            for row in self.hosts.rows_of(host):
+                self.hosts.touched[row] = stamp
+
+    # -- questions ----------------------------------------------------------------
+
+    def members_on(self, members: Iterable[str]) -> dict[str, int]:
+        """Host name -> how many of ``members`` are on it, or promised it."""
+        found: dict[str, int] = {}
+        for uuid in members:
+            host = self.host_of(uuid)
+            if host is not None:
+                found[host] = found.get(host, 0) + 1
+        return found
+
+    def host_of(self, instance_uuid: str) -> str | None:
+        """The host of an instance: the one that it is promised, else the one that
+        names it."""
+        claim = self.claims.by_instance.get(instance_uuid)
+        if claim is not None:
+            row = self.hosts.row_of_id(claim.host_id)
+            if row is not None:
+                return self.hosts.hosts[row]
+        known = self.instances.by_uuid.get(instance_uuid)
+        return None if known is None else known.host
