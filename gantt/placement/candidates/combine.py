@@ -62,6 +62,7 @@ def combine(shape: Shape, root: int, budget: Budget) -> Iterator[Pick]:
             if len(found) <= _SIZE:
                 found.append(pick)
             yield tuple(map(row_at, pick))
+        # Not reached by who stops half way: what is remembered is whole.
         if max(len(found), len(rows)) <= _SIZE and len(shape.walked) < _TREES:
             shape.walked[tree] = tuple(found)
 
@@ -97,17 +98,17 @@ class _Walk:
             depth = len(pending) - 1
             need = self._order[depth]
             if depth == last:
-                for chosen[need] in pending[-1]:
-                    has_led[-1] = True
+                for place in pending[-1]:
+                    chosen[need], has_led[-1] = place, True
                     yield tuple(chosen)
-            place = next(pending[-1], None)
-            if place is None:
+            following = next(pending[-1], None)
+            if following is None:
                 self._leave(pending, has_led)
                 continue
-            chosen[need] = place
+            chosen[need] = following
             if self._dead_ends and self._situation(depth) in self._dead_ends:
                 continue
-            self._place(need, place)
+            self._place(need, following)
             pending.append(iter(self._open(depth + 1)))
             has_led.append(False)
 
