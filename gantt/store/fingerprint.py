@@ -78,6 +78,8 @@ class Fingerprints:
         counts, generations = msgspec.json.decode(
             row[2], type=tuple[dict[str, int], dict[str, int]]
         )
+        # What an older release did not count, it did not have.
+        counts = dict.fromkeys(BOOKS, 0) | counts
         return Fingerprint(int(row[0]), row[1], counts, generations)
 
     def save(self, session: Session, fingerprint: Fingerprint) -> None:

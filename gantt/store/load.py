@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, Table, func, literal_column, select
+from sqlalchemy import Boolean, ColumnElement, Table, func, literal_column, select
 
-from gantt.model.rows import ROW_TYPES, Row
+from gantt.model.rows import FLEET, ROW_TYPES, Row
 from gantt.store.database import Database
 from gantt.store.session import Session
 from gantt.store.tables import BOOKS, COLUMNS
@@ -27,13 +27,32 @@ class Loader:
             name: database.compile(_all_rows(BOOKS[name], COLUMNS[name])).text
             for name in ROW_TYPES
         }
+        self._flags = {
+            name: [
+                place
+                for place, column in enumerate(COLUMNS[name])
+                if isinstance(BOOKS[name].c[column].type, Boolean)
+            ]
+            for name in ROW_TYPES
+        }
 
     def rows(self, session: Session) -> Iterator[tuple[str, list[Row]]]:
         """Chunks of rows by table, in the order of ROW_TYPES."""
         memo = MicrosMemo()
         for name, row_type in ROW_TYPES.items():
             for chunk in session.chunks(self._selects[name], self._chunk):
-                yield name, _typed(row_type, chunk, memo)
+                flags = self._flags[name]
+                values = _with_flags(chunk, flags) if flags else chunk
+                yield name, _typed(row_type, values, memo)
+
+
+def _with_flags(chunk: list[Any], flags: list[int]) -> list[list[Any]]:
+    """Booleans, where some databases have 0 and 1: the log tells them apart."""
+    found = [list(values) for values in chunk]
+    for values in found:
+        for place in flags:
+            values[place] = bool(values[place])
+    return found
 
 
 def _typed(
@@ -57,6 +76,6 @@ def _read(table: Table, name: str) -> ColumnElement[Any]:
         return func.coalesce(column, literal_column("0"))
     if name == "root_provider_id":
         return func.coalesce(column, table.c.id)
-    if column.nullable and name in ("name", "uuid"):
+    if table.name not in FLEET and column.nullable and name in ("name", "uuid"):
         return func.coalesce(column, literal_column("''"))
     return column

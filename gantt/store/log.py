@@ -33,6 +33,12 @@ TABLE_NUMBERS: dict[str, int] = {
     rows.ALLOCATIONS: 10,
     rows.PROVIDER_TRAITS: 11,
     rows.PROVIDER_AGGREGATES: 12,
+    rows.SERVICES: 13,
+    rows.HOSTS: 14,
+    rows.HOST_AGGREGATES: 15,
+    rows.INSTANCES: 16,
+    rows.SERVER_GROUPS: 17,
+    rows.CLAIMS: 18,
 }
 
 _MAX_KIND = 64

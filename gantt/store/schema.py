@@ -13,6 +13,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, exc, inspect, select, text, update
 
 from gantt import errors
+from gantt.model.rows import FLEET
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.outcomes import DefiniteAbort, Outcome
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 # Every released revision of the schema, oldest first.
-REVISIONS = ("0001_books", "0002_gate")
+REVISIONS = ("0001_books", "0002_gate", "0003_fleet")
 HEAD = REVISIONS[-1]
 
 
@@ -178,7 +179,7 @@ def _found(connection: Connection) -> Found:
     has_head = gantt_head.name in tables
     wanted = select(gantt_head.c.format)
     return Found(
-        has_books=bool(tables & set(BOOKS)),
+        has_books=bool(tables & (set(BOOKS) - FLEET)),
         has_head=has_head,
         revision=_version_in(connection, VERSION_TABLE, tables),
         upstream_revision=_version_in(connection, UPSTREAM_VERSION_TABLE, tables),

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     DateTime,
     Float,
@@ -26,6 +27,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects import mysql
 
 from gantt.model import rows
 
@@ -40,6 +42,10 @@ FORMAT = 1
 Revision = BigInteger().with_variant(Integer(), "sqlite")
 # Long enough that MariaDB makes it a LONGBLOB: a reshape can touch a whole fleet.
 Changes = LargeBinary(2**31 - 1)
+
+# In our own tables names differ in every letter, on every database alike.
+_EXACT = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
+Json = Text().with_variant(mysql.LONGTEXT(**_EXACT), "mysql")
 
 metadata = MetaData()
 
@@ -183,6 +189,101 @@ resource_provider_aggregates = Table(
     Index("resource_provider_aggregates_aggregate_id_idx", "aggregate_id"),
 )
 
+
+def _text(name: str, size: int = 255, *, nullable: bool = False) -> Column[Any]:
+    exact = String(size).with_variant(mysql.VARCHAR(size, **_EXACT), "mysql")
+    return Column(name, exact, nullable=nullable)
+
+
+def _json(name: str) -> Column[Any]:
+    return Column(name, Json, nullable=False)
+
+
+gantt_services = Table(
+    rows.SERVICES,
+    metadata,
+    *_times(),
+    _id(),
+    _text("host"),
+    _text("binary"),
+    Column("disabled", Boolean, nullable=False),
+    Column("forced_down", Boolean, nullable=False),
+    Column("last_seen_up", BigInteger),
+    _text("availability_zone", nullable=True),
+    _text("cell_uuid", 36, nullable=True),
+    Column("version", Integer),
+    UniqueConstraint("host", "binary", name="uniq_gantt_services0host0binary"),
+)
+
+gantt_hosts = Table(
+    rows.HOSTS,
+    metadata,
+    *_times(),
+    _id(),
+    _text("host"),
+    _text("node"),
+    _text("uuid", 36, nullable=True),
+    _json("stats"),
+    UniqueConstraint("host", "node", name="uniq_gantt_hosts0host0node"),
+)
+
+gantt_host_aggregates = Table(
+    rows.HOST_AGGREGATES,
+    metadata,
+    *_times(),
+    _id(),
+    _text("uuid", 36),
+    _text("name"),
+    Column("number", Integer),
+    _json("hosts"),
+    _json("metadata"),
+    UniqueConstraint("uuid", name="uniq_gantt_host_aggregates0uuid"),
+)
+
+gantt_instances = Table(
+    rows.INSTANCES,
+    metadata,
+    *_times(),
+    _id(),
+    _text("uuid", 36),
+    _text("host"),
+    _json("facts"),
+    UniqueConstraint("uuid", name="uniq_gantt_instances0uuid"),
+    Index("gantt_instances_host_idx", "host"),
+)
+
+gantt_server_groups = Table(
+    rows.SERVER_GROUPS,
+    metadata,
+    *_times(),
+    _id(),
+    _text("uuid", 36),
+    _text("name"),
+    _text("policy", nullable=True),
+    Column("max_server_per_host", Integer, nullable=False),
+    _json("members"),
+    UniqueConstraint("uuid", name="uniq_gantt_server_groups0uuid"),
+)
+
+# No foreign key: a claim ends before its host does, which is the rules' to see to.
+gantt_claims = Table(
+    rows.CLAIMS,
+    metadata,
+    *_times(),
+    _id(),
+    _text("claim", 64),
+    _text("instance_uuid", 36),
+    Column("host_id", Integer, nullable=False),
+    Column("vcpus", Integer, nullable=False),
+    Column("memory_mb", BigInteger, nullable=False),
+    Column("disk_mb", BigInteger, nullable=False),
+    _text("group_uuid", 36, nullable=True),
+    Column("leased_until", BigInteger),
+    Column("consumer_generation", Integer),
+    UniqueConstraint("instance_uuid", name="uniq_gantt_claims0instance_uuid"),
+    Index("gantt_claims_claim_idx", "claim"),
+)
+
 # Who this database is, and how to read it; its one row is the lock of the gate.
 gantt_head = Table(
     "gantt_head",
@@ -217,6 +318,7 @@ gantt_fingerprint = Table(
     Column("facts", Text, nullable=False),
 )
 
+# Every table that holds rows: Placement's own, then the fleet's.
 BOOKS: dict[str, Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
 
 # The columns of each table in the order of the fields of its row type.
@@ -243,4 +345,5 @@ COLUMNS: dict[str, tuple[str, ...]] = {
         "created_at",
         "updated_at",
     ),
+    **{name: rows.ROW_TYPES[name].__struct_fields__ for name in rows.FLEET},
 }

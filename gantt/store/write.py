@@ -36,6 +36,15 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 _GUARDED = frozenset({rows.PROVIDERS, rows.CONSUMERS})
 _OLD, _NEW = "old_", "new_"
+# What is unique in the tables of the fleet.
+_UNIQUE: dict[type[Row], tuple[str, ...]] = {
+    rows.HostRow: ("host", "node"),
+    rows.ServiceRow: ("host", "binary"),
+    rows.HostAggregateRow: ("uuid",),
+    rows.InstanceRow: ("uuid",),
+    rows.ServerGroupRow: ("uuid",),
+    rows.ClaimRow: ("instance_uuid",),
+}
 
 
 _Prepared: TypeAlias = tuple[Statement, Callable[[Any], tuple[Any, ...]]]
@@ -100,7 +109,9 @@ def _place(row: Row) -> tuple[Any, ...]:
         return (row.uuid, row.name, row.root_provider_id, row.parent_provider_id)
     if isinstance(row, rows.InventoryRow):
         return (row.resource_provider_id, row.resource_class_id)
-    return (row.name,) if isinstance(row, rows.NameRow) else ()
+    if isinstance(row, rows.NameRow):
+        return (row.name,)
+    return tuple(getattr(row, name) for name in _UNIQUE.get(type(row), ()))
 
 
 def _coalesced(table: str, changes: list[Change]) -> tuple[Step, Step, Step]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterable
 
@@ -64,6 +65,46 @@ def allocation_row(
 
 def link_row(provider: int, label: int) -> rows.LinkRow:
     return rows.LinkRow(provider, label, NOW, None)
+
+
+def host_row(number: int, stats: str = "{}", host: str | None = None) -> rows.HostRow:
+    name = host or f"host-{number}"
+    return rows.HostRow(number, name, name, uuid_of(number), stats, NOW, None)
+
+
+def service_row(number: int, host: str, *, disabled: bool = False) -> rows.ServiceRow:
+    return rows.ServiceRow(
+        *(number, host, "nova-compute", disabled, False, NOW),
+        *("az1", uuid_of(1), 66, NOW, None),
+    )
+
+
+def aggregate_row(number: int, *hosts: str) -> rows.HostAggregateRow:
+    named = json.dumps(sorted(hosts))
+    return rows.HostAggregateRow(
+        *(number, uuid_of(20_000 + number), f"aggregate-{number}", number),
+        *(named, '{"ssd": "true"}', NOW, None),
+    )
+
+
+def instance_row(number: int, host: str, facts: str = "{}") -> rows.InstanceRow:
+    return rows.InstanceRow(number, uuid_of(10_000 + number), host, facts, NOW, None)
+
+
+def group_row(number: int, *members: str) -> rows.ServerGroupRow:
+    return rows.ServerGroupRow(
+        *(number, uuid_of(30_000 + number), "group", "anti-affinity", 1),
+        *(json.dumps(sorted(members)), NOW, None),
+    )
+
+
+def claim_row(
+    number: int, host: int, instance: int, *, leased_until: int | None = None
+) -> rows.ClaimRow:
+    return rows.ClaimRow(
+        *(number, f"claim-{number}", uuid_of(10_000 + instance), host, 2, 4096),
+        *(20_480, None, leased_until, None, NOW, None),
+    )
 
 
 def made(table: str, *new: Row) -> list[Change]:

@@ -26,6 +26,12 @@ def test_the_numbers_of_the_tables_never_change() -> None:
         "allocations": 10,
         "resource_provider_traits": 11,
         "resource_provider_aggregates": 12,
+        "gantt_services": 13,
+        "gantt_hosts": 14,
+        "gantt_host_aggregates": 15,
+        "gantt_instances": 16,
+        "gantt_server_groups": 17,
+        "gantt_claims": 18,
     }
     assert set(TABLE_NUMBERS) == set(rows.ROW_TYPES)
 

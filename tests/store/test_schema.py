@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from pathlib import Path
@@ -64,6 +65,7 @@ def test_sync_goes_on_from_an_older_revision(url: str, path: Path) -> None:
         "DROP TABLE gantt_head",
         "DROP TABLE gantt_log",
         "DROP TABLE gantt_fingerprint",
+        *(f"DROP TABLE gantt_{name}" for name in FLEET_TABLES),
         "UPDATE gantt_alembic_version SET version_num = '0001_books'",
         "INSERT INTO traits (id, name) VALUES (1, 'CUSTOM_KEPT')",
     )
@@ -71,6 +73,52 @@ def test_sync_goes_on_from_an_older_revision(url: str, path: Path) -> None:
         schema.check(url)
     assert schema.sync(url) == schema.HEAD
     assert _one(path, "SELECT name FROM traits") == "CUSTOM_KEPT"
+
+
+FLEET_TABLES = "services hosts host_aggregates instances server_groups claims".split()
+
+
+def _back_to_the_gate(url: str, path: Path) -> None:
+    """The database as the release before the scheduler left it."""
+    store = open_store(url, StoreOptions(create=True))
+    books.write(store, books.made("traits", books.name_row(1, "CUSTOM_KEPT")))
+    store.save_fingerprint(store.fingerprint())
+    store.close()
+    facts = json.loads(str(_one(path, "SELECT facts FROM gantt_fingerprint")))
+    counts = {name: n for name, n in facts[0].items() if not name.startswith("gantt")}
+    _run(
+        path,
+        *(f"DROP TABLE gantt_{name}" for name in FLEET_TABLES),
+        f"UPDATE gantt_fingerprint SET facts = '{json.dumps([counts, facts[1]])}'",
+        "UPDATE gantt_alembic_version SET version_num = '0002_gate'",
+    )
+
+
+def test_books_without_a_fleet_are_brought_up_by_sync(url: str, path: Path) -> None:
+    _back_to_the_gate(url, path)
+    for use in (open_store, schema.check):
+        with pytest.raises(
+            errors.Refused,
+            match=r"at revision 0002_gate, .* needs 0003_fleet: run `gantt-manage db",
+        ):
+            use(url)
+    schema.sync(url)
+    store = open_store(url)
+    assert list(books.contents(store)) == ["traits"]
+    assert store.cursor().revision == 1
+    # What was left at the last clean stop knows nothing of a fleet, and still holds.
+    assert store.saved_fingerprint() == store.fingerprint()
+    store.close()
+
+
+def test_a_library_that_may_make_tables_makes_the_missing_ones(
+    url: str, path: Path
+) -> None:
+    _back_to_the_gate(url, path)
+    store = open_store(url, StoreOptions(create=True))
+    books.write(store, books.made("gantt_hosts", books.host_row(1)))
+    assert books.contents(store)["gantt_hosts"] == [books.host_row(1)]
+    store.close()
 
 
 def test_the_revisions_are_those_of_the_migrations(url: str) -> None:
@@ -182,7 +230,7 @@ def test_a_head_without_its_row(url: str, path: Path) -> None:
         open_store(url)
 
 
-@pytest.mark.parametrize("table", ["traits", "gantt_log"])
+@pytest.mark.parametrize("table", ["traits", "gantt_log", "gantt_claims"])
 def test_a_table_that_is_gone(url: str, path: Path, table: str) -> None:
     schema.sync(url)
     _run(path, f"DROP TABLE {table}")

@@ -37,6 +37,32 @@ ROWS: dict[str, list[rows.Row]] = {
     rows.ALLOCATIONS: [books.allocation_row(1, 1, 1), books.allocation_row(2, 1, 8)],
     rows.PROVIDER_TRAITS: [books.link_row(1, 1), books.link_row(2, 1)],
     rows.PROVIDER_AGGREGATES: [books.link_row(2, 1)],
+    rows.SERVICES: [
+        books.service_row(1, "host-1", disabled=True),
+        rows.ServiceRow(
+            2, "h\u00f6st", "nova-compute", False, True, *(None,) * 4, None, books.NOW
+        ),
+    ],
+    rows.HOSTS: [
+        books.host_row(1, '{"vcpus": 8, "hypervisor_type": "\u2713"}'),
+        rows.HostRow(2, "host-1", "node-2", None, "{}", None, None),
+    ],
+    rows.HOST_AGGREGATES: [
+        books.aggregate_row(1, "host-1", "host-2"),
+        rows.HostAggregateRow(2, books.uuid_of(2), "", None, "[]", "{}", None, None),
+    ],
+    rows.INSTANCES: [books.instance_row(1, "host-1", '{"flavorid": "7"}')],
+    rows.SERVER_GROUPS: [
+        books.group_row(1, books.uuid_of(1), books.uuid_of(2)),
+        rows.ServerGroupRow(2, books.uuid_of(2), "", None, 3, "[]", None, None),
+    ],
+    rows.CLAIMS: [
+        books.claim_row(1, 1, 1, leased_until=books.NOW + 1),
+        rows.ClaimRow(
+            *(2, "claim-1", books.uuid_of(2), 1, 0, 2**40, 2**41),
+            *(books.uuid_of(5), None, 7, None, books.NOW),
+        ),
+    ],
 }
 TRAIT = books.made(rows.TRAITS, books.name_row(50, "CUSTOM_LATE"))
 

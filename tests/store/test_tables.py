@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import Dialect, create_engine, inspect
+from sqlalchemy.dialects.mysql.pymysql import MySQLDialect_pymysql
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.schema import CreateTable
 
+from gantt.model.rows import FLEET
 from gantt.store import schema
 from gantt.store.tables import COLUMNS, metadata
 
+MYSQL = MySQLDialect_pymysql()
+POSTGRESQL = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 TIMES = ["created_at DATETIME", "updated_at DATETIME"]
 ID = "id INTEGER NOT NULL"
 
@@ -206,7 +212,52 @@ def test_names_and_defaults_that_reflection_does_not_compare(url: str) -> None:
 def test_there_is_no_table_but_the_expected_ones(url: str) -> None:
     schema.sync(url)
     own = {"gantt_head", "gantt_log", "gantt_fingerprint", "gantt_alembic_version"}
-    assert set(inspect(create_engine(url)).get_table_names()) == {*EXPECTED, *own}
+    assert set(inspect(create_engine(url)).get_table_names()) == {
+        *(*EXPECTED, *own, *FLEET)
+    }
+
+
+FLEET_KEYS: dict[str, tuple[list[str], list[str] | None]] = {
+    "gantt_services": (["host", "binary"], None),
+    "gantt_hosts": (["host", "node"], None),
+    "gantt_host_aggregates": (["uuid"], None),
+    "gantt_instances": (["uuid"], ["host"]),
+    "gantt_server_groups": (["uuid"], None),
+    "gantt_claims": (["instance_uuid"], ["claim"]),
+}
+
+
+@pytest.mark.parametrize("table", FLEET_KEYS)
+def test_what_is_unique_and_what_is_looked_for_in_the_fleet(
+    url: str, table: str
+) -> None:
+    schema.sync(url)
+    inspector = inspect(create_engine(url))
+    (unique,) = inspector.get_unique_constraints(table)
+    own = [i for i in inspector.get_indexes(table) if not i["unique"]]
+    wanted, looked_for = FLEET_KEYS[table]
+    assert unique["column_names"] == wanted
+    assert [i["column_names"] for i in own] == ([looked_for] if looked_for else [])
+    assert inspector.get_pk_constraint(table)["constrained_columns"] == ["id"]
+
+
+def _types(table: str, dialect: Dialect) -> dict[str, str]:
+    made = str(CreateTable(metadata.tables[table]).compile(dialect=dialect))
+    pairs = (line.split(maxsplit=1) for line in made.splitlines() if "\t" in line)
+    return {name.strip("`"): kind.rstrip(", ") for name, kind in pairs}
+
+
+def test_long_texts_and_names_in_every_dialect() -> None:
+    found = _types("gantt_hosts", MYSQL)
+    exact = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"
+    assert found["stats"] == f"LONGTEXT {exact}"
+    assert found["host"] == f"VARCHAR(255) {exact}"
+    found = _types("gantt_hosts", POSTGRESQL)
+    assert found["stats"] == "TEXT NOT NULL"
+    assert found["id"] == "SERIAL NOT NULL"
+    assert found["host"] == "VARCHAR(255) NOT NULL"
+    found = _types("gantt_services", MYSQL)
+    assert (found["disabled"], found["last_seen_up"]) == ("BOOL NOT NULL", "BIGINT")
 
 
 def test_the_migrations_end_at_the_tables_of_this_release(url: str) -> None:
