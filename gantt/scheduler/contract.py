@@ -34,14 +34,17 @@ class Filter:
     ``on_rebuild``: asked also whether an instance may stay where it is;
     ``elementwise``: the mask on any subset of rows is the subset of the mask, and
     depends on those rows, ``reads``, options and aggregates alone (not on time, groups
-    or other hosts): then the caching driver keeps it.
+    or other hosts): then the caching driver keeps it; ``is_costly``: looks at hosts one
+    by one, so it is asked last and only about who is left.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...]] = ()
     once: ClassVar[bool] = False
     on_rebuild: ClassVar[bool] = False
+    is_costly: ClassVar[bool] = False
     elementwise: ClassVar[bool] = True
+    advice: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
@@ -53,12 +56,18 @@ class Filter:
         be understood, with the key that is wrong."""
         raise NotImplementedError
 
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:  # noqa: ARG002
+        """What the caller's own claim on the host at ``place``, which passed, must keep
+        to: ``memory_mb``, ``vcpu``, ``disk_gb``."""
+        return {}
+
 
 class Weigher:
     """How good a host is. The pipeline normalises and multiplies.
 
     ``option``: the multiplier's name in the options and in metadata of aggregates;
-    ``minval``: the lower end of the scale where it is fixed (None: the lowest score);
+    ``minval``, ``maxval``: the ends of the scale where they are fixed (None: the
+    lowest and the highest score);
     ``sign`` -1: the multiplier counts negated; ``is_neutral`` tells without looking at
     hosts that all scores are equal.
     """
@@ -68,6 +77,7 @@ class Weigher:
     elementwise: ClassVar[bool] = True
     option: ClassVar[str] = ""
     minval: ClassVar[float | None] = None
+    maxval: ClassVar[float | None] = None
     sign: ClassVar[Literal[-1, 1]] = 1
 
     @property
@@ -78,6 +88,10 @@ class Weigher:
     def is_neutral(self, request: Request) -> bool:  # noqa: ARG002
         """Whether this cannot tell hosts apart for ``request``."""
         return False
+
+    def multiplier(self, hosts: Hosts) -> float | Floats | None:  # noqa: ARG002
+        """A multiplier of its own, per host or for all; None: ``option`` decides."""
+        return None
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
         """float64[rows]: raw scores. Raises errors.Invalid."""

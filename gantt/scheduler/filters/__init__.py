@@ -1,0 +1,1 @@
+"""One filter per file: which hosts may take an instance, as one mask."""

@@ -1,0 +1,1 @@
+"""One weigher per file: how good each host is, as one score per host."""

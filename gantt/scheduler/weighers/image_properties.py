@@ -1,0 +1,67 @@
+"""Hosts whose instances came from images like the requested one first.
+
+Off unless its multiplier is configured, because it looks at every instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Floats
+
+_DECODER = msgspec.json.Decoder()
+
+
+class ImagePropertiesWeigher(Weigher):
+    """The score counts, over the host's instances, the properties of their images that
+    have the value asked for, each times its factor in ``image_props_weight_setting``
+    (1 for every property while that is empty)."""
+
+    reads = ("image.properties",)
+    option = "image_props_weight_multiplier"
+
+    def is_neutral(self, request: Request) -> bool:
+        # The configured number alone, as in Nova: metadata of aggregates cannot switch
+        # this on.
+        return (
+            request.options.multiplier(self.option) == 0.0
+            or request.spec.image is None
+            or not request.spec.image.properties
+        )
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        scores = np.zeros(len(hosts))
+        image = request.spec.image
+        if image is None or self.is_neutral(request):
+            return scores
+        factors = request.options.image_props_weight_setting
+        worth = {
+            (name, str(value)): factors.get(name, 0.0) if factors else 1.0
+            for name, value in image.properties.items()
+        }
+        # Many instances have the same facts: each text is read once.
+        worth_of: dict[str, float] = {}
+        for place in range(len(hosts)):
+            total = 0.0
+            for row in hosts.known_instances(place).values():
+                if row.facts not in worth_of:
+                    worth_of[row.facts] = sum(
+                        worth.get(pair, 0.0) for pair in _properties(row.facts)
+                    )
+                total += worth_of[row.facts]
+            scores[place] = total
+        return scores
+
+
+def _properties(facts: str) -> Iterator[tuple[str, str]]:
+    found: Any = _DECODER.decode(facts)
+    properties = found.get("image_properties") if isinstance(found, dict) else None
+    if isinstance(properties, dict):
+        for name, value in properties.items():
+            yield name, str(value)

@@ -1,0 +1,24 @@
+"""Hosts that are busy building, migrating or saving instances last.
+
+The multiplier is negative unless it is configured: more work counts against a host.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Floats
+
+
+class IoOpsWeigher(Weigher):
+    """The score is ``num_io_ops``."""
+
+    needs = ("num_io_ops",)
+    option = "io_ops_weight_multiplier"
+    minval = 0.0
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:  # noqa: ARG002
+        scores: Floats = hosts.num_io_ops.astype(np.float64)
+        return scores

@@ -1,0 +1,28 @@
+"""Hosts with few free PCI devices first, so that devices are there when needed.
+
+Also for requests that need devices: taking those of nearly used hosts first leaves
+whole sets for requests that need many.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Floats
+
+MOST_DEVICES = 100
+"""More free devices than this, less one, make no difference."""
+
+
+class PCIWeigher(Weigher):
+    """The score falls with each free device."""
+
+    needs = ("pci_free",)
+    option = "pci_weight_multiplier"
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:  # noqa: ARG002
+        counted = np.minimum(hosts.pci_free, MOST_DEVICES - 1)
+        scores: Floats = (MOST_DEVICES - counted).astype(np.float64)
+        return scores

@@ -1,0 +1,24 @@
+"""Hosts with more free memory first: instances spread.
+
+A negative multiplier fills hosts up instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Floats
+
+
+class RAMWeigher(Weigher):
+    """The score is ``free_ram_mb``."""
+
+    needs = ("free_ram_mb",)
+    option = "ram_weight_multiplier"
+    minval = 0.0
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:  # noqa: ARG002
+        scores: Floats = hosts.free_ram_mb.astype(np.float64)
+        return scores
