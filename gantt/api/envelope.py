@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gantt.api.call import Caller
+from gantt.observe.logs import Lines
 
 LOG = logging.getLogger("gantt.api.access")
 
@@ -120,6 +121,7 @@ def request_ids(rng: random.Random) -> Callable[[], str]:
 def logged(app: WsgiApp) -> WsgiApp:
     """Give the request an id, settle what it accepts, and log one line about it."""
     make_id = request_ids(random.Random())  # noqa: S311 - ids are no secrets
+    lines = Lines(LOG, _LINE)
 
     def handle(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         request_id = environ[REQUEST_ID] = make_id()
@@ -134,7 +136,7 @@ def logged(app: WsgiApp) -> WsgiApp:
         ) -> Any:
             headers.append(("x-openstack-request-id", request_id))
             if LOG.isEnabledFor(logging.INFO):
-                _log(environ, path, status, headers)
+                lines.log(_told(environ, path, status, headers))
             return start_response(status, headers, exc_info)
 
         return app(environ, start)
@@ -142,9 +144,10 @@ def logged(app: WsgiApp) -> WsgiApp:
     return handle
 
 
-def _log(
+def _told(
     environ: Environ, path: str, status: str, headers: list[tuple[str, str]]
-) -> None:
+) -> tuple[str, ...]:
+    """What ``_LINE`` says of a request."""
     length = version = "-"
     for name, value in headers:
         if name == "content-length":
@@ -155,7 +158,7 @@ def _log(
     caller: Caller = environ.get(CALLER, _NOBODY)
     query = environ.get("QUERY_STRING")
     uri = path if _PLAIN_PATH.match(path) else quote(path, encoding="latin-1")
-    parts = (
+    return (
         sent_id if _GLOBAL_ID.match(sent_id) else "-",
         environ[REQUEST_ID],
         caller.user_id or "-",
@@ -166,11 +169,4 @@ def _log(
         status[:3],
         length,
         "-" if version == "-" else f"1.{version}",
-    )
-    # A record made by hand: where in our code a log line comes from is always here,
-    # and looking for it would cost as much as the rest of the line.
-    LOG.handle(
-        logging.LogRecord(
-            LOG.name, logging.INFO, __file__, 0, _LINE, parts, None, func="_log"
-        )
     )

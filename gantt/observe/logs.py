@@ -23,6 +23,65 @@ BUNCH_S = 0.05
 MAX_WAITING = 20_000
 
 
+class LineFormatter(logging.Formatter):
+    """Writes LOG_FORMAT as logging would, at half the cost."""
+
+    def __init__(self) -> None:
+        super().__init__(LOG_FORMAT)
+        # A second, and how it is written.
+        self._second = (-1, "")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, and what belongs to it: a traceback, a stack."""
+        if record.exc_info or record.exc_text or record.stack_info:
+            return super().format(record)
+        return (
+            f"{self.formatTime(record)} {record.process} {record.levelname} "
+            f"{record.name} {record.getMessage()}"
+        )
+
+    def formatTime(  # noqa: N802 - logging's own name
+        self, record: logging.LogRecord, datefmt: str | None = None
+    ) -> str:
+        """Local time to the millisecond."""
+        second = int(record.created)
+        known = self._second
+        if known[0] != second:
+            form = datefmt or self.default_time_format
+            known = (second, time.strftime(form, self.converter(second)))
+            self._second = known
+        return f"{known[1]},{int(record.msecs):03d}"
+
+
+class Lines:
+    """Records of one logger and one place in the code, over and over.
+
+    What they have in common is made once: to make a record costs as much as to write
+    it down.
+    """
+
+    def __init__(self, logger: logging.Logger, text: str) -> None:
+        """``text``: as for ``logging``, at INFO; its arguments come with each line."""
+        here = (__file__, 0)
+        made = logging.LogRecord(logger.name, logging.INFO, *here, text, (), None)
+        self._logger = logger
+        self._common = vars(made)
+
+    def log(self, arguments: tuple[object, ...]) -> None:
+        """A line of this moment and thread."""
+        record = logging.LogRecord.__new__(logging.LogRecord)
+        common, now = self._common, time.time()
+        vars(record).update(common)
+        record.args = arguments
+        record.created = now
+        record.msecs = float(int(now % 1 * 1000))
+        record.relativeCreated += (now - common["created"]) * 1000
+        record.process = os.getpid()
+        record.thread = threading.get_ident()
+        record.threadName = threading.current_thread().name
+        self._logger.handle(record)
+
+
 class BunchHandler(logging.Handler):
     """Writes lines to ``stream`` in bunches, in the order in which they came."""
 
@@ -104,7 +163,7 @@ def configure_logging(level: int = logging.INFO) -> None:
     root = logging.getLogger()
     if not root.handlers:
         handler = BunchHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter(LOG_FORMAT))
+        handler.setFormatter(LineFormatter())
         root.addHandler(handler)
         root.setLevel(level)
         atexit.register(handler.flush)

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 
-from gantt.observe.logs import BunchHandler
+from gantt.observe.logs import LOG_FORMAT, BunchHandler, LineFormatter, Lines
 
 
 def logger_to(stream: io.StringIO) -> tuple[logging.Logger, BunchHandler]:
@@ -78,3 +78,59 @@ def test_a_fork_writes_its_own_lines_and_no_others() -> None:
         handler.close()
     with os.fdopen(read) as stream:
         assert sorted(stream.read().splitlines()) == ["child", "parent"]
+
+
+def kept(logger: logging.Logger) -> list[logging.LogRecord]:
+    """The records that ``logger`` will have handled."""
+    records: list[logging.LogRecord] = []
+
+    class Keeper(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            records.append(record)
+
+    logger.addHandler(Keeper())
+    logger.setLevel(logging.INFO)
+    return records
+
+
+def test_lines_look_as_logging_would_write_them() -> None:
+    logger = logging.Logger("test")
+    records = kept(logger)
+    for _ in range(2):
+        logger.info("%s and %d", "one", 2)
+        try:
+            raise ValueError("what happened")
+        except ValueError:
+            logger.exception("with a traceback")
+    logger.info("with a stack", stack_info=True)
+    later = logging.makeLogRecord({**vars(records[0]), "created": 7.25, "msecs": 250.0})
+    ours, theirs = LineFormatter(), logging.Formatter(LOG_FORMAT)
+    for record in (*records, later, records[0]):
+        assert ours.format(record) == theirs.format(record)
+
+
+def test_a_line_made_from_what_is_common_is_as_any_other() -> None:
+    logger = logging.Logger("test")
+    records = kept(logger)
+    lines = Lines(logger, "%s and %s")
+    time.sleep(0.002)
+    logger.info("%s and %s", "one", "two")
+    lines.log(("one", "two"))
+    lines.log(("three", "four"))
+    usual, same, other = records
+    assert vars(usual).keys() == vars(same).keys()
+    alike = ("name", "levelname", "process", "processName", "thread", "threadName")
+    for name in (*alike, "exc_info", "stack_info", "args", "msg"):
+        assert getattr(usual, name) == getattr(same, name)
+    assert 0 <= same.created - usual.created < 1
+    assert abs(same.relativeCreated - usual.relativeCreated) < 1000
+    assert same.msecs == int(same.created % 1 * 1000)
+    assert other.getMessage() == "three and four"
+
+
+def test_nobody_hears_a_line_that_a_filter_drops() -> None:
+    logger = logging.Logger("test")
+    records = kept(logger)
+    logger.addFilter(lambda record: "secret" not in record.getMessage())
+    Lines(logger, "%s").log(("a secret",))
+    assert records == []
