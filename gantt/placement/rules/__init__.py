@@ -16,8 +16,11 @@ from gantt.model.answers import Answer
 from gantt.model.changes import Change
 from gantt.placement.rules import (
     allocations,
+    fleet,
+    hosts,
     inventories,
     labels,
+    leases,
     names,
     providers,
     reshape,
@@ -49,6 +52,19 @@ RULES: dict[type[Struct], Rule] = {
     c.SetAllocations: allocations.replace,
     c.DeleteAllocations: allocations.delete,
     c.Reshape: reshape.reshape,
+    c.UpdateHost: hosts.update,
+    c.DeleteHost: hosts.delete,
+    c.SetHostAggregates: fleet.set_aggregates,
+    c.DeleteHostAggregate: fleet.delete_aggregate,
+    c.UpdateInstances: fleet.update_instances,
+    c.DeleteInstance: fleet.delete_instance,
+    c.SyncInstances: fleet.sync_instances,
+    c.UpdateService: fleet.update_service,
+    c.SetServerGroup: fleet.set_group,
+    c.DeleteServerGroup: fleet.delete_group,
+    c.ConfirmClaim: leases.confirm,
+    c.ReleaseClaim: leases.release,
+    c.ExpireClaims: leases.expire,
 }
 
 

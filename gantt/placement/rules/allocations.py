@@ -25,6 +25,7 @@ from gantt.model.names import MAX_INT
 from gantt.model.rows import AllocationRow, ConsumerRow, ProviderRow
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id
+from gantt.placement.rules.leases import allocations_of, overtaken
 from gantt.placement.rules.ledger import Ledger
 from gantt.state.state import State
 
@@ -55,11 +56,12 @@ def replace_rows(
     _judge(draft.state, wishes, ledger)
     for wish in wishes:
         _write(draft, wish)
+        overtaken(draft, wish.consumer.consumer_uuid, wish.consumer.allocations)
 
 
 def delete(draft: Draft, command: DeleteAllocations) -> None:
     """The consumer goes with its allocations."""
-    old = rows_of(draft.state, command.consumer_uuid)
+    old = allocations_of(draft.state, command.consumer_uuid)
     if not old:
         raise NotFound(f"No allocations for consumer '{command.consumer_uuid}'")
     for row in old:
@@ -67,6 +69,7 @@ def delete(draft: Draft, command: DeleteAllocations) -> None:
     known = draft.state.consumers.find(command.consumer_uuid)
     if known is not None:
         draft.delete(t.CONSUMERS, known)
+    overtaken(draft, command.consumer_uuid, ())
 
 
 def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow | None:
@@ -84,19 +87,6 @@ def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow
     return known
 
 
-def rows_of(state: State, consumer_uuid: str) -> list[AllocationRow]:
-    """All allocations of a consumer, oldest first."""
-    number = state.consumers.row_of(consumer_uuid)
-    if number is None:
-        return []
-    rows = [
-        state.allocation_at(row)
-        for row in state.allocations.by_consumer.rows_of(number)
-    ]
-    rows.sort(key=lambda row: row.id)
-    return rows
-
-
 def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[_Wish]:
     if len({consumer.consumer_uuid for consumer in consumers}) != len(consumers):
         raise Invalid("A consumer is named twice; name each consumer once.")
@@ -111,7 +101,7 @@ def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[_
         _Wish(
             consumer,
             known[number],
-            rows_of(state, consumer.consumer_uuid),
+            allocations_of(state, consumer.consumer_uuid),
             _new_amounts(state, consumer),
         )
         for number, consumer in enumerate(consumers)

@@ -59,7 +59,7 @@ def replace_rows(
         if key not in wanted:
             draft.delete(t.INVENTORIES, row)
     for key, inventory in wanted.items():
-        _write(draft, provider, key, old.get(key), inventory)
+        write_row(draft, provider, key, old.get(key), inventory)
 
 
 def add(draft: Draft, command: AddInventory) -> ProviderInventories:
@@ -75,7 +75,7 @@ def add(draft: Draft, command: AddInventory) -> ProviderInventories:
             f"Update conflict: resource provider {provider.uuid} already has an "
             f"inventory of class {command.resource_class}; change it with PUT."
         )
-    _write(draft, provider, key, None, command.inventory)
+    write_row(draft, provider, key, None, command.inventory)
     return _answer_one(draft, provider, command.resource_class, command.inventory)
 
 
@@ -93,7 +93,7 @@ def replace_one(draft: Draft, command: SetInventory) -> ProviderInventories:
             "No inventory record with resource class for resource provider "
             f"{provider.uuid}: No inventory of class {command.resource_class} found."
         )
-    _write(draft, provider, key, old, command.inventory)
+    write_row(draft, provider, key, old, command.inventory)
     return _answer_one(draft, provider, command.resource_class, command.inventory)
 
 
@@ -104,7 +104,7 @@ def put_one(draft: Draft, command: PutInventory) -> ProviderInventories:
     _check_capacity(provider, name, command.inventory, command.allow_full_reserve)
     key = class_id(draft.state, name)
     old = inventory_row(draft.state, provider, key)
-    _write(draft, provider, key, old, command.inventory)
+    write_row(draft, provider, key, old, command.inventory)
     return _answer_one(draft, provider, name, command.inventory)
 
 
@@ -212,13 +212,14 @@ def check_numbers(name: str, inventory: Inventory) -> None:
         )
 
 
-def _write(
+def write_row(
     draft: Draft,
     provider: ProviderRow,
     key: int,
     old: InventoryRow | None,
     inventory: Inventory,
 ) -> None:
+    """A provider's inventory of one class becomes ``inventory``."""
     row = InventoryRow(
         draft.new_id(t.INVENTORIES) if old is None else old.id,
         provider.id,

@@ -60,6 +60,35 @@ def delete_traits(draft: Draft, command: DeleteTraits) -> None:
     _replace_traits(draft, existing(draft.state, command.provider_uuid), set())
 
 
+def join(draft: Draft, provider: ProviderRow, aggregate: str) -> None:
+    """The provider becomes a member of an aggregate, unless it is one."""
+    key = draft.ensure_name(t.AGGREGATES, aggregate)
+    give(draft, provider, t.PROVIDER_AGGREGATES, key)
+
+
+def leave(draft: Draft, provider: ProviderRow, aggregate: str) -> None:
+    """The provider is no member of an aggregate any more."""
+    known = draft.state.aggregates.find(aggregate)
+    if known is not None:
+        take(draft, provider, t.PROVIDER_AGGREGATES, known.id)
+
+
+def give(draft: Draft, provider: ProviderRow, table: str, key: int) -> bool:
+    """One label more; whether it was missing. The provider may be the draft's own."""
+    if draft.get(table, (provider.id, key)) is not None:
+        return False
+    draft.put(table, LinkRow(provider.id, key, draft.now, None))
+    draft.bump_once(provider)
+    return True
+
+
+def take(draft: Draft, provider: ProviderRow, table: str, key: int) -> None:
+    """One label less, where the provider has it."""
+    if draft.get(table, (provider.id, key)) is not None:
+        draft.delete(table, LinkRow(provider.id, key, None, None))
+        draft.bump_once(provider)
+
+
 def _replace_traits(
     draft: Draft, provider: ProviderRow, wanted: set[int]
 ) -> ProviderRow:

@@ -30,6 +30,11 @@ def existing(state: State, uuid: str, purpose: str = "") -> ProviderRow:
 
 def create(draft: Draft, command: CreateProvider) -> Provider:
     """A new provider at generation 0; a root unless a parent is named."""
+    return _answer(draft, create_row(draft, command))
+
+
+def create_row(draft: Draft, command: CreateProvider) -> ProviderRow:
+    """As ``create``; the row."""
     providers = draft.state.providers
     if not command.name:
         raise Invalid(
@@ -53,7 +58,7 @@ def create(draft: Draft, command: CreateProvider) -> Provider:
         key, command.uuid, command.name, 0, root_id, parent_id, draft.now, None
     )
     draft.put(t.PROVIDERS, row)
-    return _answer(draft, row)
+    return row
 
 
 def update(draft: Draft, command: UpdateProvider) -> Provider:

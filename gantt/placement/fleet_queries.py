@@ -1,0 +1,125 @@
+"""Questions about the fleet: hosts and aggregates of hosts, as answers.
+
+Beside the questions about the books, because Placement's API asks none of these.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gantt.model.hosts import HostAggregate, HostView
+from gantt.model.rows import ClaimRow, HostRow, ServiceRow
+from gantt.state.column import NO_ROW, time_out
+from gantt.state.fleet import COMPUTE, Fleet
+from gantt.state.state import State
+
+OWNED: Final = "_owned"
+"""What rules keep within the stats of a host for themselves; no report said it."""
+
+
+def hosts(
+    state: State, host: str | None = None, node: str | None = None
+) -> tuple[HostView, ...]:
+    """Hosts by name, then node; those of one service host or of one node name."""
+    table = state.fleet.hosts
+    if host is not None and node is not None:
+        row = table.row_of(host, node)
+        rows = [] if row is None else [row]
+    elif host is not None:
+        rows = list(table.rows_of(host))
+    else:
+        rows = table.live_rows().tolist()
+    if node is not None:
+        rows = [row for row in rows if table.nodes[row] == node]
+    rows.sort(key=lambda row: (table.hosts[row], table.nodes[row]))
+    return tuple(host_at(state, row) for row in rows)
+
+
+def host_at(state: State, row: int) -> HostView:
+    """The host at a live row."""
+    table = state.fleet.hosts
+    claimed = {
+        "vcpus": int(table.claimed_vcpus[row]),
+        "memory_mb": int(table.claimed_memory_mb[row]),
+        "disk_mb": int(table.claimed_disk_mb[row]),
+        "instances": int(table.claimed_instances[row]),
+    }
+    uuid = table.uuids[row] if table.provider[row] != NO_ROW else None
+    updated_at = time_out(table.updated_at[row]) or time_out(table.created_at[row])
+    place = table.hosts[row], table.nodes[row]
+    return _view(state.fleet, place, uuid, table.stats[row], claimed, updated_at)
+
+
+def host_to_be(
+    state: State, row: HostRow, stats: dict[str, Any], ended: list[ClaimRow]
+) -> HostView:
+    """The host as it will be when ``row`` is written and claims on it have ended;
+    ``stats``: those of ``row``."""
+    pending = [
+        claim
+        for uuid in state.fleet.claims.on(row.id)
+        if (claim := state.fleet.claims.by_instance[uuid]) not in ended
+    ]
+    claimed = {
+        "vcpus": sum(claim.vcpus for claim in pending),
+        "memory_mb": sum(claim.memory_mb for claim in pending),
+        "disk_mb": sum(claim.disk_mb for claim in pending),
+        "instances": len(pending),
+    }
+    place = row.host, row.node
+    updated_at = row.created_at if row.updated_at is None else row.updated_at
+    return _view(state.fleet, place, row.uuid, stats, claimed, updated_at)
+
+
+def host_aggregates(state: State) -> tuple[HostAggregate, ...]:
+    """All aggregates of hosts, by name."""
+    table = state.fleet.aggregates
+    found = [
+        HostAggregate(
+            row.uuid,
+            row.name,
+            row.number,
+            table.hosts[row.uuid],
+            dict(table.metadata[row.uuid]),
+        )
+        for row in table.rows()
+    ]
+    return tuple(sorted(found, key=lambda one: (one.name, one.uuid)))
+
+
+def _view(
+    fleet: Fleet,
+    place: tuple[str, str],
+    uuid: str | None,
+    stats: dict[str, Any],
+    claimed: dict[str, int],
+    updated_at: int | None,
+) -> HostView:
+    host, node = place
+    shown = dict(stats)
+    shown.pop(OWNED, None)
+    return HostView(
+        host,
+        node,
+        uuid,
+        shown,
+        claimed,
+        tuple(sorted(fleet.instances.on(host))),
+        _service(fleet.services.by_place.get((host, COMPUTE))),
+        fleet.aggregates.of_host(host),
+        updated_at,
+    )
+
+
+def _service(row: ServiceRow | None) -> dict[str, Any]:
+    if row is None:
+        return {}
+    return {
+        "binary": row.binary,
+        "disabled": row.disabled,
+        "forced_down": row.forced_down,
+        "last_seen_up": row.last_seen_up,
+        "availability_zone": row.availability_zone,
+        "cell_uuid": row.cell_uuid,
+        "version": row.version,
+    }

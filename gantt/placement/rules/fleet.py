@@ -1,0 +1,219 @@
+"""Rules for what else is said of hosts: aggregates, instances, services, groups.
+
+Each takes a statement as it comes and writes what it says that was not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from gantt.errors import Conflict, Invalid
+from gantt.model import rows as t
+from gantt.model.commands import (
+    DeleteHostAggregate,
+    DeleteInstance,
+    DeleteServerGroup,
+    SetHostAggregates,
+    SetServerGroup,
+    SyncInstances,
+    UpdateInstances,
+    UpdateService,
+)
+from gantt.model.hosts import HostAggregate
+from gantt.model.names import MAX_INT
+from gantt.model.rows import (
+    HostAggregateRow,
+    InstanceRow,
+    ProviderRow,
+    ServerGroupRow,
+    ServiceRow,
+)
+from gantt.placement.rules import labels, leases
+from gantt.placement.rules.draft import Draft
+from gantt.state.column import NO_ROW
+
+_MAX_TIME = 2**62
+
+
+def set_aggregates(draft: Draft, command: SetHostAggregates) -> None:
+    """Each aggregate as it is from now on, the last one of a uuid; providers of hosts
+    that joined or left follow. Raises Conflict (a number is another's), Invalid."""
+    said = {one.uuid: one for one in command.aggregates}.values()
+    numbers = [one.id for one in said if one.id is not None]
+    if len(set(numbers)) != len(numbers):
+        raise Conflict(
+            "Two aggregates shall have the same id; each has one of its own: "
+            f"{', '.join(f'{one.uuid} has {one.id}' for one in said)}."
+        )
+    for aggregate in said:
+        _set_aggregate(draft, aggregate)
+
+
+def delete_aggregate(draft: Draft, command: DeleteHostAggregate) -> None:
+    """Not known is no error. Raises Invalid when neither name of it is given."""
+    table = draft.state.fleet.aggregates
+    if command.uuid is not None:
+        row = table.by_uuid.get(command.uuid)
+    elif command.number is not None:
+        row = table.by_number.get(command.number)
+    else:
+        raise Invalid("Name the aggregate to delete by its uuid or by its id.")
+    if row is not None:
+        _move(draft, row.uuid, joined=(), left=table.hosts[row.uuid])
+        draft.delete(t.HOST_AGGREGATES, row)
+
+
+def update_instances(draft: Draft, command: UpdateInstances) -> None:
+    """The host names these, among others; their claims on it are no longer pending."""
+    for instance in {one.uuid: one for one in command.instances}.values():
+        _put_instance(draft, command.host, instance.uuid, _text(instance.facts))
+
+
+def delete_instance(draft: Draft, command: DeleteInstance) -> None:
+    """It is not on the host any more, nor promised it; on another it stays."""
+    uuid = command.instance_uuid
+    row = draft.state.fleet.instances.on(command.host).get(uuid)
+    if row is not None:
+        draft.delete(t.INSTANCES, row)
+    claim = leases.promised(draft.state, command.host, uuid)
+    if claim is not None:
+        leases.end(draft, claim)
+
+
+def sync_instances(draft: Draft, command: SyncInstances) -> bool:
+    """The host has exactly these; whether that was known."""
+    known = draft.state.fleet.instances.on(command.host)
+    named = dict.fromkeys(command.instance_uuids)
+    for uuid, row in known.items():
+        if uuid not in named:
+            draft.delete(t.INSTANCES, row)
+    for uuid in named:
+        _put_instance(draft, command.host, uuid, None)
+    return known.keys() == named.keys()
+
+
+def update_service(draft: Draft, command: UpdateService) -> None:
+    """What is UNSET stays as it is known."""
+    said = command.service
+    old = draft.state.fleet.services.by_place.get((said.host, said.binary))
+    told: dict[str, Any] = {
+        name: value
+        for name in said.__struct_fields__
+        if (value := getattr(said, name)) is not UNSET
+    }
+    seen = told.get("last_seen_up")
+    if seen is not None and not -_MAX_TIME <= seen <= _MAX_TIME:
+        raise Invalid(
+            f"last_seen_up of {said.binary} on {said.host} is no time in microseconds "
+            f"since 1970; got {seen}."
+        )
+    if old is None:
+        old = ServiceRow(
+            draft.new_id(t.SERVICES),
+            *(said.host, said.binary, False, False),
+            *(None, None, None, None, draft.now, None),
+        )
+        draft.put(t.SERVICES, replace(old, **told))
+    elif replace(old, **told) != old:
+        draft.put(t.SERVICES, replace(old, **told, updated_at=draft.now))
+
+
+def set_group(draft: Draft, command: SetServerGroup) -> None:
+    """The group as it is from now on. Raises Invalid."""
+    said = command.group
+    if not 1 <= said.max_server_per_host <= MAX_INT:
+        raise Invalid(
+            f"max_server_per_host of server group {said.uuid} must be from 1 to "
+            f"{MAX_INT}; got {said.max_server_per_host}."
+        )
+    old = draft.state.fleet.groups.by_uuid.get(said.uuid)
+    row = ServerGroupRow(
+        draft.new_id(t.SERVER_GROUPS) if old is None else old.id,
+        said.uuid,
+        said.name,
+        said.policy,
+        said.max_server_per_host,
+        _text(sorted(said.members)),
+        draft.now if old is None else old.created_at,
+        None if old is None else draft.now,
+    )
+    if old is None or replace(row, updated_at=old.updated_at) != old:
+        draft.put(t.SERVER_GROUPS, row)
+
+
+def delete_group(draft: Draft, command: DeleteServerGroup) -> None:
+    """Not known is no error."""
+    row = draft.state.fleet.groups.by_uuid.get(command.uuid)
+    if row is not None:
+        draft.delete(t.SERVER_GROUPS, row)
+
+
+def _set_aggregate(draft: Draft, said: HostAggregate) -> None:
+    table = draft.state.fleet.aggregates
+    if said.id is not None:
+        namesake = table.by_number.get(said.id)
+        if namesake is not None and namesake.uuid != said.uuid:
+            raise Conflict(
+                f"Aggregate {said.uuid} shall have the id {said.id}, which is that of "
+                f"aggregate {namesake.uuid}. Delete that one first."
+            )
+    old = table.by_uuid.get(said.uuid)
+    row = HostAggregateRow(
+        draft.new_id(t.HOST_AGGREGATES) if old is None else old.id,
+        said.uuid,
+        said.name,
+        said.id,
+        _text(sorted(said.hosts)),
+        _text(said.metadata),
+        draft.now if old is None else old.created_at,
+        None if old is None else draft.now,
+    )
+    if old is not None and replace(row, updated_at=old.updated_at) == old:
+        return
+    draft.put(t.HOST_AGGREGATES, row)
+    before = table.hosts.get(said.uuid, frozenset())
+    _move(draft, said.uuid, joined=said.hosts - before, left=before - said.hosts)
+
+
+def _move(
+    draft: Draft, aggregate: str, *, joined: Iterable[str], left: Iterable[str]
+) -> None:
+    for host in sorted(joined):
+        for provider in _providers_of(draft, host):
+            labels.join(draft, provider, aggregate)
+    for host in sorted(left):
+        for provider in _providers_of(draft, host):
+            labels.leave(draft, provider, aggregate)
+
+
+def _providers_of(draft: Draft, host: str) -> list[ProviderRow]:
+    table = draft.state.fleet.hosts
+    rows = (int(table.provider[row]) for row in table.rows_of(host))
+    return [draft.state.providers.at(row) for row in rows if row != NO_ROW]
+
+
+def _put_instance(draft: Draft, host: str, uuid: str, facts: str | None) -> None:
+    """``facts`` None: what is known of it stays."""
+    old = draft.state.fleet.instances.by_uuid.get(uuid)
+    if old is None:
+        key = draft.new_id(t.INSTANCES)
+        row = InstanceRow(key, uuid, host, facts or "{}", draft.now, None)
+        draft.put(t.INSTANCES, row)
+    elif old.host != host or facts not in (None, old.facts):
+        text = old.facts if facts is None else facts
+        moved = replace(old, host=host, facts=text, updated_at=draft.now)
+        draft.put(t.INSTANCES, moved)
+    leases.named(draft, host, uuid)
+
+
+def _text(value: Any) -> str:
+    """``value`` as the books keep it. Raises Invalid."""
+    try:
+        return msgspec.json.encode(value, order="sorted").decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Invalid(f"This is no JSON, so it cannot be kept: {error}.") from error

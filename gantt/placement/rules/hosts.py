@@ -1,0 +1,193 @@
+"""Rules for hosts: what one reports, and that it is gone.
+
+Most reports say nothing new and must cost next to nothing: they are found out before
+anything is written or encoded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, Struct
+
+from gantt.errors import Conflict, DuplicateName, Invalid, NotFound
+from gantt.model import rows as t
+from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
+from gantt.model.hosts import HostView
+from gantt.model.rows import HostRow, ProviderRow
+from gantt.placement import fleet_queries
+from gantt.placement.rules import labels, leases, owned, providers, reports
+from gantt.placement.rules.draft import Draft
+from gantt.state.column import NO_ROW
+
+
+class _Host(Struct, frozen=True):
+    """A host as it stands before its report is taken in."""
+
+    row: int | None
+    known: dict[str, Any]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What its reports own."""
+        found: dict[str, Any] = self.known.get(owned.OWNED, {})
+        return found
+
+
+def update(draft: Draft, command: UpdateHost) -> HostView:
+    """Take in a report; nothing changes when nothing is new.
+
+    Raises Invalid, UnknownName (a trait), Conflict (the provider is another host's),
+    DuplicateName (its name is another provider's).
+    """
+    table = draft.state.fleet.hosts
+    row = table.row_of(command.host, command.node)
+    host = _Host(row, {} if row is None else table.stats[row])
+    found = reports.news(command.stats, host.known)
+    if row is not None and not found and _is_settled(draft, row, host, command):
+        ended = _ended(draft, int(table.id[row]), command)
+        if not ended:
+            return fleet_queries.host_at(draft.state, row)
+        for claim in ended:
+            draft.delete(t.CLAIMS, claim)
+        return fleet_queries.host_to_be(draft.state, table.at(row), host.known, ended)
+    return _take_in(draft, command, host, found)
+
+
+def delete(draft: Draft, command: DeleteHost) -> None:
+    """The host goes with the claims on it, and with its last node the instances that
+    it named; its provider stays. Raises NotFound."""
+    fleet = draft.state.fleet
+    row = fleet.hosts.row_of(command.host, command.node)
+    if row is None:
+        raise NotFound(
+            f"No host {command.host} with a node {command.node} is known; "
+            "there is nothing to delete."
+        )
+    values = fleet.hosts.at(row)
+    for uuid in tuple(fleet.claims.on(values.id)):
+        leases.fail(draft, fleet.claims.by_instance[uuid])
+    if len(fleet.hosts.rows_of(command.host)) == 1:
+        for instance in fleet.instances.on(command.host).values():
+            draft.delete(t.INSTANCES, instance)
+    draft.delete(t.HOSTS, values)
+
+
+def _is_settled(draft: Draft, row: int, host: _Host, command: UpdateHost) -> bool:
+    state = draft.state
+    provider = int(state.fleet.hosts.provider[row])
+    record = host.record
+    return (
+        provider != NO_ROW
+        and record.get("provider") == state.providers.id[provider]
+        and owned.is_settled(record["inventories"], owned.amounts(host.known, command))
+    )
+
+
+def _ended(draft: Draft, host_id: int, command: UpdateHost) -> list[Any]:
+    """The claims on the host that its report counts already."""
+    named = command.stats.instances
+    claims = draft.state.fleet.claims
+    if named is UNSET or not claims.on(host_id):
+        return []
+    return [
+        claims.by_instance[uuid] for uuid in claims.on(host_id) if uuid in set(named)
+    ]
+
+
+def _take_in(
+    draft: Draft, command: UpdateHost, host: _Host, found: dict[str, Any]
+) -> HostView:
+    table = draft.state.fleet.hosts
+    if not command.host or not command.node:
+        raise Invalid(
+            "A host needs a name, and so does its node; "
+            f"got {command.host!r} and {command.node!r}."
+        )
+    reports.check(command.host, command.node, found)
+    stats = {**host.known, **found}
+    old = None if host.row is None else table.at(host.row)
+    provider = _provider(draft, command, old, stats.get("uuid"))
+    stats[owned.OWNED] = _settle(draft, command, provider, host.record, stats, found)
+    text = reports.text_of(command.host, command.node, stats)
+    if old is not None and old.uuid == provider.uuid and old.stats == text:
+        new = old
+    else:
+        new = HostRow(
+            draft.new_id(t.HOSTS) if old is None else old.id,
+            command.host,
+            command.node,
+            provider.uuid,
+            text,
+            draft.now if old is None else old.created_at,
+            None if old is None else draft.now,
+        )
+        draft.put(t.HOSTS, new)
+    ended = _ended(draft, new.id, command)
+    for claim in ended:
+        draft.delete(t.CLAIMS, claim)
+    return fleet_queries.host_to_be(draft.state, new, stats, ended)
+
+
+def _provider(
+    draft: Draft, command: UpdateHost, old: HostRow | None, reported: str | None
+) -> ProviderRow:
+    """stats.uuid's provider, else the one that the host has, else the one with the
+    node's name, else a new one."""
+    table = draft.state.providers
+    uuid = reported or (None if old is None else old.uuid)
+    found = None if uuid is None else table.find(uuid)
+    namesake = None
+    if found is None:
+        row = table.row_of_name(command.node)
+        namesake = None if row is None else table.at(row)
+        if namesake is not None and reported:
+            raise DuplicateName(
+                f"Host {command.host} reports the uuid {reported}, which no resource "
+                f"provider has, for its node {command.node}, and a provider of that "
+                f"name has the uuid {namesake.uuid}. Report that uuid, or rename or "
+                "delete that provider."
+            )
+    found = found or namesake
+    if found is not None:
+        _check_owner(draft, command, found)
+        return found
+    made = uuid or command.new_provider_uuid
+    return providers.create_row(draft, CreateProvider(made, command.node))
+
+
+def _check_owner(draft: Draft, command: UpdateHost, provider: ProviderRow) -> None:
+    table = draft.state.fleet.hosts
+    row = table.row_of_uuid(provider.uuid)
+    if row is None:
+        return
+    owner = table.hosts[row], table.nodes[row]
+    if owner != (command.host, command.node):
+        raise Conflict(
+            f"Host {command.host} reports for its node {command.node} the resource "
+            f"provider {provider.uuid}, which is that of host {owner[0]}, node "
+            f"{owner[1]}. Delete that host first, or report another uuid."
+        )
+
+
+def _settle(
+    draft: Draft,
+    command: UpdateHost,
+    provider: ProviderRow,
+    record: dict[str, Any],
+    stats: dict[str, Any],
+    found: dict[str, Any],
+) -> dict[str, Any]:
+    """Inventories, traits and, for a provider new to the host, aggregates; the new
+    record of what reports own."""
+    is_new = record.get("provider") != provider.id
+    if is_new:
+        record = {"inventories": {}, "traits": []}
+        for uuid in draft.state.fleet.aggregates.of_host(command.host):
+            labels.join(draft, provider, uuid)
+    traits = record["traits"]
+    if "traits" in stats and (is_new or "traits" in found):
+        traits = owned.settle_traits(draft, provider, traits, stats["traits"])
+    wanted = owned.amounts(stats, command)
+    inventories = owned.settle(draft, provider, record["inventories"], wanted)
+    return {"provider": provider.id, "inventories": inventories, "traits": traits}

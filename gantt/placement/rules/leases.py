@@ -1,0 +1,166 @@
+"""Rules for the end of claims: confirmed, released, expired, or overtaken.
+
+A claim ends without touching the books when its host names the instance or somebody
+else writes the consumer's allocations. It ends *with* its allocations when it is
+released, its lease expires, or its host goes while it is leased; then only at the
+consumer's generation that the claim made, and only what the claim added: those
+allocations that were there before are marked by their ``updated_at`` (``claims``).
+
+Who confirms a claim that holds nothing hears ClaimExpired, never NotFound: nothing is
+kept of a claim that ended, so the two cannot be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gantt.errors import ClaimExpired, NotFound
+from gantt.model import rows as t
+from gantt.model.commands import ConfirmClaim, ExpireClaims, ReleaseClaim
+from gantt.model.rows import AllocationRow, ClaimRow
+from gantt.placement.rules.draft import Draft
+from gantt.state.column import NO_ROW
+from gantt.state.state import State
+
+
+def confirm(draft: Draft, command: ConfirmClaim) -> None:
+    """The lease ends and the claim stays, also past its time: a lease is over when it
+    was swept, not before. Raises ClaimExpired."""
+    rows = draft.state.fleet.claims.of(command.claim)
+    if not rows:
+        raise ClaimExpired(
+            f"Claim {command.claim} holds nothing: its lease ended and it was swept, "
+            "it was released, its hosts have named all of its instances, or there "
+            "never was such a claim. Look at the allocations of its instances, or "
+            "select destinations again."
+        )
+    for row in rows:
+        unlease(draft, row)
+
+
+def release(draft: Draft, command: ReleaseClaim) -> None:
+    """Leased or confirmed, the claim ends with what it holds. Raises NotFound."""
+    rows = draft.state.fleet.claims.of(command.claim)
+    if not rows:
+        raise NotFound(
+            f"Claim {command.claim} holds nothing: it was released or its lease "
+            "ended, its hosts have named all of its instances, or there never was "
+            "such a claim. There is nothing to release."
+        )
+    for row in rows:
+        give_back(draft, row)
+
+
+def expire(draft: Draft, command: ExpireClaims) -> int:
+    """Whatever is leased no longer than until ``grace_us`` ago; how many claims."""
+    claims = draft.state.fleet.claims
+    until = draft.now - command.grace_us
+    found = claims.expired(until, command.limit)
+    for claim in found:
+        for row in claims.of(claim):
+            if row.leased_until is not None and row.leased_until <= until:
+                give_back(draft, row)
+    return len(found)
+
+
+def unlease(draft: Draft, row: ClaimRow) -> None:
+    """The claim does not end by itself any more."""
+    if row.leased_until is not None:
+        draft.put(t.CLAIMS, replace(row, leased_until=None, updated_at=draft.now))
+
+
+def end(draft: Draft, row: ClaimRow) -> None:
+    """The instance is gone from its host. Leased, it gives back what it holds; else its
+    allocations are its caller's."""
+    if row.leased_until is None:
+        draft.delete(t.CLAIMS, row)
+    else:
+        give_back(draft, row)
+
+
+def fail(draft: Draft, row: ClaimRow) -> None:
+    """The host that was promised is gone: as ``end``, but what is leased is released
+    whole, because its caller, who has not launched it yet, may not hold a part."""
+    if row.leased_until is None:
+        draft.delete(t.CLAIMS, row)
+        return
+    for kin in draft.state.fleet.claims.of(row.claim):
+        give_back(draft, kin)
+
+
+def named(draft: Draft, host: str, instance_uuid: str) -> None:
+    """``host`` names the instance: a claim on it is no longer pending."""
+    row = promised(draft.state, host, instance_uuid)
+    if row is not None:
+        draft.delete(t.CLAIMS, row)
+
+
+def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
+    """The claim of an instance, if it is on a node of ``host``."""
+    row = state.fleet.claims.by_instance.get(instance_uuid)
+    if row is None:
+        return None
+    place = state.fleet.hosts.row_of_id(row.host_id)
+    return row if place is not None and state.fleet.hosts.hosts[place] == host else None
+
+
+def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -> None:
+    """Somebody wrote the consumer's allocations: they are on these providers now.
+
+    That ends the lease; and the claim, unless some are still on the host's tree (which
+    cannot be told of a host without a provider).
+    """
+    state = draft.state
+    row = state.fleet.claims.by_instance.get(consumer_uuid)
+    if row is None:
+        return
+    table = state.providers
+    rows = [table.row_of(uuid) for uuid in provider_uuids]
+    place = state.fleet.hosts.row_of_id(row.host_id)
+    host = NO_ROW if place is None else int(state.fleet.hosts.provider[place])
+    is_there = bool(rows) and (
+        host == NO_ROW
+        or any(one is not None and table.root[one] == table.root[host] for one in rows)
+    )
+    if is_there:
+        unlease(draft, row)
+    else:
+        draft.delete(t.CLAIMS, row)
+
+
+def give_back(draft: Draft, row: ClaimRow) -> None:
+    """The claim ends with the allocations that it added, where nobody else wrote the
+    consumer since. As with any deletion no provider's generation moves."""
+    draft.delete(t.CLAIMS, row)
+    state = draft.state
+    consumer = state.consumers.find(row.instance_uuid)
+    if consumer is None or consumer.generation != row.consumer_generation:
+        return
+    left = False
+    for allocation in allocations_of(state, row.instance_uuid):
+        if allocation.updated_at is None:
+            draft.delete(t.ALLOCATIONS, allocation)
+        else:
+            left = True
+    if left:
+        moved = replace(
+            consumer, generation=consumer.generation + 1, updated_at=draft.now
+        )
+        draft.put(t.CONSUMERS, moved)
+    else:
+        draft.delete(t.CONSUMERS, consumer)
+
+
+def allocations_of(state: State, consumer_uuid: str) -> list[AllocationRow]:
+    """All allocations of a consumer, oldest first."""
+    number = state.consumers.row_of(consumer_uuid)
+    if number is None:
+        return []
+    rows = [
+        state.allocation_at(row)
+        for row in state.allocations.by_consumer.rows_of(number)
+    ]
+    rows.sort(key=lambda row: row.id)
+    return rows

@@ -1,0 +1,162 @@
+"""What of a provider belongs to the reports of its host: inventories and traits.
+
+A host's report keeps, under ``OWNED`` within its stats, what it wrote last: whose
+provider (its id), class -> [total, reserved, ratio], and the traits that it added. An
+inventory that still is what the record says is the report's. One that was there before
+the first report, or that somebody changed or took away since, is theirs for good
+(the record says None), so that a reshape is not undone. All starts anew with another
+provider, or after the host was deleted.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gantt.errors import UnknownName
+from gantt.model import rows as t
+from gantt.model.commands import Inventory, UpdateHost
+from gantt.model.names import is_custom_name
+from gantt.model.rows import InventoryRow, ProviderRow
+from gantt.placement.fleet_queries import OWNED
+from gantt.placement.rules import labels
+from gantt.placement.rules.draft import Draft
+from gantt.placement.rules.inventories import (
+    class_id,
+    inventory_row,
+    is_used,
+    write_row,
+)
+
+_CLASSES: Final = (
+    ("VCPU", "vcpus", "cpu_allocation_ratio"),
+    ("MEMORY_MB", "memory_mb", "ram_allocation_ratio"),
+    ("DISK_GB", "local_gb", "disk_allocation_ratio"),
+)
+
+__all__ = ["OWNED", "amounts", "is_settled", "settle", "settle_traits"]
+
+Amounts = list[Any]
+"""[total, reserved, ratio], as JSON keeps it."""
+
+
+def amounts(stats: dict[str, Any], command: UpdateHost) -> dict[str, Amounts]:
+    """Class -> what the report says of it; nothing for a total of 0.
+
+    More reserved than there is reserves all: no capacity is below nothing.
+    """
+    found: dict[str, Amounts] = {}
+    for place, (name, field, ratio_field) in enumerate(_CLASSES):
+        total = stats.get(field)
+        if total:
+            reserved = min(command.reserved.get(name, 0), total)
+            ratio = stats.get(ratio_field) or command.initial_ratios[place]
+            found[name] = [total, reserved, float(ratio)]
+    return found
+
+
+def is_settled(recorded: dict[str, Amounts | None], wanted: dict[str, Amounts]) -> bool:
+    """Whether the record says that nothing of ``wanted`` is left to be written."""
+    for name, amount in wanted.items():
+        known = recorded.get(name, ())
+        if known is not None and known != amount:
+            return False
+    return all(known is None or name in wanted for name, known in recorded.items())
+
+
+def settle(
+    draft: Draft,
+    provider: ProviderRow,
+    recorded: dict[str, Amounts | None],
+    wanted: dict[str, Amounts],
+) -> dict[str, Amounts | None]:
+    """Write the classes that are ours; the new record."""
+    is_known = draft.state.providers.get(provider.id) is not None
+    record = dict(recorded)
+    for name, _, _ in _CLASSES:
+        want = wanted.get(name)
+        if name in record and (record[name] is None or record[name] == want):
+            continue
+        if name not in record and want is None:
+            continue
+        key = class_id(draft.state, name)
+        have = inventory_row(draft.state, provider, key) if is_known else None
+        was_ours = _is_ours(have, record.get(name))
+        if not was_ours and (have is not None or name in record):
+            record[name] = None
+        elif want is not None:
+            _write(draft, provider, key, have, want)
+            record[name] = want
+        else:
+            assert have is not None
+            _drop(draft, provider, have, record, name)
+    return record
+
+
+def settle_traits(
+    draft: Draft, provider: ProviderRow, owned: list[str], wanted: list[str]
+) -> list[str]:
+    """The provider bears ``wanted``; the traits that reports own from now on.
+
+    A custom trait comes into being by being named. Raises UnknownName.
+    """
+    known = draft.state.traits
+    unknown = [n for n in wanted if known.find(n) is None and not is_custom_name(n)]
+    if unknown:
+        raise UnknownName(
+            f"No such trait {', '.join(unknown)}. A host may report standard traits "
+            "and such as begin with CUSTOM_."
+        )
+    for name in owned:
+        row = known.find(name)
+        if name not in wanted and row is not None:
+            labels.take(draft, provider, t.PROVIDER_TRAITS, row.id)
+    mine = set(owned).intersection(wanted)
+    for name in wanted:
+        key = draft.ensure_name(t.TRAITS, name)
+        if labels.give(draft, provider, t.PROVIDER_TRAITS, key):
+            mine.add(name)
+    return sorted(mine)
+
+
+def _is_ours(have: InventoryRow | None, record: Amounts | None) -> bool:
+    if have is None or record is None:
+        return False
+    total, reserved, ratio = record
+    return (
+        have.total == have.max_unit == total
+        and have.reserved == reserved
+        and have.allocation_ratio == ratio
+        and have.min_unit == have.step_size == 1
+    )
+
+
+def _write(
+    draft: Draft,
+    provider: ProviderRow,
+    key: int,
+    have: InventoryRow | None,
+    want: Amounts,
+) -> None:
+    total, reserved, ratio = want
+    inventory = Inventory(total, reserved, max_unit=total, allocation_ratio=ratio)
+    write_row(draft, provider, key, have, inventory)
+    draft.bump_once(provider)
+
+
+def _drop(
+    draft: Draft,
+    provider: ProviderRow,
+    have: InventoryRow,
+    record: dict[str, Amounts | None],
+    name: str,
+) -> None:
+    """The host has none of the class any more. While some is in use the inventory
+    stays, all of it reserved."""
+    if not is_used(draft, provider, have.resource_class_id):
+        draft.delete(t.INVENTORIES, have)
+        draft.bump_once(provider)
+        del record[name]
+    elif have.reserved != have.total:
+        parked = [have.total, have.total, have.allocation_ratio]
+        _write(draft, provider, have.resource_class_id, have, parked)
+        record[name] = parked
