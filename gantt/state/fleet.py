@@ -6,6 +6,7 @@ concerns these tables. Small tables are plain containers; only hosts are columns
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
@@ -25,6 +26,7 @@ from gantt.state.hosts import Hosts
 
 R = TypeVar("R", HostAggregateRow, InstanceRow, ServerGroupRow, ServiceRow, ClaimRow)
 COMPUTE = "nova-compute"
+_JOURNAL = 4096
 
 
 class Table(Generic[R]):
@@ -222,14 +224,36 @@ class Services(Table[ServiceRow]):
     def __init__(self) -> None:
         super().__init__()
         self.by_place: dict[tuple[str, str], ServiceRow] = {}
+        self._compute_versions: dict[int, int] = {}
+
+    @property
+    def oldest_compute(self) -> int | None:
+        """The lowest version of a nova-compute, 0 where one did not say; None: there
+        is none. Costs no walk over the services."""
+        return min(self._compute_versions, default=None)
 
     def put(self, row: ServiceRow) -> None:
+        old = self.by_id.get(row.id)
+        if old is not None:
+            self._count(old, -1)
+        self._count(row, 1)
         self.by_id[row.id] = self.by_place[(row.host, row.binary)] = row
 
     def remove(self, key: int) -> ServiceRow:
         row = self.by_id.pop(key)
         del self.by_place[(row.host, row.binary)]
+        self._count(row, -1)
         return row
+
+    def _count(self, row: ServiceRow, times: int) -> None:
+        if row.binary != COMPUTE:
+            return
+        version = row.version or 0
+        left = self._compute_versions.get(version, 0) + times
+        if left:
+            self._compute_versions[version] = left
+        else:
+            del self._compute_versions[version]
 
 
 class Fleet:
@@ -244,6 +268,8 @@ class Fleet:
         self.claims = Claims()
         # Moves when what is said of aggregates or groups, not of one host, changes.
         self.context_touched = 0
+        self._journal: deque[tuple[int, int]] = deque(maxlen=_JOURNAL)
+        self._forgotten = 0
 
     # -- the way in ---------------------------------------------------------------
 
@@ -267,7 +293,7 @@ class Fleet:
     def remove(self, table: str, key: int, stamp: int) -> None:
         """Forget a row."""
         if table == t.HOSTS:
-            self.hosts.touched[self.hosts.remove(key)] = stamp
+            self._mark(self.hosts.remove(key), stamp)
         elif table == t.SERVICES:
             gone = self.services.remove(key)
             self._serve(gone.host, gone.binary, None, stamp)
@@ -289,7 +315,7 @@ class Fleet:
         """A provider came, or went (NO_ROW)."""
         row = self.hosts.provider_moved(uuid, provider)
         if row is not None:
-            self.hosts.touched[row] = stamp
+            self._mark(row, stamp)
 
     def get(self, table: str, key: int) -> FleetRow | None:
         """The row with this key."""
@@ -320,7 +346,7 @@ class Fleet:
             self.hosts.serve(row, service)
             for uuid in self.aggregates.of_host(values.host):
                 self.hosts.aggregates.set(row, self.aggregates.index[uuid], True)
-        self.hosts.touched[row] = stamp
+        self._mark(row, stamp)
 
     def _serve(
         self, host: str, binary: str, service: ServiceRow | None, stamp: int
@@ -347,19 +373,44 @@ class Fleet:
         row = self.hosts.row_of_id(values.host_id)
         if row is not None:
             self.hosts.claim(row, values, 1)
-            self.hosts.touched[row] = stamp
+            self._mark(row, stamp)
 
     def _remove_claim(self, key: int, stamp: int) -> None:
         gone = self.claims.remove(key)
         row = self.hosts.row_of_id(gone.host_id)
         if row is not None:
             self.hosts.claim(row, gone, -1)
-            self.hosts.touched[row] = stamp
+            self._mark(row, stamp)
 
     def _touch(self, hosts: Iterable[str], stamp: int) -> None:
         for host in hosts:
             for row in self.hosts.rows_of(host):
-                self.hosts.touched[row] = stamp
+                self._mark(row, stamp)
+
+    def provider_touched(self, provider: int, stamp: int) -> None:
+        """What is said of a root provider, or of its tree, changed."""
+        row = self.hosts.row_of_provider(provider)
+        if row is not None:
+            self._mark(row, stamp)
+
+    def _mark(self, row: int, stamp: int) -> None:
+        self.hosts.touched[row] = stamp
+        journal = self._journal
+        if len(journal) == journal.maxlen:
+            self._forgotten = journal[0][0]
+        journal.append((stamp, row))
+
+    def changed_since(self, stamp: int) -> set[int] | None:
+        """Host rows that changed after ``stamp``; None: that is too long ago to tell.
+        Costs what changed, not what there is."""
+        if stamp < self._forgotten:
+            return None
+        found: set[int] = set()
+        for at, row in reversed(self._journal):
+            if at <= stamp:
+                break
+            found.add(row)
+        return found
 
     # -- questions ----------------------------------------------------------------
 

@@ -1,0 +1,133 @@
+"""What a request asks of the books, while it is being put together.
+
+The one mutable thing between a RequestSpec and its questions: flavor, image, ports and
+devices each add their part, later ones see what earlier ones said, and ``groups`` makes
+the frozen value. Apart from ``shape`` because it knows nothing of Nova's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gantt.errors import Invalid
+from gantt.model.requests import Labels, RequestGroup
+from gantt.model.spec import ResourceGroup
+
+
+class Part:
+    """One request group. An amount of 0 is kept to the end: it says "none of it"."""
+
+    __slots__ = (
+        "aggregates",
+        "amounts",
+        "forbidden",
+        "forbidden_aggregates",
+        "in_tree",
+        "required",
+    )
+
+    def __init__(self) -> None:
+        self.amounts: dict[str, int] = {}
+        self.required: set[str] = set()
+        self.forbidden: set[str] = set()
+        self.aggregates: tuple[frozenset[str], ...] = ()
+        self.forbidden_aggregates: frozenset[str] = frozenset()
+        self.in_tree: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is asked: neither amounts, nor anything about a place."""
+        return not (
+            any(self.amounts.values())
+            or self.required
+            or self.forbidden
+            or self.aggregates
+            or self.forbidden_aggregates
+        )
+
+    def group(self, suffix: str) -> RequestGroup:
+        """The frozen value, without amounts of 0."""
+        return RequestGroup(
+            suffix,
+            {name: amount for name, amount in self.amounts.items() if amount},
+            _labels(((name,) for name in sorted(self.required)), self.forbidden),
+            _labels(self.aggregates, self.forbidden_aggregates),
+            self.in_tree,
+        )
+
+
+class Demand:
+    """All request groups, by suffix; "" is the one whose resources may come from
+    several providers. ``isolate`` None: no group policy was said."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, Part] = {"": Part()}
+        self.isolate: bool | None = None
+
+    @property
+    def main(self) -> Part:
+        """The unsuffixed group."""
+        return self.parts[""]
+
+    @property
+    def suffixed(self) -> list[tuple[str, Part]]:
+        """Groups with a suffix that ask for anything, by suffix."""
+        return sorted(
+            (suffix, part)
+            for suffix, part in self.parts.items()
+            if suffix and not part.is_empty
+        )
+
+    def part(self, suffix: str) -> Part:
+        """The group with this suffix, made when it is new."""
+        found = self.parts.get(suffix)
+        if found is None:
+            found = self.parts[suffix] = Part()
+        return found
+
+    def named(self, resource_class: str) -> bool:
+        """Whether any group says something of this class, 0 included."""
+        return any(resource_class in part.amounts for part in self.parts.values())
+
+    def total(self, resource_class: str) -> int:
+        """The sum of a class over all groups."""
+        return sum(part.amounts.get(resource_class, 0) for part in self.parts.values())
+
+    def join(self, group: ResourceGroup) -> None:
+        """Take in a group that somebody else asks for. Raises Invalid."""
+        if not group.use_same_provider:
+            self._merge(self.main, group)
+            return
+        suffix = group.requester_id
+        if not suffix:
+            raise Invalid(
+                f"a requested resource group ({group.resources}) has no requester_id: "
+                "give one, which becomes the suffix of its group"
+            )
+        if suffix in self.parts:
+            raise Invalid(
+                f"two request groups are called {suffix!r}: give each requested "
+                "resource group a requester_id of its own, unlike the suffixes that "
+                "the flavor uses"
+            )
+        part = self.part(suffix)
+        self._merge(part, group)
+        if part.is_empty:
+            raise Invalid(
+                f"the requested resource group {suffix!r} asks for nothing: give it "
+                "resources, or leave it out"
+            )
+
+    @staticmethod
+    def _merge(part: Part, group: ResourceGroup) -> None:
+        for name, amount in group.resources.items():
+            part.amounts[name] = part.amounts.get(name, 0) + amount
+        part.required |= group.required_traits
+        part.forbidden |= group.forbidden_traits
+        part.aggregates += group.aggregates
+        part.forbidden_aggregates |= group.forbidden_aggregates
+        part.in_tree = group.in_tree or part.in_tree
+
+
+def _labels(required: Iterable[Iterable[str]], forbidden: Iterable[str]) -> Labels:
+    return Labels(tuple(map(frozenset, required)), frozenset(forbidden))
