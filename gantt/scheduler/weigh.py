@@ -6,7 +6,8 @@ all of this is a handful of array passes and knows nothing of what was scored.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,24 +22,29 @@ def normalise(raw: Floats, minval: float | None, maxval: float | None = None) ->
     """float64[n] between 0 and 1: where each score lies between the lowest and the
     highest. ``minval``, ``maxval``: fixed ends; scores beyond them count as they. When
     both ends are equal, all are 0. ``raw`` (float64[n]) is left alone."""
+    found = _normalised(raw, minval, maxval, np.empty(len(raw)))
+    return np.zeros(len(raw)) if found is None else found
+
+
+def _normalised(
+    raw: Floats, minval: float | None, maxval: float | None, out: Floats
+) -> Floats | None:
+    """As ``normalise``, into ``out``; None: all are 0."""
     if not len(raw):
-        return raw
-    low = raw.min() if minval is None else np.float64(minval)
-    high = raw.max() if maxval is None else np.float64(maxval)
-    if minval is not None and raw.min() < low:
-        raw = np.maximum(raw, low)
-        high = max(high, low) if maxval is None else high
-    if maxval is not None and raw.max() > high:
-        raw = np.minimum(raw, high)
-        low = min(low, high) if minval is None else low
+        return None
+    # Quicker than min and max.
+    lowest, highest = raw[raw.argmin()], raw[raw.argmax()]
+    low = lowest if minval is None else minval
+    high = highest if maxval is None else maxval
+    if lowest < low or highest > high:
+        raw = np.clip(raw, minval, maxval, out=out)
+        low = raw.min() if minval is None else minval
+        high = raw.max() if maxval is None else maxval
     if low == high:
-        return np.zeros(len(raw))
-    scaled: Floats = raw - low if low else raw
-    span = high - low
-    if scaled is raw:
-        return scaled / span
-    scaled /= span
-    return scaled
+        return None
+    if low != 0.0:
+        raw = np.subtract(raw, low, out=out)
+    return np.divide(raw, high - low, out=out)
 
 
 def multipliers(
@@ -63,39 +69,70 @@ def combine(
     order given. ``size``: n, where there may be no parts."""
     if size is None:
         size = len(parts[0][0]) if parts else 0
-    total: Floats = np.zeros(size)
-    scratch: Floats | None = None
+    total, scratch = np.zeros(size), np.empty(size)
     for scores, factor in parts:
-        if isinstance(factor, float):
-            if factor == 1.0:
-                total += scores
-                continue
-            if factor == -1.0:
-                total -= scores
-                continue
-            if factor == 0.0:
-                continue
-        if scratch is None:
-            scratch = np.empty(size)
-        total += np.multiply(scores, factor, out=scratch)
+        _add(total, scores, factor, scratch)
     return total
 
 
+class Part(NamedTuple):
+    """What one weigher says: raw scores (float64[n], None: it cannot tell hosts apart)
+    and their multiplier (a number or float64[n])."""
+
+    weigher: Weigher
+    raw: Floats | None
+    factor: float | Floats
+
+
+def blend(parts: Iterable[Part], size: int) -> Floats:
+    """float64[size]: raw scores, each normalised, then combined; the same numbers as
+    the two steps, without an array for each. A single host is not weighed: 0."""
+    total = np.zeros(size)
+    if size < 2:
+        return total
+    scratch = np.empty(size)
+    for weigher, raw, factor in parts:
+        if raw is None or (isinstance(factor, float) and factor == 0.0):
+            continue
+        scores = _normalised(raw, weigher.minval, weigher.maxval, scratch)
+        if scores is not None:
+            _add(total, scores, factor, scratch)
+    return total
+
+
+def _add(
+    total: Floats, scores: Floats, factor: float | Floats, scratch: Floats
+) -> None:
+    if isinstance(factor, float):
+        # Adding is all that most multipliers ask.
+        if factor == 1.0:
+            total += scores
+            return
+        if factor == -1.0:
+            total -= scores
+            return
+        if factor == 0.0:
+            return
+    total += np.multiply(scores, factor, out=scratch)
+
+
 def weights(hosts: Hosts, request: Request, weighers: Sequence[Weigher]) -> Floats:
-    """float64[n]: the weight of every host. A single host is not weighed: 0. Raises
-    errors.Invalid when a weigher cannot score."""
+    """float64[n]: the weight of every host. Raises errors.Invalid when a weigher cannot
+    score; a single host is not scored at all."""
     if len(hosts) < 2:
         return np.zeros(len(hosts))
-    parts: list[tuple[Floats, float | Floats]] = []
-    for weigher in weighers:
-        if weigher.is_neutral(request):
-            continue
-        factor = multipliers(hosts, weigher, request.options)
-        if isinstance(factor, float) and factor == 0.0:
-            continue
-        raw = weigher.score(hosts, request)
-        parts.append((normalise(raw, weigher.minval, weigher.maxval), factor))
-    return combine(parts, len(hosts))
+    return blend((part(hosts, request, one) for one in weighers), len(hosts))
+
+
+def part(hosts: Hosts, request: Request, weigher: Weigher) -> Part:
+    """What ``weigher`` says of every host: nothing when its multiplier is 0. Raises
+    errors.Invalid."""
+    if weigher.is_neutral(request):
+        return Part(weigher, None, 0.0)
+    factor = multipliers(hosts, weigher, request.options)
+    if isinstance(factor, float) and factor == 0.0:
+        return Part(weigher, None, factor)
+    return Part(weigher, weigher.score(hosts, request), factor)
 
 
 def best(weights: Floats, k: int) -> Int64s:
