@@ -57,12 +57,26 @@ class Factor:
 
 
 def walk(stats: Any, path: tuple[str, ...]) -> Any:
-    """What stands at ``path`` of nested objects; an object of its own when nothing."""
-    for name in path:
+    """What stands at ``path`` of nested objects; an object of its own when nothing.
+
+    Objects kept as JSON text are read on the way; metrics are found by their names.
+    """
+    for depth, name in enumerate(path):
+        if isinstance(stats, str):
+            stats = _decoded(stats)
+        elif isinstance(stats, list) and depth == 1 and path[0] == "metrics":
+            stats = {one.get("name"): one for one in stats if isinstance(one, dict)}
         if not isinstance(stats, dict) or name not in stats:
             return _MISSING
         stats = stats[name]
     return stats
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 class Hosts(Columns):
@@ -151,6 +165,7 @@ class Hosts(Columns):
         self._by_place: dict[tuple[str, str], int] = {}
         self._by_host: dict[str, list[int]] = {}
         self._by_uuid: dict[str, int] = {}
+        self._by_provider: dict[int, int] = {}
         self._factors: dict[tuple[str, ...], Factor] = {}
 
     # -- looking up ---------------------------------------------------------------
@@ -166,6 +181,10 @@ class Hosts(Columns):
     def row_of_uuid(self, uuid: str) -> int | None:
         """The row of the host whose provider has this uuid."""
         return self._by_uuid.get(uuid)
+
+    def row_of_provider(self, provider: int) -> int | None:
+        """The row of the host that a provider's row stands for."""
+        return self._by_provider.get(provider)
 
     def rows_of(self, host: str) -> list[int]:
         """The rows of all nodes of a service host."""
@@ -217,7 +236,7 @@ class Hosts(Columns):
         if values.uuid:
             self._by_uuid[values.uuid] = row
         self.uuids[row] = values.uuid
-        self.provider[row] = provider
+        self._belong(row, provider)
         if self._raw[row] != values.stats:
             self._raw[row] = values.stats
             self.stats[row] = msgspec.json.decode(values.stats)
@@ -237,6 +256,7 @@ class Hosts(Columns):
         if not kin:
             del self._by_host[self.hosts[row]]
         self._by_uuid.pop(self.uuids[row] or "", None)
+        self._belong(row, NO_ROW)
         for label in self.aggregates.labels_of(row):
             self.aggregates.set(row, label, False)
         for factor in self._factors.values():
@@ -251,7 +271,7 @@ class Hosts(Columns):
         """The provider with ``uuid`` came (its row) or went (NO_ROW); whose it is."""
         row = self._by_uuid.get(uuid)
         if row is not None:
-            self.provider[row] = provider
+            self._belong(row, provider)
         return row
 
     def serve(self, row: int, service: ServiceRow | None) -> None:
@@ -270,6 +290,13 @@ class Hosts(Columns):
         self.claimed_disk_mb[row] += times * claim.disk_mb
         self.claimed_instances[row] += times
         self._settle(row)
+
+    def _belong(self, row: int, provider: int) -> None:
+        if self._by_provider.get(int(self.provider[row])) == row:
+            del self._by_provider[int(self.provider[row])]
+        self.provider[row] = provider
+        if provider != NO_ROW:
+            self._by_provider[provider] = row
 
     def _enter(self, values: HostRow) -> int:
         row = self.take()

@@ -81,6 +81,8 @@ class Providers(Columns):
     def __init__(self, fold: Callable[[str], str]) -> None:
         super().__init__()
         self.forest = Forest()
+        # Moves when a provider comes, goes, or gets another parent or begins to share.
+        self.structure = 0
         self.uuids: list[str] = []
         self.names: list[str] = []
         self._fold = fold
@@ -140,6 +142,7 @@ class Providers(Columns):
 
     def remove(self, key: int) -> None:
         """Forget a provider that has no children."""
+        self.structure += 1
         row = self._by_id.pop(key)
         parent = int(self.parent[row])
         if parent != NO_ROW:
@@ -162,6 +165,7 @@ class Providers(Columns):
         return [self._by_id[key] for key in sorted(self._by_id)]
 
     def _enter(self, values: ProviderRow) -> int:
+        self.structure += 1
         row = self.take()
         if row == len(self.uuids):
             self.uuids.append("")
@@ -190,6 +194,7 @@ class Providers(Columns):
         key = values.parent_provider_id
         parent = NO_ROW if key is None else self._by_id[key]
         if parent != before:
+            self.structure += 1
             if before != NO_ROW:
                 self.forest.detach(row, before)
             if parent != NO_ROW:

@@ -11,6 +11,7 @@ from typing import cast
 
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
+from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.rows import (
     AllocationRow,
     ConsumerRow,
@@ -100,6 +101,8 @@ class State:
             touched = self._apply(change)
             if touched is not None:
                 self.providers.touched[touched] = self.applied
+                root = int(self.providers.root[touched])
+                self.fleet.provider_touched(root, self.applied)
             elif change.table in (t.RESOURCE_CLASSES, t.TRAITS):
                 self.providers.touched[: self.providers.height] = self.applied
         self.cursor = cursor
@@ -178,6 +181,8 @@ class State:
         matrix, names = self._labels[table]
         provider = self.providers.row_of_id(key[0])
         matrix.set(provider, names.index_of_id(key[1]), is_set)
+        if names is self.traits and names.name_of_id(key[1]) == SHARES_VIA_AGGREGATE:
+            self.providers.structure += 1
         return provider
 
     def _put_inventory(self, values: InventoryRow) -> int:

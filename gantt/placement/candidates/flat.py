@@ -20,7 +20,7 @@ from gantt.placement.candidates.feasible import aggregate_indexes
 from gantt.placement.candidates.summarize import Part, Rows
 from gantt.placement.queries import class_amounts, trait_indexes
 from gantt.state.bits import BitMatrix
-from gantt.state.column import NO_ROW
+from gantt.state.column import NO_ROW, Bools
 from gantt.state.state import State
 
 Labeled = tuple[BitMatrix, frozenset[int]]
@@ -28,6 +28,8 @@ Labeled = tuple[BitMatrix, frozenset[int]]
 # Fleets below the first number of rows, and limits above the second, gain nothing.
 SMALL_FLEET = 4096
 LARGE_LIMIT = 1024
+# As many rows are looked at one by one sooner than with all others.
+FEW_ROWS = 16
 
 
 class Wanted(Struct, frozen=True, eq=False):
@@ -50,7 +52,7 @@ def first(
     if height <= small or count > LARGE_LIMIT or not is_flat(state):
         return None
     try:
-        wanted = _wanted(state, request)
+        wanted = wanted_by(state, request)
     except UnknownName:
         return None
     if wanted is None:
@@ -79,7 +81,7 @@ def is_flat(state: State) -> bool:
     return bool((live[1:] > live[:-1]).all())
 
 
-def _wanted(state: State, request: CandidateRequest) -> Wanted | None:
+def wanted_by(state: State, request: CandidateRequest) -> Wanted | None:
     """None where a single provider is not the answer. Raises UnknownName."""
     groups = request.groups
     if request.isolate and sum(group.suffix != "" for group in groups) > 1:
@@ -129,3 +131,33 @@ def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
             fits &= table.can_take(sum(amounts), slots)
         rows = rows[fits]
     return rows
+
+
+def meets(state: State, wanted: Wanted, rows: Rows) -> Bools:
+    """bool[n]: which of some ``rows`` match, whatever the others are like."""
+    mask = state.providers.is_live[rows].copy()
+    for matrix, labels in wanted.bears:
+        mask &= _bears(matrix, labels, rows)
+    for matrix, labels in wanted.lacks:
+        if labels:
+            mask &= ~_bears(matrix, labels, rows)
+    for class_index, amounts in wanted.amounts.items():
+        table = state.inventories.table(class_index)
+        if table is None:
+            return np.zeros(len(rows), np.bool_)
+        places = map(table.slot_of.get, rows.tolist(), repeat(NO_ROW))
+        slots = np.fromiter(places, np.int64, len(rows))
+        mask &= slots != NO_ROW
+        for amount in set(amounts):
+            mask &= table.has_room(amount, slots)
+        if len(amounts) > 1:
+            mask &= table.can_take(sum(amounts), slots)
+    return mask
+
+
+def _bears(matrix: BitMatrix, labels: frozenset[int], rows: Rows) -> Bools:
+    if len(rows) > FEW_ROWS:
+        return matrix.any_of(labels, int(rows.max()) + 1)[rows]
+    has = matrix.has
+    found = (any(has(row, label) for label in labels) for row in rows.tolist())
+    return np.fromiter(found, np.bool_, len(rows))

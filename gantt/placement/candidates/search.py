@@ -93,7 +93,7 @@ def roots(state: State, request: CandidateRequest) -> Bools:
     question = ask(state, request)
     if question is None:
         return np.zeros(state.providers.height, np.bool_)
-    return _viable(question)[0]
+    return viable(question)[0]
 
 
 def solve(
@@ -194,7 +194,7 @@ def _has_pick(question: Question, budget: Budget) -> bool:
         return True
 
 
-def _viable(question: Question) -> tuple[Bools, Bools]:
+def viable(question: Question) -> tuple[Bools, Bools]:
     """Two bool[providers]: roots around which each need can be met, and those of them
     that are ``alone``, for which this is the whole truth."""
     state = question.state
@@ -210,7 +210,7 @@ def _viable(question: Question) -> tuple[Bools, Bools]:
 def _generate(question: Question, budget: Budget) -> Iterator[Pick]:
     """Distinct picks in their order, as many as may be generated."""
     picks = order.distinct(
-        order.walk(question, *_viable(question), budget),
+        order.walk(question, *viable(question), budget),
         frozenset(question.sharing.rows),
     )
     most = question.request.generation_limit

@@ -1,0 +1,116 @@
+"""The search as a scheduler asks it: which trees may match, then one tree at a time.
+
+``search`` answers the wire and picks in the order of age; a scheduler has an order of
+its own. It asks for masks over all roots first, and for candidates only of the roots
+that it likes best.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import numpy as np
+from msgspec import Struct
+
+from gantt.model.answers import Candidate
+from gantt.model.names import SHARES_VIA_AGGREGATE
+from gantt.model.requests import CandidateRequest
+from gantt.placement.candidates import flat, order, search, summarize
+from gantt.placement.candidates.combine import Budget, combine
+from gantt.placement.candidates.feasible import Question
+from gantt.placement.candidates.summarize import Rows
+from gantt.placement.candidates.tree import Shape, shape_of
+from gantt.state.column import Bools
+from gantt.state.state import State
+
+
+class Survey(Struct, eq=False):
+    """``viable``: bool[providers], roots that may match; ``alone``: bool[providers],
+    those of them for which that is the whole truth. ``question`` None: nobody can.
+    Holds as long as the State does not change."""
+
+    state: State
+    request: CandidateRequest
+    viable: Bools
+    alone: Bools
+    question: Question | None = None
+    shape: Shape | None = None
+
+    def viable_at(self, roots: Rows) -> Bools:
+        """bool[n]: which of these provider rows may match."""
+        return self.viable[roots]
+
+    def alone_at(self, roots: Rows) -> Bools:
+        """bool[n]: which of these give everything themselves."""
+        return self.alone[roots]
+
+    def candidates(self, root_row: int, budget: Budget) -> Iterator[Candidate]:
+        """The candidates in and around the tree of ``root_row``, in the search's order.
+        Raises BudgetSpent."""
+        if self.question is None or not self.viable[root_row]:
+            return
+        parts = [(need.suffix, need.amounts) for need in self.question.needs]
+        if self.alone[root_row]:
+            picks = iter([(root_row,) * len(parts)])
+        else:
+            if self.shape is None:
+                self.shape = shape_of(self.question)
+            picks = order.distinct(
+                combine(self.shape, root_row, budget),
+                frozenset(self.question.sharing.rows),
+            )
+        for pick in picks:
+            yield from summarize.candidates(self.state, parts, [pick])
+
+
+class FlatSurvey:
+    """As ``Survey``, where no provider has a parent and none shares: it holds whatever
+    changes, as long as ``providers.structure`` does not move."""
+
+    def __init__(
+        self, state: State, request: CandidateRequest, wanted: flat.Wanted
+    ) -> None:
+        self._state = state
+        self.request = request
+        self._wanted = wanted
+        total: Counter[str] = Counter()
+        for group in request.groups:
+            total.update(group.resources)
+        self._total = dict(total)
+        self._suffixes = tuple(dict.fromkeys(suffix for suffix, _ in wanted.parts))
+
+    def viable_at(self, roots: Rows) -> Bools:
+        """bool[n]: which of these provider rows match."""
+        return flat.meets(self._state, self._wanted, roots)
+
+    def alone_at(self, roots: Rows) -> Bools:
+        """bool[n]: all of them give everything themselves."""
+        return np.ones(len(roots), np.bool_)
+
+    def candidates(self, root_row: int, budget: Budget) -> Iterator[Candidate]:
+        """The one candidate of a provider that matches."""
+        budget.spend()
+        uuid = self._state.providers.uuids[root_row]
+        mappings: dict[str, tuple[str, ...]] = dict.fromkeys(self._suffixes, (uuid,))
+        yield Candidate({uuid: self._total}, mappings)
+
+
+AnySurvey: TypeAlias = Survey | FlatSurvey
+
+
+def survey(state: State, request: CandidateRequest, budget: Budget) -> AnySurvey:
+    """Who may match ``request``: array passes only. Raises UnknownName."""
+    shares = state.traits.index_of(SHARES_VIA_AGGREGATE)
+    is_shared = shares is not None and state.provider_traits.is_used(shares)
+    if state.providers.forest.is_flat and not is_shared:
+        wanted = flat.wanted_by(state, request)
+        if wanted is not None:
+            return FlatSurvey(state, request, wanted)
+    question = search.ask(state, request, budget)
+    if question is None:
+        nobody = np.zeros(state.providers.height, np.bool_)
+        return Survey(state, request, nobody, nobody)
+    viable, alone = search.viable(question)
+    return Survey(state, request, viable, alone, question)
