@@ -28,8 +28,8 @@ from gantt.state.state import State
 # Since then a summary has all classes of its provider, its parent and its root.
 FRAGMENTS_SINCE = 29
 MAPPINGS_SINCE = 34
-# Beyond so many providers all fragments are dropped; each of them takes about half a
-# kilobyte, most of it for its traits.
+# Beyond so many providers all fragments are dropped. One takes about 400 bytes, and as
+# many more as the names of its traits are long.
 MAX_FRAGMENTS = 50_000
 COMMA = b", "
 
