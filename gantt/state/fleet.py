@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar, cast
 
 import msgspec
@@ -56,6 +57,7 @@ class HostAggregates(Table[HostAggregateRow]):
         self.hosts: dict[str, frozenset[str]] = {}
         self.metadata: dict[str, dict[str, str]] = {}
         self._of_host: dict[str, dict[str, None]] = {}
+        self._free: list[int] = []
 
     def of_host(self, host: str) -> tuple[str, ...]:
         """The uuids of the aggregates that name ``host``, oldest first."""
@@ -73,16 +75,14 @@ class HostAggregates(Table[HostAggregateRow]):
         """The hosts that joined or left."""
         old = self.by_id.get(row.id)
         before = self.hosts.get(row.uuid, frozenset())
-        if old is not None and old.number is not None:
-            self.by_number.pop(old.number, None)
+        if old is not None:
+            self._unnumber(old)
         self.by_id[row.id] = self.by_uuid[row.uuid] = row
         if row.number is not None:
             self.by_number[row.number] = row
         if row.uuid not in self.index:
-            used = set(self.index.values())
-            self.index[row.uuid] = next(
-                place for place in range(len(used) + 1) if place not in used
-            )
+            place = heappop(self._free) if self._free else len(self.index)
+            self.index[row.uuid] = place
         hosts = frozenset(msgspec.json.decode(row.hosts))
         self.hosts[row.uuid] = hosts
         self.metadata[row.uuid] = msgspec.json.decode(row.metadata)
@@ -96,12 +96,17 @@ class HostAggregates(Table[HostAggregateRow]):
         """The index and the hosts that it had."""
         row = self.by_id.pop(key)
         del self.by_uuid[row.uuid], self.metadata[row.uuid]
-        if row.number is not None:
-            self.by_number.pop(row.number, None)
+        self._unnumber(row)
         hosts = self.hosts.pop(row.uuid)
         for host in hosts:
             self._leave(host, row.uuid)
-        return self.index.pop(row.uuid), hosts
+        place = self.index.pop(row.uuid)
+        heappush(self._free, place)
+        return place, hosts
+
+    def _unnumber(self, row: HostAggregateRow) -> None:
+        if row.number is not None and self.by_number.get(row.number) is row:
+            del self.by_number[row.number]
 
     def _leave(self, host: str, uuid: str) -> None:
         mine = self._of_host[host]
@@ -127,7 +132,7 @@ class Instances(Table[InstanceRow]):
         old = self.by_id.get(row.id)
         changed = {row.host}
         if old is not None and old.host != row.host:
-            del self._on[old.host][old.uuid]
+            self._leave(old)
             changed.add(old.host)
         self.by_id[row.id] = self.by_uuid[row.uuid] = row
         self._on.setdefault(row.host, {})[row.uuid] = row
@@ -137,11 +142,14 @@ class Instances(Table[InstanceRow]):
         """The host that it was on."""
         row = self.by_id.pop(key)
         self.by_uuid.pop(row.uuid, None)
+        self._leave(row)
+        return {row.host}
+
+    def _leave(self, row: InstanceRow) -> None:
         mine = self._on[row.host]
         mine.pop(row.uuid, None)
         if not mine:
             del self._on[row.host]
-        return {row.host}
 
 
 class Claims(Table[ClaimRow]):
@@ -313,8 +321,7 @@ class Fleet:
 
     def provider_moved(self, uuid: str, provider: int, stamp: int) -> None:
         """A provider came, or went (NO_ROW)."""
-        row = self.hosts.provider_moved(uuid, provider)
-        if row is not None:
+        for row in self.hosts.provider_moved(uuid, provider):
             self._mark(row, stamp)
 
     def get(self, table: str, key: int) -> FleetRow | None:
@@ -346,6 +353,8 @@ class Fleet:
             self.hosts.serve(row, service)
             for uuid in self.aggregates.of_host(values.host):
                 self.hosts.aggregates.set(row, self.aggregates.index[uuid], True)
+            for instance in self.claims.on(values.id):
+                self.hosts.claim(row, self.claims.by_instance[instance], 1)
         self._mark(row, stamp)
 
     def _serve(
@@ -389,8 +398,7 @@ class Fleet:
 
     def provider_touched(self, provider: int, stamp: int) -> None:
         """What is said of a root provider, or of its tree, changed."""
-        row = self.hosts.row_of_provider(provider)
-        if row is not None:
+        for row in self.hosts.rows_of_provider(provider):
             self._mark(row, stamp)
 
     def _mark(self, row: int, stamp: int) -> None:

@@ -7,10 +7,9 @@ rule is judged once per value instead of once per host.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-import msgspec
 import numpy as np
 
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
@@ -26,57 +25,10 @@ from gantt.state.column import (
     time_in,
     time_out,
 )
+from gantt.state.factors import Factor, Factors
+from gantt.state.reports import AMOUNTS, Reports, amounts
 
-_MOST_FACTORS = 64
-_SPARE_VALUES = 1024
-_MISSING = object()
-
-
-class Factor:
-    """``codes``: int32 per host row; ``values[code]``: what it stands for."""
-
-    def __init__(self, path: tuple[str, ...], capacity: int) -> None:
-        self.path = path
-        self.codes: Int32s = np.zeros(capacity, np.int32)
-        self.values: list[Any] = [None]
-        self._code_of: dict[bytes, int] = {b"": 0}
-
-    def set(self, row: int, stats: dict[str, Any]) -> None:
-        """Take in what the host at ``row`` reports."""
-        if row >= len(self.codes):
-            grown = np.zeros(max(2 * len(self.codes), row + 1), np.int32)
-            grown[: len(self.codes)] = self.codes
-            self.codes = grown
-        value = walk(stats, self.path)
-        key = b"" if value is _MISSING else msgspec.json.encode(value, order="sorted")
-        code = self._code_of.get(key)
-        if code is None:
-            code = self._code_of[key] = len(self.values)
-            self.values.append(value)
-        self.codes[row] = code
-
-
-def walk(stats: Any, path: tuple[str, ...]) -> Any:
-    """What stands at ``path`` of nested objects; an object of its own when nothing.
-
-    Objects kept as JSON text are read on the way; metrics are found by their names.
-    """
-    for depth, name in enumerate(path):
-        if isinstance(stats, str):
-            stats = _decoded(stats)
-        elif isinstance(stats, list) and depth == 1 and path[0] == "metrics":
-            stats = {one.get("name"): one for one in stats if isinstance(one, dict)}
-        if not isinstance(stats, dict) or name not in stats:
-            return _MISSING
-        stats = stats[name]
-    return stats
-
-
-def _decoded(text: str) -> Any:
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return None
+_Index = dict[Any, list[int]]
 
 
 class Hosts(Columns):
@@ -163,10 +115,11 @@ class Hosts(Columns):
         self._raw: list[str] = []
         self._by_id: dict[int, int] = {}
         self._by_place: dict[tuple[str, str], int] = {}
-        self._by_host: dict[str, list[int]] = {}
-        self._by_uuid: dict[str, int] = {}
-        self._by_provider: dict[int, int] = {}
-        self._factors: dict[tuple[str, ...], Factor] = {}
+        self._by_host: _Index = {}
+        self._by_uuid: _Index = {}
+        self._by_provider: _Index = {}
+        self._reports = Reports()
+        self._factors = Factors()
 
     # -- looking up ---------------------------------------------------------------
 
@@ -179,12 +132,20 @@ class Hosts(Columns):
         return self._by_id.get(key)
 
     def row_of_uuid(self, uuid: str) -> int | None:
-        """The row of the host whose provider has this uuid."""
-        return self._by_uuid.get(uuid)
+        """The row of the host whose provider has this uuid; the newest of several, as
+        when a node moves from one service to another."""
+        return self._newest(self._by_uuid.get(uuid, ()))
 
     def row_of_provider(self, provider: int) -> int | None:
-        """The row of the host that a provider's row stands for."""
-        return self._by_provider.get(provider)
+        """The row of the host that a provider's row stands for, as ``row_of_uuid``."""
+        return self._newest(self._by_provider.get(provider, ()))
+
+    def rows_of_provider(self, provider: int) -> Sequence[int]:
+        """The rows of all hosts that a provider's row stands for."""
+        return self._by_provider.get(provider, ())
+
+    def _newest(self, rows: Sequence[int]) -> int | None:
+        return max(rows, key=self.id.__getitem__, default=None)
 
     def rows_of(self, host: str) -> list[int]:
         """The rows of all nodes of a service host."""
@@ -214,13 +175,10 @@ class Hosts(Columns):
     def factor(self, *path: str) -> Factor:
         """What hosts report at ``path`` (a field of compute_nodes, then keys within),
         as codes and distinct values; code 0 stands for nothing there."""
-        found = self._factors.get(path)
+        found = self._factors.find(path)
         if found is None:
-            if len(self._factors) >= _MOST_FACTORS:
-                del self._factors[next(iter(self._factors))]
-            found = self._factors[path] = Factor(path, len(self.id))
-            for row in self._by_id.values():
-                found.set(row, self.stats[row])
+            reports = ((row, self.stats[row]) for row in self._by_id.values())
+            found = self._factors.make(path, len(self.id), reports)
         return found
 
     # -- taking in ----------------------------------------------------------------
@@ -231,17 +189,10 @@ class Hosts(Columns):
         row = self._by_id.get(values.id)
         if row is None:
             row = self._enter(values)
-        elif self.uuids[row] != values.uuid:
-            self._by_uuid.pop(self.uuids[row] or "", None)
-        if values.uuid:
-            self._by_uuid[values.uuid] = row
-        self.uuids[row] = values.uuid
+        self._identify(row, values.uuid)
         self._belong(row, provider)
         if self._raw[row] != values.stats:
-            self._raw[row] = values.stats
-            self.stats[row] = msgspec.json.decode(values.stats)
-            self._report(row, self.stats[row])
-            self._refactor(row)
+            self._report(row, values.stats)
         self.created_at[row] = time_in(values.created_at)
         self.updated_at[row] = time_in(values.updated_at)
         self._settle(row)
@@ -251,28 +202,24 @@ class Hosts(Columns):
         """Forget a host; the row that it had."""
         row = self._by_id.pop(key)
         del self._by_place[(self.hosts[row], self.nodes[row])]
-        kin = self._by_host[self.hosts[row]]
-        kin.remove(row)
-        if not kin:
-            del self._by_host[self.hosts[row]]
-        self._by_uuid.pop(self.uuids[row] or "", None)
+        _leave(self._by_host, self.hosts[row], row)
+        self._identify(row, None)
         self._belong(row, NO_ROW)
         for label in self.aggregates.labels_of(row):
             self.aggregates.set(row, label, False)
-        for factor in self._factors.values():
-            factor.set(row, {})
+        self._factors.forget(row)
         self.hosts[row] = self.nodes[row] = self._raw[row] = ""
-        self.uuids[row] = self.cells[row] = None
+        self.cells[row] = None
         self.stats[row] = {}
         self.give_back(row)
         return row
 
-    def provider_moved(self, uuid: str, provider: int) -> int | None:
+    def provider_moved(self, uuid: str, provider: int) -> list[int]:
         """The provider with ``uuid`` came (its row) or went (NO_ROW); whose it is."""
-        row = self._by_uuid.get(uuid)
-        if row is not None:
+        rows = self._by_uuid.get(uuid, [])
+        for row in rows:
             self._belong(row, provider)
-        return row
+        return rows
 
     def serve(self, row: int, service: ServiceRow | None) -> None:
         """The state of the host's nova-compute service, None: there is none."""
@@ -291,12 +238,25 @@ class Hosts(Columns):
         self.claimed_instances[row] += times
         self._settle(row)
 
+    def _identify(self, row: int, uuid: str | None) -> None:
+        known = self.uuids[row]
+        if known == uuid:
+            return
+        if known is not None:
+            _leave(self._by_uuid, known, row)
+        if uuid is not None:
+            _join(self._by_uuid, uuid, row)
+        self.uuids[row] = uuid
+
     def _belong(self, row: int, provider: int) -> None:
-        if self._by_provider.get(int(self.provider[row])) == row:
-            del self._by_provider[int(self.provider[row])]
-        self.provider[row] = provider
+        known = int(self.provider[row])
+        if known == provider:
+            return
+        if known != NO_ROW:
+            _leave(self._by_provider, known, row)
         if provider != NO_ROW:
-            self._by_provider[provider] = row
+            _join(self._by_provider, provider, row)
+        self.provider[row] = provider
 
     def _enter(self, values: HostRow) -> int:
         row = self.take()
@@ -311,47 +271,16 @@ class Hosts(Columns):
         self.hosts[row], self.nodes[row] = values.host, values.node
         self._by_id[values.id] = row
         self._by_place[(values.host, values.node)] = row
-        self._by_host.setdefault(values.host, []).append(row)
+        _join(self._by_host, values.host, row)
         return row
 
-    def _refactor(self, row: int) -> None:
-        for path, factor in tuple(self._factors.items()):
-            factor.set(row, self.stats[row])
-            # What is different in every report is made anew rather than kept forever.
-            if len(factor.values) > 2 * len(self.id) + _SPARE_VALUES:
-                del self._factors[path]
-
-    def _report(self, row: int, stats: dict[str, Any]) -> None:
-        """Columns from the fields of compute_nodes."""
-        counts = stats.get("stats")
-        counts = counts if isinstance(counts, dict) else {}
-        free_gb, least = stats.get("free_disk_gb"), stats.get("disk_available_least")
-        self.has_state[row] = free_gb is not None
-        if free_gb is not None and least is not None:
-            free_gb = min(free_gb, least)
-        memory, vcpus = stats.get("memory_mb") or 0, stats.get("vcpus") or 0
-        free_ram = stats.get("free_ram_mb")
-        if free_ram is None:
-            free_ram = memory - (stats.get("memory_mb_used") or 0)
-        self.vcpus_total[row] = vcpus
-        self.total_ram_mb[row] = memory
-        self.total_disk_gb[row] = stats.get("local_gb") or 0
-        self.reported_vcpus_used[row] = stats.get("vcpus_used") or 0
-        self.reported_free_ram_mb[row] = free_ram
-        self.reported_free_disk_mb[row] = 1024 * (free_gb or 0)
-        self.reported_instances[row] = number(counts.get("num_instances"))
-        self.reported_io_ops[row] = number(counts.get("io_workload"))
-        self.failed_builds[row] = number(counts.get("failed_builds"))
-        self.hypervisor_version[row] = stats.get("hypervisor_version") or 0
-        self.cpu_ratio[row] = stats.get("cpu_allocation_ratio") or 0.0
-        self.ram_ratio[row] = stats.get("ram_allocation_ratio") or 0.0
-        self.disk_ratio[row] = stats.get("disk_allocation_ratio") or 0.0
-        pools = stats.get("pci_stats")
-        self.pci_free[row] = sum(
-            number(pool.get("count"))
-            for pool in (pools if isinstance(pools, list) else ())
-            if isinstance(pool, dict)
-        )
+    def _report(self, row: int, text: str) -> None:
+        """Columns and factors from the fields of compute_nodes."""
+        old, new = self.stats[row], self._reports.read(text)
+        self._raw[row], self.stats[row] = text, new
+        for column, amount in zip(AMOUNTS, amounts(new), strict=True):
+            getattr(self, column)[row] = amount
+        self._factors.change(row, old, new, len(self.id))
 
     def _settle(self, row: int) -> None:
         """What is left after claims."""
@@ -368,9 +297,12 @@ class Hosts(Columns):
         self.num_io_ops[row] = self.reported_io_ops[row] + instances
 
 
-def number(value: Any) -> int:
-    """A count as hosts report it: a number, or its digits; 0 for anything else."""
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError):
-        return 0
+def _join(index: _Index, key: Any, row: int) -> None:
+    index.setdefault(key, []).append(row)
+
+
+def _leave(index: _Index, key: Any, row: int) -> None:
+    kin = index[key]
+    kin.remove(row)
+    if not kin:
+        del index[key]
