@@ -1,0 +1,181 @@
+"""Normalising, multiplying, adding and ordering, against a walk in plain Python."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantt.errors import Invalid
+from gantt.scheduler import weigh
+from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.weighers.build_failure import BuildFailureWeigher
+from gantt.scheduler.weighers.metrics import MetricsWeigher
+from gantt.scheduler.weighers.ram import RAMWeigher
+from gantt.state.column import Floats
+from tests.scheduler.fleets import Plain, a_host, all_hosts, fleet, request
+
+NUMBERS = st.integers(-50, 50).map(float)
+ENDS = st.none() | st.sampled_from([-10.0, 0.0, 10.0])
+
+
+def naive_normal(raw: list[float], minval: float | None, maxval: float | None) -> Any:
+    if minval is not None:
+        raw = [max(one, minval) for one in raw]
+    if maxval is not None:
+        raw = [min(one, maxval) for one in raw]
+    low = min(raw) if minval is None else minval
+    high = max(raw) if maxval is None else maxval
+    if low == high:
+        return [0.0] * len(raw)
+    return [(one - low) / (high - low) for one in raw]
+
+
+@pytest.mark.parametrize(
+    ("raw", "minval", "expected"),
+    [
+        ([50, 100], None, [0.0, 1.0]),
+        ([50, 100], 0.0, [0.5, 1.0]),
+        ([-50, 100], 0.0, [0.0, 1.0]),
+        ([-50, -10], 0.0, [0.0, 0.0]),
+        ([7, 7], None, [0.0, 0.0]),
+        # Equal, but not at the end that is fixed.
+        ([7, 7], 0.0, [1.0, 1.0]),
+        ([], 0.0, []),
+    ],
+)
+def test_normalise(raw: list[float], minval: float | None, expected: Any) -> None:
+    given_raw = np.array(raw, np.float64)
+    assert weigh.normalise(given_raw, minval).tolist() == expected
+    assert given_raw.tolist() == raw, "raw scores are kept"
+
+
+@given(st.lists(NUMBERS, min_size=1), ENDS, st.none() | st.sampled_from([10.0, 20.0]))
+def test_normalise_as_a_walk_does(
+    raw: list[float], minval: float | None, maxval: float | None
+) -> None:
+    found = weigh.normalise(np.array(raw), minval, maxval)
+    assert found.tolist() == naive_normal(raw, minval, maxval)
+
+
+@given(st.data(), st.integers(2, 6))
+def test_blend_and_combine_are_the_same_sum(data: st.DataObject, n: int) -> None:
+    column = st.lists(NUMBERS, min_size=n, max_size=n).map(np.array)
+    factors = st.sampled_from([0.0, 1.0, -1.0, 2.5, -1e6]) | column
+    ends = [None, 0.0]
+    chosen = data.draw(st.lists(st.tuples(column, factors, st.sampled_from(ends))))
+    expected = [0.0] * n
+    parts = []
+    for raw, factor, minval in chosen:
+        each = np.broadcast_to(factor, n).tolist()
+        scores = naive_normal(raw.tolist(), minval, None)
+        expected = [
+            total + by * score
+            for total, by, score in zip(expected, each, scores, strict=True)
+        ]
+        parts.append(weigh.Part(RAMWeigher() if minval == 0.0 else _Any(), raw, factor))
+    blended = weigh.blend(parts, n)
+    combined = weigh.combine(
+        [
+            (weigh.normalise(part.raw, part.weigher.minval), part.factor)
+            for part in parts
+            if part.raw is not None
+        ],
+        n,
+    )
+    assert blended.tolist() == combined.tolist() == expected
+
+
+@given(
+    st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), max_size=12), st.integers(0, 14)
+)
+def test_best_are_the_first_of_a_stable_sort(weights: list[float], k: int) -> None:
+    order = sorted(range(len(weights)), key=lambda place: -weights[place])
+    assert weigh.best(np.array(weights), k).tolist() == order[:k]
+
+
+class _Any(Weigher):
+    """Any weigher without fixed ends or options."""
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        return np.arange(len(hosts), dtype=np.float64)
+
+
+class _Own(_Any):
+    option = "ram_weight_multiplier"
+
+    def multiplier(self, hosts: Hosts) -> float:
+        return 9.0
+
+
+def _hosts(*metadata: dict[str, str], members: str = "h2") -> Hosts:
+    hosts: list[Plain] = [a_host("h1", free_ram_mb=10), a_host("h2", free_ram_mb=20)]
+    aggregates = [
+        {"uuid": f"a{number}", "hosts": [members], "metadata": one}
+        for number, one in enumerate(metadata)
+    ]
+    return all_hosts(fleet(hosts, aggregates))
+
+
+KEY = "ram_weight_multiplier"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ([], 3.0),
+        ([{"other": "2"}], 3.0),
+        ([{KEY: "2"}], [3.0, 2.0]),
+        ([{KEY: "2"}, {KEY: "-1.5"}], [3.0, -1.5]),
+        # One that is no number voids the others.
+        ([{KEY: "2"}, {KEY: "lots"}], [3.0, 3.0]),
+        ([{KEY: "nan"}], [3.0, 3.0]),
+        ([{KEY: "inf"}], [3.0, 3.0]),
+        ([{KEY: " 4 "}], [3.0, 4.0]),
+    ],
+)
+def test_multipliers(metadata: list[dict[str, str]], expected: Any) -> None:
+    hosts = _hosts(*metadata)
+    options = request(multipliers={KEY: 3.0}).options
+    found = weigh.multipliers(hosts, RAMWeigher(), options)
+    assert (found if isinstance(found, float) else found.tolist()) == expected
+
+
+def test_a_weigher_may_count_negated_or_have_a_multiplier_of_its_own() -> None:
+    hosts, options = _hosts({"build_failure_weight_multiplier": "5"}), request().options
+    found = weigh.multipliers(hosts, BuildFailureWeigher(), options)
+    assert isinstance(found, np.ndarray)
+    assert found.tolist() == [-1e6, -5.0]
+    assert weigh.multipliers(hosts, _Own(), options) == 9.0
+    assert weigh.multipliers(hosts, _Any(), options) == 1.0
+
+
+def test_weights_of_hosts() -> None:
+    weighers = [RAMWeigher(), BuildFailureWeigher()]
+    assert weigh.weights(_hosts(), request(), weighers).tolist() == [0.5, 1.0]
+    off = request(multipliers={KEY: 0.0})
+    assert weigh.weights(_hosts(), off, weighers).tolist() == [0.0, 0.0]
+    assert weigh.weights(_hosts(), request(), []).tolist() == [0.0, 0.0]
+
+
+def test_a_single_host_is_not_scored() -> None:
+    hosts = all_hosts(fleet([a_host(free_ram_mb=5)]))
+    strict = request(metrics_weight_setting={"cpu.percent": 1.0})
+    weighers = [RAMWeigher(), MetricsWeigher()]
+    assert weigh.weights(hosts, strict, weighers).tolist() == [0.0]
+    with pytest.raises(Invalid):
+        weigh.weights(_hosts(), strict, weighers)
+
+
+def test_huge_multipliers_stay_exact_for_those_without_failures() -> None:
+    hosts = all_hosts(
+        fleet([a_host("h1", stats={"failed_builds": 1}), a_host("h2"), a_host("h3")])
+    )
+    found = weigh.weights(hosts, request(), [BuildFailureWeigher(), RAMWeigher()])
+    assert found.tolist() == [-1e6 + 1.0, 1.0, 1.0]
+    assert all(math.isfinite(one) for one in found)
