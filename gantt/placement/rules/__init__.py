@@ -16,6 +16,7 @@ from gantt.model.answers import Answer
 from gantt.model.changes import Change
 from gantt.placement.rules import (
     allocations,
+    claims,
     fleet,
     hosts,
     inventories,
@@ -62,6 +63,7 @@ RULES: dict[type[Struct], Rule] = {
     c.UpdateService: fleet.update_service,
     c.SetServerGroup: fleet.set_group,
     c.DeleteServerGroup: fleet.delete_group,
+    c.Claim: claims.claim,
     c.ConfirmClaim: leases.confirm,
     c.ReleaseClaim: leases.release,
     c.ExpireClaims: leases.expire,

@@ -30,7 +30,7 @@ from gantt.placement.rules.ledger import Ledger
 from gantt.state.state import State
 
 
-class _Wish(Struct, frozen=True):
+class Wish(Struct, frozen=True):
     """One consumer's new allocations, names resolved: (provider, class id, amount)."""
 
     consumer: ConsumerAllocations
@@ -55,7 +55,7 @@ def replace_rows(
     wishes = _resolve(draft.state, tuple(consumers))
     _judge(draft.state, wishes, ledger)
     for wish in wishes:
-        _write(draft, wish)
+        write(draft, wish)
         overtaken(draft, wish.consumer.consumer_uuid, wish.consumer.allocations)
 
 
@@ -87,7 +87,7 @@ def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow
     return known
 
 
-def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[_Wish]:
+def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[Wish]:
     if len({consumer.consumer_uuid for consumer in consumers}) != len(consumers):
         raise Invalid("A consumer is named twice; name each consumer once.")
     known = [check_generation(state, consumer) for consumer in consumers]
@@ -98,7 +98,7 @@ def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[_
                     f"Allocation for resource provider '{uuid}' that does not exist."
                 )
     return [
-        _Wish(
+        Wish(
             consumer,
             known[number],
             allocations_of(state, consumer.consumer_uuid),
@@ -128,7 +128,7 @@ def _new_amounts(
     return found
 
 
-def _judge(state: State, wishes: list[_Wish], ledger: Ledger) -> None:
+def _judge(state: State, wishes: list[Wish], ledger: Ledger) -> None:
     def place(provider_id: int, key: int) -> tuple[int, int]:
         return state.providers.row_of_id(provider_id), state.classes.index_of_id(key)
 
@@ -142,7 +142,8 @@ def _judge(state: State, wishes: list[_Wish], ledger: Ledger) -> None:
             ledger.enter(place(provider.id, key), amount)
 
 
-def _write(draft: Draft, wish: _Wish) -> None:
+def write(draft: Draft, wish: Wish) -> None:
+    """Write what was judged: allocations, consumer, names, generations."""
     old = {(row.resource_provider_id, row.resource_class_id): row for row in wish.old}
     for provider, key, amount in wish.new:
         replaced = old.pop((provider.id, key), None)
@@ -172,7 +173,7 @@ def _write(draft: Draft, wish: _Wish) -> None:
         draft.delete(t.CONSUMERS, wish.known)
 
 
-def _write_consumer(draft: Draft, wish: _Wish) -> None:
+def _write_consumer(draft: Draft, wish: Wish) -> None:
     asked = wish.consumer
     project_id = draft.ensure_name(t.PROJECTS, asked.project_id)
     user_id = draft.ensure_name(t.USERS, asked.user_id)

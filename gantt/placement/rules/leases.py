@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from gantt.errors import ClaimExpired, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import ConfirmClaim, ExpireClaims, ReleaseClaim
-from gantt.model.rows import AllocationRow, ClaimRow
+from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
@@ -128,6 +128,15 @@ def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
         unlease(draft, row)
     else:
         draft.delete(t.CLAIMS, row)
+
+
+def holds(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
+    """Whether the claim is leased and nobody else wrote its consumer."""
+    return (
+        row.leased_until is not None
+        and consumer is not None
+        and consumer.generation == row.consumer_generation
+    )
 
 
 def give_back(draft: Draft, row: ClaimRow) -> None:

@@ -23,6 +23,14 @@ class Limits(NamedTuple):
     step_size: int
     capacity: float
 
+    def refuse(self, amount: int) -> bool:
+        """Whether no single allocation may be of ``amount``."""
+        return (
+            amount < self.min_unit
+            or amount > self.max_unit
+            or amount % self.step_size != 0
+        )
+
 
 class Ledger:
     """Sums of use while a command is planned.
@@ -50,11 +58,7 @@ class Ledger:
         limits = self._limits(place)
         if limits is None:
             raise DoesNotFit(f"Inventory for {self._words(place)} invalid.")
-        if (
-            amount < limits.min_unit
-            or amount > limits.max_unit
-            or amount % limits.step_size
-        ):
+        if limits.refuse(amount):
             raise DoesNotFit(
                 f"Unable to create allocation for {self._words(place)}. The requested "
                 "amount would violate inventory constraints. "
@@ -62,13 +66,30 @@ class Ledger:
                 f"max_unit: {limits.max_unit}, step_size: {limits.step_size}."
             )
         used = self._now(place)
-        if used + amount > limits.capacity and used + amount > self._before[place]:
+        if self._overfills(place, limits, amount):
             raise DoesNotFit(
                 f"Unable to create allocation for {self._words(place)}. The requested "
                 "amount would exceed the capacity. "
                 f"Requested: {amount}, used: {used}, capacity: {limits.capacity:.15g}."
             )
         self._used[place] = used + amount
+
+    def fits(self, place: Place, amount: int) -> bool:
+        """Whether ``enter`` would take it; nothing is entered."""
+        limits = self._limits(place)
+        return (
+            limits is not None
+            and not limits.refuse(amount)
+            and not self._overfills(place, limits, amount)
+        )
+
+    def add(self, place: Place, amount: int) -> None:
+        """Enter what ``fits`` was asked about just before."""
+        self._used[place] = self._now(place) + amount
+
+    def _overfills(self, place: Place, limits: Limits, amount: int) -> bool:
+        total = self._now(place) + amount
+        return total > limits.capacity and total > self._before[place]
 
     def _now(self, place: Place) -> int:
         if place not in self._used:

@@ -1,0 +1,284 @@
+"""The rule for claims: hosts for all instances of a request, or for none.
+
+What was found while hosts were picked is judged again here, on the newest columns and
+by the same functions: the ledger (amounts), ``groups`` (server groups), ``room`` (hosts
+without inventory). Per instance the first choice that holds is taken.
+
+An instance that has allocations keeps them beside the new ones (a move); where it has
+some on a provider of the choice, those stay as they are. They are not judged again,
+and are marked by ``updated_at``, which tells a release what was there before. A claim
+that is still leased is replaced by a new one for the same instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.errors import ClaimLost, Conflict, Invalid
+from gantt.model import rows as t
+from gantt.model.answers import Claimed
+from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
+from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
+from gantt.placement import groups
+from gantt.placement.rules import allocations, leases
+from gantt.placement.rules.draft import Draft
+from gantt.placement.rules.ledger import Ledger, Place
+from gantt.placement.rules.room import Room
+
+_GONE: Final = "the host is gone"
+_OFF: Final = "the host is disabled or forced down"
+_UNKNOWN: Final = "a provider or a resource class is gone"
+_FULL: Final = "the amounts do not fit any more"
+_GROUP: Final = "the server group does not allow the host any more"
+_HARD: Final = (groups.AFFINITY, groups.ANTI_AFFINITY)
+_MOST: Final = 2**53
+
+Asked = list[tuple[ProviderRow, int, Place, int]]
+"""(provider, class id, place, amount) of one choice."""
+
+
+class _Holder(Struct, frozen=True):
+    """What an instance has before it is placed: ``kept`` stays, ``dropped`` goes with
+    the lease that the new claim replaces."""
+
+    uuid: str
+    claim: ClaimRow | None
+    consumer: ConsumerRow | None
+    kept: list[AllocationRow]
+    dropped: list[AllocationRow]
+
+
+def claim(draft: Draft, command: Claim) -> Claimed:
+    """Raises ClaimLost (an instance has no choice left), Invalid, Conflict (the claim
+    exists)."""
+    _check(draft, command)
+    leased_for = command.leased_for_us
+    leased_until = None if leased_for is None else draft.now + leased_for
+    desk = _Desk(draft, command, leased_until)
+    taken = tuple(desk.place(instance) for instance in command.instances)
+    return Claimed(command.claim, taken, leased_until)
+
+
+def _check(draft: Draft, command: Claim) -> None:
+    if draft.state.fleet.claims.of(command.claim):
+        raise Conflict(f"Claim {command.claim} exists. Give each claim a new name.")
+    if len({one.instance_uuid for one in command.instances}) != len(command.instances):
+        raise Invalid("An instance is named twice; name each instance once.")
+    for name in ("vcpus", "memory_mb", "disk_mb", "leased_for_us"):
+        amount = getattr(command, name)
+        if amount is not None and not 0 <= amount <= _MOST:
+            raise Invalid(f"{name} must be from 0 to {_MOST}; got {amount}.")
+
+
+class _Desk:
+    """One command while it is planned: all of its instances are judged together."""
+
+    def __init__(self, draft: Draft, command: Claim, leased_until: int | None) -> None:
+        self._draft = draft
+        self._command = command
+        self._leased_until = leased_until
+        self._ledger = Ledger(draft.state)
+        self._room = Room(draft.state.fleet.hosts, command)
+        self._group = _Group(draft, command)
+        self._providers: dict[str, ProviderRow | None] = {}
+
+    def place(self, instance: InstanceClaim) -> int:
+        """The place of the first choice that holds. Raises ClaimLost."""
+        holder = self._holder(instance.instance_uuid)
+        misses: dict[str, list[int]] = {}
+        for number, choice in enumerate(instance.choices):
+            miss = self._try(choice, holder)
+            if miss is None:
+                return number
+            misses.setdefault(miss, []).append(number)
+        raise ClaimLost(self._words(instance, misses))
+
+    def _holder(self, uuid: str) -> _Holder:
+        """What the instance has; what it gives up is given back."""
+        state = self._draft.state
+        old = state.fleet.claims.by_instance.get(uuid)
+        consumer = state.consumers.find(uuid)
+        kept = leases.allocations_of(state, uuid)
+        dropped: list[AllocationRow] = []
+        if old is not None:
+            if leases.holds(old, consumer):
+                dropped = [row for row in kept if row.updated_at is None]
+                kept = [row for row in kept if row.updated_at is not None]
+            for row in dropped:
+                self._ledger.give_back(self._place_of(row), row.used)
+            host = state.fleet.hosts.row_of_id(old.host_id)
+            if host is not None:
+                self._room.add(host, (old.vcpus, old.memory_mb, old.disk_mb), -1)
+        return _Holder(uuid, old, consumer, kept, dropped)
+
+    def _try(self, choice: Choice, holder: _Holder) -> str | None:
+        """Take ``choice``, or tell why not and leave no trace."""
+        hosts = self._draft.state.fleet.hosts
+        host = hosts.row_of_id(choice.host_id)
+        if host is None:
+            return _GONE
+        if hosts.is_disabled[host] or hosts.is_forced_down[host]:
+            return _OFF
+        if not self._group.allows(host, holder.uuid):
+            return _GROUP
+        if not choice.allocations:
+            if not self._room.has(host):
+                return _FULL
+            self._drop_lease(holder)
+            self._write_claim(choice, holder, None)
+        else:
+            asked = self._asked(choice.allocations, holder)
+            if asked is None:
+                return _UNKNOWN
+            if not all(self._ledger.fits(place, n) for _, _, place, n in asked):
+                return _FULL
+            for _, _, place, amount in asked:
+                self._ledger.add(place, amount)
+            generation = self._write_allocations(asked, holder)
+            self._write_claim(choice, holder, generation)
+        self._room.take(host)
+        self._group.join(host, holder.uuid)
+        return None
+
+    def _asked(
+        self, wanted: Mapping[str, dict[str, int]], holder: _Holder
+    ) -> Asked | None:
+        """What is new of a choice; None where something of it is gone."""
+        state = self._draft.state
+        has = {row.resource_provider_id for row in holder.kept}
+        found: Asked = []
+        for uuid, amounts in wanted.items():
+            if uuid not in self._providers:
+                self._providers[uuid] = state.providers.find(uuid)
+            provider = self._providers[uuid]
+            if provider is None:
+                return None
+            if provider.id in has:
+                continue
+            number = state.providers.row_of_id(provider.id)
+            for name, amount in amounts.items():
+                index = state.classes.index_of(name)
+                if index is None:
+                    return None
+                key = state.classes.at(index).id
+                found.append((provider, key, (number, index), amount))
+        return found
+
+    def _write_allocations(self, asked: Asked, holder: _Holder) -> int:
+        """As PUT would write them; the consumer's generation afterwards."""
+        draft, command = self._draft, self._command
+        new = [(provider, key, amount) for provider, key, _, amount in asked]
+        for row in holder.kept:
+            provider = draft.state.providers.get(row.resource_provider_id)
+            assert provider is not None
+            new.append((provider, row.resource_class_id, row.used))
+        consumer = ConsumerAllocations(
+            holder.uuid, {}, command.project_id, command.user_id
+        )
+        old = [*holder.kept, *holder.dropped]
+        allocations.write(draft, allocations.Wish(consumer, holder.consumer, old, new))
+        for row in holder.kept:
+            draft.put(t.ALLOCATIONS, replace(row, updated_at=draft.now))
+        return 1 if holder.consumer is None else holder.consumer.generation + 1
+
+    def _drop_lease(self, holder: _Holder) -> None:
+        """A claim without allocations ends those of the lease that it replaces."""
+        if holder.claim is not None and holder.dropped:
+            leases.give_back(self._draft, holder.claim)
+
+    def _write_claim(
+        self, choice: Choice, holder: _Holder, generation: int | None
+    ) -> None:
+        draft, command = self._draft, self._command
+        group = command.group
+        row = ClaimRow(
+            draft.new_id(t.CLAIMS) if holder.claim is None else holder.claim.id,
+            command.claim,
+            holder.uuid,
+            choice.host_id,
+            command.vcpus,
+            command.memory_mb,
+            command.disk_mb,
+            None if group is None else group.uuid or None,
+            self._leased_until,
+            generation,
+            draft.now,
+            None,
+        )
+        draft.put(t.CLAIMS, row)
+
+    def _place_of(self, row: AllocationRow) -> Place:
+        state = self._draft.state
+        return (
+            state.providers.row_of_id(row.resource_provider_id),
+            state.classes.index_of_id(row.resource_class_id),
+        )
+
+    def _words(self, instance: InstanceClaim, misses: dict[str, list[int]]) -> str:
+        hosts = self._draft.state.fleet.hosts
+        parts = []
+        for miss, numbers in misses.items():
+            key = instance.choices[numbers[0]].host_id
+            row = hosts.row_of_id(key)
+            name = f"host number {key}" if row is None else f"host {hosts.hosts[row]}"
+            parts.append(f"{miss} ({len(numbers)}, first {name})")
+        return (
+            f"Instance {instance.instance_uuid} cannot be placed: "
+            f"{len(instance.choices)} choices were tried, and none holds now: "
+            f"{'; '.join(parts) or 'there was none'}. Nothing was claimed. "
+            "Pick hosts again."
+        )
+
+
+class _Group:
+    """The server group of a command, with the instances that it placed already."""
+
+    def __init__(self, draft: Draft, command: Claim) -> None:
+        group = command.group
+        is_hard = group is not None and group.policy in _HARD
+        self._group = group if is_hard else None
+        self._fleet = draft.state.fleet
+        self._counts: dict[str, int] = {}
+        self._hosts: set[str] = set()
+        self._members: frozenset[str] = frozenset()
+        if self._group is not None:
+            self._members = groups.members(self._fleet, self._group)
+            self._members |= groups.promised(self._fleet, self._group)
+            self._counts = groups.counts(self._fleet, self._group)
+            self._hosts = {*self._group.hosts, *self._counts}
+
+    def allows(self, row: int, instance_uuid: str) -> bool:
+        """Whether the instance may join the group on the host at ``row``."""
+        if self._group is None:
+            return True
+        host = self._fleet.hosts.hosts[row]
+        return groups.keeps_rule(
+            self._group,
+            host,
+            instance_uuid,
+            count=self._counts.get(host, 0),
+            group_hosts=self._hosts,
+            on_host=self._on_host(row, instance_uuid),
+        )
+
+    def join(self, row: int, instance_uuid: str) -> None:
+        """The instance is on the host at ``row``."""
+        if self._group is not None:
+            host = self._fleet.hosts.hosts[row]
+            self._hosts.add(host)
+            is_counted = instance_uuid in self._members and self._on_host(
+                row, instance_uuid
+            )
+            if not is_counted:
+                self._counts[host] = self._counts.get(host, 0) + 1
+
+    def _on_host(self, row: int, instance_uuid: str) -> tuple[str, ...]:
+        hosts = self._fleet.hosts
+        named = self._fleet.instances.on(hosts.hosts[row])
+        promised = self._fleet.claims.on(int(hosts.id[row]))
+        is_there = instance_uuid in named or instance_uuid in promised
+        return (instance_uuid,) if is_there else ()
