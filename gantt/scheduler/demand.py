@@ -35,10 +35,15 @@ class Part:
         self.in_tree: str | None = None
 
     @property
+    def has_amounts(self) -> bool:
+        """Whether anything is to be taken."""
+        return any(self.amounts.values())
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing is asked: neither amounts, nor anything about a place."""
         return not (
-            any(self.amounts.values())
+            self.has_amounts
             or self.required
             or self.forbidden
             or self.aggregates
@@ -72,11 +77,11 @@ class Demand:
     @property
     def suffixed(self) -> list[tuple[str, Part]]:
         """Groups with a suffix that ask for anything, by suffix."""
-        return sorted(
-            (suffix, part)
-            for suffix, part in self.parts.items()
-            if suffix and not part.is_empty
-        )
+        return [
+            (suffix, self.parts[suffix])
+            for suffix in sorted(self.parts)
+            if suffix and not self.parts[suffix].is_empty
+        ]
 
     def part(self, suffix: str) -> Part:
         """The group with this suffix, made when it is new."""

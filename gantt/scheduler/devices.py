@@ -20,6 +20,8 @@ _DATA: Final = "nova_object.data"
 _MANAGED: Final = "COMPUTE_MANAGED_PCI_DEVICE"
 _MIGRATABLE: Final = "HW_PCI_LIVE_MIGRATABLE"
 _MOST_DEVICES: Final = 1024
+# Classes of devices that are not ours to name.
+_STANDARD: Final = frozenset({"FPGA", "PCI_DEVICE", "PGPU", "SRIOV_NET_VF", "VGPU"})
 
 
 class DeviceRequest(Struct, frozen=True):
@@ -116,7 +118,8 @@ def _trait(name: str, knows_trait: Callable[[str], bool]) -> str:
 def _resource_class(wanted: dict[str, Any]) -> str:
     named = wanted.get("resource_class")
     if named:
-        return custom_name(str(named))
+        name = str(named).upper()
+        return name if name in _STANDARD else custom_name(name)
     if not (wanted.get("vendor_id") and wanted.get("product_id")):
         raise Invalid(
             f"a PCI request asks for a device like {wanted}: give resource_class, or "

@@ -43,7 +43,7 @@ def candidate_requests(
         demands.append(_demand(spec, pins=False)[0])
     found = []
     for one in demands:
-        _settle(one, spec, tree)
+        _place(one, spec, tree)
         _check(one, spec, knows_class, knows_trait)
         found.append(_question(one, spec))
     return tuple(found)
@@ -130,14 +130,40 @@ def _group_policy(demand: Demand, from_flavor: int) -> None:
         )
 
 
-def _settle(demand: Demand, spec: RequestSpec, tree: str | None) -> None:
-    """Where the resources shall be, and what remains when the host gives none."""
+def _place(demand: Demand, spec: RequestSpec, tree: str | None) -> None:
+    """Where the resources shall be."""
     main, destination = demand.main, spec.requested_destination
     if destination is not None:
         if destination.aggregates:
             main.aggregates = destination.aggregates
         main.forbidden_aggregates |= destination.forbidden_aggregates
     main.in_tree = tree or main.in_tree
+    if not main.has_amounts:
+        _place_without_host(demand)
+
+
+def _place_without_host(demand: Demand) -> None:
+    """Nothing is asked of the host itself: what is said of its place goes to those that
+    give something, or to a provider beside them. Nova's books refuse such a request."""
+    main = demand.main
+    givers = [part for _, part in demand.suffixed if part.has_amounts]
+    if not givers:
+        raise Invalid(
+            "the request asks for no resources at all: give the flavor an amount of "
+            "something"
+        )
+    for part in givers:
+        part.in_tree = part.in_tree or main.in_tree
+    if main.required or main.aggregates:
+        return
+    if main.forbidden_aggregates:
+        raise Invalid(
+            "the request must keep out of aggregates "
+            f"{', '.join(sorted(main.forbidden_aggregates))}, and asks for nothing of "
+            "the host itself, by which that could be told: give the flavor an amount "
+            "without a suffix"
+        )
+    main.forbidden.clear()
 
 
 def _question(demand: Demand, spec: RequestSpec) -> CandidateRequest:
@@ -168,6 +194,7 @@ def _check(
         _check_traits(suffix, part, spec, knows_trait)
     level = spec.request_level_params
     _check_level(level.root_required, level.root_forbidden, knows_trait)
+    _check_subtrees(level.same_subtree, demand)
 
 
 def _check_amounts(
@@ -183,6 +210,18 @@ def _check_amounts(
             )
 
 
+def _check_subtrees(subtrees: tuple[frozenset[str], ...], demand: Demand) -> None:
+    if not subtrees:
+        return
+    present = {suffix for suffix, _ in demand.suffixed}
+    for subtree in subtrees:
+        for suffix in sorted(subtree - present):
+            raise Invalid(
+                f"same_subtree names the group {suffix!r}, which the request does not "
+                "have: name suffixes of its groups"
+            )
+
+
 def _check_traits(
     suffix: str, part: Part, spec: RequestSpec, knows_trait: Knows | None
 ) -> None:
@@ -192,6 +231,12 @@ def _check_traits(
         raise Invalid(
             f"trait {min(both)} is both required and forbidden in {where}: no provider "
             "can be both; look at flavor and image"
+        )
+    says_what = part.has_amounts or part.required or part.aggregates
+    if suffix and not says_what and not part.is_empty:
+        raise Invalid(
+            f"group {suffix} says only what its provider must not be: ask it for "
+            f"resources (resources{suffix}:…), or leave it out"
         )
     for name in sorted(part.required | part.forbidden) if knows_trait else ():
         if knows_trait is not None and not knows_trait(name):

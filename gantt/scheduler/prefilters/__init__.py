@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gantt.model.spec import RequestSpec
+from gantt.scheduler import contradictions, devices
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.prefilters.accelerators import accelerators
 from gantt.scheduler.prefilters.availability_zone import availability_zone
@@ -56,6 +57,10 @@ def apply(
 ) -> RequestSpec:
     """``spec`` with what every pre-filter adds. Raises Invalid for what the request can
     never mean, NoValidHost for what the fleet cannot give."""
+    contradictions.check(spec, options)
+    if options.pci_in_placement and spec.pci_requests:
+        # First, for the pre-filters look at resource groups.
+        spec = devices.with_groups(spec, knows_trait)
     given = Given(fleet, options, knows_trait)
     for pre_filter in PRE_FILTERS:
         spec = pre_filter(spec, given)
