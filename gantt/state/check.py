@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from gantt.model.rows import ROW_TYPES, LinkRow
+from gantt.state.check_fleet import fleet_problems
 from gantt.state.column import NO_ROW
 from gantt.state.inventories import capacity_of
 from gantt.state.state import State
@@ -24,6 +25,7 @@ def problems(state: State) -> list[str]:
         *_allocations(state),
         *_consumers(state),
         *_labels(state),
+        *fleet_problems(state),
     ]
 
 
@@ -83,7 +85,8 @@ def _inventories(state: State) -> Iterator[str]:
             yield f"{where}: its id leads to the slot of {table.id[slot]}"
         if not state.providers.is_live[provider]:
             yield f"{where}: its provider is gone"
-        if table.slot_of.get(provider) != slot:
+        slots = table.slots_of(np.array([provider]))
+        if table.slot_of.get(provider) != slot or slots[0] != slot:
             yield f"{where}: its provider leads to another slot"
         if class_index not in state.inventories.classes_of(provider):
             yield f"{where}: not among its provider's classes"

@@ -127,6 +127,10 @@ class Instances(Table[InstanceRow]):
         """Instances on ``host`` by uuid; not to be changed."""
         return self._on.get(host, {})
 
+    def hosts(self) -> Iterable[str]:
+        """The hosts that name any instance."""
+        return self._on.keys()
+
     def put(self, row: InstanceRow) -> set[str]:
         """The hosts whose instances changed."""
         old = self.by_id.get(row.id)

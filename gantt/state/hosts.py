@@ -7,7 +7,7 @@ rule is judged once per value instead of once per host.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,9 +31,9 @@ from gantt.state.reports import AMOUNTS, Reports, amounts
 _Index = dict[Any, list[int]]
 
 
-class Hosts(Columns):
-    """One row per compute node. What is ``free_…``, ``vcpus_used``, ``num_…`` is net
-    of claims; the ``reported_…`` columns are not. Ratios of 0.0: none was reported."""
+class HostColumns(Columns):
+    """What is ``free_…``, ``vcpus_used``, ``num_…`` is net of claims; the
+    ``reported_…`` columns are not. Ratios of 0.0: none was reported."""
 
     specs: ClassVar = {
         "id": (np.int64, 0),
@@ -103,6 +103,12 @@ class Hosts(Columns):
     created_at: Int64s
     updated_at: Int64s
     touched: Int64s
+
+
+class Hosts(HostColumns):
+    """One row per compute node, with what of it fits no column. ``stats``: what it
+    reports, by field; parts of it are shared and not to be changed. The names and the
+    id of a host never change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -180,6 +186,10 @@ class Hosts(Columns):
             reports = ((row, self.stats[row]) for row in self._by_id.values())
             found = self._factors.make(path, len(self.id), reports)
         return found
+
+    def factors(self) -> Iterable[Factor]:
+        """The factors that are kept."""
+        return self._factors.all()
 
     # -- taking in ----------------------------------------------------------------
 

@@ -112,18 +112,16 @@ class State:
         if not rows:
             return
         if table == t.PROVIDERS:
-            providers = cast(list[ProviderRow], rows)
-            self.providers.load(providers)
-            for values in providers:
-                self._seen(table, values.id)
+            self.providers.load(cast(list[ProviderRow], rows))
         elif table == t.CONSUMERS:
             self.consumers.load(cast(list[ConsumerRow], rows))
-            self._seen(table, max(cast(ConsumerRow, row).id for row in rows))
         elif table == t.ALLOCATIONS:
             self._load_allocations(cast(list[AllocationRow], rows))
         else:
             for row in rows:
                 self._apply(Change(table, t.key_of(row), None, row))
+            return
+        self._seen(table, max(cast(int, t.key_of(row)) for row in rows))
 
     def _apply(self, change: Change) -> int | None:
         """The provider row whose answers change, if it is one."""
@@ -156,11 +154,9 @@ class State:
             self.fleet.remove(change.table, key, self.applied)
             return
         self._seen(change.table, key)
-        provider = None
-        if isinstance(new, HostRow) and new.uuid is not None:
-            provider = self.providers.row_of(new.uuid)
-        row = NO_ROW if provider is None else provider
-        self.fleet.put(new, row, self.applied)
+        uuid = new.uuid if isinstance(new, HostRow) else None
+        provider = None if uuid is None else self.providers.row_of(uuid)
+        self.fleet.put(new, NO_ROW if provider is None else provider, self.applied)
 
     def _remove(self, table: str, key: int) -> int | None:
         if table in self._names:
@@ -218,7 +214,6 @@ class State:
             self.consumers.forget(consumer)
 
     def _load_allocations(self, rows: list[AllocationRow]) -> None:
-        self._seen(t.ALLOCATIONS, max(row.id for row in rows))
         row_of, index_of = self.providers.row_of_id, self.classes.index_of_id
         providers = [row_of(row.resource_provider_id) for row in rows]
         classes = [index_of(row.resource_class_id) for row in rows]
@@ -241,10 +236,8 @@ class State:
             return self.fleet.get(table, key)
         if table in self._names:
             return self._names[table].get(key)
-        if table == t.PROVIDERS:
-            return self.providers.get(key)
-        if table == t.CONSUMERS:
-            return self.consumers.get(key)
+        if table in (t.PROVIDERS, t.CONSUMERS):
+            return (self.providers if table == t.PROVIDERS else self.consumers).get(key)
         if table == t.INVENTORIES:
             return self._get_inventory(key)
         row = self.allocations.row_of_id(key)
@@ -269,10 +262,8 @@ class State:
             return self.fleet.rows(table)
         if table in self._names:
             return self._names[table].rows()
-        if table == t.PROVIDERS:
-            return self.providers.rows()
-        if table == t.CONSUMERS:
-            return self.consumers.rows()
+        if table in (t.PROVIDERS, t.CONSUMERS):
+            return (self.providers if table == t.PROVIDERS else self.consumers).rows()
         if table in self._labels:
             return self._links(table)
         keys = (self.inventories if table == t.INVENTORIES else self.allocations).ids()

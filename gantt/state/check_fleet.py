@@ -1,0 +1,257 @@
+"""Every invariant of the fleet; ``check`` has those of the books.
+
+What a column or an index holds is worked out anew here from rows alone, by the plain
+way and not the quick one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+
+from gantt.model.rows import ClaimRow, ServiceRow
+from gantt.state.column import NO_ROW, time_in
+from gantt.state.factors import Factor
+from gantt.state.fleet import COMPUTE, Fleet
+from gantt.state.reports import AMOUNTS, amounts
+from gantt.state.state import State
+
+_Claimed = dict[int, tuple[int, int, int, int]]
+_CLAIMED = (
+    "claimed_vcpus",
+    "claimed_memory_mb",
+    "claimed_disk_mb",
+    "claimed_instances",
+)
+_NET = {
+    "vcpus_used": ("reported_vcpus_used", 1, "claimed_vcpus"),
+    "free_ram_mb": ("reported_free_ram_mb", -1, "claimed_memory_mb"),
+    "free_disk_mb": ("reported_free_disk_mb", -1, "claimed_disk_mb"),
+    "num_instances": ("reported_instances", 1, "claimed_instances"),
+    "num_io_ops": ("reported_io_ops", 1, "claimed_instances"),
+}
+
+
+def fleet_problems(state: State) -> Iterator[str]:
+    """What is wrong within ``state.fleet``, or between it and the books."""
+    fleet = state.fleet
+    claimed, bearers = _claimed(fleet), _bearers(fleet)
+    for row in fleet.hosts.live_rows().tolist():
+        where = f"host {fleet.hosts.hosts[row]}/{fleet.hosts.nodes[row]}"
+        for what in (
+            *_host_indexes(state, row),
+            *_host_columns(fleet, row, claimed),
+            *_host_service(fleet, row),
+            *_host_aggregates(fleet, row, bearers),
+            *_host_factors(fleet, row),
+        ):
+            yield f"{where}: {what}"
+    yield from _nobody(fleet)
+    yield from _services(fleet)
+    yield from _aggregates(fleet)
+    yield from _instances(fleet)
+    yield from _groups(fleet)
+    yield from _claims(fleet)
+
+
+def _host_indexes(state: State, row: int) -> Iterator[str]:
+    hosts = state.fleet.hosts
+    host, uuid, provider = hosts.hosts[row], hosts.uuids[row], int(hosts.provider[row])
+    if hosts.row_of_id(int(hosts.id[row])) != row:
+        yield "its id leads to another row"
+    if hosts.row_of(host, hosts.nodes[row]) != row:
+        yield "its names lead to another row"
+    if row not in hosts.rows_of(host):
+        yield "not among the nodes of its host"
+    if uuid is not None and hosts.row_of_uuid(uuid) is None:
+        yield f"provider uuid {uuid} leads nowhere"
+    known = None if uuid is None else state.providers.row_of(uuid)
+    if provider != (NO_ROW if known is None else known):
+        yield f"its provider is row {provider}, uuid {uuid} is row {known}"
+    if provider != NO_ROW and row not in hosts.rows_of_provider(provider):
+        yield "not among the hosts of its provider"
+
+
+def _host_columns(fleet: Fleet, row: int, claimed: _Claimed) -> Iterator[str]:
+    hosts = fleet.hosts
+    stats = msgspec.json.decode(hosts.at(row).stats)
+    if stats != hosts.stats[row]:
+        yield "what it reports was read as something else"
+    wanted = dict(zip(AMOUNTS, amounts(stats), strict=True))
+    mine = claimed.get(int(hosts.id[row]), (0,) * len(_CLAIMED))
+    wanted |= dict(zip(_CLAIMED, mine, strict=True))
+    for net, (reported, sign, taken) in _NET.items():
+        wanted[net] = wanted[reported] + sign * wanted[taken]
+    for column, amount in wanted.items():
+        found = getattr(hosts, column)[row]
+        if found != amount:
+            yield f"{column} is {found}, not {amount}"
+
+
+def _claimed(fleet: Fleet) -> _Claimed:
+    """Host id -> sums over its claims, in the order of _CLAIMED."""
+    found: _Claimed = {}
+    for one in fleet.claims.rows():
+        vcpus, memory, disk, count = found.get(one.host_id, (0, 0, 0, 0))
+        found[one.host_id] = (
+            *(vcpus + one.vcpus, memory + one.memory_mb),
+            *(disk + one.disk_mb, count + 1),
+        )
+    return found
+
+
+def _host_service(fleet: Fleet, row: int) -> Iterator[str]:
+    hosts = fleet.hosts
+    place = (hosts.hosts[row], COMPUTE)
+    service = fleet.services.by_place.get(place)
+    found = (
+        *(bool(hosts.has_service[row]), bool(hosts.is_disabled[row])),
+        *(bool(hosts.is_forced_down[row]), int(hosts.last_seen_up[row])),
+        hosts.cells[row],
+    )
+    if found != _of_service(service):
+        yield f"bears {found} of its service {service}"
+
+
+def _of_service(service: ServiceRow | None) -> tuple[bool, bool, bool, int, str | None]:
+    if service is None:
+        return (False, False, False, time_in(None), None)
+    return (
+        *(True, service.disabled, service.forced_down),
+        *(time_in(service.last_seen_up), service.cell_uuid),
+    )
+
+
+def _bearers(fleet: Fleet) -> dict[str, set[int]]:
+    """Host -> the columns of the aggregates that name it."""
+    found: dict[str, set[int]] = {}
+    for row in fleet.aggregates.rows():
+        for host in msgspec.json.decode(row.hosts):
+            found.setdefault(host, set()).add(fleet.aggregates.index[row.uuid])
+    return found
+
+
+def _host_aggregates(
+    fleet: Fleet, row: int, bearers: dict[str, set[int]]
+) -> Iterator[str]:
+    wanted = bearers.get(fleet.hosts.hosts[row], set())
+    found = set(fleet.hosts.aggregates.labels_of(row))
+    if found != wanted:
+        yield f"bears the aggregates {found}, not {wanted}"
+
+
+def _host_factors(fleet: Fleet, row: int) -> Iterator[str]:
+    stats = fleet.hosts.stats[row]
+    for factor in fleet.hosts.factors():
+        again = Factor(factor.path, row + 1)
+        again.set(row, stats)
+        wanted, code = again.values[again.codes[row]], int(factor.codes[row])
+        if bool(code) != bool(again.codes[row]) or _text(wanted) != _text(
+            factor.values[code]
+        ):
+            yield f"{'.'.join(factor.path)} is taken for {factor.values[code]!r}"
+
+
+def _text(value: object) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
+
+
+def _nobody(fleet: Fleet) -> Iterator[str]:
+    """Rows in which there is no host."""
+    hosts = fleet.hosts
+    live = set(hosts.live_rows().tolist())
+    for row in range(hosts.height):
+        if row not in live and hosts.aggregates.labels_of(row):
+            yield f"row {row}: no host, yet it is in an aggregate"
+    for factor in hosts.factors():
+        if any(factor.codes[row] for row in range(hosts.height) if row not in live):
+            yield f"factor {'.'.join(factor.path)}: has a value where there is no host"
+
+
+def _services(fleet: Fleet) -> Iterator[str]:
+    services = fleet.services
+    for row in services.rows():
+        if services.by_place.get((row.host, row.binary)) is not row:
+            yield f"service {row.id}: its host and binary lead elsewhere"
+    if len(services.by_place) != len(services.by_id):
+        yield f"services: {len(services.by_place)} places of {len(services.by_id)} rows"
+    versions = [s.version or 0 for s in services.rows() if s.binary == COMPUTE]
+    if services.oldest_compute != min(versions, default=None):
+        yield f"services: the oldest is said to be {services.oldest_compute}"
+
+
+def _aggregates(fleet: Fleet) -> Iterator[str]:
+    table = fleet.aggregates
+    for row in table.rows():
+        where = f"host aggregate {row.uuid}"
+        if table.by_uuid.get(row.uuid) is not row:
+            yield f"{where}: its uuid leads elsewhere"
+        if row.number is not None and row.number not in table.by_number:
+            yield f"{where}: number {row.number} leads nowhere"
+        if table.hosts.get(row.uuid) != frozenset(msgspec.json.decode(row.hosts)):
+            yield f"{where}: its hosts are not {row.hosts}"
+        if table.metadata.get(row.uuid) != msgspec.json.decode(row.metadata):
+            yield f"{where}: its metadata are not {row.metadata}"
+        for host in table.hosts.get(row.uuid, ()):
+            if row.uuid not in table.of_host(host):
+                yield f"{where}: not among the aggregates of {host}"
+    for number, row in table.by_number.items():
+        if table.get(row.id) is not row or row.number != number:
+            yield f"host aggregates: number {number} leads to {row.uuid}"
+    indexes = Counter(table.index.values())
+    if (
+        table.index.keys() != table.by_uuid.keys()
+        or max(indexes.values(), default=1) > 1
+    ):
+        yield f"host aggregates: the columns are {dict(table.index)}"
+
+
+def _instances(fleet: Fleet) -> Iterator[str]:
+    table = fleet.instances
+    for row in table.rows():
+        if table.by_uuid.get(row.uuid) is not row:
+            yield f"instance {row.uuid}: its uuid leads elsewhere"
+        if table.on(row.host).get(row.uuid) is not row:
+            yield f"instance {row.uuid}: not among those on {row.host}"
+    on_hosts = sum(len(table.on(host)) for host in table.hosts())
+    if on_hosts != len(table.by_id):
+        yield f"instances: {on_hosts} on hosts, {len(table.by_id)} in all"
+
+
+def _groups(fleet: Fleet) -> Iterator[str]:
+    table = fleet.groups
+    for row in table.rows():
+        if table.by_uuid.get(row.uuid) is not row:
+            yield f"server group {row.uuid}: its uuid leads elsewhere"
+        if table.members.get(row.uuid) != frozenset(msgspec.json.decode(row.members)):
+            yield f"server group {row.uuid}: its members are not {row.members}"
+
+
+def _claims(fleet: Fleet) -> Iterator[str]:
+    table = fleet.claims
+    for row in table.rows():
+        for what in _claim(fleet, row):
+            yield f"claim {row.claim} of {row.instance_uuid}: {what}"
+    if table.leased.keys() - table.by_id.keys():
+        yield "claims: a lease of no claim"
+    if table.by_instance.keys() != {row.instance_uuid for row in table.rows()}:
+        yield "claims: an instance without a claim is said to have one"
+
+
+def _claim(fleet: Fleet, row: ClaimRow) -> Iterator[str]:
+    table = fleet.claims
+    if table.by_instance.get(row.instance_uuid) is not row:
+        yield "its instance leads to another"
+    if row not in table.of(row.claim):
+        yield "not among the rows of its claim"
+    if fleet.hosts.row_of_id(row.host_id) is None:
+        yield f"host {row.host_id} is gone"
+    if row.instance_uuid not in table.on(row.host_id):
+        yield f"not among the claims on host {row.host_id}"
+    group = row.group_uuid
+    if group is not None and row.instance_uuid not in table.of_group(group):
+        yield f"not among the claims of group {group}"
+    if table.leased.get(row.id) != row.leased_until:
+        yield f"leased until {table.leased.get(row.id)}, not {row.leased_until}"
