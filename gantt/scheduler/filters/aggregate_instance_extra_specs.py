@@ -1,0 +1,32 @@
+"""Flavors that ask for aggregates with some metadata."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.scheduler import aggregate_values, extra_specs
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+SCOPE = "aggregate_instance_extra_specs"
+
+
+class AggregateInstanceExtraSpecsFilter(Filter):
+    """For each extra spec without a scope, or with ``aggregate_instance_extra_specs``,
+    some aggregate of the host has the key and lists a value that matches. Raises
+    Invalid, as ``extra_specs.matcher`` does."""
+
+    reads = ("flavor.extra_specs",)
+    once = True
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        mask = np.ones(len(hosts), np.bool_)
+        for spec, requirement in request.spec.flavor.extra_specs.items():
+            scope, colon, rest = spec.partition(":")
+            if colon and scope != SCOPE:
+                continue
+            key = rest if colon else spec
+            matches = extra_specs.matcher(spec, requirement)
+            mask &= aggregate_values.with_item(hosts, key, matches)
+        return mask

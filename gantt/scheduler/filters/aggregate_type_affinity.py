@@ -1,0 +1,22 @@
+"""Aggregates of hosts for some flavors only."""
+
+from __future__ import annotations
+
+from gantt.scheduler import aggregate_values
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+KEY = "instance_type"
+
+
+class AggregateTypeAffinityFilter(Filter):
+    """No aggregate of the host has ``instance_type``, or one lists the flavor."""
+
+    reads = ("flavor.name",)
+    once = True
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        name = request.spec.flavor.name
+        is_free = ~aggregate_values.with_key(hosts, KEY)
+        return is_free | aggregate_values.with_item(hosts, KEY, lambda one: one == name)

@@ -1,0 +1,18 @@
+"""No filter at all: the name that Nova has for it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class AllHostsFilter(Filter):
+    """Every host passes."""
+
+    once = True
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:  # noqa: ARG002
+        return np.ones(len(hosts), np.bool_)

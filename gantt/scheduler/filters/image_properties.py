@@ -1,0 +1,153 @@
+"""Hosts that can run an image: its architecture, hypervisor and kind of machine."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gantt import errors
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+Version = tuple[int, ...]
+
+PROPERTIES = ("hw_architecture", "img_hv_type", "hw_vm_mode")
+I686 = "i686"
+# Other names for the same thing, by place in a host's triple.
+ALIASES: tuple[dict[str, str], ...] = (
+    {
+        **dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), I686),
+        "amd64": "x86_64",
+    },
+    {"xapi": "xen"},
+    {"pv": "xen", "hv": "hvm", "baremetal": "hvm"},
+)
+COMPARISONS: dict[str, Callable[[Version, Version], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+CONDITION = re.compile(r"\s*(<=|>=|<|>|!=|==)\s*(\d+(?:\.\d+)*)\s*", re.ASCII)
+
+
+class ImagePropertiesFilter(Filter):
+    """One of the triples that the host supports has all of architecture, hypervisor
+    type and vm mode that the image asks for; then the version of the hypervisor and
+    the width of addresses, where they are known, must do as well.
+
+    An image that asks for none of the three passes everywhere. Raises Invalid: a
+    version or a width that cannot be read.
+    """
+
+    needs = (
+        "hypervisor_version",
+        "factor:supported_instances",
+        "factor:cpu_info.maxphysaddr.bits",
+    )
+    reads = ("image.properties",)
+    once = True
+    on_rebuild = True
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        image = request.spec.image
+        properties: dict[str, Any] = {} if image is None else image.properties
+        versions = _versions(properties.get("img_hv_requested_version"))
+        bits = _bits(properties.get("hw_maxphysaddr_bits"))
+        default = request.options.image_properties_default_architecture
+        asked = {**dict.fromkeys(PROPERTIES), "hw_architecture": default, **properties}
+        wanted = {
+            _canonical(place, asked[name])
+            for place, name in enumerate(PROPERTIES)
+            if asked[name]
+        }
+        if not wanted:
+            return np.ones(len(hosts), np.bool_)
+        mask = hosts.judge(
+            *hosts.reported("supported_instances"),
+            lambda triples: _supports(triples, wanted),
+        )
+        if versions:
+            mask &= _has_version(hosts, versions)
+        if bits:
+            mask &= hosts.judge(
+                *hosts.reported("cpu_info", "maxphysaddr", "bits"),
+                lambda width: width is None or bits <= width,
+            )
+        return mask
+
+
+def _canonical(place: int, name: Any) -> str:
+    text = str(name).lower()
+    return ALIASES[place].get(text, text)
+
+
+def _supports(triples: Any, wanted: set[str]) -> bool:
+    return any(
+        wanted <= {_canonical(place, name) for place, name in enumerate(triple[:3])}
+        for triple in triples or ()
+    )
+
+
+def _has_version(
+    hosts: Hosts, conditions: list[tuple[Callable[[Version, Version], bool], Version]]
+) -> Bools:
+    """Version 0 stands for "not known"."""
+    numbers, codes = np.unique(hosts.hypervisor_version, return_inverse=True)
+    verdicts = [
+        number == 0
+        or all(compare(_parts(number), wanted) for compare, wanted in conditions)
+        for number in numbers.tolist()
+    ]
+    found: Bools = np.array(verdicts, np.bool_)[codes]
+    return found
+
+
+def _parts(number: int) -> Version:
+    """1002003 is 1.2.3."""
+    parts: list[int] = []
+    while number > 0:
+        number, part = divmod(number, 1000)
+        parts.insert(0, part)
+    return _trimmed(parts)
+
+
+def _trimmed(parts: list[int]) -> Version:
+    """6.2.0 is 6.2."""
+    while parts and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
+
+
+def _versions(
+    text: Any,
+) -> list[tuple[Callable[[Version, Version], bool], Version]]:
+    if text is None:
+        return []
+    found = []
+    for condition in str(text).split(","):
+        match = CONDITION.fullmatch(condition)
+        if match is None:
+            raise errors.Invalid(
+                f"The image asks for img_hv_requested_version={text!r}, which cannot "
+                'be read: give conditions such as ">=6.0, <7.0".'
+            )
+        parts = [int(part) for part in match[2].split(".")]
+        found.append((COMPARISONS[match[1]], _trimmed(parts)))
+    return found
+
+
+def _bits(value: Any) -> int:
+    try:
+        return int(value or 0)
+    except (TypeError, ValueError):
+        raise errors.Invalid(
+            f"The image asks for hw_maxphysaddr_bits={value!r}: give a whole number."
+        ) from None

@@ -1,0 +1,18 @@
+"""Hosts that are not busy with builds, resizes and the like."""
+
+from __future__ import annotations
+
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class IoOpsFilter(Filter):
+    """Fewer than ``max_io_ops_per_host`` operations run on the host. A claim that its
+    report does not know yet is one."""
+
+    needs = ("num_io_ops",)
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        mask: Bools = hosts.num_io_ops < request.options.max_io_ops_per_host
+        return mask

@@ -1,0 +1,22 @@
+"""Hosts that report what MetricsWeigher reads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class MetricsFilter(Filter):
+    """All metrics that ``metrics_weight_setting`` names are on the host."""
+
+    needs = ("factor:metrics",)
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        mask = np.ones(len(hosts), np.bool_)
+        for name in request.options.metrics_weight_setting:
+            codes, _ = hosts.reported("metrics", name, "name")
+            mask &= codes != 0
+        return mask

@@ -1,0 +1,18 @@
+"""Hosts that are not full by number."""
+
+from __future__ import annotations
+
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class NumInstancesFilter(Filter):
+    """Fewer than ``max_instances_per_host`` instances are on the host, or promised
+    it."""
+
+    needs = ("num_instances",)
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        mask: Bools = hosts.num_instances < request.options.max_instances_per_host
+        return mask

@@ -1,0 +1,54 @@
+"""Near an address that a hint names."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+import numpy as np
+
+from gantt import errors
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+DEFAULT_PREFIX = "/24"
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+class SimpleCIDRAffinityFilter(Filter):
+    """The host's address is in the network of the hints ``build_near_host_ip`` and
+    ``cidr`` (the length of its prefix, "/24" unless given). Raises Invalid: they make
+    no network."""
+
+    needs = ("factor:host_ip",)
+    reads = ("scheduler_hints",)
+    once = True
+    elementwise = False
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        hints = request.spec.scheduler_hints
+        address = "".join(hints.get("build_near_host_ip", ()))
+        if not address:
+            return np.ones(len(hosts), np.bool_)
+        network = _network(address, "".join(hints.get("cidr", (DEFAULT_PREFIX,))))
+        return hosts.judge(*hosts.reported("host_ip"), lambda ip: _is_in(ip, network))
+
+
+def _network(address: str, prefix: str) -> Network:
+    slash = "/" if prefix and not prefix.startswith("/") else ""
+    try:
+        return ipaddress.ip_network(f"{address}{slash}{prefix}", strict=False)
+    except ValueError as error:
+        raise errors.Invalid(
+            f"The hints build_near_host_ip={address!r} and cidr={prefix!r} make no "
+            f"network: {error}. Give an address, and a prefix such as "
+            f"{DEFAULT_PREFIX}."
+        ) from None
+
+
+def _is_in(ip: Any, network: Network) -> bool:
+    try:
+        return ipaddress.ip_address(ip) in network
+    except ValueError:
+        return False

@@ -1,0 +1,56 @@
+"""Server groups and named instances, as arrays over the hosts of one request.
+
+``gantt.placement.groups`` says the rule for one host, for the gate; filters ask it of
+all hosts at once, and count what this request has picked so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from gantt.model.spec import InstanceGroup
+from gantt.placement import groups
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools, Int64s
+
+
+def with_any(hosts: Hosts, uuids: Iterable[str]) -> Bools:
+    """bool[n]: hosts that name one of the instances, are promised one, or to which
+    this request gave one."""
+    fleet, wanted = hosts.fleet, frozenset(uuids)
+    found = np.zeros(fleet.hosts.height, np.bool_)
+    for uuid in wanted:
+        known = fleet.instances.by_uuid.get(uuid)
+        if known is not None:
+            found[fleet.hosts.rows_of(known.host)] = True
+        claim = fleet.claims.by_instance.get(uuid)
+        row = None if claim is None else fleet.hosts.row_of_id(claim.host_id)
+        if row is not None:
+            found[row] = True
+    mask: Bools = found[hosts.rows]
+    for place, picked in hosts.added.items():
+        if not wanted.isdisjoint(picked):
+            mask[place] = True
+    return mask
+
+
+def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
+    """int64[n]: members on each service host, or promised it; what this request put
+    there counts, for all its instances belong to the group."""
+    counts = groups.counts(hosts.fleet, group)
+    names = hosts.fleet.hosts.hosts
+    for place, picked in hosts.added.items():
+        name = names[int(hosts.rows[place])]
+        # A member that is there already, and stays, is one member still.
+        new = sum(hosts.fleet.host_of(uuid) != name for uuid in picked)
+        counts[name] = counts.get(name, 0) + new
+    return hosts.counts_on(counts)
+
+
+def member_hosts(hosts: Hosts, group: InstanceGroup) -> frozenset[str]:
+    """Names of service hosts with members, the picks of this request included."""
+    names = hosts.fleet.hosts.hosts
+    picked = (names[int(hosts.rows[place])] for place in hosts.added)
+    return groups.hosts(hosts.fleet, group).union(picked)
