@@ -19,6 +19,7 @@ from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.follower import Follower, load_state
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
+from gantt.engine.scheduling import Scheduling
 from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model import answers as a
@@ -46,7 +47,7 @@ class Truncatable(Protocol):
 A = TypeVar("A", bound=Truncatable)
 
 
-class Gantt(Books):
+class Gantt(Books, Scheduling):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -63,9 +64,11 @@ class Gantt(Books):
         ``standard_names`` that are missing are added; None adds none.
         """
         clock = clock or SystemClock()
+        rng = rng or random.SystemRandom()
+        Scheduling.__init__(self, options.scheduler, clock, rng, options.search_budget)
         self._options = options
         self._store = store
-        self._rng = rng or random.SystemRandom()
+        self._rng = rng
         self._replica = Replica(load_state(store))
         verify.compare_fingerprints(store, self._replica.state)
         self._follower = Follower(store, self._replica, options, clock)
@@ -98,15 +101,30 @@ class Gantt(Books):
 
         Returns only what is durable; raises what ``query`` raises, and StoreFailed.
         """
+        return self._ask(lambda state: query(state, *args, **kwargs), is_final=True)
+
+    def glance(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        return self._ask(lambda state: query(state, *args, **kwargs), is_final=False)
+
+    def _ask(self, query: Callable[[State], T], *, is_final: bool) -> T:
+        """``is_final``: the answer leaves as it is, so it waits until it is durable. A
+        refusal always does."""
         while True:
             self._follower.freshen()
             refusal: GanttError | None = None
             with self._replica.lock:
                 mark = self._replica.mark
                 try:
-                    answer = query(self._replica.state, *args, **kwargs)
+                    answer = query(self._replica.state)
                 except GanttError as error:
                     refusal = error
+            if refusal is None and not is_final:
+                return answer
             if not self._replica.wait(mark, self._options.answer_timeout_s):
                 continue
             if refusal is not None:

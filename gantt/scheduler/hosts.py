@@ -56,6 +56,12 @@ class Hosts:
         nodes = self.fleet.hosts.nodes
         return [nodes[row] for row in self.rows.tolist()]
 
+    @property
+    def cells(self) -> list[str | None]:
+        """The cells of the hosts' services, by place."""
+        cells = self.fleet.hosts.cells
+        return [cells[row] for row in self.rows.tolist()]
+
     def at_hosts(self, names: Iterable[str]) -> Bools:
         """bool[n]: whose service host is one of ``names`` (case matters)."""
         rows = [row for name in names for row in self.fleet.hosts.rows_of(name)]
@@ -151,14 +157,24 @@ class Hosts:
         }
         return kept
 
+    def consume_everywhere(self, spec: RequestSpec) -> None:
+        """An instance of ``spec`` goes to every host."""
+        for column, amount in _taken_by(spec):
+            setattr(self, column, getattr(self, column) + amount)
+
     def consume(self, place: int, spec: RequestSpec, instance_uuid: str) -> None:
         """An instance of ``spec`` goes to the host at ``place``."""
-        for column, amount in (
-            ("free_ram_mb", -spec.flavor.memory_mb),
-            ("free_disk_mb", -spec.disk_mb),
-            ("vcpus_used", spec.flavor.vcpus),
-            ("num_instances", 1),
-            ("num_io_ops", 1),
-        ):
+        for column, amount in _taken_by(spec):
             getattr(self, column)[place] += amount
         self.added.setdefault(place, []).append(instance_uuid)
+
+
+def _taken_by(spec: RequestSpec) -> tuple[tuple[str, int], ...]:
+    """Column -> what an instance adds to it."""
+    return (
+        ("free_ram_mb", -spec.flavor.memory_mb),
+        ("free_disk_mb", -spec.disk_mb),
+        ("vcpus_used", spec.flavor.vcpus),
+        ("num_instances", 1),
+        ("num_io_ops", 1),
+    )

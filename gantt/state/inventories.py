@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gantt.model.names import MAX_INT
 from gantt.model.rows import InventoryRow
@@ -64,8 +65,31 @@ class ClassTable(Columns):
     def __init__(self) -> None:
         super().__init__()
         self.slot_of: dict[int, int] = {}
+        # The same as an array, for many providers at once.
+        self._slots: Int32s = np.empty(0, np.int32)
 
-    def has_room(self, amount: int, slots: Int64s | slice | None = None) -> Bools:
+    def slots_of(self, providers: NDArray[np.intp]) -> Int32s:
+        """int32[providers]: the slot of each; NO_ROW: it has none of the class."""
+        found = np.full(len(providers), NO_ROW, np.int32)
+        is_known = providers < len(self._slots)
+        found[is_known] = self._slots[providers[is_known]]
+        return found
+
+    def assign(self, provider: int, slot: int | None) -> None:
+        """``slot`` belongs to ``provider``; None: it has none any more."""
+        if slot is None:
+            del self.slot_of[provider]
+        else:
+            self.slot_of[provider] = slot
+        known = len(self._slots)
+        if provider >= known:
+            more = np.full(max(provider + 1 - known, known), NO_ROW, np.int32)
+            self._slots = np.append(self._slots, more)
+        self._slots[provider] = NO_ROW if slot is None else slot
+
+    def has_room(
+        self, amount: int, slots: Int64s | Int32s | slice | None = None
+    ) -> Bools:
         """bool[slots]: whose units and free capacity allow ``amount``; all slots below
         ``height`` when None is given."""
         if slots is None:
@@ -84,7 +108,9 @@ class ClassTable(Columns):
         fits &= self.is_live[slots]
         return fits
 
-    def can_take(self, total: int, slots: Int64s | slice | None = None) -> Bools:
+    def can_take(
+        self, total: int, slots: Int64s | Int32s | slice | None = None
+    ) -> Bools:
         """bool[slots]: that can take allocations of ``total`` in sum, each of which
         has room for itself."""
         if slots is None:
@@ -95,7 +121,9 @@ class ClassTable(Columns):
         fits &= self.max_unit[slots] >= total
         return fits
 
-    def largest(self, most: int, slots: Int64s | slice | None = None) -> Int64s:
+    def largest(
+        self, most: int, slots: Int64s | Int32s | slice | None = None
+    ) -> Int64s:
         """int64[slots]: the largest amount up to ``most`` that each has room for; 0:
         for none."""
         if slots is None:
@@ -167,7 +195,7 @@ class Inventories:
         class_index, slot = self._by_id.pop(key)
         table = self._tables[class_index]
         provider = int(table.provider[slot])
-        del table.slot_of[provider]
+        table.assign(provider, None)
         left = tuple(c for c in self._classes_of[provider] if c != class_index)
         if left:
             self._classes_of[provider] = left
@@ -211,7 +239,7 @@ class Inventories:
         slot = table.take()
         table.id[slot] = key
         table.provider[slot] = provider
-        table.slot_of[provider] = slot
+        table.assign(provider, slot)
         self._by_id[key] = (class_index, slot)
         classes = self._classes_of.get(provider, ())
         self._classes_of[provider] = tuple(sorted((*classes, class_index)))

@@ -8,7 +8,7 @@ only: what it answers is what ``search`` answers without it.
 
 from __future__ import annotations
 
-from itertools import pairwise, repeat
+from itertools import pairwise
 
 import numpy as np
 from msgspec import Struct
@@ -121,8 +121,7 @@ def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
         table = state.inventories.table(class_index)
         if table is None:
             return rows[:0]
-        places = map(table.slot_of.get, rows.tolist(), repeat(NO_ROW))
-        slots = np.fromiter(places, np.int64, len(rows))
+        slots = table.slots_of(rows)
         # Who has none of the class is judged by somebody else's slot, for nothing.
         fits = slots != NO_ROW
         for amount in set(amounts):
@@ -145,8 +144,7 @@ def meets(state: State, wanted: Wanted, rows: Rows) -> Bools:
         table = state.inventories.table(class_index)
         if table is None:
             return np.zeros(len(rows), np.bool_)
-        places = map(table.slot_of.get, rows.tolist(), repeat(NO_ROW))
-        slots = np.fromiter(places, np.int64, len(rows))
+        slots = table.slots_of(rows)
         mask &= slots != NO_ROW
         for amount in set(amounts):
             mask &= table.has_room(amount, slots)

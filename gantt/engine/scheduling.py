@@ -1,0 +1,324 @@
+"""The scheduler's methods of the library: decide on the columns, claim at the gate.
+
+Apart from the engine because it adds what a decision needs and the books do not: a
+driver, records of decisions, and another try when every place of a claim was lost.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import uuid as uuids
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.engine.clock import Clock
+from gantt.errors import ClaimLost, NoValidHost
+from gantt.model import commands as c
+from gantt.model.answers import Claimed
+from gantt.model.hosts import (
+    HostAggregate,
+    HostStats,
+    HostView,
+    Instance,
+    ServerGroup,
+    Service,
+)
+from gantt.model.scheduling import Selections
+from gantt.model.selection import Capacity, Decision, Why
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement import fleet_queries
+from gantt.scheduler import pipeline
+from gantt.scheduler.capacity import capacity
+from gantt.scheduler.drivers import driver_of
+from gantt.scheduler.explain import scores
+from gantt.scheduler.job import is_inventoried
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.pipeline import Picks
+from gantt.scheduler.policy import policy_of
+from gantt.state.state import State
+
+LOG = logging.getLogger(__name__)
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class _Chosen(Struct, frozen=True):
+    """What was decided under the lock, and at which revision."""
+
+    picks: Picks
+    claim: c.Claim
+    draft: Decision
+
+
+class Scheduling(ABC):
+    """Where things run, for whoever can ``read``, ``glance`` and ``submit``."""
+
+    def __init__(
+        self,
+        options: SchedulerOptions,
+        clock: Clock,
+        rng: random.Random,
+        search_budget: int,
+    ) -> None:
+        """Raises Refused when an option names what does not exist."""
+        self._driver = driver_of(policy_of(options))
+        self._policy = options
+        self._wall = clock
+        self._dice = rng
+        self._steps = search_budget
+        self._records: deque[Decision] = deque(maxlen=max(1, options.records))
+        self._by_books = options.use_placement == "always"
+
+    @abstractmethod
+    def read(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The answer of a pure ``query`` to the newest State, once it is durable."""
+
+    @abstractmethod
+    def glance(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``read``, but an answer does not wait until it is durable (a refusal
+        does): for what goes through the gate before anybody hears of it."""
+
+    @abstractmethod
+    def submit(self, command: c.Command, request_id: str = "") -> Any:
+        """Carry out ``command``; its answer, once it is durable."""
+
+    # -- where things run ---------------------------------------------------------
+
+    def schedule(self, request: ScheduleRequest) -> Selections:
+        if request.dry_run or not request.is_claiming:
+            decision = self.read(self._decide, request)
+            if decision.failure is not None:
+                raise NoValidHost(decision.failure, decision.why)
+            return decision.chosen
+        for attempt in range(1, self._policy.claim_attempts + 1):
+            started = self._wall.monotonic()
+            chosen = self._choose(request)
+            decided = self._wall.monotonic()
+            try:
+                claimed = self.submit(chosen.claim, request.request_id)
+            except ClaimLost as lost:
+                LOG.info("every place of an instance was lost, picking anew: %s", lost)
+                reason = lost
+                continue
+            timings = {
+                "decide": decided - started,
+                "claim": self._wall.monotonic() - decided,
+            }
+            return self._conclude(request, chosen, claimed, attempt, timings)
+        raise self._refused(
+            request,
+            NoValidHost(
+                f"No valid host was found. In {self._policy.claim_attempts} attempts "
+                f"others were faster each time; at last: {reason}"
+            ),
+        )
+
+    def decide(self, request: ScheduleRequest) -> Decision:
+        return self.read(self._decide, replace(request, dry_run=True))
+
+    def confirm_claim(self, claim: str) -> None:
+        self.submit(c.ConfirmClaim(claim))
+
+    def release_claim(self, claim: str) -> None:
+        self.submit(c.ReleaseClaim(claim))
+
+    def expire_claims(self) -> int:
+        """Release the leases that have ended; how many claims that were."""
+        grace = int(self._policy.lease_skew_s * 1_000_000)
+        expired: int = self.submit(c.ExpireClaims(grace_us=grace))
+        return expired
+
+    def capacity(self, spec: RequestSpec) -> Capacity:
+        return self.read(
+            capacity,
+            spec,
+            self._driver,
+            now=self._wall.now(),
+            by_books=self._by_books,
+            budget=self._steps,
+        )
+
+    def decisions(
+        self,
+        *,
+        request_id: str | None = None,
+        instance_uuid: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Decision, ...]:
+        found = (
+            record
+            for record in reversed(tuple(self._records))
+            if request_id in (None, record.request_id)
+            and (instance_uuid is None or instance_uuid in record.instance_uuids)
+        )
+        return tuple(islice(found, limit))
+
+    # -- how ----------------------------------------------------------------------
+
+    def _choose(self, request: ScheduleRequest) -> _Chosen:
+        claim = str(uuids.uuid4())
+        try:
+            return self.glance(self._pick, request, claim)
+        except NoValidHost as refusal:
+            raise self._refused(request, refusal) from None
+
+    def _pick(self, state: State, request: ScheduleRequest, claim: str) -> _Chosen:
+        now = self._wall.now()
+        picks = self._choose_on(state, request, now)
+        command = pipeline.claim_of(request, picks, claim)
+        draft = self._draft(state, request, picks, now, self._policy.record_hosts)
+        return _Chosen(picks, command, draft)
+
+    def _choose_on(self, state: State, request: ScheduleRequest, now: int) -> Picks:
+        if not self._by_books and self._policy.use_placement == "auto":
+            self._by_books = is_inventoried(state)
+            if self._by_books:
+                LOG.info("every enabled host has inventory: the books decide amounts")
+        return pipeline.choose(
+            state,
+            request,
+            self._driver,
+            now=now,
+            by_books=self._by_books,
+            rng=self._dice,
+            budget=self._steps,
+        )
+
+    def _decide(self, state: State, request: ScheduleRequest) -> Decision:
+        """The whole record, nothing claimed."""
+        now = self._wall.now()
+        try:
+            picks = self._choose_on(state, request, now)
+        except NoValidHost as refusal:
+            return _failed(request, refusal, state.revision, now, self._driver.name)
+        most = len(picks.field.hosts)
+        draft = self._draft(state, request, picks, now, most)
+        chosen = pipeline.selections(state, request, picks, now)
+        return replace(draft, chosen=chosen)
+
+    def _draft(
+        self, state: State, request: ScheduleRequest, picks: Picks, now: int, most: int
+    ) -> Decision:
+        return Decision(
+            request.request_id,
+            request.instance_uuids or (),
+            request.spec.project_id or request.project_id,
+            state.revision,
+            now,
+            self._driver.name,
+            len(picks.field.all_rows),
+            picks.field.steps,
+            scores(state, picks.field, now, most),
+            is_dry_run=request.dry_run,
+        )
+
+    def _conclude(
+        self,
+        request: ScheduleRequest,
+        chosen: _Chosen,
+        claimed: Claimed,
+        attempt: int,
+        timings: dict[str, float],
+    ) -> Selections:
+        found = self.glance(
+            pipeline.selections, request, chosen.picks, chosen.draft.at, claimed
+        )
+        self._records.append(
+            replace(chosen.draft, chosen=found, attempts=attempt, timings=timings)
+        )
+        return found
+
+    def _refused(self, request: ScheduleRequest, refusal: NoValidHost) -> NoValidHost:
+        self._records.append(
+            _failed(request, refusal, 0, self._wall.now(), self._driver.name)
+        )
+        return refusal
+
+    # -- what a scheduler must hear -----------------------------------------------
+
+    def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
+        options = self._policy
+        ratios = (
+            options.initial_cpu_allocation_ratio,
+            options.initial_ram_allocation_ratio,
+            options.initial_disk_allocation_ratio,
+        )
+        view: HostView = self.submit(
+            c.UpdateHost(host, node, stats, str(uuids.uuid4()), initial_ratios=ratios)
+        )
+        return view
+
+    def delete_host(self, host: str, node: str) -> None:
+        self.submit(c.DeleteHost(host, node))
+
+    def list_hosts(
+        self, *, host: str | None = None, node: str | None = None
+    ) -> tuple[HostView, ...]:
+        return self.read(fleet_queries.hosts, host, node)
+
+    def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
+        self.submit(c.SetHostAggregates(tuple(aggregates)))
+
+    def delete_host_aggregate(
+        self, *, uuid: str | None = None, number: int | None = None
+    ) -> None:
+        self.submit(c.DeleteHostAggregate(uuid, number))
+
+    def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
+        return self.read(fleet_queries.host_aggregates)
+
+    def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
+        self.submit(c.UpdateInstances(host, tuple(instances)))
+
+    def delete_instance(self, host: str, instance_uuid: str) -> None:
+        self.submit(c.DeleteInstance(host, instance_uuid))
+
+    def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
+        known: bool = self.submit(c.SyncInstances(host, tuple(instance_uuids)))
+        return known
+
+    def update_service(self, service: Service) -> None:
+        self.submit(c.UpdateService(service))
+
+    def set_server_group(self, group: ServerGroup) -> None:
+        self.submit(c.SetServerGroup(group))
+
+    def delete_server_group(self, uuid: str) -> None:
+        self.submit(c.DeleteServerGroup(uuid))
+
+
+def _failed(
+    request: ScheduleRequest, refusal: NoValidHost, revision: int, at: int, driver: str
+) -> Decision:
+    why = refusal.why if isinstance(refusal.why, Why) else None
+    return Decision(
+        request.request_id,
+        request.instance_uuids or (),
+        request.spec.project_id or request.project_id,
+        revision,
+        at,
+        driver,
+        why.steps[0].before if why and why.steps else 0,
+        why.steps if why else (),
+        (),
+        why=why,
+        failure=refusal.message,
+        is_dry_run=request.dry_run,
+    )

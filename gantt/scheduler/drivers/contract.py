@@ -1,0 +1,35 @@
+"""What a driver is. Plugins come by the entry points ``gantt.drivers``."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from gantt.model.spec import RequestSpec
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.field import Field
+from gantt.scheduler.job import Job
+from gantt.scheduler.policy import Policy
+from gantt.state.state import State
+
+
+class Driver:
+    """Made once per engine with its ``policy``. It may remember, but what it answers
+    depends on its arguments alone; nobody asks it twice at a time."""
+
+    name: ClassVar[str] = ""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+
+    def field(
+        self,
+        state: State,
+        spec: RequestSpec,
+        *,
+        now: int,
+        by_books: bool,
+        budget: Budget,
+    ) -> tuple[Job, Field]:
+        """Who passes and how good each is. ``by_books``: inventory decides amounts,
+        else what hosts report. Raises Invalid, NoValidHost, UnknownName."""
+        raise NotImplementedError

@@ -1,0 +1,153 @@
+"""What is kept of one shape of request: masks, raw scores and weights, brought up to
+date host by host.
+
+Apart from the driver because it knows nothing of requests: ``refresh`` looks at what
+changed in the State since, and gives up where starting over is as cheap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+
+from gantt.model.selection import Step
+from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.survey import FlatSurvey
+from gantt.scheduler import field as fields
+from gantt.scheduler.contract import Request
+from gantt.scheduler.field import Scale, Sieve
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.job import Job
+from gantt.scheduler.policy import Policy
+from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.state import State
+
+
+class Kept:
+    """``rows``: int64[n], all hosts; ``sieves``: what is elementwise; ``passing``:
+    bool[n]; ``hosts``: those that pass; ``scales`` and ``weights``: over them."""
+
+    def __init__(
+        self, state: State, job: Job, policy: Policy, now: int, budget: Budget
+    ) -> None:
+        fleet = state.fleet
+        self.job = job
+        self._policy = policy
+        self._state = state
+        self._stamps = _stamps(state)
+        self._seen = state.applied
+        self.rows: Int64s = fleet.hosts.live_rows().astype(np.int64)
+        self._place_of = np.full(fleet.hosts.height, NO_ROW, np.int64)
+        self._place_of[self.rows] = np.arange(len(self.rows))
+        self.everybody = Hosts(fleet, self.rows)
+        request = Request(job.spec, policy.options, now)
+        self.surveys = fields.surveys_of(state, job, budget)
+        first = [*fields.first_sieves(self.everybody, job, policy, self.surveys)]
+        self.first = tuple(sieve.name for sieve in first)
+        self._filters = tuple(
+            one
+            for one in fields.filters_of(job, policy)
+            if one.elementwise and not one.is_costly
+        )
+        judged = [
+            Sieve(one.name, one.mask(self.everybody, request)) for one in self._filters
+        ]
+        self.sieves: tuple[Sieve, ...] = (*first, *judged)
+        self._settle(request)
+        self.steps: tuple[Step, ...] | None = None
+
+    def scales_at(self, mask: Bools) -> tuple[Scale, ...]:
+        """The scales of those hosts that ``mask`` (bool[len(hosts)]) names."""
+        if np.count_nonzero(mask) < 2:
+            return ()
+        return tuple(one.at(mask) for one in self.scales)
+
+    def refresh(self, state: State, now: int, budget: Budget) -> bool:
+        """Bring everything up to date; False: it has to be made anew."""
+        if state is not self._state or _stamps(state) != self._stamps:
+            return False
+        changed = state.fleet.changed_since(self._seen)
+        if changed is None or 4 * len(changed) > len(self.rows):
+            return False
+        self._seen = state.applied
+        if not changed:
+            return True
+        rows = np.fromiter(changed, np.int64, len(changed))
+        places = self._place_of[rows]
+        if (places == NO_ROW).any():
+            return False
+        request = Request(self.job.spec, self._policy.options, now)
+        self.everybody = Hosts(state.fleet, self.rows)
+        if not self._judge(state, Hosts(state.fleet, rows), places, request, budget):
+            self._settle(request)
+        else:
+            self._score(Hosts(state.fleet, rows), places, request)
+        return True
+
+    def _judge(
+        self,
+        state: State,
+        sub: Hosts,
+        places: Int64s,
+        request: Request,
+        budget: Budget,
+    ) -> bool:
+        """Masks at ``places``; whether the same hosts pass as before."""
+        if not all(isinstance(one, FlatSurvey) for one in self.surveys):
+            self._survey_again(state, budget)
+        first = fields.first_sieves(sub, self.job, self._policy, self.surveys)
+        masks = [
+            *(sieve.mask for sieve in first),
+            *(one.mask(sub, request) for one in self._filters),
+        ]
+        is_same = True
+        for sieve, mask in zip(self.sieves, masks, strict=True):
+            if (sieve.mask[places] != mask).any():
+                is_same = False
+                sieve.mask[places] = mask
+        return is_same and self._is_passing_known
+
+    def _survey_again(self, state: State, budget: Budget) -> None:
+        """Trees: what one host can give may hang on providers that it shares."""
+        self.surveys = fields.surveys_of(state, self.job, budget)
+        mask = fields.with_room(self.everybody, self.surveys)
+        old = self.sieves[0]
+        self._is_passing_known = bool((mask == old.mask).all())
+        self.sieves = (Sieve(old.name, mask), *self.sieves[1:])
+
+    def _settle(self, request: Request) -> None:
+        """Who passes is not who passed: scores of all that do."""
+        self.passing = fields.all_of(self.sieves, len(self.rows))
+        self._is_passing_known = True
+        self.hosts = self.everybody.keep(self.passing)
+        self._compact = np.cumsum(self.passing) - 1
+        elementwise = replace(
+            self._policy,
+            weighers=tuple(one for one in self._policy.weighers if one.elementwise),
+        )
+        self.scales = fields.scales_of(self.hosts, request, elementwise)
+        self.weights = fields.total(self.scales, len(self.hosts))
+
+    def _score(self, sub: Hosts, places: Int64s, request: Request) -> None:
+        """Scores of the hosts at ``places`` that pass, and all weights."""
+        is_in = self.passing[places]
+        self.hosts = self.everybody.keep(self.passing)
+        if not is_in.any():
+            return
+        at = self._compact[places[is_in]]
+        sub = sub.keep(is_in)
+        for one in self.scales:
+            one.raw[at] = one.weigher.score(sub, request)
+        self.weights = fields.total(self.scales, len(self.hosts))
+
+
+def _stamps(state: State) -> tuple[int, int, int, int]:
+    """What must not move: aggregates and groups, who there is, how they hang together,
+    and names."""
+    fleet = state.fleet
+    return (
+        fleet.context_touched,
+        fleet.hosts.count,
+        fleet.hosts.height,
+        state.providers.structure,
+    )

@@ -1,0 +1,100 @@
+"""Why not: what removed whom, who came nearest, and the smallest change that would do.
+
+Costs nothing until somebody is refused or asks: it looks at the masks that the decision
+was made of.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.errors import GanttError
+from gantt.model.diagnosis import Diagnosis
+from gantt.model.requests import CandidateRequest
+from gantt.model.selection import Near, Score, Why
+from gantt.placement.candidates.explain import explain
+from gantt.scheduler import field as fields
+from gantt.scheduler import weigh
+from gantt.scheduler.field import Field, Sieve
+from gantt.scheduler.job import Job
+from gantt.state.column import NO_TIME
+from gantt.state.state import State
+
+_MOST_NEAR = 10
+_BUDGET = 20_000
+
+
+def why(state: State, job: Job, field: Field) -> Why:
+    """Everything that can be told about a field that is empty, or too small."""
+    books = None
+    if job.questions and not field.has_room_anywhere:
+        books = _ask(state, job.questions[0])
+    change = _change(field.sieves, books)
+    return Why(field.steps, nearest(state, field), change, books)
+
+
+def nearest(state: State, field: Field, most: int = _MOST_NEAR) -> tuple[Near, ...]:
+    """Hosts that the fewest sieves removed, fewest first."""
+    failures = np.zeros(len(field.all_rows), np.int64)
+    for sieve in field.sieves:
+        failures += ~sieve.mask
+    removed = np.flatnonzero(failures)
+    order = removed[np.argsort(failures[removed], kind="stable")][:most]
+    hosts = state.fleet.hosts
+    found = []
+    for place in order.tolist():
+        row = int(field.all_rows[place])
+        names = tuple(s.name for s in field.sieves if not s.mask[place])
+        found.append(Near(hosts.hosts[row], hosts.nodes[row], names))
+    return tuple(found)
+
+
+def scores(state: State, field: Field, now: int, most: int) -> tuple[Score, ...]:
+    """The best ``most`` hosts with their weights by weigher."""
+    size = min(most, len(field.hosts))
+    places = weigh.best(field.weights, size)
+    parts = [(one.weigher.name, one.raw, one.scaled()) for one in field.scales]
+    hosts = state.fleet.hosts
+    found = []
+    for place in places.tolist():
+        row = int(field.hosts.rows[place])
+        mine = {
+            name: (float(raw[place]), float(scaled[place]))
+            for name, raw, scaled in parts
+        }
+        weight = float(field.weights[place])
+        age = age_s(state, row, now)
+        found.append(Score(hosts.hosts[row], hosts.nodes[row], weight, mine, age))
+    return tuple(found)
+
+
+def age_s(state: State, row: int, now: int) -> float | None:
+    """Seconds since the host at ``row`` last said anything new; None: not known."""
+    hosts = state.fleet.hosts
+    at = max(int(hosts.updated_at[row]), int(hosts.created_at[row]))
+    return None if at == NO_TIME or at > now else (now - at) / 1_000_000
+
+
+def _change(sieves: tuple[Sieve, ...], books: Diagnosis | None) -> str | None:
+    """The smallest change that would have left somebody: what the books say when
+    nobody has room, else the sieve that alone removed the most."""
+    if books is not None:
+        return None if books.relaxation is None else books.relaxation.text
+    best, most = None, 0
+    for sieve in sieves:
+        others = [one for one in sieves if one is not sieve]
+        left = fields.all_of(others, len(sieve.mask))
+        count = int(np.count_nonzero(left & ~sieve.mask))
+        if count > most:
+            best, most = sieve.name, count
+    if best is None:
+        return None
+    hosts = "1 host passes" if most == 1 else f"{most} hosts pass"
+    return f"without {best}, {hosts} everything else"
+
+
+def _ask(state: State, question: CandidateRequest) -> Diagnosis | None:
+    try:
+        return explain(state, question, budget=_BUDGET)
+    except GanttError:
+        return None  # what cannot even be asked was refused before

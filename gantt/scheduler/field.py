@@ -1,0 +1,242 @@
+"""The field of one request: who passes, and how good each is.
+
+    hosts -> room (books or amounts), named hosts, filters   one mask each
+          -> those that pass all                             ``hosts``
+          -> raw scores, normalised, multiplied, summed      ``weights``
+
+Masks are kept apart, so that what each removed, and removed alone, can be told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from gantt.model.selection import Step
+from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.survey import AnySurvey, survey
+from gantt.scheduler import amounts, weigh
+from gantt.scheduler.contract import Filter, Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.job import Job
+from gantt.scheduler.policy import Policy
+from gantt.scheduler.targets import targets
+from gantt.state.column import NO_ROW, Bools, Floats, Int64s
+from gantt.state.state import State
+
+BOOKS = "allocation candidates"
+AMOUNTS = "amounts of hosts"
+TARGETS = "requested hosts"
+
+Factor = float | Floats
+
+
+class Sieve(Struct, frozen=True, eq=False):
+    """One mask, bool[n], and what it is called."""
+
+    name: str
+    mask: Bools
+
+
+class Scale(Struct, frozen=True, eq=False):
+    """One weigher's part of the weights: raw scores (float64[n]) and what they are
+    multiplied by once they are normalised."""
+
+    weigher: Weigher
+    raw: Floats
+    factor: Factor
+
+    def at(self, mask: Bools) -> Scale:
+        """The part of those hosts that ``mask`` (bool[n]) names."""
+        is_one = isinstance(self.factor, float)
+        factor = self.factor if is_one else self.factor[mask]  # type: ignore[index]
+        return Scale(self.weigher, self.raw[mask], factor)
+
+    def scaled(self) -> Floats:
+        """float64[n]: normalised and multiplied."""
+        found: Floats = (
+            weigh.normalise(self.raw, self.weigher.minval, self.weigher.maxval)
+            * self.factor
+        )
+        return found
+
+
+class Field(Struct, eq=False):
+    """``all_rows``: int64[n] rows of ``state.hosts``; each sieve's mask is bool[n].
+    ``hosts``: those that pass all; ``scales``: of the weighers that can tell them
+    apart; ``weights``: float64[len(hosts)]."""
+
+    all_rows: Int64s
+    sieves: tuple[Sieve, ...]
+    hosts: Hosts
+    request: Request
+    policy: Policy
+    surveys: tuple[AnySurvey, ...]
+    scales: tuple[Scale, ...]
+    weights: Floats
+    skips_filters: bool = False
+    known_steps: tuple[Step, ...] | None = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What each sieve did, in order."""
+        if self.known_steps is None:
+            self.known_steps = tuple(steps_of(self.sieves, len(self.all_rows)))
+        return self.known_steps
+
+    @property
+    def has_room_anywhere(self) -> bool:
+        """Whether amounts leave anybody."""
+        return all(
+            bool(sieve.mask.any())
+            for sieve in self.sieves
+            if sieve.name in (BOOKS, AMOUNTS)
+        )
+
+
+def fresh(state: State, job: Job, policy: Policy, now: int, budget: Budget) -> Field:
+    """Every mask and score afresh. Raises Invalid, UnknownName."""
+    rows = state.fleet.hosts.live_rows().astype(np.int64)
+    everybody = Hosts(state.fleet, rows)
+    request = Request(job.spec, policy.options, now)
+    surveys = surveys_of(state, job, budget)
+    sieves = list(first_sieves(everybody, job, policy, surveys))
+    asked = filters_of(job, policy)
+    prompt = [one for one in asked if not one.is_costly]
+    sieves += [Sieve(one.name, one.mask(everybody, request)) for one in prompt]
+    sieves = costly_too(everybody, request, asked, sieves)
+    hosts = everybody.keep(all_of(sieves, len(rows)))
+    scales = scales_of(hosts, request, policy)
+    return Field(
+        rows,
+        tuple(sieves),
+        hosts,
+        request,
+        policy,
+        surveys,
+        scales,
+        total(scales, len(hosts)),
+        skips_filters(job),
+    )
+
+
+def surveys_of(state: State, job: Job, budget: Budget) -> tuple[AnySurvey, ...]:
+    """The books' answer to each question of ``job``. Raises UnknownName."""
+    return tuple(survey(state, question, budget) for question in job.questions)
+
+
+def skips_filters(job: Job) -> bool:
+    """Whether an operator forces hosts: then nothing but capacity is asked."""
+    spec = job.spec
+    is_forced = bool(spec.force_hosts or spec.force_nodes)
+    return is_forced and "_nova_check_type" not in spec.scheduler_hints
+
+
+def filters_of(job: Job, policy: Policy) -> tuple[Filter, ...]:
+    """The filters that the request goes through."""
+    if skips_filters(job):
+        return ()
+    return tuple(
+        one for one in policy.filters if one.on_rebuild or not job.spec.is_rebuild
+    )
+
+
+def first_sieves(
+    hosts: Hosts, job: Job, policy: Policy, surveys: Sequence[AnySurvey]
+) -> Iterator[Sieve]:
+    """What decides before any filter: room, and the hosts that were named."""
+    if job.questions:
+        yield Sieve(BOOKS, with_room(hosts, surveys))
+    elif job.asks_amounts:
+        yield Sieve(AMOUNTS, amounts.mask(hosts, job.spec, policy.options))
+    mask = targets(hosts, job.spec)
+    if mask is not None:
+        yield Sieve(TARGETS, mask)
+
+
+def with_room(hosts: Hosts, surveys: Sequence[AnySurvey]) -> Bools:
+    """bool[n]: whose tree may match one of ``surveys``."""
+    providers = hosts.provider
+    known = providers != NO_ROW
+    if known.all():
+        found = surveys[0].viable_at(providers)
+        for one in surveys[1:]:
+            found = found | one.viable_at(providers)
+        return found
+    found = np.zeros(len(hosts), np.bool_)
+    for one in surveys:
+        found[known] |= one.viable_at(providers[known])
+    return found
+
+
+def costly_too(
+    hosts: Hosts, request: Request, asked: Iterable[Filter], before: list[Sieve]
+) -> list[Sieve]:
+    """``before``, and those filters that look at hosts one by one: they come last, and
+    look only at who is left."""
+    sieves = list(before)
+    for one in asked:
+        if one.is_costly:
+            left = all_of(sieves, len(hosts))
+            mask = np.ones(len(hosts), np.bool_)
+            mask[left] = one.mask(hosts.keep(left), request)
+            sieves.append(Sieve(one.name, mask))
+    return sieves
+
+
+def all_of(sieves: Iterable[Sieve], size: int) -> Bools:
+    """bool[size]: who passes every one."""
+    passing = np.ones(size, np.bool_)
+    for sieve in sieves:
+        passing &= sieve.mask
+    return passing
+
+
+def scales_of(hosts: Hosts, request: Request, policy: Policy) -> tuple[Scale, ...]:
+    """The parts of the weights; none for a host alone, which is not weighed."""
+    if len(hosts) < 2:
+        return ()
+    found = (scale_of(one, hosts, request) for one in policy.weighers)
+    return tuple(scale for scale in found if scale is not None)
+
+
+def scale_of(one: Weigher, hosts: Hosts, request: Request) -> Scale | None:
+    """One weigher's part; None where it cannot tell hosts apart."""
+    if one.is_neutral(request):
+        return None
+    factor = weigh.multipliers(hosts, one, request.options)
+    if isinstance(factor, float) and factor == 0.0:
+        return None
+    return Scale(one, one.score(hosts, request), factor)
+
+
+def total(scales: Sequence[Scale], size: int) -> Floats:
+    """float64[size]: the weights, summed in the order of the weighers."""
+    return weigh.combine(
+        [
+            (
+                weigh.normalise(one.raw, one.weigher.minval, one.weigher.maxval),
+                one.factor,
+            )
+            for one in scales
+        ],
+        size,
+    )
+
+
+def steps_of(sieves: Sequence[Sieve], size: int) -> Iterator[Step]:
+    """What each did, in order, and what it did alone."""
+    failures = np.zeros(size, np.int32)
+    for sieve in sieves:
+        failures += ~sieve.mask
+    only_one = failures == 1
+    left = np.ones(size, np.bool_)
+    before = size
+    for sieve in sieves:
+        left &= sieve.mask
+        after = int(np.count_nonzero(left))
+        alone = int(np.count_nonzero(only_one & ~sieve.mask))
+        yield Step(sieve.name, before, after, alone)
+        before = after

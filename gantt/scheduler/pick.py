@@ -1,0 +1,120 @@
+"""Picks a host per instance, best first, and others to fall back on.
+
+The exact search in the books is asked only of the hosts that would be taken, in the
+order of their weights.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from gantt.errors import BudgetSpent
+from gantt.model.answers import Candidate
+from gantt.placement.candidates.combine import Spent
+from gantt.scheduler import weigh
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.places import Places
+from gantt.scheduler.round import Round
+from gantt.state.column import Floats
+
+_MOST_CHOICES = 4096
+
+
+class Place(Struct, frozen=True):
+    """A host, by its row in ``state.hosts`` and its id, and a candidate on it."""
+
+    row: int
+    host_id: int
+    candidate: Candidate
+
+
+def choices_per_instance(options: SchedulerOptions, count: int) -> int:
+    """How many places a claim carries for each of ``count`` instances: a list for
+    every one of a thousand would cost more than a lost race."""
+    return max(1, min(options.choices, _MOST_CHOICES // max(1, count)))
+
+
+def pick(
+    round_: Round,
+    places: Places,
+    uuids: tuple[str, ...],
+    options: SchedulerOptions,
+    rng: random.Random,
+) -> list[list[Place]]:
+    """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
+    run out. Raises BudgetSpent."""
+    most = choices_per_instance(options, len(uuids))
+    picked: list[list[Place]] = []
+    for number, uuid in enumerate(uuids):
+        found = best_places(round_, places, most, options, rng)
+        if not found:
+            break
+        picked.append([place for _, place in found])
+        at, place = found[0]
+        if number + 1 < len(uuids):
+            places.take(place.candidate)
+            round_.consume(at, uuid)
+    return picked
+
+
+def best_places(
+    round_: Round,
+    places: Places,
+    most: int,
+    options: SchedulerOptions,
+    rng: random.Random,
+) -> list[tuple[int, Place]]:
+    """Up to ``most`` hosts that have a candidate: (place in the round, Place)."""
+    found: list[tuple[int, Place]] = []
+    if not len(round_.hosts):
+        return found
+    rows, providers = round_.hosts.rows, round_.hosts.provider
+    ids = round_.hosts.fleet.hosts.id
+    for at in in_order(round_.weights, max(most, 1), options, rng):
+        try:
+            candidate = places.find(int(providers[at]))
+        except Spent:
+            if found:
+                break
+            raise BudgetSpent(
+                "The search for a place on the best hosts met its limit before it "
+                "found one. Ask for fewer groups, or raise search_budget of [gantt]."
+            ) from None
+        if candidate is not None:
+            row = int(rows[at])
+            found.append((at, Place(row, int(ids[row]), candidate)))
+            if len(found) == most:
+                break
+    return found
+
+
+def in_order(
+    weights: Floats, first: int, options: SchedulerOptions, rng: random.Random
+) -> Iterator[int]:
+    """Places by weight, the best first; the very first is drawn from the best
+    ``host_subset_size``. More are sorted only when more are asked for."""
+    subset = min(options.host_subset_size, len(weights))
+    size = min(max(first, subset), len(weights))
+    order = weigh.best(weights, size).tolist()
+    if options.shuffle_best_same_weighed_hosts:
+        order = _shuffled(weights, order, rng)
+    if subset > 1:
+        chosen = order.pop(rng.randrange(subset))
+        order.insert(0, chosen)
+    yield from order
+    if size < len(weights):
+        seen = set(order)
+        whole = weigh.best(weights, len(weights)).tolist()
+        yield from (at for at in whole if at not in seen)
+
+
+def _shuffled(weights: Floats, order: list[int], rng: random.Random) -> list[int]:
+    """With those that are as good as the best in any order, all of them."""
+    equals = np.flatnonzero(weights == weights[order[0]]).tolist()
+    rng.shuffle(equals)
+    is_equal = set(equals)
+    return equals + [at for at in order if at not in is_equal]

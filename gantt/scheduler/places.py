@@ -1,0 +1,65 @@
+"""Where exactly on a host an instance goes: its candidate in the books.
+
+A sheet of what this request has taken so far stands over the State, so that the second
+instance is not promised what the first one got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gantt.model.answers import Candidate
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.field import Field
+from gantt.state.state import State
+
+NOTHING = Candidate({}, {})
+
+
+class Places:
+    """Candidates of the hosts of ``field``, less what was taken through ``take``."""
+
+    def __init__(self, state: State, field: Field, budget: Budget) -> None:
+        self._state = state
+        self._surveys = field.surveys
+        self._budget = budget
+        self._taken: dict[tuple[str, str], int] = {}
+
+    def find(self, provider_row: int) -> Candidate | None:
+        """The first candidate of a host's tree that still fits; None: there is none.
+        Where the books are not asked, it is empty. Raises BudgetSpent."""
+        if not self._surveys:
+            return NOTHING
+        for candidate in self._all(provider_row):
+            if not self._taken or self._fits(candidate):
+                return candidate
+        return None
+
+    def take(self, candidate: Candidate) -> None:
+        """An instance of this request uses ``candidate``."""
+        for uuid, resources in candidate.allocations.items():
+            for name, amount in resources.items():
+                place = (uuid, name)
+                self._taken[place] = self._taken.get(place, 0) + amount
+
+    def _all(self, provider_row: int) -> Iterator[Candidate]:
+        for survey in self._surveys:
+            yield from survey.candidates(provider_row, self._budget)
+
+    def _fits(self, candidate: Candidate) -> bool:
+        """Units were judged by the search; sums are judged here."""
+        for uuid, resources in candidate.allocations.items():
+            for name, amount in resources.items():
+                taken = self._taken.get((uuid, name))
+                if taken and not self._has_room(uuid, name, taken + amount):
+                    return False
+        return True
+
+    def _has_room(self, uuid: str, name: str, amount: int) -> bool:
+        row = self._state.providers.row_of(uuid)
+        index = self._state.classes.index_of(name)
+        assert row is not None and index is not None, "the search named them"
+        found = self._state.inventories.slot(row, index)
+        assert found is not None, "the search saw room"
+        table, slot = found
+        return bool(table.used[slot] + amount <= table.capacity[slot])

@@ -1,0 +1,22 @@
+"""A policy: the options with the filters and weighers that they name, made once."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gantt.scheduler import registry
+from gantt.scheduler.contract import Filter, Weigher
+from gantt.scheduler.options import SchedulerOptions
+
+
+class Policy(Struct, frozen=True, eq=False):
+    """What decides where an instance goes; the same for every request."""
+
+    options: SchedulerOptions
+    filters: tuple[Filter, ...]
+    weighers: tuple[Weigher, ...]
+
+
+def policy_of(options: SchedulerOptions) -> Policy:
+    """Raises Refused when an option names what does not exist."""
+    return Policy(options, registry.filters(options), registry.weighers(options))

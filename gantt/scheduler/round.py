@@ -1,0 +1,111 @@
+"""The hosts of a request while its instances are picked one after the other.
+
+After each pick only the host that got the instance is judged and scored again by what
+is elementwise; the rest (server groups, for one) is asked about everybody. Filters that
+run once per request are not asked again, and a host that fell out stays out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+
+from gantt.scheduler import amounts, field
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.field import Field, Scale
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools, Floats
+
+
+class Round:
+    """``hosts`` that are left and their ``weights`` (float64[len(hosts)])."""
+
+    def __init__(self, start: Field, *, asks_amounts: bool) -> None:
+        self._policy = start.policy
+        self._asks_amounts = asks_amounts
+        self.request: Request = start.request
+        self.hosts: Hosts = start.hosts
+        self._scales: tuple[Scale, ...] = start.scales
+        self.weights: Floats = start.weights
+        is_rebuild = start.request.spec.is_rebuild
+        self._again: tuple[Filter, ...] = (
+            ()
+            if start.skips_filters
+            else tuple(
+                one
+                for one in start.policy.filters
+                if not one.once and (one.on_rebuild or not is_rebuild)
+            )
+        )
+
+    def consume(self, place: int, instance_uuid: str) -> None:
+        """The next instance finds ``instance_uuid`` on the host at ``place``."""
+        spec = self.request.spec
+        if not self.hosts.added:
+            # What a driver may have kept is not ours to change.
+            self.hosts = self.hosts.keep(np.ones(len(self.hosts), np.bool_))
+            self._scales = tuple(
+                replace(one, raw=one.raw.copy()) for one in self._scales
+            )
+        self.hosts.consume(place, spec, instance_uuid)
+        group = spec.instance_group
+        if group is not None:
+            name = self.hosts.fleet.hosts.hosts[int(self.hosts.rows[place])]
+            group = replace(
+                group,
+                hosts=group.hosts | {name},
+                members=group.members | {instance_uuid},
+            )
+            self.request = replace(
+                self.request, spec=replace(spec, instance_group=group)
+            )
+        self._judge_again(place)
+
+    def drop(self, places: list[int]) -> None:
+        """Hosts that have no candidate left."""
+        mask = np.ones(len(self.hosts), np.bool_)
+        mask[places] = False
+        self._keep(mask)
+        self.weigh()
+
+    def weigh(self) -> None:
+        """Weights over the hosts that are left."""
+        self.weights = field.total(self._scales, len(self.hosts))
+
+    def _judge_again(self, place: int) -> None:
+        one_host = np.zeros(len(self.hosts), np.bool_)
+        one_host[place] = True
+        sub = self.hosts.keep(one_host)
+        self._score_again(place, sub)
+        mask = np.ones(len(self.hosts), np.bool_)
+        if self._asks_amounts:
+            options = self._policy.options
+            mask[place] = amounts.mask(sub, self.request.spec, options)[0]
+        for one in self._again:
+            if one.elementwise:
+                mask[place] &= one.mask(sub, self.request)[0]
+            else:
+                mask &= one.mask(self.hosts, self.request)
+        if not mask.all():
+            self._keep(mask)
+        self.weigh()
+
+    def _score_again(self, place: int, sub: Hosts) -> None:
+        """Elementwise weighers look at one host; what a server group is like, or any
+        other context, may have changed for all."""
+        kept = {one.weigher: one for one in self._scales if one.weigher.elementwise}
+        for one in kept.values():
+            one.raw[place] = one.weigher.score(sub, self.request)[0]
+        found = (
+            kept.get(one)
+            if one.elementwise
+            else field.scale_of(one, self.hosts, self.request)
+            for one in self._policy.weighers
+        )
+        self._scales = tuple(one for one in found if one is not None)
+
+    def _keep(self, mask: Bools) -> None:
+        self.hosts = self.hosts.keep(mask)
+        self._scales = tuple(one.at(mask) for one in self._scales)
+        if len(self.hosts) < 2:
+            self._scales = ()
