@@ -13,6 +13,7 @@ import msgspec
 # Shorter parts cost less than remembering them.
 _SHORTEST: Final = 24
 _MOST_PARTS: Final = 1024
+_MOST: Final = 2**53
 
 AMOUNTS: Final = (
     "has_state",
@@ -101,8 +102,9 @@ def _pci_free(pools: Any) -> int:
 
 
 def number(value: Any) -> int:
-    """A count as hosts report it: a number, or its digits; 0 for anything else."""
+    """A count as hosts report it: a number, or its digits; 0 for anything else, and
+    what no column could hold is the most of what one can."""
     try:
-        return int(value)
+        return max(-_MOST, min(int(value), _MOST))
     except (TypeError, ValueError, OverflowError):
         return 0

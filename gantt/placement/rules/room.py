@@ -55,4 +55,4 @@ class Room:
         hosts = self._hosts
         column = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)[kind]
         ratio = float(column[row]) or self._ratios[kind]
-        return asked <= total and used + asked <= total * ratio
+        return asked <= total and total * ratio - used >= asked
