@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
@@ -58,18 +59,32 @@ class Follower:
         self._timeout_s = options.answer_timeout_s
         # Loading took longer than any bound, perhaps: the first reader asks.
         self._asked_at = -math.inf
+        self._asking = threading.Lock()
+        # When the last question was begun, and what the store said.
+        self._answer = (-math.inf, Cursor())
         self.reloads = 0
 
     def freshen(self) -> None:
         """Make sure that the columns are as fresh as the options promise."""
-        asked_at = self._clock.monotonic()
-        if self._bound_s is not None and asked_at - self._asked_at <= self._bound_s:
-            return
         durable = self._replica.durable
-        end = self._store.cursor()
+        came_at = self._clock.monotonic()
+        if self._bound_s is not None and came_at - self._asked_at <= self._bound_s:
+            return
+        end = self._end_since(came_at)
         if end.revision < durable or not self._covers(end):
             self._catch_up(end, is_lost=end.revision < durable)
-        self._asked_at = asked_at
+        self._asked_at = came_at
+
+    def _end_since(self, came_at: float) -> Cursor:
+        """The end of the log, asked for after ``came_at``: by us, or for us by another
+        who came while we waited for our turn to ask."""
+        with self._asking:
+            asked_at, end = self._answer
+            if asked_at <= came_at:
+                asked_at = self._clock.monotonic()
+                end = self._store.cursor()
+                self._answer = (asked_at, end)
+            return end
 
     def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
         """Come up to ``end``, unless somebody else has done so meanwhile."""

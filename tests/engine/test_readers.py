@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
+from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.errors import NotFound, StoreFailed
 from gantt.model.commands import CreateProvider, DeleteProvider, UpdateProvider
@@ -122,6 +124,67 @@ def test_strict_reads_ask_each_time_and_say_so_when_they_cannot(
     with pytest.raises(StoreFailed):
         names(books)
     assert names(books) == []
+
+
+class LogicalClock(SystemClock):
+    """Each look is one later than the last."""
+
+    looks = 0
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        return float(self.looks)
+
+
+def crowd(
+    books: Gantt, clock: LogicalClock, store: FaultyStore, callers: Callers
+) -> list[Future[list[str]]]:
+    """Four readers, of whom three came when the first had asked already."""
+    hold = store.hold("cursor")
+    readers = [callers.run(names, books)]
+    hold.wait()
+    looks = clock.looks
+    readers += [callers.run(names, books) for _ in range(3)]
+    while clock.looks < looks + 3:
+        pass
+    hold.release()
+    return readers
+
+
+def test_one_question_answers_all_who_came_before_it(
+    sqlite_url: str, connect: Connect
+) -> None:
+    store, clock = FaultyStore(opened(sqlite_url)), LogicalClock()
+    books = connect(store, clock=clock)
+    callers = Callers(books)
+    connect(opened(sqlite_url)).submit(create(1))
+    readers = crowd(books, clock, store, callers)
+    assert [reader.result(20) for reader in readers] == [["node-1"]] * 4
+    assert store.passed["cursor"] == 2
+    assert names(books) == ["node-1"]
+    assert store.passed["cursor"] == 3
+    callers.close()
+
+
+def test_a_question_that_failed_answers_nobody_else(
+    sqlite_url: str, connect: Connect
+) -> None:
+    store, clock = FaultyStore(opened(sqlite_url)), LogicalClock()
+    books = connect(store, clock=clock)
+    callers = Callers(books)
+    hold = store.hold("cursor")
+    first = callers.run(names, books)
+    hold.wait()
+    store.fail("cursor", StoreFailed("gone"))
+    looks = clock.looks
+    others = [callers.run(names, books) for _ in range(2)]
+    while clock.looks < looks + 2:
+        pass
+    hold.release()
+    heard = [reader.exception(20) for reader in (first, *others)]
+    assert sum(isinstance(what, StoreFailed) for what in heard) == 1
+    assert heard[0] is None
+    callers.close()
 
 
 def test_strict_readers_see_at_once_what_another_engine_acknowledged(
