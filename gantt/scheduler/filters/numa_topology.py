@@ -29,10 +29,10 @@ class NUMATopologyFilter(Filter):
         asked = _asked(request.spec)
         if asked is not None:
             raise errors.Invalid(
-                f"The request asks for a NUMA topology ({asked}) and NUMATopologyFilter "
-                "is enabled, but fitting cells and CPUs exactly comes with a later "
-                "release. Take NUMATopologyFilter out of enabled_filters to let amounts "
-                "alone decide."
+                f"The request asks for a NUMA topology ({asked}) and "
+                "NUMATopologyFilter is enabled, but fitting cells and CPUs exactly "
+                "comes with a later release. Take NUMATopologyFilter out of "
+                "enabled_filters to let amounts alone decide."
             )
         return np.ones(len(hosts), np.bool_)
 
