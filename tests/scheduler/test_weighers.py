@@ -213,7 +213,7 @@ def _stat(host: Plain, name: str) -> int:
 
 
 def _ram(plan: Plan, host: Plain, asked: Request) -> float:
-    free = host.get("free_ram_mb", host["memory_mb"])
+    free: Any = host.get("free_ram_mb", host["memory_mb"])
     return float(free - _claimed(plan, host, "memory_mb"))
 
 
@@ -224,7 +224,7 @@ def _cpu(plan: Plan, host: Plain, asked: Request) -> float:
 
 
 def _disk(plan: Plan, host: Plain, asked: Request) -> float:
-    free = host.get("free_disk_gb")
+    free: Any = host.get("free_disk_gb")
     if free is not None and host.get("disk_available_least") is not None:
         free = min(free, host["disk_available_least"])
     return 1024.0 * (free or 0) - _claimed(plan, host, "disk_mb")

@@ -1,0 +1,28 @@
+"""Hosts that have exactly the VCPUs asked for: for machines given out whole.
+
+Nova's filter for bare metal; today such hosts have a resource class of their own.
+"""
+
+from __future__ import annotations
+
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class ExactCoreFilter(Filter):
+    """What is free is what is asked for, no more and no less."""
+
+    needs = ("vcpus_total", "vcpus_used")
+    reads = ("flavor.vcpus",)
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        total = hosts.vcpus_total
+        # A host that does not count its VCPUs cannot be known to match.
+        found: Bools = (total - hosts.vcpus_used == request.spec.flavor.vcpus) & (
+            total != 0
+        )
+        return found
+
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:  # noqa: ARG002
+        return {"vcpu": int(hosts.vcpus_total[place])}

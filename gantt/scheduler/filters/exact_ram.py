@@ -1,0 +1,24 @@
+"""Hosts that have exactly the memory asked for: for machines given out whole.
+
+Nova's filter for bare metal; today such hosts have a resource class of their own.
+"""
+
+from __future__ import annotations
+
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class ExactRamFilter(Filter):
+    """What is free is what is asked for, no more and no less."""
+
+    needs = ("total_ram_mb", "free_ram_mb")
+    reads = ("flavor.memory_mb",)
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        found: Bools = hosts.free_ram_mb == request.spec.flavor.memory_mb
+        return found
+
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:  # noqa: ARG002
+        return {"memory_mb": int(hosts.total_ram_mb[place])}

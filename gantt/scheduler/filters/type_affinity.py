@@ -1,0 +1,51 @@
+"""Hosts whose instances all have the flavor asked for.
+
+Nova's filter for hosts of one kind of instance. It reads the facts that hosts give with
+their instances, so it looks at hosts one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec import json
+
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class TypeAffinityFilter(Filter):
+    """Every instance on the host has the same ``flavorid``; one whose flavor nobody
+    said has another. Of one that is only promised the host the amounts must agree."""
+
+    reads = (
+        "flavor.flavorid",
+        *("flavor.vcpus", "flavor.memory_mb", "flavor.root_gb", "flavor.ephemeral_gb"),
+        "is_bfv",
+    )
+    is_costly = True
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        spec = request.spec
+        flavor_of: dict[str, object] = {}
+        found = np.ones(len(hosts), np.bool_)
+        for place in range(len(hosts)):
+            known = hosts.known_instances(place)
+            for row in known.values():
+                if row.facts not in flavor_of:
+                    flavor_of[row.facts] = json.decode(row.facts).get("flavorid")
+                if flavor_of[row.facts] != spec.flavor.flavorid:
+                    found[place] = False
+                    break
+            else:
+                found[place] = _promises_agree(hosts, place, spec)
+        return found
+
+
+def _promises_agree(hosts: Hosts, place: int, spec: RequestSpec) -> bool:
+    wanted = (spec.flavor.vcpus, spec.flavor.memory_mb, spec.disk_mb)
+    claims = hosts.fleet.claims
+    promised = claims.on(int(hosts.id[place]))
+    rows = (claims.by_instance[uuid] for uuid in promised)
+    return all((row.vcpus, row.memory_mb, row.disk_mb) == wanted for row in rows)
