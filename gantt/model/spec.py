@@ -1,7 +1,7 @@
 """What a caller wants to place: the versioned request, as frozen values.
 
 They stand apart from the questions of the Placement API because they are Nova's words:
-``gantt.model.wire_spec`` reads every older or newer form of them, and everything below
+``gantt.model.forms`` reads every older or newer form of them, and everything below
 sees these alone. Amounts of memory are MB, of disks GB, of swap MB.
 """
 
@@ -101,8 +101,10 @@ class RequestSpec(Struct, frozen=True):
     """One request for instances that are alike.
 
     ``hints``: scheduler hints, values as lists. ``retry_hosts``: (host, node) pairs
-    tried before. ``numa_topology`` and ``pci_requests`` are kept as they came
-    (JSON objects): whoever needs them reads them.
+    tried before. ``numa_topology`` is kept as it came (a JSON object), and
+    ``pci_requests`` are the fields of Nova's InstancePCIRequest: whoever needs them
+    reads them. ``unset`` and ``nulls``: which fields ("image.id") of Nova's object,
+    if it came as one, were not set, or null; here both are empty.
     """
 
     flavor: Flavor = Flavor()
@@ -126,6 +128,8 @@ class RequestSpec(Struct, frozen=True):
     numa_topology: dict[str, Any] | None = None
     pci_requests: tuple[dict[str, Any], ...] = ()
     version: str = SPEC_VERSION
+    unset: frozenset[str] = frozenset()
+    nulls: frozenset[str] = frozenset()
 
     def hint(self, name: str) -> str | tuple[str, ...] | None:
         """A hint as Nova reads it: the single value of a list of one, else the list;

@@ -1,0 +1,1 @@
+"""From every form in which Nova's words arrive to the values of ``gantt.model``."""

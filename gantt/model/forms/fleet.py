@@ -1,0 +1,173 @@
+"""Aggregates, instances, services and server groups, from Nova's objects, plain
+objects of the same fields, or our own values.
+
+Apart from the parts of a request: this is what a scheduler is told between requests.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import UNSET
+
+from gantt.errors import Invalid
+from gantt.model.forms import nouns, scalars
+from gantt.model.forms.document import Part, Reading, lowered, opened, opened_all
+from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+
+# What Nova keeps of a service besides, and nobody here needs.
+_SERVICE_EXTRAS: Final = tuple(
+    "id uuid topic report_count disabled_reason compute_node created_at updated_at "
+    "deleted_at deleted".split()
+)
+_GROUP_EXTRAS: Final = tuple(
+    "id user_id project_id hosts created_at updated_at deleted_at deleted".split()
+)
+_IMAGE_PREFIX: Final = "image_"
+
+
+def read_aggregates(aggregates: Any) -> tuple[HostAggregate, ...]:
+    """One aggregate, a list of them, or an AggregateList."""
+    if isinstance(aggregates, HostAggregate):
+        return (aggregates,)
+    if isinstance(aggregates, list | tuple):
+        at = "aggregates"
+        return tuple(
+            _aggregate(each, f"{at}.{number}") for number, each in enumerate(aggregates)
+        )
+    parts = opened_all(aggregates, "Aggregate", "aggregates", Reading())
+    return tuple(_aggregate_of(part) for part in parts)
+
+
+def _aggregate(value: Any, path: str) -> HostAggregate:
+    if isinstance(value, HostAggregate):
+        return value
+    return _aggregate_of(opened(value, "Aggregate", path, Reading()))
+
+
+def _aggregate_of(part: Part) -> HostAggregate:
+    return HostAggregate(
+        uuid=part.need("uuid", scalars.name),
+        name=part.text("name") or "",
+        id=part.number("id"),
+        hosts=frozenset(part.names("hosts")),
+        metadata=part.words("metadata"),
+    )
+
+
+def read_aggregate_key(aggregate: Any) -> tuple[str | None, int | None]:
+    """(uuid, id in Nova) of an aggregate, at least one of them; also from the uuid or
+    the id alone."""
+    if isinstance(aggregate, HostAggregate):
+        return aggregate.uuid, aggregate.id
+    if isinstance(aggregate, str):
+        return scalars.name("aggregate", aggregate), None
+    if isinstance(aggregate, int):
+        return None, scalars.whole("aggregate", aggregate, 0)
+    part = opened(aggregate, "Aggregate", "aggregate", Reading())
+    uuid, number = part.name("uuid"), part.number("id")
+    if uuid is None and number is None:
+        raise Invalid("aggregate.uuid is not given, and aggregate.id neither.")
+    return uuid, number
+
+
+def read_instances(instances: Any) -> tuple[Instance, ...]:
+    """One instance, a list of them, or an InstanceList."""
+    if isinstance(instances, Instance):
+        return (instances,)
+    at = "instance_info"
+    if isinstance(instances, list | tuple):
+        return tuple(
+            _instance(each, f"{at}.{number}") for number, each in enumerate(instances)
+        )
+    parts = opened_all(instances, "Instance", at, Reading())
+    return tuple(_instance_of(part) for part in parts)
+
+
+def _instance(value: Any, path: str) -> Instance:
+    if isinstance(value, Instance):
+        return value
+    return _instance_of(opened(value, "Instance", path, Reading()))
+
+
+def _instance_of(part: Part) -> Instance:
+    facts = {} if part.is_object else part.plain("facts")
+    flavor = part.one("flavor", "Flavor", lambda flavor: flavor.text("flavorid"))
+    flavor = flavor or (None if part.is_object else part.text("flavorid"))
+    properties = _image_properties(part)
+    if flavor is not None:
+        facts["flavorid"] = flavor
+    if properties:
+        facts["image_properties"] = properties
+    return Instance(uuid=part.need("uuid", scalars.name), facts=facts)
+
+
+def _image_properties(part: Part) -> dict[str, str]:
+    """Nova keeps those of an instance's image in its system metadata."""
+    found = part.get("system_metadata", scalars.mapping) or {}
+    at = part.at("system_metadata")
+    return {
+        key.removeprefix(_IMAGE_PREFIX): scalars.word(f"{at}.{key}", value)
+        for key, value in found.items()
+        if key.startswith(_IMAGE_PREFIX) and value is not None
+    }
+
+
+def read_uuids(path: str, uuids: Any) -> tuple[str, ...]:
+    """A list of uuids of instances."""
+    return tuple(
+        scalars.name(f"{path}.{number}", each)
+        for number, each in enumerate(scalars.items(path, uuids))
+    )
+
+
+def read_service(service: Any) -> Service:
+    """What is known of a service; fields that are left out stay UNSET."""
+    if isinstance(service, Service):
+        return service
+    part = opened(service, "Service", "service", Reading(is_strict=True))
+    readers = {
+        "disabled": scalars.flag,
+        "forced_down": scalars.flag,
+        "last_seen_up": scalars.moment,
+        "availability_zone": scalars.name,
+        "cell_uuid": scalars.name,
+        "version": scalars.whole,
+    }
+    said: dict[str, Any] = {
+        name: part.get(name, read) if name in part.fields else UNSET
+        for name, read in readers.items()
+    }
+    for name in ("disabled", "forced_down"):
+        if said[name] is None:
+            raise scalars.refusal(part.at(name), "true or false", None)
+    host = part.need("host", scalars.name)
+    binary = part.name("binary") or "nova-compute"
+    part.done(*readers, *_SERVICE_EXTRAS)
+    return Service(host=host, binary=binary, **said)
+
+
+def read_server_group(group: Any) -> ServerGroup:
+    """A server group as it is from now on."""
+    if isinstance(group, ServerGroup):
+        return group
+    part = opened(group, "InstanceGroup", "group", Reading(is_strict=True))
+    found = ServerGroup(
+        uuid=part.need("uuid", scalars.name),
+        name=part.text("name") or "",
+        policy=nouns.policy(part),
+        max_server_per_host=nouns.max_per_host(part),
+        members=frozenset(part.names("members")),
+    )
+    part.done("rules", nouns.MAX_PER_HOST, *_GROUP_EXTRAS)
+    return found
+
+
+def read_group_uuid(group: Any) -> str:
+    """The uuid of a server group, from the group or by itself."""
+    if isinstance(group, ServerGroup):
+        return group.uuid
+    group = lowered(group)
+    if isinstance(group, str):
+        return scalars.name("group", group)
+    return opened(group, "InstanceGroup", "group", Reading()).need("uuid", scalars.name)

@@ -1,0 +1,196 @@
+"""Single values from outside, judged: what passes here is safe for all below.
+
+Apart from the readers of whole objects so that limits and the words of a refusal are in
+one place. Each function takes ``path``, the name of the field for people, and raises
+Invalid with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from typing import Any, Final
+from uuid import UUID
+
+import msgspec
+
+from gantt.errors import Invalid
+
+MAX_WHOLE: Final = 2**31 - 1
+"""What the integer columns of Nova and Placement hold."""
+INT64: Final = (-(2**63), 2**63 - 1)
+MAX_TEXT: Final = 65_535
+MAX_NAME: Final = 255
+MAX_DEPTH: Final = 32
+_SHOWN = 60
+
+
+def refusal(path: str, wanted: str, value: Any) -> Invalid:
+    """``path`` holds something else than what is ``wanted``."""
+    return Invalid(f"{path} must be {wanted}, not {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value for people: short whatever it is."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return repr(value if len(value) <= _SHOWN else value[:_SHOWN] + "…")
+    if isinstance(value, int):
+        bits = value.bit_length()
+        return str(value) if bits <= 128 else f"an integer of {bits} bits"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return f"an object with {len(value)} fields"
+    if isinstance(value, list | tuple | set | frozenset):
+        return f"a list of {len(value)}"
+    return f"a {type(value).__name__}"
+
+
+def text(path: str, value: Any, longest: int = MAX_TEXT) -> str:
+    """A string of at most ``longest`` characters that UTF-8 can carry."""
+    if isinstance(value, UUID):
+        return str(value)
+    if not isinstance(value, str):
+        raise refusal(path, "text", value)
+    if len(value) > longest:
+        raise Invalid(f"{path} has {len(value)} characters; at most {longest} may be.")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Invalid(f"{path} holds half of a character: {value!a:.80}.") from None
+    return value
+
+
+def name(path: str, value: Any) -> str:
+    """A name of something: not empty, not long."""
+    if not text(path, value, MAX_NAME):
+        raise Invalid(f"{path} is empty; it must be a name.")
+    return str(value)
+
+
+def word(path: str, value: Any) -> str:
+    """Text, or a scalar that is read as text, as Nova does for values of hints, extra
+    specs and metadata."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        # The interpreter refuses to write integers of very many digits.
+        return str(whole(path, value, *INT64))
+    return str(value) if isinstance(value, bool | float) else text(path, value)
+
+
+def whole(
+    path: str, value: Any, low: int = -MAX_WHOLE - 1, high: int = MAX_WHOLE
+) -> int:
+    """An integer within the bounds."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise refusal(path, "an integer", value)
+    if not low <= value <= high:
+        raise refusal(path, f"an integer from {low} to {high}", value)
+    return value
+
+
+def real(path: str, value: Any) -> float:
+    """A finite number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise refusal(path, "a number", value)
+    # Compared before it is converted: an integer may be too large for a float.
+    if not 0 <= value <= 3.5e38:
+        raise refusal(path, "a number that is not negative and not too large", value)
+    return float(value)
+
+
+def flag(path: str, value: Any) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise refusal(path, "true or false", value)
+    return value
+
+
+def items(path: str, value: Any) -> tuple[Any, ...]:
+    """A list of anything."""
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    if isinstance(value, set | frozenset):
+        return tuple(sorted(value, key=str))
+    raise refusal(path, "a list", value)
+
+
+def mapping(path: str, value: Any) -> Mapping[str, Any]:
+    """An object with text as keys."""
+    if not isinstance(value, Mapping):
+        raise refusal(path, "an object", value)
+    for key in value:
+        text(f"{path}, a key", key)
+    return value
+
+
+def plain(path: str, value: Any, depth: int = 0) -> Any:
+    """A copy of ``value`` that JSON can carry: bounded in depth, keys as text."""
+    if depth > MAX_DEPTH:
+        raise Invalid(f"{path} nests deeper than {MAX_DEPTH}.")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return whole(path, value, *INT64)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise refusal(path, "a finite number", value)
+        return value
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {
+            key: plain(f"{path}.{key}", each, depth + 1)
+            for key, each in _text_keys(path, value)
+        }
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(path, each, depth + 1) for each in items(path, value)]
+    return text(path, value)
+
+
+def _text_keys(path: str, value: Mapping[Any, Any]) -> Iterable[tuple[str, Any]]:
+    for key, each in value.items():
+        # Nova's own mappings have integers as keys until they are on the wire.
+        yield word(f"{path}, a key", key), each
+
+
+def decoded(path: str, value: Any) -> Any:
+    """What a JSON column holds, as JSON text or decoded; empty text is null."""
+    if isinstance(value, bytes | bytearray):
+        value = value.decode(errors="replace")
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        return msgspec.json.decode(value.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise Invalid(
+            f"{path} must be JSON text, not {shown(value)}: {error}."
+        ) from None
+
+
+def moment(path: str, value: Any) -> int:
+    """Microseconds since the epoch, from such an integer or an ISO 8601 time (UTC
+    where it names no zone)."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return whole(path, value, 0, INT64[1])
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(text(path, value, MAX_NAME))
+        except ValueError:
+            raise refusal(path, "a time such as 2026-01-31T12:00:00Z", value) from None
+    if not isinstance(value, datetime):
+        raise refusal(path, "a time such as 2026-01-31T12:00:00Z", value)
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=UTC)
+    try:
+        since = value - datetime(1970, 1, 1, tzinfo=UTC)
+    except OverflowError:
+        raise refusal(path, "a time since 1970", str(value)) from None
+    micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return whole(path, micros, 0, INT64[1])

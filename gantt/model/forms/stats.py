@@ -1,0 +1,218 @@
+"""What ``update_resource_stats`` is given: the fields of compute_nodes, as HostStats.
+
+Apart from the other nouns because every field of the table is one here, JSON columns
+among them, as JSON text or decoded. Metrics stay as the column has them, percentages as
+fractions (0.35): MetricsWeigher reads them as whole per cent. Nova's object form has
+whole per cent already and is brought to fractions here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from gantt.errors import Invalid
+from gantt.model.forms import scalars
+from gantt.model.forms.document import (
+    NAME,
+    Part,
+    Reading,
+    is_envelope,
+    lowered,
+    opened,
+    opened_all,
+)
+from gantt.model.hosts import HostStats
+
+Reader = Callable[[str, Any], Any]
+
+ROOT: Final = "stats"
+# Fields of compute_nodes that say nothing about the host.
+_BOOKKEEPING: Final = ("created_at", "updated_at", "deleted_at", "deleted")
+_COUNTS: Final = ("num_instances", "io_workload", "failed_builds")
+_PERCENT: Final = ".percent"
+
+
+def read_stats(stats: Any, *, host: str | None = None) -> HostStats:
+    """``stats`` as HostStats: what is not in it stays UNSET.
+
+    ``host``: what the report is about; a ``host`` within the report must be the same.
+    Raises Invalid, which names the field: unknown, or of a wrong type.
+    """
+    if isinstance(stats, HostStats):
+        return stats
+    part = opened(stats, "ComputeNode", ROOT, Reading(is_strict=True))
+    own = part.text("host")
+    if own is not None and host is not None and own != host:
+        raise Invalid(f"stats.host is {own!r}, but the report is about {host!r}.")
+    found = {}
+    for name, read in _FIELDS.items():
+        alias = _ALIASES.get(name, name)
+        if alias in part.fields and name in part.fields and alias != name:
+            raise Invalid(f"stats has {name} and {alias}, which are one: send one.")
+        sent = alias if alias in part.fields else name
+        if sent in part.fields:
+            found[name] = _value(part, sent, read, is_nullable=name not in _NOT_NULL)
+    known = sorted({*_FIELDS, *_ALIASES.values(), "host"})
+    part.done(*known, *_BOOKKEEPING)
+    return HostStats(**found)
+
+
+def _value(part: Part, name: str, read: Reader, *, is_nullable: bool) -> Any:
+    found = part.get(name, read)
+    if found is None and not is_nullable:
+        raise scalars.refusal(part.at(name), "given, or left out", None)
+    return found
+
+
+# -- JSON columns -----------------------------------------------------------------
+
+
+def _json(path: str, value: Any) -> Any:
+    return scalars.plain(path, scalars.decoded(path, lowered(value)))
+
+
+def _json_object(path: str, value: Any) -> dict[str, Any] | None:
+    found = _json(path, value)
+    if found is not None and not isinstance(found, dict):
+        raise scalars.refusal(path, "an object", found)
+    return found
+
+
+def _counters(path: str, value: Any) -> dict[str, Any] | None:
+    found = _json_object(path, value)
+    for name in _COUNTS:
+        count = (found or {}).get(name)
+        if isinstance(count, str) and count.isascii() and count.isdigit():
+            count = int(count[:20])
+        if count is not None:
+            scalars.whole(f"{path}.{name}", count, 0)
+    return found
+
+
+def _supported(path: str, value: Any) -> list[list[str]] | None:
+    """[arch, hv_type, vm_mode] each, also from HVSpec objects."""
+    found = scalars.decoded(path, lowered(value))
+    if found is None:
+        return None
+    return [
+        _triple(f"{path}.{number}", lowered(each))
+        for number, each in enumerate(scalars.items(path, found))
+    ]
+
+
+def _triple(path: str, value: Any) -> list[str]:
+    if isinstance(value, list | tuple):
+        if len(value) != 3:
+            raise scalars.refusal(path, "[arch, hv_type, vm_mode]", value)
+        return [scalars.text(path, each) for each in value]
+    spec = opened(value, "HVSpec", path, Reading())
+    return [spec.need(name, scalars.text) for name in ("arch", "hv_type", "vm_mode")]
+
+
+def _pools(path: str, value: Any) -> list[dict[str, Any]] | None:
+    """Pools of devices, with the tags of PciDevicePool objects among their fields."""
+    found = scalars.decoded(path, value)
+    if found is None:
+        return None
+    pools = []
+    for part in opened_all(found, "PciDevicePool", path, Reading()):
+        part.need("count", lambda at, count: scalars.whole(at, count, 0))
+        fields = scalars.plain(part.path, part.fields)
+        tags = fields.pop("tags", None)
+        pools.append({**(tags if isinstance(tags, dict) else {}), **fields})
+    return pools
+
+
+def _metrics(path: str, value: Any) -> list[dict[str, Any]] | None:
+    found = lowered(scalars.decoded(path, value))
+    if found is None:
+        return None
+    is_list_object = is_envelope(found) and found.get(NAME) != "MonitorMetric"
+    return [
+        _metric(part, is_whole=part.is_object or is_list_object)
+        for part in opened_all(found, "MonitorMetric", path, Reading())
+    ]
+
+
+def _metric(part: Part, *, is_whole: bool) -> dict[str, Any]:
+    name = part.need("name", scalars.name)
+    value = part.get("value", _number)
+    if value is None and not part.has("numa_membw_values"):
+        raise scalars.refusal(part.at("value"), "a number", None)
+    fields: dict[str, Any] = scalars.plain(part.path, part.fields)
+    if is_whole and value is not None and name.endswith(_PERCENT):
+        fields["value"] = _fraction(value)
+    return fields
+
+
+def _number(path: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise scalars.refusal(path, "a number", value)
+    if not -3.5e38 <= value <= 3.5e38:
+        raise scalars.refusal(path, "a number that is not too large", value)
+    return value
+
+
+def _fraction(percent: float) -> float:
+    """A fraction that is the same percentage once it is cut off to a whole one."""
+    fraction = percent / 100
+    if int(fraction * 100) < percent:
+        fraction = math.nextafter(fraction, math.inf)
+    return fraction
+
+
+# -- the table --------------------------------------------------------------------
+
+
+def _amount(path: str, value: Any) -> int:
+    return scalars.whole(path, value, 0)
+
+
+def _names(path: str, value: Any) -> tuple[str, ...]:
+    return tuple(scalars.name(path, each) for each in scalars.items(path, value))
+
+
+_FIELDS: Final[dict[str, Reader]] = {
+    "id": scalars.whole,
+    "uuid": scalars.name,
+    "service_id": scalars.whole,
+    "vcpus": _amount,
+    "memory_mb": _amount,
+    "local_gb": _amount,
+    "vcpus_used": _amount,
+    "memory_mb_used": _amount,
+    "local_gb_used": _amount,
+    "hypervisor_type": scalars.text,
+    "hypervisor_version": scalars.whole,
+    "hypervisor_hostname": scalars.name,
+    "free_ram_mb": scalars.whole,
+    "free_disk_gb": scalars.whole,
+    "current_workload": scalars.whole,
+    "running_vms": scalars.whole,
+    "cpu_info": _json_object,
+    "disk_available_least": scalars.whole,
+    "host_ip": scalars.text,
+    "supported_instances": _supported,
+    "metrics": _metrics,
+    "pci_stats": _pools,
+    "extra_resources": _json,
+    "stats": _counters,
+    "numa_topology": _json_object,
+    "cpu_allocation_ratio": scalars.real,
+    "ram_allocation_ratio": scalars.real,
+    "disk_allocation_ratio": scalars.real,
+    "mapped": scalars.whole,
+    "traits": _names,
+    "instances": _names,
+}
+# Names that Nova's object has for columns.
+_ALIASES: Final = {
+    "supported_instances": "supported_hv_specs",
+    "pci_stats": "pci_device_pools",
+}
+_NOT_NULL: Final = frozenset(
+    "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used traits "
+    "instances".split()
+)
