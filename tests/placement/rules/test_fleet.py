@@ -1,0 +1,196 @@
+"""Aggregates, instances, services and groups: each takes a statement as it comes."""
+
+from __future__ import annotations
+
+import pytest
+
+from gantt.errors import Conflict, GanttError, Invalid
+from gantt.model import commands as c
+from gantt.model import rows as t
+from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from gantt.placement import fleet_queries
+from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
+
+GOLD, SILVER = uuid_of(901), uuid_of(902)
+
+
+def aggregates(*hosts: str, number: int | None = 1, **metadata: str) -> c.Command:
+    one = HostAggregate(GOLD, "gold", number, frozenset(hosts), metadata)
+    return c.SetHostAggregates((one,))
+
+
+def test_providers_join_and_leave_with_their_hosts() -> None:
+    desk = FleetDesk(3)
+    desk.do(aggregates("h1", "h2", "unknown", ssd="true"))
+    assert [desk.aggregates(n) for n in (1, 2, 3)] == [{GOLD}, {GOLD}, set()]
+    generations = [desk.generation(uuid_of(n)) for n in (1, 2, 3)]
+    assert generations == [2, 2, 1]
+    assert desk.changes(aggregates("h1", "h2", "unknown", ssd="true")) == 0
+    # Only hosts that joined or left are touched: what a client wrote otherwise stays.
+    desk.do(c.SetAggregates(uuid_of(1), (SILVER,)), aggregates("h1", "h3"))
+    assert [desk.aggregates(n) for n in (1, 2, 3)] == [{SILVER}, set(), {GOLD}]
+    assert fleet_queries.host_aggregates(desk.state) == (
+        HostAggregate(GOLD, "gold", 1, frozenset({"h1", "h3"}), {}),
+    )
+
+
+@pytest.mark.parametrize("name", [{"uuid": GOLD}, {"number": 1}])
+def test_an_aggregate_goes_with_its_members(name: dict[str, str | int]) -> None:
+    desk = FleetDesk(2)
+    command = c.DeleteHostAggregate(**name)  # type: ignore[arg-type]
+    desk.do(aggregates("h1", "h2"), command)
+    assert desk.aggregates(1) == desk.aggregates(2) == set()
+    assert fleet_queries.host_aggregates(desk.state) == ()
+    assert desk.changes(command) == 0
+
+
+def test_the_last_statement_about_an_aggregate_counts() -> None:
+    desk = FleetDesk(2)
+    both = (
+        HostAggregate(GOLD, "gold", 1, frozenset({"h1"})),
+        HostAggregate(GOLD, "gold", 1, frozenset({"h2"})),
+    )
+    desk.do(c.SetHostAggregates(both))
+    assert (desk.aggregates(1), desk.aggregates(2)) == (set(), {GOLD})
+
+
+def other(number: int) -> HostAggregate:
+    return HostAggregate(SILVER, "silver", number)
+
+
+REFUSALS: list[tuple[c.Command, type[GanttError], str]] = [
+    (c.DeleteHostAggregate(), Invalid, "by its uuid or by its id"),
+    (c.SetHostAggregates((other(1),)), Conflict, f"that of aggregate {GOLD}"),
+    (
+        c.SetHostAggregates((HostAggregate(uuid_of(903), id=5), other(5))),
+        Conflict,
+        "same id",
+    ),
+    (
+        c.UpdateInstances("h1", (Instance(server(1), {"x": object()}),)),
+        Invalid,
+        "no JSON",
+    ),
+    (c.UpdateService(Service("h1", last_seen_up=2**63)), Invalid, "last_seen_up"),
+    (
+        c.SetServerGroup(ServerGroup("g", max_server_per_host=0)),
+        Invalid,
+        "from 1 to",
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "kind", "words"), REFUSALS)
+def test_refusals(command: c.Command, kind: type[GanttError], words: str) -> None:
+    desk = FleetDesk(1)
+    desk.do(aggregates("h1"))
+    assert words in desk.refusal(command, kind)
+
+
+def where(desk: FleetDesk) -> dict[str, str]:
+    return {row.uuid: row.host for row in desk.state.fleet.instances.rows()}
+
+
+def test_hosts_name_instances() -> None:
+    desk = FleetDesk(2)
+    first = c.UpdateInstances("h1", (Instance(server(1), {"flavorid": "1"}),))
+    desk.do(first, c.UpdateInstances("h1", (Instance(server(2)),)))
+    assert where(desk) == {server(1): "h1", server(2): "h1"}
+    assert desk.changes(first) == 0
+    # It moved; a late goodbye of the host that it left does not matter.
+    desk.do(
+        c.UpdateInstances("h2", (Instance(server(1), {"flavorid": "2"}),)),
+        c.DeleteInstance("h1", server(1)),
+    )
+    assert where(desk) == {server(1): "h2", server(2): "h1"}
+    desk.do(c.DeleteInstance("h1", server(2)))
+    assert where(desk) == {server(1): "h2"}
+    assert desk.changes(c.DeleteInstance("h1", server(2))) == 0
+
+
+def test_a_host_has_exactly_these_instances() -> None:
+    desk = FleetDesk(2)
+    desk.do(c.UpdateInstances("h1", (Instance(server(1), {"a": 1}),)))
+    assert desk.do(c.SyncInstances("h1", (server(1),))) is True
+    assert desk.do(c.SyncInstances("h1", (server(1), server(2)))) is False
+    assert desk.do(c.SyncInstances("h1", (server(2), server(1)))) is True
+    assert desk.state.fleet.instances.by_uuid[server(1)].facts == '{"a":1}'
+    assert desk.do(c.SyncInstances("h2", (server(1),))) is False
+    assert where(desk) == {server(2): "h1", server(1): "h2"}
+    assert desk.do(c.SyncInstances("h1", ())) is False
+    assert where(desk) == {server(1): "h2"}
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        c.UpdateInstances("h1", (Instance(server(1)),)),
+        c.SyncInstances("h1", (server(1),)),
+        c.DeleteInstance("h1", server(1)),
+    ],
+)
+def test_a_claim_ends_when_its_host_speaks_of_the_instance(naming: c.Command) -> None:
+    desk = FleetDesk(2)
+    desk.do(claim("one", on(1, 1), on(2, 1)), naming)
+    assert [row.instance_uuid for row in desk.claims()] == [server(2)]
+    assert desk.used()["VCPU"] == 4
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        c.UpdateInstances("h2", (Instance(server(1)),)),
+        c.SyncInstances("h2", (server(1),)),
+        c.DeleteInstance("h2", server(1)),
+    ],
+)
+def test_what_another_host_says_does_not_end_a_claim(naming: c.Command) -> None:
+    desk = FleetDesk(2)
+    desk.do(claim("one", on(1, 1)), naming)
+    assert len(desk.claims()) == 1
+
+
+def test_an_instance_that_goes_while_it_is_leased_gives_back_what_it_holds() -> None:
+    desk = FleetDesk(1)
+    desk.do(
+        claim("one", on(1, 1), on(2, 1), leased_for_us=50),
+        c.DeleteInstance("h1", server(1)),
+    )
+    assert desk.used()["VCPU"] == 2
+    assert desk.do(c.ConfirmClaim("one")) is None
+    assert desk.consumer(server(1)) is None
+
+
+def test_services_keep_what_is_not_said() -> None:
+    desk = FleetDesk(1)
+    first = c.UpdateService(Service("h1", disabled=True, availability_zone="az"))
+    desk.do(first)
+    assert desk.changes(first) == 0
+    assert desk.changes(c.UpdateService(Service("h1"))) == 0
+    desk.do(c.UpdateService(Service("h1", last_seen_up=7, forced_down=True)))
+    assert desk.host().service == {
+        "binary": "nova-compute",
+        "disabled": True,
+        "forced_down": True,
+        "last_seen_up": 7,
+        "availability_zone": "az",
+        "cell_uuid": None,
+        "version": None,
+    }
+    desk.do(c.UpdateService(Service("h1", binary="nova-conductor")))
+    desk.do(report(2), c.UpdateService(Service("h1", availability_zone=None)))
+    assert desk.host().service["availability_zone"] is None
+    assert desk.host(2).service == {}
+
+
+def test_groups() -> None:
+    desk = FleetDesk()
+    group = ServerGroup("g", "n", "affinity", 1, frozenset({server(2), server(1)}))
+    desk.do(c.SetServerGroup(group))
+    assert desk.changes(c.SetServerGroup(group)) == 0
+    assert desk.state.fleet.groups.members["g"] == group.members
+    desk.do(c.SetServerGroup(ServerGroup("g", policy="anti-affinity")))
+    assert desk.state.fleet.groups.members["g"] == frozenset()
+    desk.do(c.DeleteServerGroup("g"))
+    assert list(desk.state.rows(t.SERVER_GROUPS)) == []
+    assert desk.changes(c.DeleteServerGroup("g")) == 0
