@@ -32,10 +32,7 @@ class Factor:
 
     def set(self, row: int, stats: dict[str, Any]) -> None:
         """Take in what the host at ``row`` reports."""
-        if row >= len(self.codes):
-            grown = np.zeros(max(2 * len(self.codes), row + 1), np.int32)
-            grown[: len(self.codes)] = self.codes
-            self.codes = grown
+        self.reserve(row + 1)
         value = walk(stats, self.path)
         key = b"" if value is _MISSING else msgspec.json.encode(value, order="sorted")
         code = self._code_of.get(key)
@@ -43,6 +40,13 @@ class Factor:
             code = self._code_of[key] = len(self.values)
             self.values.append(value)
         self.codes[row] = code
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for ``capacity`` rows in all."""
+        if capacity > len(self.codes):
+            grown = np.zeros(max(2 * len(self.codes), capacity), np.int32)
+            grown[: len(self.codes)] = self.codes
+            self.codes = grown
 
 
 class Factors:
@@ -80,6 +84,7 @@ class Factors:
     ) -> None:
         """The host at ``row`` reports ``new`` after ``old``."""
         for path, factor in tuple(self._by_path.items()):
+            factor.reserve(capacity)
             if _same(old.get(path[0], _MISSING), new.get(path[0], _MISSING)):
                 continue
             factor.set(row, new)

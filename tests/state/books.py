@@ -2,19 +2,76 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from msgspec.structs import replace
+
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.rows import (
     AllocationRow,
+    ClaimRow,
     ConsumerRow,
+    HostAggregateRow,
+    HostRow,
+    InstanceRow,
     InventoryRow,
     LinkRow,
     NameRow,
     ProviderRow,
     Row,
+    ServerGroupRow,
+    ServiceRow,
     key_of,
 )
+from gantt.state.fleet import COMPUTE
 from gantt.state.state import State
+
+REPORT = json.dumps(
+    {
+        "vcpus": 64,
+        "vcpus_used": 4,
+        "memory_mb": 2048,
+        "memory_mb_used": 512,
+        "local_gb": 100,
+        "free_disk_gb": 80,
+        "disk_available_least": 70,
+        "cpu_info": {"arch": "x86_64", "features": [f"feature{n}" for n in range(9)]},
+        "stats": {"num_instances": "3", "io_workload": 1, "failed_builds": "2"},
+        "pci_stats": [{"count": 2}, {"count": 1}, {"vendor_id": "8086"}],
+        "cpu_allocation_ratio": 4.0,
+        "hypervisor_version": 8_002_000,
+        "metrics": [{"name": "cpu.percent", "value": 0.5}],
+    }
+)
+
+
+def service(number: int, host: str, binary: str = COMPUTE, **facts: Any) -> ServiceRow:
+    empty = ServiceRow(number, host, binary, False, False, *(None,) * 4, 1, None)
+    return replace(empty, **facts)
+
+
+def aggregate(number: int, /, *hosts: str, **facts: Any) -> HostAggregateRow:
+    named = json.dumps(sorted(hosts))
+    plain = HostAggregateRow(
+        *(number, f"aggregate-{number}", "a", number), named, "{}", 1, None
+    )
+    return replace(plain, **facts)
+
+
+def group(number: int, *members: str) -> ServerGroupRow:
+    named = json.dumps(sorted(members))
+    return ServerGroupRow(number, f"group-{number}", "g", "affinity", 1, named, 1, None)
+
+
+def claim(number: int, instance: str, host: int, **facts: Any) -> ClaimRow:
+    amounts = (2, 256, 10_240)
+    plain = ClaimRow(
+        *(number, "claim", instance, host, *amounts, None, None, None, 1, None)
+    )
+    return replace(plain, **facts)
+
 
 ROWS: tuple[tuple[str, Row], ...] = (
     (t.RESOURCE_CLASSES, NameRow(0, "VCPU", 1, None)),
@@ -40,6 +97,14 @@ ROWS: tuple[tuple[str, Row], ...] = (
     (t.PROVIDER_TRAITS, LinkRow(1, 1, None, None)),
     (t.PROVIDER_TRAITS, LinkRow(2, 2, None, None)),
     (t.PROVIDER_AGGREGATES, LinkRow(1, 1, None, None)),
+    (t.SERVICES, service(1, "h1", cell_uuid="cell", last_seen_up=5)),
+    (t.SERVICES, service(2, "h2", "nova-conductor")),
+    (t.HOSTS, HostRow(1, "h1", "n1", "root", REPORT, 1, None)),
+    (t.HOSTS, HostRow(2, "h2", "n2", None, "{}", None, None)),
+    (t.HOST_AGGREGATES, aggregate(1, "h1", "h9")),
+    (t.INSTANCES, InstanceRow(1, "alice", "h1", "{}", 1, None)),
+    (t.SERVER_GROUPS, group(1, "alice")),
+    (t.CLAIMS, claim(1, "bob", 1, group_uuid="group-1", leased_until=99)),
 )
 
 
