@@ -14,7 +14,6 @@ from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Near, Score, Why
 from gantt.placement.candidates.explain import explain
 from gantt.scheduler import field as fields
-from gantt.scheduler import weigh
 from gantt.scheduler.field import Field, Sieve
 from gantt.scheduler.job import Job
 from gantt.state.column import NO_TIME
@@ -51,17 +50,16 @@ def nearest(state: State, field: Field, most: int = _MOST_NEAR) -> tuple[Near, .
 
 def scores(state: State, field: Field, now: int, most: int) -> tuple[Score, ...]:
     """The best ``most`` hosts with their weights by weigher."""
-    size = min(most, len(field.hosts))
-    places = weigh.best(field.weights, size)
-    parts = [(one.weigher.name, one.raw, one.scaled()) for one in field.scales]
+    places = field.best(most)[:most]
+    parts = [
+        (one.weigher.name, one.raw[places].tolist(), one.scaled(places).tolist())
+        for one in field.scales
+    ]
     hosts = state.fleet.hosts
     found = []
-    for place in places.tolist():
+    for number, place in enumerate(places.tolist()):
         row = int(field.hosts.rows[place])
-        mine = {
-            name: (float(raw[place]), float(scaled[place]))
-            for name, raw, scaled in parts
-        }
+        mine = {name: (raw[number], scaled[number]) for name, raw, scaled in parts}
         weight = float(field.weights[place])
         age = age_s(state, row, now)
         found.append(Score(hosts.hosts[row], hosts.nodes[row], weight, mine, age))

@@ -18,10 +18,11 @@ from gantt.model.selection import Step
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.survey import AnySurvey, survey
 from gantt.scheduler import amounts, weigh
-from gantt.scheduler.contract import Filter, Request, Weigher
+from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.scale import Scale, scales_of, total
 from gantt.scheduler.targets import targets
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s
 from gantt.state.state import State
@@ -30,37 +31,12 @@ BOOKS = "allocation candidates"
 AMOUNTS = "amounts of hosts"
 TARGETS = "requested hosts"
 
-Factor = float | Floats
-
 
 class Sieve(Struct, frozen=True, eq=False):
     """One mask, bool[n], and what it is called."""
 
     name: str
     mask: Bools
-
-
-class Scale(Struct, frozen=True, eq=False):
-    """One weigher's part of the weights: raw scores (float64[n]) and what they are
-    multiplied by once they are normalised."""
-
-    weigher: Weigher
-    raw: Floats
-    factor: Factor
-
-    def at(self, mask: Bools) -> Scale:
-        """The part of those hosts that ``mask`` (bool[n]) names."""
-        is_one = isinstance(self.factor, float)
-        factor = self.factor if is_one else self.factor[mask]  # type: ignore[index]
-        return Scale(self.weigher, self.raw[mask], factor)
-
-    def scaled(self) -> Floats:
-        """float64[n]: normalised and multiplied."""
-        found: Floats = (
-            weigh.normalise(self.raw, self.weigher.minval, self.weigher.maxval)
-            * self.factor
-        )
-        return found
 
 
 class Field(Struct, eq=False):
@@ -78,6 +54,14 @@ class Field(Struct, eq=False):
     weights: Floats
     skips_filters: bool = False
     known_steps: tuple[Step, ...] | None = None
+    known_order: Int64s | None = None
+
+    def best(self, count: int) -> Int64s:
+        """int64[<= n]: places of at least the best ``count`` hosts, best first."""
+        known = self.known_order
+        if known is None or len(known) < min(count, len(self.hosts)):
+            known = self.known_order = weigh.best(self.weights, count)
+        return known
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -108,7 +92,7 @@ def fresh(state: State, job: Job, policy: Policy, now: int, budget: Budget) -> F
     sieves += [Sieve(one.name, one.mask(everybody, request)) for one in prompt]
     sieves = costly_too(everybody, request, asked, sieves)
     hosts = everybody.keep(all_of(sieves, len(rows)))
-    scales = scales_of(hosts, request, policy)
+    scales = scales_of(hosts, request, policy.weighers)
     return Field(
         rows,
         tuple(sieves),
@@ -192,38 +176,6 @@ def all_of(sieves: Iterable[Sieve], size: int) -> Bools:
     for sieve in sieves:
         passing &= sieve.mask
     return passing
-
-
-def scales_of(hosts: Hosts, request: Request, policy: Policy) -> tuple[Scale, ...]:
-    """The parts of the weights; none for a host alone, which is not weighed."""
-    if len(hosts) < 2:
-        return ()
-    found = (scale_of(one, hosts, request) for one in policy.weighers)
-    return tuple(scale for scale in found if scale is not None)
-
-
-def scale_of(one: Weigher, hosts: Hosts, request: Request) -> Scale | None:
-    """One weigher's part; None where it cannot tell hosts apart."""
-    if one.is_neutral(request):
-        return None
-    factor = weigh.multipliers(hosts, one, request.options)
-    if isinstance(factor, float) and factor == 0.0:
-        return None
-    return Scale(one, one.score(hosts, request), factor)
-
-
-def total(scales: Sequence[Scale], size: int) -> Floats:
-    """float64[size]: the weights, summed in the order of the weighers."""
-    return weigh.combine(
-        [
-            (
-                weigh.normalise(one.raw, one.weigher.minval, one.weigher.maxval),
-                one.factor,
-            )
-            for one in scales
-        ],
-        size,
-    )
 
 
 def steps_of(sieves: Sequence[Sieve], size: int) -> Iterator[Step]:

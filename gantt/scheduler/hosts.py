@@ -24,11 +24,13 @@ class Hosts:
 
     Columns of ``state.hosts.Hosts`` are attributes (``hosts.free_ram_mb``): copies,
     gathered once. ``added``: per place, instances of this request picked so far.
+    ``is_every_row``: ``rows`` are all rows there are, in their order.
     """
 
     def __init__(self, fleet: Fleet, rows: Int64s) -> None:
         self.fleet = fleet
         self.rows = rows
+        self.is_every_row = len(rows) == fleet.hosts.height == fleet.hosts.count
         self.added: dict[int, list[str]] = {}
 
     def __len__(self) -> int:
@@ -142,6 +144,20 @@ class Hosts:
 
     # -- between picks ------------------------------------------------------------
 
+    def pick(self, places: Int64s) -> Hosts:
+        """The hosts at ``places``, with what was consumed on them."""
+        picked = Hosts(self.fleet, self.rows[places])
+        for name, values in self.__dict__.items():
+            if isinstance(values, np.ndarray) and name != "rows":
+                setattr(picked, name, values[places])
+        if self.added:
+            picked.added = {
+                number: self.added[place]
+                for number, place in enumerate(places.tolist())
+                if place in self.added
+            }
+        return picked
+
     def keep(self, mask: Bools) -> Hosts:
         """These hosts without those that ``mask`` (bool[n]) does not name; what was
         consumed stays consumed."""
@@ -149,12 +165,13 @@ class Hosts:
         for name, values in self.__dict__.items():
             if isinstance(values, np.ndarray) and name != "rows":
                 setattr(kept, name, values[mask])
-        new_place = np.cumsum(mask) - 1
-        kept.added = {
-            int(new_place[place]): uuids
-            for place, uuids in self.added.items()
-            if mask[place]
-        }
+        if self.added:
+            new_place = np.cumsum(mask) - 1
+            kept.added = {
+                int(new_place[place]): list(uuids)
+                for place, uuids in self.added.items()
+                if mask[place]
+            }
         return kept
 
     def consume_everywhere(self, spec: RequestSpec) -> None:

@@ -72,11 +72,11 @@ def best_places(
     found: list[tuple[int, Place]] = []
     if not len(round_.hosts):
         return found
-    rows, providers = round_.hosts.rows, round_.hosts.provider
-    ids = round_.hosts.fleet.hosts.id
-    for at in in_order(round_.weights, max(most, 1), options, rng):
+    rows, table = round_.hosts.rows, round_.hosts.fleet.hosts
+    for at in in_order(round_, max(most, 1), options, rng):
+        row = int(rows[at])
         try:
-            candidate = places.find(int(providers[at]))
+            candidate = places.find(int(table.provider[row]))
         except Spent:
             if found:
                 break
@@ -85,21 +85,21 @@ def best_places(
                 "found one. Ask for fewer groups, or raise search_budget of [gantt]."
             ) from None
         if candidate is not None:
-            row = int(rows[at])
-            found.append((at, Place(row, int(ids[row]), candidate)))
+            found.append((at, Place(row, int(table.id[row]), candidate)))
             if len(found) == most:
                 break
     return found
 
 
 def in_order(
-    weights: Floats, first: int, options: SchedulerOptions, rng: random.Random
+    round_: Round, first: int, options: SchedulerOptions, rng: random.Random
 ) -> Iterator[int]:
     """Places by weight, the best first; the very first is drawn from the best
     ``host_subset_size``. More are sorted only when more are asked for."""
+    weights = round_.weights
     subset = min(options.host_subset_size, len(weights))
     size = min(max(first, subset), len(weights))
-    order = weigh.best(weights, size).tolist()
+    order = round_.best(size)[:size].tolist()
     if options.shuffle_best_same_weighed_hosts:
         order = _shuffled(weights, order, rng)
     if subset > 1:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from gantt.scheduler import amounts, field
+from gantt.scheduler import amounts, weigh
 from gantt.scheduler.contract import Filter, Request
-from gantt.scheduler.field import Field, Scale
+from gantt.scheduler.field import Field
 from gantt.scheduler.hosts import Hosts
-from gantt.state.column import Bools, Floats
+from gantt.scheduler.scale import Scale, scale_of, total, total_at
+from gantt.state.column import Bools, Floats, Int64s
 
 
 class Round:
@@ -27,6 +28,7 @@ class Round:
         self.hosts: Hosts = start.hosts
         self._scales: tuple[Scale, ...] = start.scales
         self.weights: Floats = start.weights
+        self._start: Field | None = start
         is_rebuild = start.request.spec.is_rebuild
         self._again: tuple[Filter, ...] = (
             ()
@@ -43,10 +45,9 @@ class Round:
         spec = self.request.spec
         if not self.hosts.added:
             # What a driver may have kept is not ours to change.
-            self.hosts = self.hosts.keep(np.ones(len(self.hosts), np.bool_))
-            self._scales = tuple(
-                replace(one, raw=one.raw.copy()) for one in self._scales
-            )
+            everybody = np.ones(len(self.hosts), np.bool_)
+            self.hosts = self.hosts.keep(everybody)
+            self._scales = tuple(one.at(everybody) for one in self._scales)
         self.hosts.consume(place, spec, instance_uuid)
         group = spec.instance_group
         if group is not None:
@@ -70,13 +71,19 @@ class Round:
 
     def weigh(self) -> None:
         """Weights over the hosts that are left."""
-        self.weights = field.total(self._scales, len(self.hosts))
+        self._start = None
+        self.weights = total(self._scales, len(self.hosts))
+
+    def best(self, count: int) -> Int64s:
+        """int64[<= n]: places of at least the best ``count`` hosts, best first."""
+        if self._start is not None:
+            return self._start.best(count)
+        return weigh.best(self.weights, count)
 
     def _judge_again(self, place: int) -> None:
-        one_host = np.zeros(len(self.hosts), np.bool_)
-        one_host[place] = True
-        sub = self.hosts.keep(one_host)
-        self._score_again(place, sub)
+        at = np.array([place])
+        sub = self.hosts.pick(at)
+        is_moved = self._score_again(at, sub)
         mask = np.ones(len(self.hosts), np.bool_)
         if self._asks_amounts:
             options = self._policy.options
@@ -88,21 +95,31 @@ class Round:
                 mask &= one.mask(self.hosts, self.request)
         if not mask.all():
             self._keep(mask)
-        self.weigh()
+            is_moved = True
+        if is_moved or self._start is not None:
+            self.weigh()
+        else:
+            self.weights[at] = total_at(self._scales, at)
 
-    def _score_again(self, place: int, sub: Hosts) -> None:
+    def _score_again(self, at: Int64s, sub: Hosts) -> bool:
         """Elementwise weighers look at one host; what a server group is like, or any
-        other context, may have changed for all."""
+        other context, may have changed for all. Whether weights of others move."""
         kept = {one.weigher: one for one in self._scales if one.weigher.elementwise}
+        is_moved = False
         for one in kept.values():
-            one.raw[place] = one.weigher.score(sub, self.request)[0]
-        found = (
-            kept.get(one)
-            if one.elementwise
-            else field.scale_of(one, self.hosts, self.request)
-            for one in self._policy.weighers
-        )
-        self._scales = tuple(one for one in found if one is not None)
+            is_moved |= one.change(at, one.weigher.score(sub, self.request))
+        if len(kept) == len(self._policy.weighers):
+            return is_moved
+        found = []
+        for weigher in self._policy.weighers:
+            scale = kept.get(weigher)
+            if scale is None and not weigher.elementwise:
+                scale = scale_of(weigher, self.hosts, self.request)
+                is_moved |= scale is not None
+            if scale is not None:
+                found.append(scale)
+        self._scales = tuple(found)
+        return is_moved
 
     def _keep(self, mask: Bools) -> None:
         self.hosts = self.hosts.keep(mask)

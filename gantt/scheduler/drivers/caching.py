@@ -23,9 +23,11 @@ from gantt.scheduler import field as fields
 from gantt.scheduler.contract import Request
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.kept import Kept
-from gantt.scheduler.field import Field, Sieve, scale_of
+from gantt.scheduler.field import Field, Sieve
+from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job, prepare
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.scale import Scale, scale_of, total
 from gantt.state.state import State
 
 # What pre-filters, groups and named hosts read of a request.
@@ -102,46 +104,65 @@ class CachingDriver(Driver):
     def _field(self, kept: Kept, job: Job, now: int) -> Field:
         """What was kept, and what is asked afresh."""
         request = Request(job.spec, self.policy.options, now)
-        asked = fields.filters_of(job, self.policy)
-        sieves = {sieve.name: sieve for sieve in kept.sieves}
-        everybody = kept.everybody
-        for one in asked:
-            if not (one.elementwise or one.is_costly):
-                sieves[one.name] = Sieve(one.name, one.mask(everybody, request))
-        order = (*kept.first, *(one.name for one in asked if not one.is_costly))
-        found = fields.costly_too(
-            everybody, request, asked, [sieves[name] for name in order]
-        )
-        passing = fields.all_of(found[len(kept.first) :], len(everybody))
-        passing &= kept.passing
-        is_whole = bool((passing == kept.passing).all())
-        hosts = kept.hosts if is_whole else everybody.keep(passing)
-        scales = kept.scales
+        sieves, is_whole = self._sieves(kept, job, request)
+        hosts, scales = kept.hosts, kept.scales
         if not is_whole:
+            passing = fields.all_of(sieves, len(kept.rows))
+            hosts = kept.everybody.keep(passing)
             scales = kept.scales_at(passing[kept.passing])
-        late = [
-            scale
-            for one in self.policy.weighers
-            if not one.elementwise
-            and (scale := scale_of(one, hosts, request)) is not None
-        ]
-        if late and len(hosts) > 1:
+        late = self._late(hosts, request)
+        if late:
             place = {one: n for n, one in enumerate(self.policy.weighers)}
-            scales = tuple(
-                sorted((*scales, *late), key=lambda scale: place[scale.weigher])
-            )
+            together = (*scales, *late)
+            scales = tuple(sorted(together, key=lambda one: place[one.weigher]))
         is_kept = is_whole and not late
-        return Field(
+        field = Field(
             kept.rows,
-            tuple(found),
+            sieves,
             hosts,
             request,
             self.policy,
             kept.surveys,
             scales,
-            kept.weights if is_kept else fields.total(scales, len(hosts)),
+            kept.weights if is_kept else total(scales, len(hosts)),
             fields.skips_filters(job),
         )
+        if is_kept:
+            field.known_order = kept.order = kept.best(self.policy.options)
+        if is_whole:
+            # Nobody was removed by what was asked afresh.
+            field.known_steps = kept.steps = kept.steps or field.steps
+        return field
+
+    def _sieves(
+        self, kept: Kept, job: Job, request: Request
+    ) -> tuple[tuple[Sieve, ...], bool]:
+        """All of them in order; whether those asked afresh remove nobody at all."""
+        asked = fields.filters_of(job, self.policy)
+        known = {sieve.name: sieve for sieve in kept.sieves}
+        sieves = list(kept.sieves[: len(kept.first)])
+        is_whole = True
+        for one in asked:
+            if one.is_costly:
+                continue
+            sieve = known.get(one.name)
+            if sieve is None:
+                sieve = Sieve(one.name, one.mask(kept.everybody, request))
+                is_whole &= bool(sieve.mask.all())
+            sieves.append(sieve)
+        costly = fields.costly_too(kept.everybody, request, asked, sieves)
+        is_whole &= all(bool(one.mask.all()) for one in costly[len(sieves) :])
+        return tuple(costly), is_whole
+
+    def _late(self, hosts: Hosts, request: Request) -> list[Scale]:
+        if len(hosts) < 2:
+            return []
+        found = (
+            scale_of(one, hosts, request)
+            for one in self.policy.weighers
+            if not one.elementwise
+        )
+        return [one for one in found if one is not None]
 
 
 def _reader(policy: Policy) -> Callable[[RequestSpec], tuple[Any, ...]]:

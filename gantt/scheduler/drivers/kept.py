@@ -8,17 +8,19 @@ changed in the State since, and gives up where starting over is as cheap.
 from __future__ import annotations
 
 import numpy as np
-from msgspec.structs import replace
 
 from gantt.model.selection import Step
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.survey import FlatSurvey
 from gantt.scheduler import field as fields
+from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request
-from gantt.scheduler.field import Scale, Sieve
+from gantt.scheduler.field import Sieve
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
+from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.scale import Scale, scales_of, total, total_at
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
 
@@ -32,6 +34,8 @@ class Kept:
     ) -> None:
         fleet = state.fleet
         self.job = job
+        self.steps: tuple[Step, ...] | None = None
+        self.order: Int64s | None = None
         self._policy = policy
         self._state = state
         self._stamps = _stamps(state)
@@ -54,13 +58,21 @@ class Kept:
         ]
         self.sieves: tuple[Sieve, ...] = (*first, *judged)
         self._settle(request)
-        self.steps: tuple[Step, ...] | None = None
 
     def scales_at(self, mask: Bools) -> tuple[Scale, ...]:
         """The scales of those hosts that ``mask`` (bool[len(hosts)]) names."""
         if np.count_nonzero(mask) < 2:
             return ()
         return tuple(one.at(mask) for one in self.scales)
+
+    def best(self, options: SchedulerOptions) -> Int64s:
+        """The best hosts, as many as a claim has choices for; found once as long as
+        weights stay."""
+        if self.order is None:
+            self.order = weigh.best(
+                self.weights, max(options.choices, options.record_hosts)
+            )
+        return self.order
 
     def refresh(self, state: State, now: int, budget: Budget) -> bool:
         """Bring everything up to date; False: it has to be made anew."""
@@ -104,6 +116,7 @@ class Kept:
         for sieve, mask in zip(self.sieves, masks, strict=True):
             if (sieve.mask[places] != mask).any():
                 is_same = False
+                self.steps = None
                 sieve.mask[places] = mask
         return is_same and self._is_passing_known
 
@@ -121,24 +134,28 @@ class Kept:
         self._is_passing_known = True
         self.hosts = self.everybody.keep(self.passing)
         self._compact = np.cumsum(self.passing) - 1
-        elementwise = replace(
-            self._policy,
-            weighers=tuple(one for one in self._policy.weighers if one.elementwise),
-        )
-        self.scales = fields.scales_of(self.hosts, request, elementwise)
-        self.weights = fields.total(self.scales, len(self.hosts))
+        elementwise = tuple(one for one in self._policy.weighers if one.elementwise)
+        self.scales = scales_of(self.hosts, request, elementwise)
+        self.weights = total(self.scales, len(self.hosts))
+        self.order = None
+        self.steps = None
 
     def _score(self, sub: Hosts, places: Int64s, request: Request) -> None:
         """Scores of the hosts at ``places`` that pass, and all weights."""
         is_in = self.passing[places]
-        self.hosts = self.everybody.keep(self.passing)
-        if not is_in.any():
+        self.hosts = Hosts(sub.fleet, self.hosts.rows)
+        if not is_in.any() or len(self.hosts) < 2:
             return
         at = self._compact[places[is_in]]
         sub = sub.keep(is_in)
+        is_moved = False
         for one in self.scales:
-            one.raw[at] = one.weigher.score(sub, request)
-        self.weights = fields.total(self.scales, len(self.hosts))
+            is_moved |= one.change(at, one.weigher.score(sub, request))
+        self.order = None
+        if is_moved:
+            self.weights = total(self.scales, len(self.hosts))
+        else:
+            self.weights[at] = total_at(self.scales, at)
 
 
 def _stamps(state: State) -> tuple[int, int, int, int]:

@@ -35,5 +35,5 @@ class ComputeFilter(Filter):
         is_up |= seen == NO_TIME
         is_up &= table.has_state[:height]
         is_up &= ~(table.is_disabled[:height] | table.is_forced_down[:height])
-        mask: Bools = is_up[hosts.rows]
+        mask: Bools = is_up if hosts.is_every_row else is_up[hosts.rows]
         return mask
