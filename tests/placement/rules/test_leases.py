@@ -1,0 +1,229 @@
+"""How claims end: confirmed, released, expired, or overtaken by other writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantt.errors import ClaimExpired, NotFound
+from gantt.model import commands as c
+from gantt.model.hosts import HostStats, Instance
+from gantt.placement import queries
+from tests.placement.fleet_desk import (
+    SIZE,
+    FleetDesk,
+    claim,
+    on,
+    server,
+    undone,
+    uuid_of,
+)
+
+
+def leased(*instances: Any, name: str = "one", us: int = 50) -> c.Claim:
+    return claim(name, *instances, leased_for_us=us)
+
+
+def put(instance: int, *hosts: int, **more: Any) -> c.SetAllocations:
+    wish = {"project_id": "project", "user_id": "user", **more}
+    allocations = {uuid_of(host): dict(SIZE) for host in hosts}
+    one = c.ConsumerAllocations(server(instance), allocations, **wish)
+    return c.SetAllocations((one,))
+
+
+def test_a_lease_ends_when_it_is_confirmed() -> None:
+    desk = FleetDesk(2)
+    answer = desk.do(leased(on(1, 1), on(2, 2)))
+    assert answer.leased_until == desk.now + 50
+    desk.do(c.ConfirmClaim("one"))
+    assert [row.leased_until for row in desk.claims()] == [None, None]
+    assert desk.changes(c.ConfirmClaim("one")) == 0
+    desk.now += 1000
+    assert desk.do(c.ExpireClaims()) == 0
+    assert desk.used(1) == SIZE
+
+
+def test_confirming_succeeds_until_the_lease_is_swept() -> None:
+    desk = FleetDesk(1)
+    desk.do(leased(on(1, 1)))
+    desk.now += 1000
+    desk.do(c.ConfirmClaim("one"))
+    assert desk.do(c.ExpireClaims()) == 0
+
+
+@pytest.mark.parametrize("end", [c.ExpireClaims(), c.ReleaseClaim("one")])
+def test_a_lease_that_ended_cannot_be_confirmed(end: c.Command) -> None:
+    desk = FleetDesk(1)
+    desk.do(leased(on(1, 1)))
+    desk.now += 1000
+    desk.do(end)
+    words = desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
+    assert "lease ended" in words and "never was" in words
+    assert "nothing to release" in desk.refusal(c.ReleaseClaim("one"), NotFound)
+    assert desk.used() == {} and desk.consumer(server(1)) is None
+
+
+def test_leases_are_swept_in_order_with_grace_and_limit() -> None:
+    desk = FleetDesk(1)
+    desk.do(
+        leased(on(1, 1), name="late", us=500),
+        leased(on(2, 1), name="first", us=10),
+        leased(on(3, 1), name="second", us=20),
+        claim("kept", on(4, 1)),
+    )
+    desk.now += 100
+    assert desk.changes(c.ExpireClaims(grace_us=200)) == 0
+    assert undone(desk, c.ExpireClaims())
+    assert desk.do(c.ExpireClaims(limit=1)) == 1
+    assert {row.claim for row in desk.claims()} == {"late", "second", "kept"}
+    assert desk.do(c.ExpireClaims()) == 1
+    assert desk.do(c.ExpireClaims()) == 0
+    assert desk.used()["VCPU"] == 4
+
+
+def test_a_lease_ends_no_earlier_than_it_says() -> None:
+    desk = FleetDesk(1)
+    until = desk.do(leased(on(1, 1), us=10)).leased_until
+    desk.now = until - 2
+    assert desk.do(c.ExpireClaims()) == 0
+    assert desk.do(c.ExpireClaims()) == 1
+
+
+@pytest.mark.parametrize("is_leased", [True, False])
+def test_claim_then_release_leaves_the_books_as_before(is_leased: bool) -> None:
+    desk = FleetDesk(2)
+    command = claim("one", on(1, 1), on(2, 2), leased_for_us=9 if is_leased else None)
+    tables = ("allocations", "consumers", "gantt_claims", "inventories")
+    desk.do(claim("other", on(7, 1)))
+    before = desk.books(*tables)
+    desk.do(command)
+    generation = desk.generation(uuid_of(1))
+    assert undone(desk, c.ReleaseClaim("one"))
+    desk.do(c.ReleaseClaim("one"))
+    assert desk.books(*tables) == before
+    assert desk.generation(uuid_of(1)) == generation
+
+
+def test_a_release_takes_back_what_a_move_added_and_no_more() -> None:
+    desk = FleetDesk(2)
+    desk.do(put(1, 1), leased(on(1, 2)))
+    assert desk.used(1) == desk.used(2) == SIZE
+    assert undone(desk, c.ReleaseClaim("one"))
+    desk.do(c.ReleaseClaim("one"))
+    assert desk.used(1) == SIZE and desk.used(2) == {}
+    view = desk.consumer(server(1))
+    assert view.generation == 3
+    # Moved and released again: still what was there before.
+    desk.do(leased(on(1, 2)), c.ReleaseClaim("one"))
+    assert desk.used(1) == SIZE and desk.used(2) == {}
+    # A plain PUT makes all of them like new ones, and a new claim marks them again.
+    desk.do(put(1, 1), leased(on(1, 1)), c.ReleaseClaim("one"))
+    assert desk.used(1) == SIZE
+
+
+def test_a_replaced_lease_of_a_move_leaves_nothing_behind() -> None:
+    desk = FleetDesk(3)
+    desk.do(put(1, 1), leased(on(1, 2)), leased(on(1, 3), name="two"))
+    assert [desk.used(n) for n in (1, 2, 3)] == [SIZE, {}, SIZE]
+    desk.now += 1000
+    assert desk.do(c.ExpireClaims()) == 1
+    assert [desk.used(n) for n in (1, 2, 3)] == [SIZE, {}, {}]
+
+
+# -- other writers ---------------------------------------------------------------------
+
+
+def test_a_write_that_stays_on_the_host_ends_the_lease_alone() -> None:
+    desk = FleetDesk(2)
+    desk.do(leased(on(1, 1), on(2, 2)), put(1, 1, 2))
+    assert [row.leased_until is None for row in desk.claims()] == [True, False]
+    desk.now += 1000
+    assert desk.do(c.ExpireClaims()) == 1
+    # The other instance's lease ended; the written one is its writer's.
+    assert [row.instance_uuid for row in desk.claims()] == [server(1)]
+    assert desk.used(1) == desk.used(2) == SIZE
+    desk.do(c.ReleaseClaim("one"))
+    assert desk.claims() == [] and desk.used(1) == SIZE
+
+
+@pytest.mark.parametrize("write", [put(1, 2), put(1), c.DeleteAllocations(server(1))])
+def test_a_write_that_leaves_the_host_ends_the_claim(write: c.Command) -> None:
+    desk = FleetDesk(2)
+    desk.do(leased(on(1, 1)))
+    assert undone(desk, write)
+    desk.do(write)
+    assert desk.claims() == []
+    assert desk.host(1).claimed["instances"] == 0
+
+
+def test_a_child_of_the_host_is_still_the_host() -> None:
+    desk = FleetDesk(1)
+    desk.do(
+        c.CreateProvider(uuid_of(50), "numa", uuid_of(1)),
+        c.SetInventories(uuid_of(50), {"VCPU": c.Inventory(8)}),
+        leased(on(1, 1)),
+    )
+    allocations = {uuid_of(50): {"VCPU": 2}}
+    moved = c.ConsumerAllocations(server(1), allocations, "project", "user")
+    desk.do(c.SetAllocations((moved,)))
+    assert [row.leased_until for row in desk.claims()] == [None]
+
+
+def test_a_reshape_is_a_write_too() -> None:
+    desk = FleetDesk(1)
+    desk.do(
+        c.CreateProvider(uuid_of(50), "numa", uuid_of(1)),
+        leased(on(1, 1, size={"VCPU": 2}), on(2, 1)),
+    )
+    found = queries.inventories(desk.state, uuid_of(1))
+    assert found is not None
+    stock = {name: one for name, one in found.inventories.items() if name != "VCPU"}
+    vcpu = found.inventories["VCPU"]
+    amounts = {"MEMORY_MB": 1024, "DISK_GB": 10}
+    moved = (
+        c.ConsumerAllocations(server(1), {uuid_of(50): {"VCPU": 2}}, "p", "u", 1),
+        c.ConsumerAllocations(
+            server(2), {uuid_of(50): {"VCPU": 2}, uuid_of(1): amounts}, "p", "u", 1
+        ),
+    )
+    desk.do(
+        c.Reshape(
+            (
+                c.ReshapedProvider(uuid_of(1), found.generation, stock),
+                c.ReshapedProvider(uuid_of(50), 0, {"VCPU": vcpu}),
+            ),
+            moved,
+        )
+    )
+    assert [row.leased_until for row in desk.claims()] == [None, None]
+    # What was moved away from a host's provider does not come back with its report.
+    desk.do(c.UpdateHost("h1", "n1", HostStats(vcpus=99), uuid_of(1)))
+    assert "VCPU" not in desk.inventories()
+
+
+def test_without_a_provider_it_cannot_be_told_where_a_consumer_went() -> None:
+    desk = FleetDesk(2)
+    desk.do(
+        claim("one", on(1, 1, size={}), leased_for_us=50),
+        c.DeleteProvider(uuid_of(1)),
+        put(1, 2),
+    )
+    assert [row.leased_until for row in desk.claims()] == [None]
+
+
+def test_a_lease_without_inventory_expires() -> None:
+    desk = FleetDesk(1)
+    desk.do(claim("one", on(1, 1, size={}), leased_for_us=5))
+    desk.now += 10
+    assert desk.do(c.ExpireClaims()) == 1
+    assert desk.host().claimed["instances"] == 0
+
+
+def test_a_lease_whose_host_names_the_instance_holds_for_good() -> None:
+    desk = FleetDesk(1)
+    desk.do(leased(on(1, 1)), c.UpdateInstances("h1", (Instance(server(1)),)))
+    desk.now += 1000
+    assert desk.do(c.ExpireClaims()) == 0
+    assert desk.used() == SIZE
+    assert "named all" in desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
