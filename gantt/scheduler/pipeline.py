@@ -13,6 +13,7 @@ for new picks when every place of an instance was lost.
 from __future__ import annotations
 
 import random
+from itertools import islice
 
 from msgspec import Struct, json
 
@@ -129,17 +130,52 @@ def selections(
     chosen = [found[at] for found, at in zip(picks.places, taken, strict=True)]
     used = {place.host_id for place in chosen}
     answer = []
+    shared = Alternates(state, picks.options, picks.spare, used, now)
     for place, found in zip(chosen, picks.places, strict=True):
         mine = _selection(state, picks.options, place, now, claim)
-        others = found if len(chosen) == 1 else picks.spare
-        spare = [
-            _selection(state, picks.options, other, now, None)
-            for other in (others if request.return_alternates else ())
-            if other.host_id not in used
-        ]
-        same_cell = [one for one in spare if one.cell_uuid == mine.cell_uuid]
-        answer.append((mine, *same_cell[: picks.options.max_attempts - 1]))
+        row = [mine]
+        if request.return_alternates:
+            others = shared
+            if len(chosen) == 1:
+                others = Alternates(state, picks.options, found, used, now)
+            row += others.in_cell(mine.cell_uuid)
+        answer.append(tuple(row))
     return tuple(answer)
+
+
+class Alternates:
+    """Hosts that nothing holds, for the case that a chosen one fails: the best that
+    nobody ``used``, as few as the options ask for, found once per cell."""
+
+    def __init__(
+        self,
+        state: State,
+        options: SchedulerOptions,
+        places: list[Place],
+        used: set[int],
+        now: int,
+    ) -> None:
+        self._state = state
+        self._options = options
+        self._places = [place for place in places if place.host_id not in used]
+        self._now = now
+        self._found: dict[str | None, list[Selection]] = {}
+
+    def in_cell(self, cell: str | None) -> list[Selection]:
+        """Those of one cell."""
+        if cell not in self._found:
+            hosts = self._state.fleet.hosts
+            mine = (
+                place
+                for place in self._places
+                if (row := hosts.row_of_id(place.host_id)) is not None
+                and hosts.cells[row] == cell
+            )
+            self._found[cell] = [
+                _selection(self._state, self._options, place, self._now, None)
+                for place in islice(mine, self._options.max_attempts - 1)
+            ]
+        return self._found[cell]
 
 
 def _selection(

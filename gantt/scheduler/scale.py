@@ -48,10 +48,12 @@ class Scale:
 
     def scaled(self, places: Int64s) -> Floats:
         """float64[k]: normalised and multiplied, at ``places``."""
-        _, _, low, high = self._ends
+        lowest, highest, low, high = self._ends
         if low == high:
             return np.zeros(len(places))
-        raw = np.clip(self.raw[places], low, high)
+        raw = self.raw[places]
+        if lowest < low or highest > high:
+            raw = np.clip(raw, low, high)
         factor = self.factor
         if not isinstance(factor, float):
             factor = factor[places]

@@ -108,6 +108,14 @@ class ClassTable(Columns):
         fits &= self.is_live[slots]
         return fits
 
+    def has_room_at(self, amount: int, slot: int) -> bool:
+        """As ``has_room``, of one slot that is live."""
+        return bool(
+            self.used[slot] + amount <= self.capacity[slot]
+            and self.min_unit[slot] <= amount <= self.max_unit[slot]
+            and amount % self.step_size[slot] == 0
+        )
+
     def can_take(
         self, total: int, slots: Int64s | Int32s | slice | None = None
     ) -> Bools:

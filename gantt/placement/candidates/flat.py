@@ -134,12 +134,16 @@ def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
 
 def meets(state: State, wanted: Wanted, rows: Rows) -> Bools:
     """bool[n]: which of some ``rows`` match, whatever the others are like."""
+    if len(rows) <= FEW_ROWS:
+        found = [_meets(state, wanted, row) for row in rows.tolist()]
+        return np.array(found, np.bool_)
     mask = state.providers.is_live[rows].copy()
+    height = int(rows.max()) + 1
     for matrix, labels in wanted.bears:
-        mask &= _bears(matrix, labels, rows)
+        mask &= matrix.any_of(labels, height)[rows]
     for matrix, labels in wanted.lacks:
         if labels:
-            mask &= ~_bears(matrix, labels, rows)
+            mask &= ~matrix.any_of(labels, height)[rows]
     for class_index, amounts in wanted.amounts.items():
         table = state.inventories.table(class_index)
         if table is None:
@@ -153,9 +157,23 @@ def meets(state: State, wanted: Wanted, rows: Rows) -> Bools:
     return mask
 
 
-def _bears(matrix: BitMatrix, labels: frozenset[int], rows: Rows) -> Bools:
-    if len(rows) > FEW_ROWS:
-        return matrix.any_of(labels, int(rows.max()) + 1)[rows]
-    has = matrix.has
-    found = (any(has(row, label) for label in labels) for row in rows.tolist())
-    return np.fromiter(found, np.bool_, len(rows))
+def _meets(state: State, wanted: Wanted, row: int) -> bool:
+    """Whether one row matches; array passes would cost more than they look at."""
+    if not state.providers.is_live[row]:
+        return False
+    for matrix, labels in wanted.bears:
+        if not any(matrix.has(row, label) for label in labels):
+            return False
+    for matrix, labels in wanted.lacks:
+        if any(matrix.has(row, label) for label in labels):
+            return False
+    for class_index, amounts in wanted.amounts.items():
+        found = state.inventories.slot(row, class_index)
+        if found is None:
+            return False
+        table, slot = found
+        if not all(table.has_room_at(amount, slot) for amount in amounts):
+            return False
+        if len(amounts) > 1 and not table.can_take(sum(amounts), np.array([slot]))[0]:
+            return False
+    return True
