@@ -16,7 +16,7 @@ from gantt.model.spec import RequestSpec, ResourceGroup
 from gantt.scheduler import settings
 from gantt.scheduler.features import custom_name
 
-_DATA: Final = "nova_object.data"
+_ALIAS: Final = "pci_passthrough:alias"
 _MANAGED: Final = "COMPUTE_MANAGED_PCI_DEVICE"
 _MIGRATABLE: Final = "HW_PCI_LIVE_MIGRATABLE"
 _MOST_DEVICES: Final = 1024
@@ -49,9 +49,47 @@ def is_remote_managed(wanted: dict[str, Any]) -> bool:
     return settings.truth("remote_managed", wanted.get("remote_managed") or "")
 
 
-def with_groups(spec: RequestSpec, knows_trait: Callable[[str], bool]) -> RequestSpec:
+def with_groups(
+    spec: RequestSpec,
+    aliases: tuple[dict[str, Any], ...],
+    knows_trait: Callable[[str], bool],
+) -> RequestSpec:
     """``spec`` with a resource group for each device of a flavor that has none yet:
-    for books that hold devices. Raises Invalid."""
+    for books that hold devices. ``aliases``: what names of devices in flavors mean.
+    Raises Invalid."""
+    asked = spec.flavor.extra_specs.get(_ALIAS)
+    if asked and not any(request.is_of_flavor for request in requests(spec)):
+        made = tuple(_of_alias(asked, part, aliases) for part in asked.split(","))
+        spec = structs.replace(spec, pci_requests=(*spec.pci_requests, *made))
+    return _grouped(spec, knows_trait)
+
+
+def _of_alias(
+    asked: str, part: str, aliases: tuple[dict[str, Any], ...]
+) -> dict[str, Any]:
+    """The request that ``name:count`` stands for; it goes by the alias's name."""
+    name, _, count = (text.strip() for text in part.partition(":"))
+    if not (count.isascii() and count.isdigit() and len(count) < 9):
+        raise Invalid(f"extra spec {_ALIAS}={asked!r}: {part!r} is not NAME:COUNT")
+    wanted = [
+        {key: value for key, value in one.items() if key not in ("name", "numa_policy")}
+        for one in aliases
+        if one.get("name") == name
+    ]
+    if not wanted:
+        raise Invalid(
+            f"extra spec {_ALIAS}={asked!r}: there is no alias {name!r}; add it to "
+            "[pci] alias, or correct the name"
+        )
+    return {
+        "request_id": name,
+        "alias_name": name,
+        "count": int(count),
+        "spec": wanted,
+    }
+
+
+def _grouped(spec: RequestSpec, knows_trait: Callable[[str], bool]) -> RequestSpec:
     present = {group.requester_id for group in spec.requested_resources}
     made = [
         _group(request, suffix, knows_trait)
@@ -66,17 +104,16 @@ def with_groups(spec: RequestSpec, knows_trait: Callable[[str], bool]) -> Reques
 
 
 def _read(entry: dict[str, Any]) -> DeviceRequest:
-    entry = entry.get(_DATA, entry)
     count, wanted = entry.get("count"), entry.get("spec") or []
     if (
         not isinstance(count, int)
-        or not 0 < count <= _MOST_DEVICES
+        or not 0 <= count <= _MOST_DEVICES
         or not isinstance(wanted, list | tuple)
         or not all(isinstance(one, dict) for one in wanted)
     ):
         raise Invalid(
             f"pci_requests cannot be read: count={count!r}, spec={wanted!r}; give a "
-            f"count from 1 to {_MOST_DEVICES} and a list of objects"
+            f"count from 0 to {_MOST_DEVICES} and a list of objects"
         )
     return DeviceRequest(
         entry.get("request_id"),
@@ -96,7 +133,7 @@ def _group(
             " each request needs an id and exactly one spec; change the alias"
         )
     wanted = request.wanted[0]
-    required, forbidden = {_MANAGED}, set()
+    required, forbidden = {_MANAGED}, set[str]()
     for name in str(wanted.get("traits") or "").split(","):
         if name.strip():
             required.add(_trait(name.strip(), knows_trait))

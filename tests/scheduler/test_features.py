@@ -157,7 +157,7 @@ MANAGED = "COMPUTE_MANAGED_PCI_DEVICE"
 def device_groups(*requests: dict[str, Any]) -> tuple[ResourceGroup, ...]:
     spec = a_spec(pci_requests=requests)
     known = {"HW_GPU_API_VULKAN"}
-    return devices.with_groups(spec, known.__contains__).requested_resources
+    return devices.with_groups(spec, (), known.__contains__).requested_resources
 
 
 def with_spec(**fields: Any) -> dict[str, Any]:
@@ -169,17 +169,17 @@ def test_each_device_of_a_flavor_has_a_group() -> None:
         ResourceGroup(suffix, {"CUSTOM_PCI_10DE_1EB8": 1}, frozenset({MANAGED}))
         for suffix in ("r1-0", "r1-1")
     )
-    assert device_groups({"nova_object.data": PCI}) == device_groups(PCI)
+    assert device_groups({**PCI, "count": 0}) == ()
 
 
 def test_devices_of_ports_and_those_with_groups_get_none() -> None:
     assert device_groups({**PCI, "alias_name": None}) == ()
     mine = ResourceGroup("r1-1", {"VGPU": 1})
     spec = a_spec(pci_requests=(PCI,), requested_resources=(mine,))
-    found = devices.with_groups(spec, bool).requested_resources
+    found = devices.with_groups(spec, (), bool).requested_resources
     assert [group.requester_id for group in found] == ["r1-1", "r1-0"]
     whole = structs.replace(spec, requested_resources=found)
-    assert devices.with_groups(whole, bool) is whole
+    assert devices.with_groups(whole, (), bool) is whole
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_whether_a_device_migrates(value: str, is_required: bool) -> None:
     ("entry", "words"),
     [
         ({}, "count=None"),
-        ({**PCI, "count": 0}, "count=0"),
+        ({**PCI, "count": -1}, "count=-1"),
         ({**PCI, "count": 10**9}, "count=1000000000"),
         ({**PCI, "spec": {}}, "0 specs"),
         ({**PCI, "spec": "x"}, "spec='x'"),
@@ -232,3 +232,45 @@ def test_whether_a_device_migrates(value: str, is_required: bool) -> None:
 def test_devices_that_cannot_be_asked_for(entry: dict[str, Any], words: str) -> None:
     with pytest.raises(Invalid, match=words):
         device_groups(entry)
+
+
+ALIASES: tuple[dict[str, Any], ...] = (
+    {"name": "gpu", "resource_class": "GPU", "numa_policy": "legacy"},
+    {"name": "nic", "vendor_id": "8086", "product_id": "1572"},
+    {"name": "any", "resource_class": "A"},
+    {"name": "any", "resource_class": "B"},
+)
+
+
+def alias_groups(text: str, **fields: Any) -> dict[str | None, dict[str, int]]:
+    spec = a_spec({"pci_passthrough:alias": text}, **fields)
+    found = devices.with_groups(spec, ALIASES, bool).requested_resources
+    return {group.requester_id: group.resources for group in found}
+
+
+def test_aliases_of_a_flavor() -> None:
+    assert alias_groups("gpu:2, nic:1") == {
+        "gpu-0": {"CUSTOM_GPU": 1},
+        "gpu-1": {"CUSTOM_GPU": 1},
+        "nic-0": {"CUSTOM_PCI_8086_1572": 1},
+    }
+    # Who wrote the flavor's devices down already knows them better.
+    assert set(alias_groups("nic:1", pci_requests=(PCI,))) == {"r1-0", "r1-1"}
+    port = {**PCI, "alias_name": None}
+    assert set(alias_groups("nic:1", pci_requests=(port,))) == {"nic-0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gpu", "'gpu' is not NAME:COUNT"),
+        ("gpu:x", "'gpu:x' is not NAME:COUNT"),
+        ("gpu:1,", "'' is not NAME:COUNT"),
+        ("tpu:1", "no alias 'tpu'"),
+        ("gpu:99999", "count=99999"),
+        ("any:1", "2 specs"),
+    ],
+)
+def test_aliases_that_cannot_be(text: str, words: str) -> None:
+    with pytest.raises(Invalid, match=words):
+        alias_groups(text)

@@ -58,9 +58,9 @@ def apply(
     """``spec`` with what every pre-filter adds. Raises Invalid for what the request can
     never mean, NoValidHost for what the fleet cannot give."""
     contradictions.check(spec, options)
-    if options.pci_in_placement and spec.pci_requests:
+    if options.pci_in_placement:
         # First, for the pre-filters look at resource groups.
-        spec = devices.with_groups(spec, knows_trait)
+        spec = devices.with_groups(spec, options.pci_alias, knows_trait)
     given = Given(fleet, options, knows_trait)
     for pre_filter in PRE_FILTERS:
         spec = pre_filter(spec, given)
