@@ -40,8 +40,9 @@ class Filter:
 
     needs: ClassVar[tuple[str, ...]] = ()
     reads: ClassVar[tuple[str, ...]] = ()
-    once: ClassVar[bool] = False
-    on_rebuild: ClassVar[bool] = False
+    # Not of the class alone: an adapter finds out what it wraps.
+    once: bool = False
+    on_rebuild: bool = False
     is_costly: ClassVar[bool] = False
     elementwise: ClassVar[bool] = True
     advice: ClassVar[str] = ""
@@ -76,8 +77,8 @@ class Weigher:
     reads: ClassVar[tuple[str, ...]] = ()
     elementwise: ClassVar[bool] = True
     option: ClassVar[str] = ""
-    minval: ClassVar[float | None] = None
-    maxval: ClassVar[float | None] = None
+    minval: float | None = None
+    maxval: float | None = None
     sign: ClassVar[Literal[-1, 1]] = 1
 
     @property
@@ -89,7 +90,11 @@ class Weigher:
         """Whether this cannot tell hosts apart for ``request``."""
         return False
 
-    def multiplier(self, hosts: Hosts) -> float | Floats | None:  # noqa: ARG002
+    def multiplier(
+        self,
+        hosts: Hosts,  # noqa: ARG002
+        options: SchedulerOptions,  # noqa: ARG002
+    ) -> float | Floats | None:
         """A multiplier of its own, per host or for all; None: ``option`` decides."""
         return None
 

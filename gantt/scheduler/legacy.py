@@ -1,30 +1,215 @@
 """Runs filters and weighers written for Nova, unchanged.
 
 They look at one host at a time, as objects with Nova's names; ours look at all hosts at
-once. Kept apart so that nothing else knows of the difference.
+once. Kept apart so that nothing else knows of the difference. One that fails makes the
+request fail, by its name: a host that could not be judged is neither in nor out.
 """
 
 from __future__ import annotations
 
+import inspect
+import math
+from collections.abc import Callable
 from typing import Any
 
-from gantt.scheduler.contract import Filter, Weigher
+import numpy as np
+
+from gantt.errors import Invalid, Refused
+from gantt.scheduler.contract import Filter, Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.legacy_host import LegacyHost, LegacyHosts
+from gantt.scheduler.legacy_object import LegacyObject
+from gantt.scheduler.legacy_spec import LegacySpec
+from gantt.scheduler.options import SchedulerOptions
+from gantt.state.column import Bools, Floats
+from gantt.state.hosts import Hosts as HostColumns
+
+EVERYTHING = tuple(HostColumns.specs)
+"""Nobody can tell what a plugin for Nova reads."""
+
+NOVA_BASES = frozenset(
+    {
+        *("nova.filters", "nova.scheduler.filters"),
+        *("nova.weights", "nova.scheduler.weights"),
+    }
+)
+"""Modules of the classes that plugins for Nova inherit from."""
 
 
 class LegacyFilter(Filter):
-    """A class with ``host_passes(host_state, spec)``."""
+    """An object with ``host_passes(host_state, spec)`` or ``filter_all(hosts, spec)``.
 
+    Raises Refused when it has neither.
+    """
+
+    needs = EVERYTHING
     elementwise = False
     is_costly = True
 
-    def __init__(self, filter_: Any) -> None:
-        self._filter = filter_
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+        self._all = _own_method(wrapped, "filter_all")
+        self._one = _own_method(wrapped, "_filter_one") or getattr(
+            wrapped, "host_passes", None
+        )
+        if self._all is None and self._one is None:
+            raise Refused(
+                f"{_path(wrapped)} is no filter: it has neither host_passes nor "
+                "filter_all."
+            )
+        self.once = _runs_once(wrapped)
+        self.on_rebuild = bool(getattr(wrapped, "RUN_ON_REBUILD", False))
+
+    @property
+    def name(self) -> str:
+        return type(self._wrapped).__name__
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        views = LegacyHosts(hosts, request.options).all()
+        return self._judged(views, LegacySpec(request.spec))
+
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:
+        # Nova's filters leave limits on the host that they judge.
+        view = LegacyHost(LegacyHosts(hosts, request.options), place)
+        self._judged([view], LegacySpec(request.spec))
+        return {
+            name: int(value)
+            for name, value in view.limits.items()
+            if isinstance(value, int | float)
+        }
+
+    def _judged(self, views: list[LegacyHost], spec: LegacySpec) -> Bools:
+        if self._all is not None:
+            return self._judged_at_once(self._all, views, spec)
+        found = np.zeros(len(views), np.bool_)
+        for place, view in enumerate(views):
+            found[place] = bool(_asked(self._wrapped, self._one, view, view, spec))
+        return found
+
+    def _judged_at_once(
+        self, judge: Callable[..., Any], views: list[LegacyHost], spec: LegacySpec
+    ) -> Bools:
+        found = np.zeros(len(views), np.bool_)
+        place_of = {id(view): place for place, view in enumerate(views)}
+
+        def passing() -> list[Any]:
+            # None is its way to say that nobody passes.
+            return list(judge(list(views), spec) or ())
+
+        for one in _asked(self._wrapped, passing, None):
+            place = place_of.get(id(one))
+            if place is None:
+                raise Invalid(
+                    f"{_path(self._wrapped)} let {one!r} pass, which is none of the "
+                    "hosts that it was given."
+                )
+            found[place] = True
+        return found
 
 
 class LegacyWeigher(Weigher):
-    """A class with ``_weigh_object(host_state, spec)``."""
+    """An object with ``_weigh_object(host_state, spec)`` or ``weigh_objects``.
 
+    Raises Refused when it has neither.
+    """
+
+    needs = EVERYTHING
     elementwise = False
 
-    def __init__(self, weigher: Any) -> None:
-        self._weigher = weigher
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+        self._all = _own_method(wrapped, "weigh_objects")
+        self._one = getattr(wrapped, "_weigh_object", None)
+        if self._all is None and self._one is None:
+            raise Refused(
+                f"{_path(wrapped)} is no weigher: it has neither _weigh_object nor "
+                "weigh_objects."
+            )
+        self.minval = getattr(wrapped, "minval", None)
+        self.maxval = getattr(wrapped, "maxval", None)
+        # Before Train it was asked without a host, before Icehouse by another name.
+        self._factor = getattr(wrapped, "weight_multiplier", None) or getattr(
+            wrapped, "_weight_multiplier", None
+        )
+
+    @property
+    def name(self) -> str:
+        return type(self._wrapped).__name__
+
+    def multiplier(self, hosts: Hosts, options: SchedulerOptions) -> float | Floats:
+        if self._factor is None:
+            return 1.0
+        if not inspect.signature(self._factor).parameters:
+            return self._number(_asked(self._wrapped, self._factor, None), None)
+        views = LegacyHosts(hosts, options).all()
+        return self._numbers(
+            (_asked(self._wrapped, self._factor, view, view) for view in views), views
+        )
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        views = LegacyHosts(hosts, request.options).all()
+        spec = LegacySpec(request.spec)
+        if self._all is None:
+            return self._numbers(
+                (_asked(self._wrapped, self._one, view, view, spec) for view in views),
+                views,
+            )
+        weighed = [LegacyObject(obj=view, weight=0.0) for view in views]
+        found = list(_asked(self._wrapped, self._all, None, weighed, spec))
+        if len(found) != len(views):
+            raise Invalid(
+                f"{_path(self._wrapped)} gave {len(found)} weights for {len(views)} "
+                "hosts: one for each was asked."
+            )
+        return self._numbers(found, views)
+
+    def _numbers(self, values: Any, views: list[LegacyHost]) -> Floats:
+        found = np.zeros(len(views))
+        for place, (value, view) in enumerate(zip(values, views, strict=True)):
+            found[place] = self._number(value, view)
+        return found
+
+    def _number(self, value: Any, view: LegacyHost | None) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise Invalid(
+                f"{_path(self._wrapped)} gave {value!r}{_of(view)}: a weight must be a "
+                "finite number."
+            )
+        return number
+
+
+def _asked(wrapped: Any, method: Any, view: LegacyHost | None, *given: Any) -> Any:
+    """What the plugin answers. Raises Invalid with its name when it fails."""
+    try:
+        return method(*given)
+    except Exception as error:
+        raise Invalid(
+            f"{_path(wrapped)} failed{_of(view)}: {type(error).__name__}: {error}. "
+            "Nothing was decided; repair it, or take it out of [filter_scheduler]."
+        ) from error
+
+
+def _of(view: LegacyHost | None) -> str:
+    return "" if view is None else f" for host {view.host} ({view.nodename})"
+
+
+def _path(wrapped: Any) -> str:
+    return f"{type(wrapped).__module__}.{type(wrapped).__name__}"
+
+
+def _own_method(wrapped: Any, name: str) -> Callable[..., Any] | None:
+    """The method, unless it is the one of Nova's own base classes: those only call
+    another one host by host, which is done here so that a failure names the host."""
+    method: Callable[..., Any] | None = getattr(wrapped, name, None)
+    return None if getattr(method, "__module__", None) in NOVA_BASES else method
+
+
+def _runs_once(wrapped: Any) -> bool:
+    runs_for = getattr(wrapped, "run_filter_for_index", None)
+    if runs_for is None:
+        return bool(getattr(wrapped, "run_filter_once_per_request", False))
+    return not _asked(wrapped, runs_for, None, 1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import logging
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import entry_points
@@ -22,6 +23,7 @@ from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
 from gantt.scheduler.options import SchedulerOptions
 
+LOG = logging.getLogger(__name__)
 P = TypeVar("P", Filter, Weigher)
 
 FILTER_PLUGINS = "gantt.filters"
@@ -36,16 +38,21 @@ ALL_WEIGHERS = frozenset((NOVA_WEIGHERS + "all_weighers",))
 
 def filters(options: SchedulerOptions) -> tuple[Filter, ...]:
     """The enabled filters, in the order given. A class that ``available_filters`` names
-    goes before a plugin, a plugin before ours of the same name. Raises Refused."""
+    goes before a plugin, a plugin before ours of the same name. What operators should
+    know of one is logged. Raises Refused."""
     own = built_in(filter_modules, Filter)
     known: dict[str, type] = {**own, **_plugins(FILTER_PLUGINS)}
     for path in options.available_filters:
         if path not in ALL_FILTERS:
             known |= _named(path, "available_filters", own, NOVA_FILTERS)
-    chosen = dict.fromkeys(options.enabled_filters)
-    return tuple(
-        _filter(_known_class(name, "enabled_filters", known)) for name in chosen
+    chosen = tuple(
+        _filter(_known_class(name, "enabled_filters", known))
+        for name in dict.fromkeys(options.enabled_filters)
     )
+    for one in chosen:
+        if one.advice:
+            LOG.warning("%s", one.advice)
+    return chosen
 
 
 def weighers(options: SchedulerOptions) -> tuple[Weigher, ...]:
@@ -101,10 +108,10 @@ def _plugins(group: str) -> dict[str, type]:
 def _named(path: str, option: str, own: dict[str, Any], nova: str) -> dict[str, type]:
     """What a dotted path stands for: a class, or a function that returns classes.
     Nova's own classes are ours."""
-    if path.startswith(nova):
-        name = path.rpartition(".")[2]
-        return {name: _known_class(name, option, own, path)}
-    found = _imported(path, option)
+    name = path.rpartition(".")[2]
+    if path.startswith(nova) and name in own:
+        return {name: own[name]}
+    found = _imported(path, option, own)
     listed = [found]
     if not inspect.isclass(found):
         listed = _returned(cast(Callable[[], Any], found), path, option)
@@ -120,14 +127,15 @@ def _named(path: str, option: str, own: dict[str, Any], nova: str) -> dict[str, 
     return classes
 
 
-def _imported(path: str, option: str) -> object:
+def _imported(path: str, option: str, own: dict[str, Any]) -> object:
     module, _, name = path.rpartition(".")
     try:
         return cast(object, getattr(importlib.import_module(module), name))
     except Exception as error:
         raise Refused(
             f"{option} names {path}, which cannot be imported: "
-            f"{type(error).__name__}: {error}. Install it, or take the name out."
+            f"{type(error).__name__}: {error}. Install it, or take the name out. Known "
+            f"here are: {', '.join(sorted(own))}."
         ) from error
 
 
@@ -141,12 +149,10 @@ def _returned(function: Callable[[], Any], path: str, option: str) -> list[Any]:
         ) from error
 
 
-def _known_class(
-    name: str, option: str, known: dict[str, Any], asked: str = ""
-) -> type:
+def _known_class(name: str, option: str, known: dict[str, Any]) -> type:
     if name not in known:
         raise Refused(
-            f"{option} names {asked or name!r}, which does not exist. Known are: "
+            f"{option} names {name!r}, which does not exist. Known are: "
             f"{', '.join(sorted(known))}."
         )
     return cast(type, known[name])

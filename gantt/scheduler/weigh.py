@@ -52,7 +52,7 @@ def multipliers(
 ) -> float | Floats:
     """What the normalised scores are multiplied by, the sign included: one number, or
     float64[n] when an aggregate overrides it or the weigher says so for itself."""
-    own = weigher.multiplier(hosts)
+    own = weigher.multiplier(hosts, options)
     if own is not None:
         return own
     if not weigher.option:

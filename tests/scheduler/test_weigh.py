@@ -14,6 +14,7 @@ from gantt.errors import Invalid
 from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.weighers.build_failure import BuildFailureWeigher
 from gantt.scheduler.weighers.metrics import MetricsWeigher
 from gantt.scheduler.weighers.ram import RAMWeigher
@@ -109,7 +110,7 @@ class _Any(Weigher):
 class _Own(_Any):
     option = "ram_weight_multiplier"
 
-    def multiplier(self, hosts: Hosts) -> float:
+    def multiplier(self, hosts: Hosts, options: SchedulerOptions) -> float:
         return 9.0
 
 
