@@ -53,6 +53,23 @@ def test_the_form_on_disk() -> None:
     assert msgspec.msgpack.decode(data) == [[2, 5, [5, "CUSTOM_A", 1, None]]]
 
 
+def test_rows_of_the_fleet_come_back_as_they_were() -> None:
+    made: dict[str, rows.Row] = {
+        rows.SERVICES: books.service_row(1, "h\u00f6st", disabled=True),
+        rows.HOSTS: books.host_row(1, '{"vcpus": 8}'),
+        rows.HOST_AGGREGATES: books.aggregate_row(1, "a", "b"),
+        rows.INSTANCES: books.instance_row(1, "a"),
+        rows.SERVER_GROUPS: books.group_row(1, "x"),
+        rows.CLAIMS: books.claim_row(1, 1, 1, leased_until=books.NOW),
+    }
+    changes = tuple(
+        change for table, row in made.items() for change in books.made(table, row)
+    )
+    assert made.keys() == rows.FLEET
+    assert decode(encode(changes)) == changes
+    assert msgspec.msgpack.decode(encode(changes))[0][2][3:5] == [True, False]
+
+
 def test_fields_that_a_later_release_adds_last_are_passed_over() -> None:
     data = msgspec.msgpack.encode([[2, 5, [5, "CUSTOM_A", 1, None, "later"]]])
     (change,) = decode(data)

@@ -14,6 +14,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.store import StoreOptions, open_store
 from gantt.store.contract import Fingerprint
 from gantt.store.database import SqliteDatabase
+from gantt.store.log import decode, encode
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 from gantt.store.sql import SqlStore
 from tests.store import books
@@ -87,6 +88,26 @@ def test_every_table_reads_back_as_written(store: SqlStore) -> None:
     assert cursor == end
     assert [table for table, _ in found] == list(rows.ROW_TYPES)
     assert dict(found) == ROWS
+
+
+def test_what_was_read_can_be_logged(store: SqlStore) -> None:
+    """SQLite has 0 and 1 for booleans; a log that says so cannot be read back."""
+    _fill(store)
+    found = books.contents(store)
+    changes = tuple(
+        change for table in found for change in books.made(table, *found[table])
+    )
+    assert decode(encode(changes)) == changes
+    service = found[rows.SERVICES][0]
+    assert isinstance(service, rows.ServiceRow)
+    assert (service.disabled, service.forced_down) == (True, False)
+    assert type(service.disabled) is type(service.forced_down) is bool
+
+
+def test_a_long_report_is_kept_whole(store: SqlStore) -> None:
+    row = books.host_row(1, '{"cpu_info": "' + "\u00e4" * 200_000 + '"}')
+    books.write(store, books.made(rows.HOSTS, row))
+    assert books.contents(store) == {rows.HOSTS: [row]}
 
 
 def test_a_load_comes_in_chunks(store: SqlStore, url: str) -> None:
