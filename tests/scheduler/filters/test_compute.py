@@ -1,0 +1,67 @@
+"""ComputeFilter: enabled, up, and heard of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from gantt.scheduler.contract import Request
+from gantt.scheduler.filters.compute import ComputeFilter
+from tests.scheduler.filters.reading import check, passes
+from tests.scheduler.fleets import NOW, Plain, Plan, a_host, fleets, request
+
+SECOND = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("service", "expected"),
+    [
+        (None, True),
+        ({}, True),
+        ({"disabled": True}, False),
+        ({"forced_down": True}, False),
+        ({"last_seen_up": NOW}, True),
+        ({"last_seen_up": NOW - 60 * SECOND}, True),
+        ({"last_seen_up": NOW - 60 * SECOND - 1}, False),
+        ({"last_seen_up": NOW + 60 * SECOND}, True),
+        ({"last_seen_up": NOW + 60 * SECOND + 1}, False),
+        ({"last_seen_up": NOW, "disabled": True}, False),
+        ({"last_seen_up": NOW, "forced_down": True}, False),
+        ({"binary": "nova-conductor", "disabled": True}, True),
+    ],
+)
+def test_services(service: dict[str, Any] | None, expected: bool) -> None:
+    assert passes(ComputeFilter(), a_host(service=service)) is expected
+
+
+def test_the_time_is_an_option() -> None:
+    host = a_host(service={"last_seen_up": NOW - 5 * SECOND})
+    assert passes(ComputeFilter(), host, service_down_time=5.0)
+    assert not passes(ComputeFilter(), host, service_down_time=4.5)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"free_disk_gb": None}, {"free_disk_gb": None, "service": {}}]
+)
+def test_who_never_reported_its_disk_has_no_state_yet(fields: dict[str, Any]) -> None:
+    assert not passes(ComputeFilter(), a_host(**fields))
+
+
+def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
+    if host.get("free_disk_gb") is None:
+        return False
+    service = host["service"]
+    if service is None:
+        return True
+    if service["disabled"] or service["forced_down"]:
+        return False
+    seen = service["last_seen_up"]
+    limit = asked.options.service_down_time * SECOND
+    return seen is None or abs(asked.now - seen) <= limit
+
+
+@given(fleets())
+def test_it_is_the_rule_for_each_host(plan: Plan) -> None:
+    check(ComputeFilter(), plan, request(), _reading)

@@ -1,0 +1,83 @@
+"""ServerGroupAffinityFilter: members together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from gantt.model.spec import InstanceGroup, RequestSpec
+from gantt.scheduler.contract import Request
+from gantt.scheduler.filters.server_group_affinity import ServerGroupAffinityFilter
+from tests.scheduler.filters.reading import check, passing
+from tests.scheduler.fleets import (
+    Plain,
+    Plan,
+    a_host,
+    all_hosts,
+    fleets,
+    request,
+    specs,
+)
+
+PLAN = Plan(
+    [a_host("h1", instances=["i1"]), a_host("h2"), a_host("h3")],
+    groups=[{"uuid": "known", "policy": "affinity", "members": ["i1"]}],
+    claims=[{"instance": "i2", "host": "h2", "group": "promised"}],
+)
+
+
+def _spec(**fields: object) -> RequestSpec:
+    group = InstanceGroup(**{"policy": "affinity", **fields})  # type: ignore[arg-type]
+    return RequestSpec(instance_group=group)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        (RequestSpec(), [True, True, True]),
+        (_spec(), [True, True, True]),
+        (_spec(hosts=frozenset({"h3"})), [False, False, True]),
+        (_spec(hosts=frozenset({"elsewhere"})), [False, False, False]),
+        (_spec(hosts=frozenset({"H3"})), [False, False, False]),
+        (_spec(members=frozenset({"i1"})), [True, False, False]),
+        (_spec(members=frozenset({"unborn"})), [True, True, True]),
+        (_spec(uuid="known"), [True, False, False]),
+        (_spec(uuid="promised"), [False, True, False]),
+        (_spec(policy="soft-affinity", hosts=frozenset({"h3"})), [True, True, True]),
+        (_spec(policy="anti-affinity", hosts=frozenset({"h3"})), [True, True, True]),
+        (_spec(policy=None, hosts=frozenset({"h3"})), [True, True, True]),
+    ],
+)
+def test_groups(spec: RequestSpec, expected: list[bool]) -> None:
+    assert passing(ServerGroupAffinityFilter(), PLAN, spec) == expected
+
+
+def test_the_first_pick_binds_the_others() -> None:
+    hosts = all_hosts(PLAN.state())
+    hosts.consume(2, _spec(), "new")
+    mask = ServerGroupAffinityFilter().mask(hosts, request(_spec()))
+    assert mask.tolist() == [False, False, True]
+
+
+def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
+    group = asked.spec.instance_group
+    if group is None or group.policy != "affinity":
+        return True
+    names = set(group.hosts)
+    members = set(group.members)
+    for known in plan.groups:
+        if known["uuid"] == group.uuid:
+            members |= known["members"]
+    promised = {one["instance"]: one["host"] for one in plan.claims}
+    members |= {one["instance"] for one in plan.claims if one["group"] == group.uuid}
+    for one in plan.hosts:
+        for uuid in one["instances"]:
+            if uuid in members and uuid not in promised:
+                names.add(one["host"])
+    names |= {promised[uuid] for uuid in members if uuid in promised}
+    return not names or host["host"] in names
+
+
+@given(fleets(), specs())
+def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+    check(ServerGroupAffinityFilter(), plan, request(spec), _reading)
