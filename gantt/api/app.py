@@ -114,6 +114,17 @@ class Pipeline:
         for step in STEPS:
             step(call)
 
+    def process_response(
+        self,
+        request: falcon.Request,
+        response: falcon.Response,
+        resource: object,
+        is_good: bool,
+    ) -> None:
+        """Without the circle of Request and Call the body is gone once it is sent,
+        rather than when garbage is next collected."""
+        request.context = None
+
 
 def identify(environ: dict[str, Any], authenticate: Authenticate) -> Caller:
     """Who asks; anybody may ask for the version document. Raises Problem 401."""

@@ -20,6 +20,7 @@ from gantt.engine.follower import Follower, load_state
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
 from gantt.engine.scheduling import Scheduling
+from gantt.engine.sweeper import Sweeper
 from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model import answers as a
@@ -88,6 +89,9 @@ class Gantt(Books, Scheduling):
             except BaseException:
                 self._gate.close()
                 raise
+        self._sweeper = Sweeper(
+            self._has_ended_leases, self.expire_claims, options.sweep_s
+        )
 
     # -- the two ways in ----------------------------------------------------------
 
@@ -190,6 +194,8 @@ class Gantt(Books, Scheduling):
             "search_limit": self._options.search_budget,
             "log_limit": self._options.log_length,
             "searches_cut": self._searches_cut,
+            "leases_swept": self._sweeper.swept,
+            **self.scheduling_counts(),
             "busy": self._gate.queue.turned_away,
             "batches": counts.batches,
             "commands": counts.commands,
@@ -202,6 +208,11 @@ class Gantt(Books, Scheduling):
             "reloads": self._follower.reloads,
         }
 
+    def _has_ended_leases(self) -> bool:
+        with self._replica.lock:
+            leased = self._replica.state.fleet.claims.leased
+            return bool(leased) and min(leased.values()) <= self._wall.now()
+
     def verify(self) -> a.Report:
         """Hold the columns against the tables and every invariant."""
         return verify.verify(self._store, self._replica, self._follower)
@@ -210,6 +221,7 @@ class Gantt(Books, Scheduling):
         if self._is_closed:
             return
         self._is_closed = True
+        self._sweeper.close()
         self._gate.close()
         verify.leave_fingerprint(self._store, self._replica.durable)
         self._store.close()

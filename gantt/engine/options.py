@@ -28,6 +28,7 @@ class EngineOptions(Struct, frozen=True):
     ``search_budget``: steps that one search for candidates may take.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.
+    ``sweep_s``: how often leases are looked at whose time may be over.
     ``create``: bring the tables of an SQLite file into being if it has none.
     """
 
@@ -42,6 +43,7 @@ class EngineOptions(Struct, frozen=True):
     patient: int = 32
     search_budget: int = 100_000
     log_length: int = 1_000_000
+    sweep_s: float = 1.0
     create: bool = True
     scheduler: SchedulerOptions = SchedulerOptions()
     store: StoreOptions = StoreOptions()

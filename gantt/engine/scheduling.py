@@ -75,6 +75,7 @@ class Scheduling(ABC):
         self._steps = search_budget
         self._records: deque[Decision] = deque(maxlen=max(1, options.records))
         self._by_books = options.use_placement == "always"
+        self._decided = self._refusals = self._lost = 0
 
     @abstractmethod
     def read(
@@ -116,6 +117,7 @@ class Scheduling(ABC):
             except ClaimLost as lost:
                 LOG.info("every place of an instance was lost, picking anew: %s", lost)
                 reason = lost
+                self._lost += 1
                 continue
             timings = {
                 "decide": decided - started,
@@ -169,6 +171,19 @@ class Scheduling(ABC):
             and (instance_uuid is None or instance_uuid in record.instance_uuids)
         )
         return tuple(islice(found, limit))
+
+    def scheduling_counts(self) -> dict[str, float]:
+        """What was decided so far, by name; for metrics."""
+        return {
+            "decisions": self._decided,
+            "no_valid_host": self._refusals,
+            "claims_lost": self._lost,
+            "decisions_kept": len(self._records),
+            "decisions_limit": self._policy.records,
+            "shapes_kept": self._driver.kept,
+            "shape_hits": self._driver.hits,
+            "shape_misses": self._driver.misses,
+        }
 
     # -- how ----------------------------------------------------------------------
 
@@ -240,12 +255,14 @@ class Scheduling(ABC):
         found = self.glance(
             pipeline.selections, request, chosen.picks, chosen.draft.at, claimed
         )
+        self._decided += 1
         self._records.append(
             replace(chosen.draft, chosen=found, attempts=attempt, timings=timings)
         )
         return found
 
     def _refused(self, request: ScheduleRequest, refusal: NoValidHost) -> NoValidHost:
+        self._refusals += 1
         self._records.append(
             _failed(request, refusal, 0, self._wall.now(), self._driver.name)
         )

@@ -69,8 +69,10 @@ class CachingDriver(Driver):
         super().__init__(policy)
         self._kept: OrderedDict[bytes, Kept] = OrderedDict()
         self._shape = _reader(policy)
-        self.hits = 0
-        self.misses = 0
+
+    @property
+    def kept(self) -> int:
+        return len(self._kept)
 
     def field(
         self,

@@ -20,6 +20,13 @@ class Driver:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
+        self.hits = 0
+        self.misses = 0
+
+    @property
+    def kept(self) -> int:
+        """How many shapes of requests are remembered."""
+        return 0
 
     def field(
         self,
