@@ -7,6 +7,8 @@ host = books.create_provider("node-1")
 books.set_inventories(host.uuid, {"VCPU": gantt.Inventory(total=16)})
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gantt.connection import connect
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
@@ -21,6 +23,10 @@ from gantt.model.requests import (
     TraitQuery,
     UsageQuery,
 )
+from gantt.model.spec import Flavor, Image, RequestSpec
+
+if TYPE_CHECKING:
+    from gantt.client import SchedulerClient
 
 __version__ = "0.1.0"
 
@@ -29,15 +35,28 @@ __all__ = [
     "ConsumerAllocations",
     "Diagnosis",
     "EngineOptions",
+    "Flavor",
     "Gantt",
     "GanttProtocol",
+    "Image",
     "Inventory",
     "Labels",
     "ProviderQuery",
     "RequestGroup",
+    "RequestSpec",
     "ReshapedProvider",
+    "SchedulerClient",
     "TraitQuery",
     "UsageQuery",
     "__version__",
     "connect",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # The client is a floor of its own, loaded by those who use it.
+    if name == "SchedulerClient":
+        from gantt.client import SchedulerClient
+
+        return SchedulerClient
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,13 +5,11 @@ The one place that knows both kinds; everything else holds a GanttProtocol.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
-from gantt.model.commands import SyncNames
 from gantt.model.protocol import GanttProtocol
-from gantt.store import open_store
+
+__all__ = ["connect", "open_gantt"]
 
 
 def connect(
@@ -32,27 +30,3 @@ def connect(
 
         return RemoteGantt(url, token=token or "admin")
     return open_gantt(url, options)
-
-
-def open_gantt(url: str, options: EngineOptions = EngineOptions()) -> Gantt:
-    """As ``connect``, for the URLs that lead to an engine in this process."""
-    is_file = url.startswith("sqlite:")
-    store_options = replace(
-        options.store, create=options.store.create or (options.create and is_file)
-    )
-    store = open_store(url, store_options)
-    try:
-        return Gantt(store, options, standard_names=standard_names())
-    except BaseException:
-        store.close()
-        raise
-
-
-def standard_names() -> SyncNames:
-    """The names that every Placement knows, from the libraries that define them."""
-    import os_resource_classes
-    import os_traits
-
-    return SyncNames(
-        tuple(os_resource_classes.STANDARDS), tuple(sorted(os_traits.get_traits()))
-    )

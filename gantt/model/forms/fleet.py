@@ -47,7 +47,7 @@ def _aggregate(value: Any, path: str) -> HostAggregate:
 
 def _aggregate_of(part: Part) -> HostAggregate:
     return HostAggregate(
-        uuid=part.need("uuid", scalars.name),
+        uuid=part.need("uuid", scalars.uuid),
         name=part.text("name") or "",
         id=part.number("id"),
         hosts=frozenset(part.names("hosts")),
@@ -61,11 +61,11 @@ def read_aggregate_key(aggregate: Any) -> tuple[str | None, int | None]:
     if isinstance(aggregate, HostAggregate):
         return aggregate.uuid, aggregate.id
     if isinstance(aggregate, str):
-        return scalars.name("aggregate", aggregate), None
+        return scalars.uuid("aggregate", aggregate), None
     if isinstance(aggregate, int):
         return None, scalars.whole("aggregate", aggregate, 0)
     part = opened(aggregate, "Aggregate", "aggregate", Reading())
-    uuid, number = part.name("uuid"), part.number("id")
+    uuid, number = part.get("uuid", scalars.uuid), part.number("id")
     if uuid is None and number is None:
         raise Invalid("aggregate.uuid is not given, and aggregate.id neither.")
     return uuid, number
@@ -99,7 +99,7 @@ def _instance_of(part: Part) -> Instance:
         facts["flavorid"] = flavor
     if properties:
         facts["image_properties"] = properties
-    return Instance(uuid=part.need("uuid", scalars.name), facts=facts)
+    return Instance(uuid=part.need("uuid", scalars.uuid), facts=facts)
 
 
 def _image_properties(part: Part) -> dict[str, str]:
@@ -116,7 +116,7 @@ def _image_properties(part: Part) -> dict[str, str]:
 def read_uuids(path: str, uuids: Any) -> tuple[str, ...]:
     """A list of uuids of instances."""
     return tuple(
-        scalars.name(f"{path}.{number}", each)
+        scalars.uuid(f"{path}.{number}", each)
         for number, each in enumerate(scalars.items(path, uuids))
     )
 
@@ -153,7 +153,7 @@ def read_server_group(group: Any) -> ServerGroup:
         return group
     part = opened(group, "InstanceGroup", "group", Reading(is_strict=True))
     found = ServerGroup(
-        uuid=part.need("uuid", scalars.name),
+        uuid=part.need("uuid", scalars.uuid),
         name=part.text("name") or "",
         policy=nouns.policy(part),
         max_server_per_host=nouns.max_per_host(part),
@@ -169,5 +169,5 @@ def read_group_uuid(group: Any) -> str:
         return group.uuid
     group = lowered(group)
     if isinstance(group, str):
-        return scalars.name("group", group)
-    return opened(group, "InstanceGroup", "group", Reading()).need("uuid", scalars.name)
+        return scalars.uuid("group", group)
+    return opened(group, "InstanceGroup", "group", Reading()).need("uuid", scalars.uuid)

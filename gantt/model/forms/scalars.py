@@ -22,6 +22,7 @@ MAX_WHOLE: Final = 2**31 - 1
 INT64: Final = (-(2**63), 2**63 - 1)
 MAX_TEXT: Final = 65_535
 MAX_NAME: Final = 255
+MAX_UUID: Final = 36
 MAX_DEPTH: Final = 32
 _SHOWN = 60
 
@@ -71,6 +72,18 @@ def name(path: str, value: Any) -> str:
     if not text(path, value, MAX_NAME):
         raise Invalid(f"{path} is empty; it must be a name.")
     return str(value)
+
+
+def uuid(path: str, value: Any) -> str:
+    """A UUID, as it was written."""
+    found = text(path, value, MAX_NAME)
+    try:
+        UUID(found)
+    except ValueError:
+        raise refusal(path, "a UUID", found) from None
+    if len(found) > MAX_UUID:
+        raise refusal(path, "a UUID", found)
+    return found
 
 
 def word(path: str, value: Any) -> str:

@@ -174,9 +174,13 @@ def _names(path: str, value: Any) -> tuple[str, ...]:
     return tuple(scalars.name(path, each) for each in scalars.items(path, value))
 
 
+def _uuids(path: str, value: Any) -> tuple[str, ...]:
+    return tuple(scalars.uuid(path, each) for each in scalars.items(path, value))
+
+
 _FIELDS: Final[dict[str, Reader]] = {
     "id": scalars.whole,
-    "uuid": scalars.name,
+    "uuid": scalars.uuid,
     "service_id": scalars.whole,
     "vcpus": _amount,
     "memory_mb": _amount,
@@ -205,7 +209,7 @@ _FIELDS: Final[dict[str, Reader]] = {
     "disk_allocation_ratio": scalars.real,
     "mapped": scalars.whole,
     "traits": _names,
-    "instances": _names,
+    "instances": _uuids,
 }
 # Names that Nova's object has for columns.
 _ALIASES: Final = {

@@ -1,0 +1,292 @@
+"""The seam for callers of a scheduler: Nova's methods and forms, any Gantt behind them.
+
+Apart from the protocols, which speak values alone: here requests, reports and contexts
+come in whatever form a caller has, and leave as those values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self, cast, overload
+
+from gantt import errors
+from gantt.client.caller import read_context
+from gantt.engine.opening import open_gantt
+from gantt.model.forms import fleet, scalars
+from gantt.model.forms.spec import read_spec
+from gantt.model.forms.stats import read_stats
+from gantt.model.hosts import HostView
+from gantt.model.scheduling import SchedulerProtocol
+from gantt.model.selection import Capacity, Decision, Selection
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+
+
+class SchedulerClient:
+    """Asks a Gantt where things run, and tells it what it must know for that.
+
+    ``place``: a URL (``memory://``, an SQLAlchemy URL, ``http://host:8778`` with
+    ``token``), opened here and closed with ``close``; or a Gantt, which stays the
+    caller's. ``context`` is None (the administrator), a mapping, or an object with
+    ``user_id``, ``project_id``, ``roles`` and ``request_id``. Every method raises
+    Invalid, which names the field, and Unavailable.
+    """
+
+    def __init__(
+        self, place: str | SchedulerProtocol, *, token: str | None = None
+    ) -> None:
+        self._owned = _opened(place, token) if isinstance(place, str) else None
+        found = place if self._owned is None else self._owned
+        self.gantt = cast(SchedulerProtocol, found)
+
+    def close(self) -> None:
+        """Close what was opened here."""
+        if self._owned is not None:
+            self._owned.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- asking -------------------------------------------------------------------
+
+    @overload
+    def select_destinations(
+        self,
+        context: Any,
+        request_spec: Any,
+        filter_properties: Mapping[str, Any] | None = None,
+        *,
+        instance_uuids: Iterable[str] | None = None,
+        return_alternates: bool = True,
+        dry_run: Literal[False] = False,
+        lease: float | None = None,
+    ) -> list[list[Selection]]: ...
+
+    @overload
+    def select_destinations(
+        self,
+        context: Any,
+        request_spec: Any,
+        filter_properties: Mapping[str, Any] | None = None,
+        *,
+        instance_uuids: Iterable[str] | None = None,
+        return_alternates: bool = True,
+        dry_run: Literal[True],
+        lease: float | None = None,
+    ) -> Decision: ...
+
+    def select_destinations(
+        self,
+        context: Any,
+        request_spec: Any,
+        filter_properties: Mapping[str, Any] | None = None,
+        *,
+        instance_uuids: Iterable[str] | None = None,
+        return_alternates: bool = True,
+        dry_run: bool = False,
+        lease: float | None = None,
+    ) -> list[list[Selection]] | Decision:
+        """Per instance, in order, its host and then its alternates; all are claimed,
+        or none. Raises NoValidHost, with ``why``.
+
+        ``request_spec``: a RequestSpec, a mapping of its fields, Nova's object or its
+        primitive, or the old dict with its ``filter_properties``. ``instance_uuids``
+        None: hosts are only named. ``lease``: seconds after which the claim ends
+        unless it is confirmed. ``dry_run``: the whole Decision, and no claim.
+        """
+        caller = read_context(context)
+        request = ScheduleRequest(
+            spec=read_spec(request_spec, filter_properties),
+            instance_uuids=_uuids(instance_uuids),
+            return_alternates=return_alternates,
+            dry_run=dry_run,
+            lease_s=_lease(lease),
+            request_id=caller.request_id,
+            user_id=caller.user_id,
+            project_id=caller.project_id,
+        )
+        if dry_run:
+            return self.gantt.decide(request)
+        return [list(hosts) for hosts in self.gantt.schedule(request)]
+
+    def confirm(self, claim: str | Selection) -> None:
+        """The claim stays, its lease ends. Raises NotFound, ClaimExpired."""
+        self.gantt.confirm_claim(_claim(claim))
+
+    def release(self, claim: str | Selection) -> None:
+        """Give back all that the claim holds. Raises NotFound."""
+        self.gantt.release_claim(_claim(claim))
+
+    def capacity(
+        self, request_spec: Any, filter_properties: Mapping[str, Any] | None = None
+    ) -> Capacity:
+        """How many more fit, where, and what blocks more; also of a Flavor alone."""
+        if isinstance(request_spec, Flavor):
+            request_spec = RequestSpec(flavor=request_spec)
+        return self.gantt.capacity(read_spec(request_spec, filter_properties))
+
+    def explain(
+        self, request_id: str | None = None, *, instance_uuid: str | None = None
+    ) -> Decision:
+        """The latest decision of a request, or about an instance. Raises NotFound:
+        none is kept."""
+        found = self.gantt.decisions(
+            request_id=request_id, instance_uuid=instance_uuid, limit=1
+        )
+        if not found:
+            asked = request_id if instance_uuid is None else instance_uuid
+            raise errors.NotFound(
+                f"No decision about {asked!r} is kept: only the latest ones are, and "
+                "only by the process that made them."
+            )
+        return found[0]
+
+    # -- telling ------------------------------------------------------------------
+
+    def update_resource_stats(
+        self, context: Any, name: str | tuple[str, str], stats: Any
+    ) -> HostView:
+        """What a compute node reports: fields of compute_nodes, all or some.
+
+        ``name``: (host, node); or the host alone, whose node is then
+        ``hypervisor_hostname`` of the report, else the one that is known of it, else
+        of the same name.
+        """
+        read_context(context)
+        host, node = _host_and_node(name)
+        found = read_stats(stats, host=host)
+        if node is None:
+            reported = found.hypervisor_hostname
+            node = reported if isinstance(reported, str) else self._node_of(host)
+        return self.gantt.update_host(host, node, found)
+
+    def _node_of(self, host: str) -> str:
+        known = [view.node for view in self.gantt.list_hosts(host=host)]
+        if len(known) > 1:
+            raise errors.Invalid(
+                f"Host {host!r} has {len(known)} nodes ({', '.join(known[:5])}): give "
+                "the name as (host, node)."
+            )
+        return known[0] if known else host
+
+    def update_aggregates(self, context: Any, aggregates: Any) -> None:
+        """Each aggregate, with all of its hosts, as it is from now on."""
+        read_context(context)
+        self.gantt.set_host_aggregates(fleet.read_aggregates(aggregates))
+
+    def delete_aggregate(self, context: Any, aggregate: Any) -> None:
+        """``aggregate``: the aggregate, its uuid, or its id in Nova."""
+        read_context(context)
+        uuid, number = fleet.read_aggregate_key(aggregate)
+        self.gantt.delete_host_aggregate(uuid=uuid, number=number)
+
+    def update_instance_info(
+        self, context: Any, host_name: str, instance_info: Any
+    ) -> None:
+        """The host has these instances, among others."""
+        read_context(context)
+        instances = fleet.read_instances(instance_info)
+        self.gantt.update_instances(_host(host_name), instances)
+
+    def delete_instance_info(
+        self, context: Any, host_name: str, instance_uuid: str
+    ) -> None:
+        """The instance is gone from the host."""
+        read_context(context)
+        uuid = scalars.uuid("instance_uuid", instance_uuid)
+        self.gantt.delete_instance(_host(host_name), uuid)
+
+    def sync_instance_info(
+        self, context: Any, host_name: str, instance_uuids: Iterable[str]
+    ) -> bool:
+        """The host has exactly these instances; whether that was known."""
+        read_context(context)
+        uuids = fleet.read_uuids("instance_uuids", _listed(instance_uuids))
+        return self.gantt.sync_instances(_host(host_name), uuids)
+
+    def update_service(self, context: Any, service: Any) -> None:
+        """What is known of a service: host, binary, disabled, forced_down,
+        last_seen_up, availability_zone, cell_uuid; all or some."""
+        read_context(context)
+        self.gantt.update_service(fleet.read_service(service))
+
+    def update_server_group(self, context: Any, group: Any) -> None:
+        """The group as it is from now on."""
+        read_context(context)
+        self.gantt.set_server_group(fleet.read_server_group(group))
+
+    def delete_server_group(self, context: Any, group: Any) -> None:
+        """``group``: the group, or its uuid."""
+        read_context(context)
+        self.gantt.delete_server_group(fleet.read_group_uuid(group))
+
+
+def _opened(url: str, token: str | None) -> Any:
+    if url.startswith(("http://", "https://")):
+        from gantt.client.remote import RemoteGantt
+
+        return RemoteGantt(url, token=token or "admin")
+    return open_gantt(url)
+
+
+def _uuids(uuids: Iterable[str] | None) -> tuple[str, ...] | None:
+    if uuids is None:
+        return None
+    found = fleet.read_uuids("instance_uuids", _listed(uuids))
+    if not found:
+        raise errors.Invalid(
+            "instance_uuids is empty: name the instances, or give None to have hosts "
+            "named without a claim."
+        )
+    if len(set(found)) < len(found):
+        twice = next(uuid for uuid, times in Counter(found).items() if times > 1)
+        raise errors.Invalid(f"instance_uuids names {twice!r} more than once.")
+    return found
+
+
+def _listed(values: Any) -> Any:
+    """Iterables that are no text as lists; the rest is judged as it is."""
+    is_list = isinstance(values, Iterable) and not isinstance(values, str | Mapping)
+    return list(values) if is_list else values
+
+
+def _lease(lease: Any) -> float | None:
+    if lease is None:
+        return None
+    found = scalars.real("lease", lease)
+    if found == 0 or math.isinf(found):
+        raise scalars.refusal("lease", "a number of seconds above zero", lease)
+    return found
+
+
+def _claim(claim: str | Selection) -> str:
+    if not isinstance(claim, Selection):
+        return scalars.name("claim", claim)
+    if claim.claim is None:
+        raise errors.Invalid(
+            f"The selection of {claim.service_host!r} holds no claim: it is an "
+            "alternate, or nothing was claimed."
+        )
+    return claim.claim
+
+
+def _host(name: Any) -> str:
+    return scalars.name("host_name", name)
+
+
+def _host_and_node(name: Any) -> tuple[str, str | None]:
+    if isinstance(name, str):
+        return scalars.name("name", name), None
+    if isinstance(name, list | tuple) and len(name) == 2:
+        return scalars.name("name", name[0]), scalars.name("name", name[1])
+    raise scalars.refusal("name", "a host, or (host, node)", name)

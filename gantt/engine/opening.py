@@ -1,0 +1,42 @@
+"""An engine for a database URL.
+
+Apart from ``gantt.connection``, which also knows services at a distance: the clients
+that stand between the two floors open engines too.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.model.commands import SyncNames
+from gantt.store import open_store
+
+
+def open_gantt(url: str, options: EngineOptions = EngineOptions()) -> Gantt:
+    """The books at ``url``: ``memory://`` or an SQLAlchemy URL.
+
+    Raises Refused when the database must not be used as it is, StoreFailed when it
+    cannot be reached.
+    """
+    is_file = url.startswith("sqlite:")
+    store_options = replace(
+        options.store, create=options.store.create or (options.create and is_file)
+    )
+    store = open_store(url, store_options)
+    try:
+        return Gantt(store, options, standard_names=standard_names())
+    except BaseException:
+        store.close()
+        raise
+
+
+def standard_names() -> SyncNames:
+    """The names that every Placement knows, from the libraries that define them."""
+    import os_resource_classes
+    import os_traits
+
+    return SyncNames(
+        tuple(os_resource_classes.STANDARDS), tuple(sorted(os_traits.get_traits()))
+    )
