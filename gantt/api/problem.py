@@ -26,6 +26,9 @@ PROVIDER_NOT_FOUND = "placement.resource_provider.not_found"
 QUERY_DUPLICATE_KEY = "placement.query.duplicate_key"
 QUERY_BAD_VALUE = "placement.query.bad_value"
 QUERY_MISSING_VALUE = "placement.query.missing_value"
+NO_VALID_HOST = "gantt.no_valid_host"
+CLAIM_LOST = "gantt.claim_lost"
+CLAIM_EXPIRED = "gantt.claim_expired"
 
 CODES_SINCE = 23
 RETRY_AFTER_S = 1
@@ -99,7 +102,10 @@ TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
     (errors.InventoryInUse, 409, INVENTORY_IN_USE),
     (errors.ProviderInUse, 409, PROVIDER_IN_USE),
     (errors.ProviderHasChildren, 409, PROVIDER_HAS_CHILDREN),
+    (errors.ClaimLost, 409, CLAIM_LOST),
+    (errors.ClaimExpired, 409, CLAIM_EXPIRED),
     (errors.Conflict, 409, UNDEFINED_CODE),
+    (errors.NoValidHost, 409, NO_VALID_HOST),
     (errors.Invalid, 400, UNDEFINED_CODE),
     (errors.NotFound, 404, UNDEFINED_CODE),
     (errors.Forbidden, 403, UNDEFINED_CODE),
@@ -113,7 +119,8 @@ class Problem(Exception):
     """An answer that is not the one that was asked for; raised by any handler.
 
     ``vary`` False: the answer bears no ``vary`` header (what the contract says of a
-    provider that is not there, and of 403). ``headers``: further headers.
+    provider that is not there, and of 403). ``headers``: further headers; ``extra``:
+    further fields of the error in a JSON body.
     """
 
     def __init__(
@@ -124,7 +131,7 @@ class Problem(Exception):
         *,
         vary: bool = True,
         headers: Iterable[tuple[str, str]] = (),
-        extra: Mapping[str, str] | None = None,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(status, detail, code)
         self.status = status

@@ -7,7 +7,7 @@ itself (accept, content type, policy, body) are not repeated here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, cast
 
@@ -29,6 +29,8 @@ from gantt.api import (
     verification,
 )
 from gantt.api.call import Call
+from gantt.api.native.operation import Operation
+from gantt.api.native.table import OPERATIONS
 from gantt.api.problem import Problem
 
 Handler = Callable[..., None]
@@ -45,6 +47,15 @@ class Route(Struct, frozen=True):
     since: int = 0
     too_old: int = 404
     first: Callable[[Call], None] | None = None
+
+
+def _native(operations: Iterable[Operation]) -> dict[str, dict[str, Route]]:
+    """Who names no microversion is told errors as the newest one has them."""
+    table: dict[str, dict[str, Route]] = {}
+    for one in operations:
+        route = Route(one.perform, first=diagnosis.assume_newest)
+        table.setdefault(one.path, {})[one.method] = route
+    return table
 
 
 _PROVIDER = "/resource_providers/{uuid}"
@@ -110,6 +121,7 @@ ROUTES: dict[str, dict[str, Route]] = {
     },
     "/usages": {"GET": Route(usages.total, 9)},
     "/reshaper": {"POST": Route(reshaper.reshape, 30)},
+    **_native(OPERATIONS),
 }
 
 

@@ -81,9 +81,34 @@ _ADMIN_OR_SERVICE = (
     "allocation_candidates:list",
 )
 
+_NATIVE = (
+    "verify",
+    "select",
+    "claims:confirm",
+    "claims:release",
+    "decisions:whole",
+    "capacity",
+    "hosts:list",
+    "hosts:show",
+    "hosts:update",
+    "hosts:delete",
+    "aggregates:list",
+    "aggregates:show",
+    "aggregates:update",
+    "aggregates:delete",
+    "instances:update",
+    "instances:sync",
+    "instances:delete",
+    "services:update",
+    "server_groups:update",
+    "server_groups:delete",
+)
+
 RULES: dict[str, Base] = {
     **{f"placement:{name}": ADMIN_OR_SERVICE for name in _ADMIN_OR_SERVICE},
     "placement:usages": ADMIN_OR_READER_OR_SERVICE,
     "placement:reshaper:reshape": SERVICE,
-    "gantt:verify": ADMIN_OR_SERVICE,
+    **{f"gantt:{name}": ADMIN_OR_SERVICE for name in _NATIVE},
+    # Whoever reads in a project sees its own decisions, redacted.
+    "gantt:decisions:list": ADMIN_OR_READER_OR_SERVICE,
 }

@@ -1,0 +1,139 @@
+"""What the native API is sent: typed bodies and queries; what they cannot be is named.
+
+Forms of requests and of what hosts report stay as they came here: ``model.forms`` reads
+them, for every door alike.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gantt.api.call import Call
+from gantt.api.problem import Problem
+from gantt.api.query import Params
+from gantt.errors import Invalid
+
+T = TypeVar("T")
+
+MOST_LEASE_S = 86_400.0
+MOST_RECORDS = 10_000
+
+Document = dict[str, Any]
+Name = Annotated[str, Meta(min_length=1, max_length=255)]
+Lease = Annotated[
+    float, Meta(gt=0, le=MOST_LEASE_S, description="Seconds until the claim ends.")
+]
+Records = Annotated[int, Meta(ge=1, le=MOST_RECORDS)]
+
+
+class Context(Struct, frozen=True):
+    """In whose name; other fields of a context are not needed and ignored."""
+
+    request_id: str | None = None
+    user_id: str | None = None
+    project_id: str | None = None
+
+
+class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/select. ``request_spec``: our own form, the primitive of a Nova
+    RequestSpec 1.x, or, with ``filter_properties``, the old dict."""
+
+    request_spec: Document
+    filter_properties: Document | None = None
+    instance_uuids: list[Name] | None = None
+    return_alternates: bool = True
+    dry_run: bool = False
+    lease: Lease | None = None
+    context: Context = Context()
+
+
+class CapacityBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/capacity: a request as for /gantt/select."""
+
+    request_spec: Document
+    filter_properties: Document | None = None
+
+
+class AggregatesBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """PUT /gantt/aggregates: HostAggregates, or primitives of Nova's Aggregate."""
+
+    aggregates: list[Document]
+
+
+class InstancesBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/instances/{host}: Instances, or primitives of Nova's Instance."""
+
+    instances: list[Document]
+
+
+class SyncBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """PUT /gantt/instances/{host}: all that the host has."""
+
+    instance_uuids: list[Name]
+
+
+class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """GET /gantt/decisions."""
+
+    request_id: str | None = None
+    instance_uuid: str | None = None
+    limit: Records = 100
+
+
+class HostsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """GET /gantt/hosts."""
+
+    host: str | None = None
+    node: str | None = None
+
+
+class AggregateQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """DELETE /gantt/aggregates. ``id``: as Nova numbers it."""
+
+    uuid: str | None = None
+    id: int | None = None
+
+
+class Body(Generic[T]):
+    """A kind of body, with its decoder built once."""
+
+    __slots__ = ("_decode",)
+
+    def __init__(self, kind: type[T]) -> None:
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    def read(self, call: Call) -> T:
+        """Raises Problem 400 (which names the field), 413, 415."""
+        raw = call.json_body()
+        try:
+            return self._decode(raw)
+        except msgspec.ValidationError as error:
+            raise Problem(400, f"JSON does not validate: {error}") from None
+        except (msgspec.DecodeError, ValueError) as error:
+            raise Problem(400, f"Malformed JSON: {error}") from None
+        except RecursionError:
+            raise Problem(400, "Malformed JSON: nested too deeply") from None
+
+
+DOCUMENT: Body[Document] = Body(Document)
+
+
+def query(call: Call, kind: type[T]) -> T:
+    """The parameters of the query. Raises Problem 400, which names the parameter."""
+    try:
+        return msgspec.convert(Params(call.query_string).last, kind, strict=False)
+    except msgspec.ValidationError as error:
+        text = f"Invalid query string parameters: {error}"
+        raise Problem(400, text) from None
+
+
+def check_same(what: str, in_path: str, in_body: str) -> None:
+    """Raises Invalid when a body is about something else than its path."""
+    if in_path != in_body:
+        raise Invalid(
+            f"The path says {what} {in_path!r}, and the body {in_body!r}: they must "
+            "be the same."
+        )

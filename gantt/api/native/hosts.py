@@ -1,0 +1,43 @@
+"""What hosts report, over HTTP: ``update_resource_stats`` and what is known since."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import DOCUMENT, HostsQuery, query
+from gantt.errors import NotFound
+from gantt.model.forms.stats import read_stats
+from gantt.model.hosts import HostView
+
+
+class Hosts(Struct, frozen=True):
+    """A listing, by name."""
+
+    hosts: tuple[HostView, ...]
+
+
+def list_(call: Call) -> Hosts:
+    """GET /gantt/hosts"""
+    asked = query(call, HostsQuery)
+    return Hosts(call.gantt.list_hosts(host=asked.host, node=asked.node))
+
+
+def show(call: Call, host: str, node: str) -> HostView:
+    """GET /gantt/hosts/{host}/{node}"""
+    found: tuple[HostView, ...] = call.gantt.list_hosts(host=host, node=node)
+    if not found:
+        raise NotFound(f"No host {host} with node {node} is known.")
+    return found[0]
+
+
+def update(call: Call, host: str, node: str) -> HostView:
+    """PUT /gantt/hosts/{host}/{node}: what is left out stays as it is."""
+    stats = read_stats(DOCUMENT.read(call), host=host)
+    view: HostView = call.gantt.update_host(host, node, stats)
+    return view
+
+
+def delete(call: Call, host: str, node: str) -> None:
+    """DELETE /gantt/hosts/{host}/{node}"""
+    call.gantt.delete_host(host, node)

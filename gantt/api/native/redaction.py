@@ -1,0 +1,56 @@
+"""What of a decision those may see who do not run the fleet: counts, and no more.
+
+No host, no score, no name of a provider: a record tells a project how many hosts each
+filter left of its own requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gantt.api.call import Call
+from gantt.model.selection import Decision, Why
+
+WHOLE = "gantt:decisions:whole"
+REFUSED = "No valid host was found."
+
+
+def sees_all(call: Call) -> bool:
+    """Whether policy lets the caller see decisions whole, and those of others."""
+    return not call.door.policy.allows(WHOLE, call.caller, {})
+
+
+def why(call: Call, reason: Why) -> Why:
+    """``reason`` as the caller may see it."""
+    return reason if sees_all(call) else _counts(reason)
+
+
+def decision(call: Call, record: Decision) -> Decision:
+    """``record`` as the caller may see it."""
+    return record if sees_all(call) else _bare(record)
+
+
+def own(call: Call, records: Iterable[Decision]) -> list[Decision]:
+    """Those of the caller's project, as the caller may see them."""
+    project = call.caller.project_id
+    return [
+        _bare(record)
+        for record in records
+        if project is not None and record.project_id == project
+    ]
+
+
+def _bare(record: Decision) -> Decision:
+    return replace(
+        record,
+        scores=(),
+        chosen=(),
+        why=None if record.why is None else _counts(record.why),
+        failure=None if record.failure is None else REFUSED,
+    )
+
+
+def _counts(reason: Why) -> Why:
+    return Why(steps=reason.steps)

@@ -1,0 +1,57 @@
+"""``select_destinations`` over HTTP: where instances go, claimed in the same breath."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from gantt.api.call import Call
+from gantt.api.native import redaction
+from gantt.api.native.bodies import Body, SelectBody
+from gantt.api.problem import NO_VALID_HOST, Problem
+from gantt.errors import NoValidHost
+from gantt.model.forms.spec import read_spec
+from gantt.model.scheduling import Selections
+from gantt.model.selection import Decision, Why
+from gantt.model.spec import ScheduleRequest
+
+_BODY = Body(SelectBody)
+
+
+class Selected(Struct, frozen=True):
+    """Per instance, in order: its host, then its alternates."""
+
+    selections: Selections
+
+
+def select(call: Call) -> Selected | Decision:
+    """POST /gantt/select"""
+    body = _BODY.read(call)
+    request = _request(call, body)
+    if body.dry_run:
+        return redaction.decision(call, call.gantt.decide(request))
+    try:
+        return Selected(call.gantt.schedule(request))
+    except NoValidHost as refusal:
+        raise _refused(call, refusal) from None
+
+
+def _request(call: Call, body: SelectBody) -> ScheduleRequest:
+    """In the name of the context, and without one in that of the caller."""
+    uuids, context = body.instance_uuids, body.context
+    return ScheduleRequest(
+        spec=read_spec(body.request_spec, body.filter_properties),
+        instance_uuids=None if uuids is None else tuple(uuids),
+        return_alternates=body.return_alternates,
+        dry_run=body.dry_run,
+        lease_s=body.lease,
+        request_id=context.request_id or call.request_id,
+        user_id=context.user_id or call.caller.user_id,
+        project_id=context.project_id or call.caller.project_id,
+    )
+
+
+def _refused(call: Call, refusal: NoValidHost) -> Problem:
+    why = refusal.why if isinstance(refusal.why, Why) else Why()
+    shown = msgspec.to_builtins(redaction.why(call, why))
+    return Problem(409, refusal.message, NO_VALID_HOST, extra={"why": shown})

@@ -1,0 +1,167 @@
+"""POST /gantt/select: hosts, claims, refusals and what they are told with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, B
+from tests.api.wsgi_client import WsgiClient
+
+SELECT = "/gantt/select"
+
+
+def error_of(client: WsgiClient, body: Any, status: int = 400) -> Any:
+    answer = client("POST", SELECT, body=body)
+    assert answer.status == status, answer.text
+    (error,) = answer.json["errors"]
+    return error
+
+
+def test_picks_and_claims(client: WsgiClient, books: Gantt) -> None:
+    answer = client(
+        "POST", SELECT, body={"request_spec": SPEC, "instance_uuids": [A, B]}
+    )
+    assert answer.status == 200, answer.text
+    assert answer.headers["cache-control"] == "no-cache"
+    first, second = answer.json["selections"]
+    assert {first[0]["service_host"], second[0]["service_host"]} == {"one", "two"}
+    assert first[0]["claim"] == second[0]["claim"] is not None
+    assert first[0]["availability_zone"] == "nova"
+    consumer = books.get_allocations(A)
+    assert consumer is not None
+    assert (consumer.project_id, consumer.user_id) == ("blue", "ann")
+
+
+def test_alternates_are_left_out_where_nobody_wants_them(client: WsgiClient) -> None:
+    body: dict[str, Any] = {"request_spec": SPEC, "instance_uuids": [A]}
+    (mine,) = client("POST", SELECT, body={**body, "dry_run": False}).json["selections"]
+    assert [one["claim"] is None for one in mine] == [False, True]
+    body = {**body, "instance_uuids": [B], "return_alternates": False}
+    (mine,) = client("POST", SELECT, body=body).json["selections"]
+    assert len(mine) == 1
+
+
+def test_without_instances_nothing_is_claimed(client: WsgiClient, books: Gantt) -> None:
+    body = {"request_spec": {**SPEC, "num_instances": 2}}
+    found = client("POST", SELECT, body=body).json["selections"]
+    assert len(found) == 2
+    assert all(one["claim"] is None for mine in found for one in mine)
+    assert all(not host.claimed["instances"] for host in books.list_hosts())
+
+
+@pytest.mark.parametrize(
+    "request_spec",
+    [
+        {
+            "nova_object.name": "RequestSpec",
+            "nova_object.namespace": "nova",
+            "nova_object.version": "1.13",
+            "nova_object.data": {
+                "num_instances": 1,
+                "project_id": "blue",
+                "flavor": {
+                    "nova_object.name": "Flavor",
+                    "nova_object.namespace": "nova",
+                    "nova_object.version": "1.2",
+                    "nova_object.data": SPEC["flavor"],
+                },
+            },
+        },
+        {
+            "instance_type": SPEC["flavor"],
+            "instance_properties": {"project_id": "blue"},
+            "num_instances": 1,
+        },
+    ],
+)
+def test_forms_of_nova_are_understood(client: WsgiClient, request_spec: Any) -> None:
+    body = {"request_spec": request_spec, "instance_uuids": [A]}
+    answer = client("POST", SELECT, body=body)
+    assert answer.status == 200, answer.text
+
+
+def test_old_pairs_come_with_filter_properties(client: WsgiClient) -> None:
+    body = {
+        "request_spec": {"instance_type": SPEC["flavor"]},
+        "filter_properties": {"ignore_hosts": ["one"]},
+        "instance_uuids": [A],
+    }
+    ((mine, *_),) = client("POST", SELECT, body=body).json["selections"]
+    assert mine["service_host"] == "two"
+
+
+def test_in_whose_name(client: WsgiClient, books: Gantt) -> None:
+    spec = {"flavor": SPEC["flavor"]}
+    context = {"request_id": "req-7", "user_id": "bob", "roles": ["reader"]}
+    body = {"request_spec": spec, "instance_uuids": [A], "context": context}
+    assert client("POST", SELECT, body=body).status == 200
+    consumer = books.get_allocations(A)
+    assert consumer is not None
+    assert (consumer.project_id, consumer.user_id) == ("admin", "bob")
+    (record,) = books.decisions(request_id="req-7")
+    assert record.instance_uuids == (A,)
+
+
+def test_a_dry_run_tells_everything_and_claims_nothing(
+    client: WsgiClient, books: Gantt
+) -> None:
+    body = {"request_spec": SPEC, "instance_uuids": [A], "dry_run": True}
+    found = client("POST", SELECT, body=body).json
+    assert found["is_dry_run"] is True
+    assert {one["host"] for one in found["scores"]} == {"one", "two"}
+    assert "RAMWeigher" in found["scores"][0]["parts"]
+    assert found["steps"][0]["before"] == 2
+    assert books.get_allocations(A) is None
+
+
+def test_no_valid_host_is_a_conflict_with_its_reasons(client: WsgiClient) -> None:
+    error = error_of(client, {"request_spec": TOO_MUCH, "instance_uuids": [A]}, 409)
+    assert error["code"] == "gantt.no_valid_host"
+    assert "No valid host was found." in error["detail"]
+    assert error["why"]["steps"]
+    assert error["why"]["steps"][-1]["after"] == 0
+    assert {one["host"] for one in error["why"]["nearest"]} == {"one", "two"}
+    body = {"request_spec": TOO_MUCH, "instance_uuids": [A], "dry_run": True}
+    dry = client("POST", SELECT, body=body)
+    assert dry.status == 200
+    assert dry.json["failure"] == "No valid host was found."
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        ({}, "request_spec"),
+        ({"request_spec": []}, "$.request_spec"),
+        ({"request_spec": SPEC, "dryrun": True}, "dryrun"),
+        ({"request_spec": SPEC, "dry_run": 1}, "$.dry_run"),
+        ({"request_spec": SPEC, "lease": 0}, "$.lease"),
+        ({"request_spec": SPEC, "lease": 1e9}, "$.lease"),
+        ({"request_spec": SPEC, "instance_uuids": [7]}, "$.instance_uuids[0]"),
+        ({"request_spec": {**SPEC, "colour": 1}}, "colour"),
+        ({"request_spec": {}}, "request_spec.flavor"),
+        ({"request_spec": {"flavor": {"vcpus": "2"}}}, "request_spec.flavor.vcpus"),
+        ({"request_spec": {**SPEC, "version": "2.0"}}, "2.0"),
+        (b'{"request_spec": ', "Malformed JSON"),
+        (b'{"request_spec": {"a": ' + b"[" * 100_000, "nested too deeply"),
+        (b'{"\xff": 1}', "Malformed JSON"),
+    ],
+)
+def test_bad_bodies_are_told_by_name(client: WsgiClient, body: Any, named: str) -> None:
+    assert named in error_of(client, body)["detail"]
+
+
+def test_other_media_types_and_callers(client: WsgiClient) -> None:
+    body = {"request_spec": SPEC, "instance_uuids": [A]}
+    plain = {"content-type": "text/plain"}
+    assert client("POST", SELECT, body=body, headers=plain).status == 415
+    html = {"accept": "text/html"}
+    assert client("POST", SELECT, body=body, headers=html).status == 406
+    somebody = {"x-auth-token": "somebody:blue"}
+    answer = client("POST", SELECT, body=body, headers=somebody)
+    assert answer.status == 403
+    assert "gantt:select" in answer.detail
+    assert client("GET", SELECT).headers["allow"] == "POST"
+    assert client("POST", f"/placement{SELECT}", body=body).status == 200
