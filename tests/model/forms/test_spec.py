@@ -316,14 +316,14 @@ def test_filter_properties_do_not_go_with_an_object() -> None:
     assert read_spec(objects.small(), {}).flavor == FLAVOR
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(anything())
 def test_no_json_raises_anything_but_our_errors(document: Any) -> None:
     with pytest.raises(errors.GanttError):
         read_spec(document)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_no_object_with_a_fault_raises_anything_but_our_errors(data: Any) -> None:
     document = data.draw(mutated(objects.full()))
