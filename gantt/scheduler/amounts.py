@@ -11,7 +11,6 @@ import numpy as np
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats, Int64s
 
 
@@ -51,28 +50,3 @@ def has_disk(hosts: Hosts, ratio: float | Floats, disk_mb: int) -> Bools:
 def wanted_disk_mb(spec: RequestSpec) -> int:
     """What an instance of ``spec`` takes of a host's disk, swap included."""
     return spec.disk_mb + spec.flavor.swap
-
-
-def mask(hosts: Hosts, spec: RequestSpec, options: SchedulerOptions) -> Bools:
-    """bool[n]: room for all amounts of ``spec``; hosts that report no allocation ratio
-    have the initial one. A host that never reported has no room."""
-    flavor = spec.flavor
-    found: Bools = (
-        has_ram(
-            hosts,
-            reported_or(hosts.ram_ratio, options.initial_ram_allocation_ratio),
-            flavor.memory_mb,
-        )
-        & has_vcpus(
-            hosts,
-            reported_or(hosts.cpu_ratio, options.initial_cpu_allocation_ratio),
-            flavor.vcpus,
-        )
-        & has_disk(
-            hosts,
-            reported_or(hosts.disk_ratio, options.initial_disk_allocation_ratio),
-            wanted_disk_mb(spec),
-        )
-        & hosts.has_state
-    )
-    return found

@@ -16,7 +16,7 @@ from gantt.model.selection import Capacity
 from gantt.model.spec import RequestSpec
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget, Spent
-from gantt.scheduler import amounts
+from gantt.scheduler import unbooked
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain import nearest, why
@@ -43,14 +43,14 @@ def capacity(
     job, field = driver.field(
         state, replace(spec, num_instances=1), now=now, by_books=by_books, budget=steps
     )
-    counts = _limits(state, job, field, steps)
+    counts = _limits(state, field, steps)
     again = tuple(
         one
         for one in field.policy.filters
         if not one.once and one.elementwise and not field.skips_filters
     )
     if again or job.asks_amounts:
-        counts = _fill(field, counts, again, asks_amounts=job.asks_amounts)
+        counts = _fill(field, job, counts, again)
     counts = _grouped(field, counts)
     hosts: dict[str, int] = {}
     for place in np.flatnonzero(counts).tolist():
@@ -65,11 +65,11 @@ def capacity(
     )
 
 
-def _limits(state: State, job: Job, field: Field, budget: Budget) -> Int64s:
+def _limits(state: State, field: Field, budget: Budget) -> Int64s:
     """int64[hosts]: how many the books have room for; a host that gives everything
     itself is divided out, a tree is filled candidate by candidate."""
     counts = np.full(len(field.hosts), _MOST_ON_A_HOST, np.int64)
-    if not job.questions:
+    if not field.surveys:
         return counts
     alone = np.zeros(len(counts), np.bool_)
     providers = field.hosts.provider
@@ -115,24 +115,17 @@ def _filled(state: State, field: Field, provider: int, budget: Budget) -> int:
     return count
 
 
-def _fill(
-    field: Field,
-    limits: Int64s,
-    again: tuple[Filter, ...],
-    *,
-    asks_amounts: bool,
-) -> Int64s:
+def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
     """int64[hosts]: as many as also pass what is asked before every instance: one more
     on every host at once, until none passes."""
     hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
     counts = np.minimum(limits, 1)
     alive = counts > 0
-    spec, options = field.request.spec, field.policy.options
     while alive.any():
-        hosts.consume_everywhere(spec)
+        hosts.consume_everywhere(job.taken)
         alive &= counts < limits
-        if asks_amounts:
-            alive &= amounts.mask(hosts, spec, options)
+        if job.asks_amounts:
+            alive &= unbooked.with_room(hosts, job.taken, field.policy.options)
         for one in again:
             alive &= one.mask(hosts, field.request)
         counts += alive

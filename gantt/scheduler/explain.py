@@ -26,7 +26,7 @@ _BUDGET = 20_000
 def why(state: State, job: Job, field: Field) -> Why:
     """Everything that can be told about a field that is empty, or too small."""
     books = None
-    if job.questions and not field.has_room_anywhere:
+    if field.surveys and not field.has_room_anywhere:
         books = _ask(state, job.questions[0])
     change = _change(field.sieves, books)
     return Why(field.steps, nearest(state, field), change, books)

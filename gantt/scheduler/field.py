@@ -17,7 +17,7 @@ from msgspec import Struct
 from gantt.model.selection import Step
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.survey import AnySurvey, survey
-from gantt.scheduler import amounts, weigh
+from gantt.scheduler import unbooked, weigh
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
@@ -29,6 +29,7 @@ from gantt.state.state import State
 
 BOOKS = "allocation candidates"
 AMOUNTS = "amounts of hosts"
+LABELS = "traits and aggregates"
 TARGETS = "requested hosts"
 
 
@@ -86,7 +87,7 @@ def fresh(state: State, job: Job, policy: Policy, now: int, budget: Budget) -> F
     everybody = Hosts(state.fleet, rows)
     request = Request(job.spec, policy.options, now)
     surveys = surveys_of(state, job, budget)
-    sieves = list(first_sieves(everybody, job, policy, surveys))
+    sieves = list(first_sieves(state, everybody, job, policy, surveys))
     asked = filters_of(job, policy)
     prompt = [one for one in asked if not one.is_costly]
     sieves += [Sieve(one.name, one.mask(everybody, request)) for one in prompt]
@@ -108,6 +109,8 @@ def fresh(state: State, job: Job, policy: Policy, now: int, budget: Budget) -> F
 
 def surveys_of(state: State, job: Job, budget: Budget) -> tuple[AnySurvey, ...]:
     """The books' answer to each question of ``job``. Raises UnknownName."""
+    if job.asks_amounts:
+        return ()
     return tuple(survey(state, question, budget) for question in job.questions)
 
 
@@ -128,13 +131,18 @@ def filters_of(job: Job, policy: Policy) -> tuple[Filter, ...]:
 
 
 def first_sieves(
-    hosts: Hosts, job: Job, policy: Policy, surveys: Sequence[AnySurvey]
+    state: State,
+    hosts: Hosts,
+    job: Job,
+    policy: Policy,
+    surveys: Sequence[AnySurvey],
 ) -> Iterator[Sieve]:
     """What decides before any filter: room, and the hosts that were named."""
-    if job.questions:
+    if job.asks_amounts:
+        yield Sieve(AMOUNTS, unbooked.with_room(hosts, job.taken, policy.options))
+        yield Sieve(LABELS, unbooked.labeled(state, hosts, job.questions[0]))
+    elif job.questions:
         yield Sieve(BOOKS, with_room(hosts, surveys))
-    elif job.asks_amounts:
-        yield Sieve(AMOUNTS, amounts.mask(hosts, job.spec, policy.options))
     mask = targets(hosts, job.spec)
     if mask is not None:
         yield Sieve(TARGETS, mask)

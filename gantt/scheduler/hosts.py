@@ -8,15 +8,22 @@ the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gantt.model.rows import InstanceRow
-from gantt.model.spec import RequestSpec
 from gantt.state.bits import BitMatrix
 from gantt.state.column import Bools, Int32s, Int64s
 from gantt.state.fleet import Fleet
+
+
+class Taken(NamedTuple):
+    """What an instance takes of a host's columns."""
+
+    vcpus: int
+    memory_mb: int
+    disk_mb: int
 
 
 class Hosts:
@@ -174,24 +181,24 @@ class Hosts:
             }
         return kept
 
-    def consume_everywhere(self, spec: RequestSpec) -> None:
-        """An instance of ``spec`` goes to every host."""
-        for column, amount in _taken_by(spec):
+    def consume_everywhere(self, taken: Taken) -> None:
+        """An instance that takes so much goes to every host."""
+        for column, amount in _columns_of(taken):
             setattr(self, column, getattr(self, column) + amount)
 
-    def consume(self, place: int, spec: RequestSpec, instance_uuid: str) -> None:
-        """An instance of ``spec`` goes to the host at ``place``."""
-        for column, amount in _taken_by(spec):
+    def consume(self, place: int, taken: Taken, instance_uuid: str) -> None:
+        """An instance that takes so much goes to the host at ``place``."""
+        for column, amount in _columns_of(taken):
             getattr(self, column)[place] += amount
         self.added.setdefault(place, []).append(instance_uuid)
 
 
-def _taken_by(spec: RequestSpec) -> tuple[tuple[str, int], ...]:
+def _columns_of(taken: Taken) -> tuple[tuple[str, int], ...]:
     """Column -> what an instance adds to it."""
     return (
-        ("free_ram_mb", -spec.flavor.memory_mb),
-        ("free_disk_mb", -spec.disk_mb),
-        ("vcpus_used", spec.flavor.vcpus),
+        ("free_ram_mb", -taken.memory_mb),
+        ("free_disk_mb", -taken.disk_mb),
+        ("vcpus_used", taken.vcpus),
         ("num_instances", 1),
         ("num_io_ops", 1),
     )

@@ -11,18 +11,21 @@ from msgspec import Struct
 from gantt.model.requests import CandidateRequest
 from gantt.model.spec import RequestSpec
 from gantt.scheduler import prefilters, shape
+from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
 
 class Job(Struct, frozen=True, eq=False):
-    """``spec``: as the pre-filters leave it. ``questions``: to the books, each asked
-    when those before it found nobody (empty: the hosts' own amounts decide, or nothing
-    does for a rebuild). ``asks_amounts``: the hosts' own amounts decide."""
+    """``spec``: as the pre-filters leave it. ``questions``: what to ask of inventories
+    (none for a rebuild); the later ones are asked for those hosts that the earlier
+    ones do not find. ``taken``: what an instance takes of its host's columns.
+    ``asks_amounts``: these columns decide, not the books."""
 
     spec: RequestSpec
     questions: tuple[CandidateRequest, ...] = ()
+    taken: Taken = Taken(0, 0, 0)
     asks_amounts: bool = False
 
 
@@ -32,18 +35,23 @@ def prepare(
     """Raises Invalid and NoValidHost."""
     if spec.is_rebuild:
         return Job(spec)
-    spec = prefilters.apply(
-        spec, state.fleet, options, lambda name: state.traits.find(name) is not None
-    )
-    if not by_books:
-        return Job(spec, (), asks_amounts=True)
+
+    def knows_trait(name: str) -> bool:
+        return state.traits.find(name) is not None
+
+    spec = prefilters.apply(spec, state.fleet, options, knows_trait)
     questions = shape.candidate_requests(
         spec,
         options,
         state.fleet,
         lambda name: state.classes.find(name) is not None,
+        knows_trait,
     )
-    return Job(spec, questions)
+    if by_books:
+        flavor = spec.flavor
+        return Job(spec, questions, Taken(flavor.vcpus, flavor.memory_mb, spec.disk_mb))
+    amounts = shape.resources(spec, options)
+    return Job(spec, questions[:1], Taken(**amounts), asks_amounts=True)
 
 
 def is_inventoried(state: State) -> bool:

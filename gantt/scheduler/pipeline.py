@@ -64,7 +64,7 @@ def choose(
         state, request.spec, now=now, by_books=by_books, budget=steps
     )
     options = driver.policy.options
-    round_ = Round(field, asks_amounts=job.asks_amounts)
+    round_ = Round(field, job)
     places = Places(state, field, steps)
     picked = pick(round_, places, names(request), options, rng)
     if len(picked) < request.count:
@@ -101,9 +101,7 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
             )
             for uuid, places in zip(names(request), picks.places, strict=True)
         ),
-        spec.flavor.vcpus,
-        spec.flavor.memory_mb,
-        spec.disk_mb,
+        *picks.job.taken,
         spec.project_id or request.project_id or "",
         spec.user_id or request.user_id or "",
         request.spec.instance_group,

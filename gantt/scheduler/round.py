@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 from msgspec.structs import replace
 
-from gantt.scheduler import amounts, weigh
+from gantt.scheduler import unbooked, weigh
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.field import Field
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.job import Job
 from gantt.scheduler.scale import Scale, scale_of, total, total_at
 from gantt.state.column import Bools, Floats, Int64s
 
@@ -21,9 +22,9 @@ from gantt.state.column import Bools, Floats, Int64s
 class Round:
     """``hosts`` that are left and their ``weights`` (float64[len(hosts)])."""
 
-    def __init__(self, start: Field, *, asks_amounts: bool) -> None:
+    def __init__(self, start: Field, job: Job) -> None:
         self._policy = start.policy
-        self._asks_amounts = asks_amounts
+        self._job = job
         self.request: Request = start.request
         self.hosts: Hosts = start.hosts
         self._scales: tuple[Scale, ...] = start.scales
@@ -48,7 +49,7 @@ class Round:
             everybody = np.ones(len(self.hosts), np.bool_)
             self.hosts = self.hosts.keep(everybody)
             self._scales = tuple(one.at(everybody) for one in self._scales)
-        self.hosts.consume(place, spec, instance_uuid)
+        self.hosts.consume(place, self._job.taken, instance_uuid)
         group = spec.instance_group
         if group is not None:
             name = self.hosts.fleet.hosts.hosts[int(self.hosts.rows[place])]
@@ -85,9 +86,9 @@ class Round:
         sub = self.hosts.pick(at)
         is_moved = self._score_again(at, sub)
         mask = np.ones(len(self.hosts), np.bool_)
-        if self._asks_amounts:
+        if self._job.asks_amounts:
             options = self._policy.options
-            mask[place] = amounts.mask(sub, self.request.spec, options)[0]
+            mask[place] = unbooked.with_room(sub, self._job.taken, options)[0]
         for one in self._again:
             if one.elementwise:
                 mask[place] &= one.mask(sub, self.request)[0]

@@ -46,7 +46,7 @@ class Kept:
         self.everybody = Hosts(fleet, self.rows)
         request = Request(job.spec, policy.options, now)
         self.surveys = fields.surveys_of(state, job, budget)
-        first = [*fields.first_sieves(self.everybody, job, policy, self.surveys)]
+        first = [*fields.first_sieves(state, self.everybody, job, policy, self.surveys)]
         self.first = tuple(sieve.name for sieve in first)
         self._filters = tuple(
             one
@@ -107,7 +107,7 @@ class Kept:
         """Masks at ``places``; whether the same hosts pass as before."""
         if not all(isinstance(one, FlatSurvey) for one in self.surveys):
             self._survey_again(state, budget)
-        first = fields.first_sieves(sub, self.job, self._policy, self.surveys)
+        first = fields.first_sieves(state, sub, self.job, self._policy, self.surveys)
         masks = [
             *(sieve.mask for sieve in first),
             *(one.mask(sub, request) for one in self._filters),
