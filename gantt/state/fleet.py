@@ -427,12 +427,22 @@ class Fleet:
     # -- questions ----------------------------------------------------------------
 
     def members_on(self, members: Iterable[str]) -> dict[str, int]:
-        """Host name -> how many of ``members`` are on it, or promised it."""
+        """Host name -> how many of ``members`` are on it, or promised it. One that
+        moves counts on both: it may stay where it is after all."""
         found: dict[str, int] = {}
         for uuid in members:
-            host = self.host_of(uuid)
-            if host is not None:
+            for host in self.hosts_of(uuid):
                 found[host] = found.get(host, 0) + 1
+        return found
+
+    def hosts_of(self, instance_uuid: str) -> set[str]:
+        """The host that an instance is promised, and the one that names it."""
+        known = self.instances.by_uuid.get(instance_uuid)
+        found = set() if known is None else {known.host}
+        claim = self.claims.by_instance.get(instance_uuid)
+        row = None if claim is None else self.hosts.row_of_id(claim.host_id)
+        if row is not None:
+            found.add(self.hosts.hosts[row])
         return found
 
     def host_of(self, instance_uuid: str) -> str | None:
