@@ -1,0 +1,244 @@
+"""One suite for every Gantt that schedules: in this process, and over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from gantt import errors
+from gantt.client import SchedulerClient
+from gantt.model.forms.selection import selection_primitive
+from gantt.model.spec import Destination, Flavor, RequestSpec
+from tests import inprocess
+from tests.model.forms import objects
+
+KINDS = ["memory"]
+STATS: dict[str, Any] = {
+    "vcpus": 8,
+    "memory_mb": 8192,
+    "local_gb": 100,
+    "vcpus_used": 0,
+    "memory_mb_used": 0,
+    "local_gb_used": 0,
+    "free_ram_mb": 8192,
+    "free_disk_gb": 100,
+    "hypervisor_type": "QEMU",
+    "hypervisor_version": 8_002_000,
+    "cpu_info": '{"arch": "x86_64"}',
+    "supported_instances": '[["x86_64", "kvm", "hvm"]]',
+    "cpu_allocation_ratio": 1.0,
+    "ram_allocation_ratio": 1.0,
+    "disk_allocation_ratio": 1.0,
+}
+SPEC = RequestSpec(
+    flavor=Flavor(vcpus=2, memory_mb=2048, root_gb=10), project_id="p", user_id="u"
+)
+
+
+@pytest.fixture(params=KINDS)
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SchedulerClient]:
+    """A client of each kind, of a Gantt with three hosts."""
+    with contextlib.ExitStack() as stack:
+        is_far = request.param == "http"
+        url = (
+            stack.enter_context(inprocess.service(tmp_path)) if is_far else "memory://"
+        )
+        found = stack.enter_context(SchedulerClient(url))
+        for host in ("h1", "h2", "h3"):
+            found.update_service(None, {"host": host})
+            found.update_resource_stats(None, (host, host), STATS)
+        yield found
+
+
+def some(count: int) -> list[str]:
+    return [str(uuid4()) for _ in range(count)]
+
+
+def used(client: SchedulerClient, host: str) -> int:
+    """What claims take of the memory of ``host``."""
+    (view,) = client.gantt.list_hosts(host=host)
+    return view.claimed["memory_mb"]
+
+
+# -- asking -----------------------------------------------------------------------
+
+
+def test_each_instance_gets_a_host_and_alternates(client: SchedulerClient) -> None:
+    instances = some(2)
+    found = client.select_destinations(None, SPEC, instance_uuids=instances)
+    assert len(found) == 2
+    for hosts in found:
+        chosen, *alternates = hosts
+        assert chosen.claim
+        assert all(each.claim is None for each in alternates)
+        assert chosen.service_host not in {each.service_host for each in alternates}
+        assert selection_primitive(chosen)["nova_object.name"] == "Selection"
+    total = sum(used(client, host) for host in ("h1", "h2", "h3"))
+    assert total == 2 * 2048
+
+
+def test_what_is_claimed_is_in_the_books(client: SchedulerClient) -> None:
+    (instance,) = some(1)
+    ((chosen,),) = client.select_destinations(
+        None, SPEC, instance_uuids=[instance], return_alternates=False
+    )
+    books: Any = client.gantt
+    found = books.get_allocations(instance)
+    asked = json.loads(chosen.allocation_request or "null")["allocations"]
+    assert {uuid: share.resources for uuid, share in found.allocations.items()} == {
+        uuid: share["resources"] for uuid, share in asked.items()
+    }
+
+
+def test_hosts_are_only_named_where_no_instances_are(client: SchedulerClient) -> None:
+    ((chosen, *_),) = client.select_destinations(None, SPEC)
+    assert chosen.claim is None
+    assert used(client, chosen.service_host) == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "properties"),
+    [
+        (objects.small(ignore_hosts=["h1", "h2"]), None),
+        ({"instance_type": objects.FLAVOR_FIELDS}, {"ignore_hosts": ["h1", "h2"]}),
+        ({"flavor": {"vcpus": 1}, "ignore_hosts": ["h1", "h2"]}, None),
+    ],
+)
+def test_every_form_of_a_request(
+    client: SchedulerClient, form: Any, properties: Any
+) -> None:
+    found = client.select_destinations(None, form, properties)
+    assert [[each.service_host for each in hosts] for hosts in found] == [["h3"]]
+
+
+def test_all_or_nothing(client: SchedulerClient) -> None:
+    # Four to a host: the thirteenth has no place.
+    with pytest.raises(errors.NoValidHost) as caught:
+        client.select_destinations(None, SPEC, instance_uuids=some(13))
+    assert caught.value.why is not None
+    assert [used(client, host) for host in ("h1", "h2", "h3")] == [0, 0, 0]
+    found = client.select_destinations(None, SPEC, instance_uuids=some(12))
+    assert len(found) == 12
+
+
+def test_a_dry_run_says_all_and_claims_nothing(client: SchedulerClient) -> None:
+    decision = client.select_destinations(
+        None, SPEC, instance_uuids=some(1), dry_run=True
+    )
+    assert {score.host for score in decision.scores} == {"h1", "h2", "h3"}
+    assert decision.is_dry_run
+    assert decision.failure is None
+    assert [used(client, host) for host in ("h1", "h2", "h3")] == [0, 0, 0]
+
+
+def test_a_dry_run_that_finds_nothing_is_an_answer(client: SchedulerClient) -> None:
+    large = {"flavor": {"vcpus": 9}}
+    decision = client.select_destinations(None, large, dry_run=True)
+    assert decision.failure
+    assert decision.why is not None
+
+
+def test_a_lease_is_confirmed_or_released(client: SchedulerClient) -> None:
+    ((kept, *_),) = client.select_destinations(
+        None, SPEC, instance_uuids=some(1), lease=600
+    )
+    client.confirm(kept)
+    ((dropped, *_),) = client.select_destinations(
+        None, SPEC, instance_uuids=some(1), lease=600
+    )
+    client.release(dropped)
+    assert sum(used(client, host) for host in ("h1", "h2", "h3")) == 2048
+    with pytest.raises(errors.NotFound):
+        client.release(dropped)
+    with pytest.raises(errors.ClaimExpired):
+        client.confirm(dropped)
+
+
+def test_decisions_are_explained(client: SchedulerClient) -> None:
+    context = {"user_id": "u", "project_id": "p", "request_id": f"req-{uuid4()}"}
+    (instance,) = some(1)
+    ((chosen, *_),) = client.select_destinations(
+        context, SPEC, instance_uuids=[instance]
+    )
+    decision = client.explain(context["request_id"])
+    assert decision.chosen[0][0].service_host == chosen.service_host
+    assert client.explain(instance_uuid=instance).request_id == decision.request_id
+    with pytest.raises(errors.NotFound):
+        client.explain("req-unheard-of")
+
+
+def test_capacity_counts_what_fits(client: SchedulerClient) -> None:
+    found = client.capacity(SPEC)
+    assert found.total == 12
+    assert found.hosts == {"h1": 4, "h2": 4, "h3": 4}
+    client.select_destinations(None, SPEC, instance_uuids=some(5))
+    assert client.capacity(SPEC.flavor).total == 7
+
+
+# -- telling ----------------------------------------------------------------------
+
+
+def test_a_partial_report_leaves_the_rest(client: SchedulerClient) -> None:
+    view = client.update_resource_stats(None, "h1", {"free_ram_mb": 1000})
+    assert (view.host, view.node) == ("h1", "h1")
+    assert view.stats["free_ram_mb"] == 1000
+    assert view.stats["vcpus"] == 8
+
+
+def test_what_is_wrong_is_refused_by_name(client: SchedulerClient) -> None:
+    with pytest.raises(errors.Invalid, match="vcpu"):
+        client.update_resource_stats(None, "h1", {"vcpu": 1})
+    with pytest.raises(errors.Invalid, match="flavor"):
+        client.select_destinations(None, {"flavour": {}})
+
+
+def test_a_disabled_service_gets_nothing(client: SchedulerClient) -> None:
+    client.update_service(None, {"host": "h1", "disabled": True})
+    client.update_service(None, {"host": "h2", "forced_down": True})
+    ((chosen, *alternates),) = client.select_destinations(None, SPEC)
+    assert (chosen.service_host, alternates) == ("h3", [])
+
+
+def test_aggregates_of_hosts_are_in_the_books(client: SchedulerClient) -> None:
+    aggregate = {"id": 1, "uuid": str(uuid4()), "name": "a", "hosts": ["h2"]}
+    client.update_aggregates(None, [aggregate])
+    (view,) = client.gantt.list_hosts(host="h2")
+    books: Any = client.gantt
+    found = books.get_aggregates(view.provider_uuid)
+    assert found.aggregates == (aggregate["uuid"],)
+    place = Destination(aggregates=(frozenset({str(aggregate["uuid"])}),))
+    asked = RequestSpec(flavor=SPEC.flavor, requested_destination=place)
+    ((chosen, *_),) = client.select_destinations(None, asked)
+    assert chosen.service_host == "h2"
+    client.delete_aggregate(None, aggregate)
+    assert client.gantt.list_host_aggregates() == ()
+    with pytest.raises(errors.NoValidHost):
+        client.select_destinations(None, asked)
+
+
+def test_a_host_that_names_the_instance_ends_its_claim(client: SchedulerClient) -> None:
+    (instance,) = some(1)
+    ((chosen, *_),) = client.select_destinations(None, SPEC, instance_uuids=[instance])
+    host = chosen.service_host
+    client.update_instance_info(None, host, {"uuid": instance})
+    assert used(client, host) == 0
+    assert client.sync_instance_info(None, host, [instance])
+    assert not client.sync_instance_info(None, host, some(1))
+    client.delete_instance_info(None, host, instance)
+
+
+def test_server_groups_keep_their_rule(client: SchedulerClient) -> None:
+    group = {"uuid": str(uuid4()), "policy": "anti-affinity"}
+    client.update_server_group(None, group)
+    asked = {"flavor": {"vcpus": 1}, "instance_group": group}
+    found = client.select_destinations(None, asked, instance_uuids=some(3))
+    assert {hosts[0].service_host for hosts in found} == {"h1", "h2", "h3"}
+    with pytest.raises(errors.NoValidHost):
+        client.select_destinations(None, asked, instance_uuids=some(1))
+    client.delete_server_group(None, group)
