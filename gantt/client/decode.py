@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from gantt import errors
 from gantt.client.transport import Reply
@@ -35,7 +36,10 @@ from gantt.model.answers import (
 )
 from gantt.model.commands import Inventory
 from gantt.model.diagnosis import Diagnosis
+from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE
+from gantt.model.scheduling import Selections
+from gantt.model.selection import Capacity, Decision
 
 GENERATION = "resource_provider_generation"
 
@@ -243,6 +247,74 @@ def diagnosis(reply: Reply) -> Diagnosis:
 def report(reply: Reply) -> Report:
     """What a service found when it verified itself."""
     return msgspec.json.decode(reply.body, type=Report)
+
+
+class _Selected(Struct):
+    selections: Selections
+
+
+class _Decisions(Struct):
+    decisions: tuple[Decision, ...]
+
+
+class _Hosts(Struct):
+    hosts: tuple[HostView, ...]
+
+
+class _Aggregates(Struct):
+    aggregates: tuple[HostAggregate, ...]
+
+
+class _Synced(Struct):
+    known: bool
+
+
+@understood
+def selections(reply: Reply) -> Selections:
+    """Hosts of instances."""
+    return msgspec.json.decode(reply.body, type=_Selected).selections
+
+
+@understood
+def decision(reply: Reply) -> Decision:
+    """A record of a decision."""
+    return msgspec.json.decode(reply.body, type=Decision)
+
+
+@understood
+def decisions(reply: Reply) -> tuple[Decision, ...]:
+    """A listing of records."""
+    return msgspec.json.decode(reply.body, type=_Decisions).decisions
+
+
+@understood
+def capacity(reply: Reply) -> Capacity:
+    """How many more fit."""
+    return msgspec.json.decode(reply.body, type=Capacity)
+
+
+@understood
+def host(reply: Reply) -> HostView:
+    """A host as it is known."""
+    return msgspec.json.decode(reply.body, type=HostView)
+
+
+@understood
+def hosts(reply: Reply) -> tuple[HostView, ...]:
+    """A listing of hosts."""
+    return msgspec.json.decode(reply.body, type=_Hosts).hosts
+
+
+@understood
+def host_aggregates(reply: Reply) -> tuple[HostAggregate, ...]:
+    """A listing of aggregates of hosts."""
+    return msgspec.json.decode(reply.body, type=_Aggregates).aggregates
+
+
+@understood
+def synced(reply: Reply) -> bool:
+    """Whether the instances of a host were known."""
+    return msgspec.json.decode(reply.body, type=_Synced).known
 
 
 def _candidate(found: dict[str, Any]) -> Candidate:

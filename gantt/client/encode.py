@@ -23,6 +23,7 @@ from gantt.model.requests import (
     TraitQuery,
     UsageQuery,
 )
+from gantt.model.spec import ScheduleRequest
 
 Pairs = list[tuple[str, str]]
 
@@ -95,6 +96,26 @@ def candidate_pairs(request: CandidateRequest) -> Pairs:
     for suffixes in request.same_subtrees:
         pairs.append(("same_subtree", ",".join(sorted(suffixes))))
     return pairs
+
+
+def given(scalars: Mapping[str, object]) -> Pairs:
+    """Those parameters that are not None."""
+    return [(key, str(value)) for key, value in scalars.items() if value is not None]
+
+
+def schedule_body(request: ScheduleRequest) -> dict[str, Any]:
+    """The body of POST /gantt/select, in the name of the request's context."""
+    return {
+        "request_spec": request.spec,
+        "instance_uuids": request.instance_uuids,
+        "return_alternates": request.return_alternates,
+        "lease": request.lease_s,
+        "context": {
+            "request_id": request.request_id or None,
+            "user_id": request.user_id,
+            "project_id": request.project_id,
+        },
+    }
 
 
 def inventories_body(inventories: Mapping[str, Inventory]) -> dict[str, Any]:

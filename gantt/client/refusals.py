@@ -12,6 +12,7 @@ import msgspec
 
 from gantt import errors
 from gantt.client.transport import Reply
+from gantt.model.selection import Why
 
 MICROVERSION_ADVICE = "Gantt's client speaks Placement 1.39: upgrade the service"
 
@@ -32,7 +33,10 @@ BY_CODE: dict[str, type[errors.GanttError]] = {
     "placement.resource_provider.inuse": errors.ProviderInUse,
     "placement.resource_provider.cannot_delete_parent": errors.ProviderHasChildren,
     "placement.resource_provider.not_found": errors.UnknownProvider,
+    "gantt.claim_lost": errors.ClaimLost,
+    "gantt.claim_expired": errors.ClaimExpired,
 }
+NO_VALID_HOST = "gantt.no_valid_host"
 BY_STATUS: dict[int, type[errors.GanttError]] = {
     401: errors.Forbidden,
     403: errors.Forbidden,
@@ -46,10 +50,15 @@ BY_STATUS: dict[int, type[errors.GanttError]] = {
 }
 
 
+class NoSuchRoute(errors.NotFound):
+    """Nobody serves the path, which is another thing than an object not found."""
+
+
 def refusal(reply: Reply, *, request: str) -> errors.GanttError:
     """The error that an unsuccessful ``reply`` to ``request`` stands for."""
     problem = _problem(reply)
-    text = _own_text(problem.get("detail", "")) or problem.get("title", "")
+    own = _own_text(problem.get("detail", ""))
+    text = own or problem.get("title", "")
     if not text:
         text = f"{request} was answered with status {reply.status} and no reason given."
     if reply.status == 406 and "max_version" in problem:
@@ -59,7 +68,20 @@ def refusal(reply: Reply, *, request: str) -> errors.GanttError:
         )
     if reply.status == 401:
         text = f"{text} Give a token that the service knows (--token, GANTT_TOKEN)."
-    return _class_of(reply.status, problem.get("code", ""), text)(text)
+    code = problem.get("code", "")
+    if code == NO_VALID_HOST:
+        return errors.NoValidHost(text, _why(problem.get("why")))
+    if reply.status == 404 and not own:
+        return NoSuchRoute(text)
+    return _class_of(reply.status, code, text)(text)
+
+
+def _why(given: Any) -> Why | None:
+    """The reasons, if the service tells them in a way that is understood here."""
+    try:
+        return msgspec.convert(given, Why)
+    except msgspec.ValidationError:
+        return None
 
 
 def _class_of(status: int, code: str, text: str) -> type[errors.GanttError]:

@@ -1,7 +1,8 @@
 """The library over HTTP: the same protocol as the in-process ``Gantt``.
 
-Speaks Placement's API and nothing else, so that it works against Gantt and against
-OpenStack Placement alike. Separate from the engine: it holds no books, only a wire.
+About the books it speaks Placement's API, so that it works against Gantt and against
+OpenStack Placement alike; where things run it asks Gantt's own. Separate from the
+engine: it holds no books, only a wire.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from gantt.client.allocations import RemoteAllocations
 from gantt.client.exchange import Exchange
 from gantt.client.names import RemoteNames
 from gantt.client.providers import RemoteProviders
+from gantt.client.scheduling import RemoteScheduling
 from gantt.client.transport import SessionTransport, SocketTransport, Transport
 
 if TYPE_CHECKING:
     from gantt.model.protocol import GanttProtocol
 
 
-class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations):
+class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteScheduling):
     """The books of a service at ``url``, as GanttProtocol; safe for many threads.
 
     ``token`` goes out as X-Auth-Token; a keystoneauth ``session`` signs in by itself.

@@ -34,10 +34,12 @@ from gantt.model.requests import (
     TraitQuery,
     UsageQuery,
 )
+from gantt.model.scheduling import SchedulerProtocol
 
 
-class GanttProtocol(Protocol):
-    """The books of a fleet; amounts are int, in the unit of their resource class."""
+class GanttProtocol(SchedulerProtocol, Protocol):
+    """The books of a fleet, and where things run in it; amounts are int, in the unit
+    of their resource class."""
 
     def list_providers(self, query: ProviderQuery = ...) -> tuple[Provider, ...]:
         """Providers that match ``query``. Raises UnknownName."""

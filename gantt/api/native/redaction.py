@@ -6,7 +6,7 @@ filter left of its own requests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -32,14 +32,16 @@ def decision(call: Call, record: Decision) -> Decision:
     return record if sees_all(call) else _bare(record)
 
 
-def own(call: Call, records: Iterable[Decision]) -> list[Decision]:
-    """Those of the caller's project, as the caller may see them."""
+def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:
+    """Those that the caller may see, as the caller may see them: others than who runs
+    the fleet, those of their own project."""
+    if sees_all(call):
+        yield from records
+        return
     project = call.caller.project_id
-    return [
-        _bare(record)
-        for record in records
-        if project is not None and record.project_id == project
-    ]
+    for record in records:
+        if project is not None and record.project_id == project:
+            yield _bare(record)
 
 
 def _bare(record: Decision) -> Decision:

@@ -5,13 +5,38 @@ The router, the OpenAPI document and the tests of both are made from it.
 
 from __future__ import annotations
 
-from gantt.api.native import hosts, select
-from gantt.api.native.bodies import Document, HostsQuery, SelectBody
+from gantt.api.native import (
+    aggregates,
+    capacity,
+    claims,
+    decisions,
+    hosts,
+    instances,
+    select,
+    server_groups,
+    services,
+)
+from gantt.api.native.bodies import (
+    AggregateQuery,
+    AggregatesBody,
+    CapacityBody,
+    DecisionsQuery,
+    Document,
+    HostsQuery,
+    InstancesBody,
+    SelectBody,
+    SyncBody,
+)
 from gantt.api.native.operation import Operation
-from gantt.model.hosts import HostView
-from gantt.model.selection import Decision
+from gantt.model.hosts import HostAggregate, HostView
+from gantt.model.selection import Capacity, Decision
 
+_CLAIM = "/gantt/claims/{claim}"
 _HOST = "/gantt/hosts/{host}/{node}"
+_AGGREGATES = "/gantt/aggregates"
+_AGGREGATE = f"{_AGGREGATES}/{{uuid}}"
+_INSTANCES = "/gantt/instances/{host}"
+_SERVER_GROUP = "/gantt/server_groups/{uuid}"
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -23,6 +48,41 @@ OPERATIONS: tuple[Operation, ...] = (
         body=SelectBody,
         answer=select.Selected | Decision,
         errors=(409,),
+    ),
+    Operation(
+        "POST",
+        f"{_CLAIM}/confirm",
+        claims.confirm,
+        "End the lease of a claim: it stays.",
+        rule="gantt:claims:confirm",
+        errors=(409,),
+    ),
+    Operation(
+        "DELETE",
+        _CLAIM,
+        claims.release,
+        "Give back what was claimed.",
+        rule="gantt:claims:release",
+        errors=(404,),
+    ),
+    Operation(
+        "GET",
+        "/gantt/decisions",
+        decisions.list_,
+        "Records of decisions, the latest first; those of other projects, and names "
+        "of hosts, are for who may gantt:decisions:whole.",
+        rule="gantt:decisions:list",
+        query=DecisionsQuery,
+        answer=decisions.Decisions,
+    ),
+    Operation(
+        "POST",
+        "/gantt/capacity",
+        capacity.count,
+        "How many more instances like this fit, where, and what blocks more.",
+        rule="gantt:capacity",
+        body=CapacityBody,
+        answer=Capacity,
     ),
     Operation(
         "GET",
@@ -58,5 +118,100 @@ OPERATIONS: tuple[Operation, ...] = (
         "The host is gone; its provider stays.",
         rule="gantt:hosts:delete",
         errors=(404,),
+    ),
+    Operation(
+        "GET",
+        _AGGREGATES,
+        aggregates.list_,
+        "Aggregates of hosts, by name.",
+        rule="gantt:aggregates:list",
+        answer=aggregates.Aggregates,
+    ),
+    Operation(
+        "PUT",
+        _AGGREGATES,
+        aggregates.update_all,
+        "Each of these aggregates as it is from now on; others stay.",
+        rule="gantt:aggregates:update",
+        body=AggregatesBody,
+    ),
+    Operation(
+        "DELETE",
+        _AGGREGATES,
+        aggregates.delete_one_of,
+        "An aggregate is gone, by its uuid or its id in Nova.",
+        rule="gantt:aggregates:delete",
+        query=AggregateQuery,
+    ),
+    Operation(
+        "GET",
+        _AGGREGATE,
+        aggregates.show,
+        "An aggregate of hosts.",
+        rule="gantt:aggregates:show",
+        answer=HostAggregate,
+        errors=(404,),
+    ),
+    Operation(
+        "PUT",
+        _AGGREGATE,
+        aggregates.update,
+        "The aggregate as it is from now on.",
+        rule="gantt:aggregates:update",
+        body=Document,
+    ),
+    Operation(
+        "DELETE",
+        _AGGREGATE,
+        aggregates.delete,
+        "The aggregate is gone; not known is no error.",
+        rule="gantt:aggregates:delete",
+    ),
+    Operation(
+        "POST",
+        _INSTANCES,
+        instances.update,
+        "The host names these instances, among others.",
+        rule="gantt:instances:update",
+        body=InstancesBody,
+    ),
+    Operation(
+        "PUT",
+        _INSTANCES,
+        instances.sync,
+        "The host has exactly these instances; whether that was known.",
+        rule="gantt:instances:sync",
+        body=SyncBody,
+        answer=instances.Synced,
+    ),
+    Operation(
+        "DELETE",
+        f"{_INSTANCES}/{{uuid}}",
+        instances.delete,
+        "The instance is gone; not known is no error.",
+        rule="gantt:instances:delete",
+    ),
+    Operation(
+        "PUT",
+        "/gantt/services",
+        services.update,
+        "What is known of a service changes; what is left out stays as it is.",
+        rule="gantt:services:update",
+        body=Document,
+    ),
+    Operation(
+        "PUT",
+        _SERVER_GROUP,
+        server_groups.update,
+        "The server group as it is from now on.",
+        rule="gantt:server_groups:update",
+        body=Document,
+    ),
+    Operation(
+        "DELETE",
+        _SERVER_GROUP,
+        server_groups.delete,
+        "The server group is gone; not known is no error.",
+        rule="gantt:server_groups:delete",
     ),
 )

@@ -1,0 +1,18 @@
+"""How many more of a size fit, over HTTP."""
+
+from __future__ import annotations
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import Body, CapacityBody
+from gantt.model.forms.spec import read_spec
+from gantt.model.selection import Capacity
+
+_BODY = Body(CapacityBody)
+
+
+def count(call: Call) -> Capacity:
+    """POST /gantt/capacity"""
+    body = _BODY.read(call)
+    spec = read_spec(body.request_spec, body.filter_properties)
+    found: Capacity = call.gantt.capacity(spec)
+    return found

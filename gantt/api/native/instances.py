@@ -1,0 +1,33 @@
+"""What instances a host has, over HTTP."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import Body, InstancesBody, SyncBody
+from gantt.model.forms.fleet import read_instances
+
+_INSTANCES = Body(InstancesBody)
+_SYNC = Body(SyncBody)
+
+
+class Synced(Struct, frozen=True):
+    """``known``: whether nothing had to be changed."""
+
+    known: bool
+
+
+def update(call: Call, host: str) -> None:
+    """POST /gantt/instances/{host}: the host names these, among others."""
+    call.gantt.update_instances(host, read_instances(_INSTANCES.read(call).instances))
+
+
+def sync(call: Call, host: str) -> Synced:
+    """PUT /gantt/instances/{host}: the host has exactly these."""
+    return Synced(call.gantt.sync_instances(host, _SYNC.read(call).instance_uuids))
+
+
+def delete(call: Call, host: str, uuid: str) -> None:
+    """DELETE /gantt/instances/{host}/{uuid}"""
+    call.gantt.delete_instance(host, uuid)

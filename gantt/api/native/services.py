@@ -1,0 +1,12 @@
+"""Services on hosts, over HTTP: up, down, disabled."""
+
+from __future__ import annotations
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import DOCUMENT
+from gantt.model.forms.fleet import read_service
+
+
+def update(call: Call) -> None:
+    """PUT /gantt/services: what is left out stays as it is."""
+    call.gantt.update_service(read_service(DOCUMENT.read(call)))

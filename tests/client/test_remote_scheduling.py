@@ -1,0 +1,246 @@
+"""The scheduler's part of the protocol: in process and over HTTP, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from gantt import errors
+from gantt.client.remote import RemoteGantt
+from gantt.connection import connect
+from gantt.model.hosts import (
+    HostAggregate,
+    HostStats,
+    Instance,
+    ServerGroup,
+    Service,
+)
+from gantt.model.protocol import GanttProtocol
+from gantt.model.selection import Why
+from gantt.model.spec import (
+    Destination,
+    Flavor,
+    Image,
+    InstanceGroup,
+    RequestSpec,
+    ResourceGroup,
+    ScheduleRequest,
+)
+from tests import inprocess
+
+A, B, C, D = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2, 3, 4))
+AGGREGATE = "0000000a-aaaa-4000-8000-000000000000"
+GROUP = "0000000b-aaaa-4000-8000-000000000000"
+STATS = HostStats(
+    vcpus=8,
+    memory_mb=16_384,
+    local_gb=100,
+    vcpus_used=0,
+    memory_mb_used=0,
+    local_gb_used=0,
+    free_ram_mb=16_384,
+    free_disk_gb=100,
+    hypervisor_type="QEMU",
+    hypervisor_version=8_002_000,
+    cpu_info={"arch": "x86_64"},
+    supported_instances=[["x86_64", "kvm", "hvm"]],
+    cpu_allocation_ratio=1.0,
+    ram_allocation_ratio=1.0,
+    disk_allocation_ratio=1.0,
+)
+SPEC = RequestSpec(
+    Flavor(vcpus=2, memory_mb=4096, root_gb=20), project_id="blue", user_id="ann"
+)
+HUGE = replace(SPEC, flavor=Flavor(vcpus=2, memory_mb=999_999, root_gb=20))
+
+
+@pytest.fixture(params=["memory", "http"])
+def books(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[GanttProtocol]:
+    """Books of each kind with two hosts that reported."""
+    if request.param == "memory":
+        found = connect("memory://")
+        yield report(found)
+        found.close()
+        return
+    with inprocess.service(tmp_path) as url:
+        remote = RemoteGantt(url)
+        yield report(remote)
+        remote.close()
+
+
+def report(books: GanttProtocol) -> GanttProtocol:
+    for host in ("one", "two"):
+        books.update_host(host, host, STATS)
+    return books
+
+
+def ask(spec: RequestSpec = SPEC, *uuids: str, **more: object) -> ScheduleRequest:
+    return replace(ScheduleRequest(spec, uuids or (A,)), **more)
+
+
+def test_hosts_are_picked_and_claimed(books: GanttProtocol) -> None:
+    first, second = books.schedule(ask(SPEC, A, B))
+    assert {first[0].service_host, second[0].service_host} == {"one", "two"}
+    assert first[0].claim == second[0].claim is not None
+    assert first[0].allocation_request is not None
+    held = books.get_allocations(A)
+    assert held is not None
+    assert held.project_id == "blue"
+    (view,) = books.list_hosts(host=first[0].service_host)
+    assert view.claimed["vcpus"] == 2
+    (record,) = books.decisions(instance_uuid=B)
+    assert record.chosen == (first, second)
+    assert record.instance_uuids == (A, B)
+
+
+def test_every_field_of_a_request_goes_along(books: GanttProtocol) -> None:
+    spec = replace(
+        SPEC,
+        image=Image(disk_format="raw", properties={"hw_disk_bus": "virtio"}),
+        ignore_hosts=("three",),
+        requested_destination=Destination(host="two"),
+        retry_hosts=(("three", "three"),),
+        scheduler_hints={"colour": ("red", "blue")},
+        instance_group=InstanceGroup(GROUP, "soft-affinity", members=frozenset({A})),
+        requested_resources=(ResourceGroup("port", {"VCPU": 1}),),
+    )
+    ((mine,),) = books.schedule(ask(spec, return_alternates=False))
+    assert mine.service_host == "two"
+
+
+def test_no_valid_host_says_why(books: GanttProtocol) -> None:
+    with pytest.raises(errors.NoValidHost, match=r"^No valid host was found\.$") as no:
+        books.schedule(ask(HUGE, request_id="req-1"))
+    why = no.value.why
+    assert isinstance(why, Why)
+    assert why.steps
+    assert why.steps[-1].after == 0
+    assert {near.host for near in why.nearest} == {"one", "two"}
+    (record,) = books.decisions(request_id="req-1")
+    assert record.why == why
+    assert record.failure == "No valid host was found."
+    with pytest.raises(errors.NoValidHost) as again:
+        books.schedule(ask(HUGE, dry_run=True))
+    assert isinstance(again.value.why, Why)
+
+
+def test_a_dry_run_is_the_whole_record(books: GanttProtocol) -> None:
+    found = books.decide(ask(request_id="req-2", user_id="eve"))
+    assert found.is_dry_run
+    assert found.request_id == "req-2"
+    assert {score.host for score in found.scores} == {"one", "two"}
+    raw, multiplied = found.scores[0].parts["RAMWeigher"]
+    assert raw == 16_384
+    assert multiplied == pytest.approx(multiplied)
+    ((chosen, *_),) = books.schedule(ask(dry_run=True))
+    assert chosen.claim is None
+    assert books.get_allocations(A) is None
+    failed = books.decide(ask(HUGE))
+    assert failed.failure == "No valid host was found."
+    assert isinstance(failed.why, Why)
+
+
+def test_what_cannot_be_understood_is_invalid(books: GanttProtocol) -> None:
+    spec = replace(SPEC, flavor=replace(SPEC.flavor, extra_specs={"resources:X": "1"}))
+    with pytest.raises(errors.Invalid, match="X"):
+        books.schedule(ask(spec))
+
+
+def test_leases_are_confirmed_or_released(books: GanttProtocol) -> None:
+    ((mine, *_),) = books.schedule(ask(SPEC, A, lease_s=60.0))
+    assert mine.claim is not None
+    books.confirm_claim(mine.claim)
+    books.release_claim(mine.claim)
+    assert books.get_allocations(A) is None
+    with pytest.raises(errors.NotFound, match="holds nothing"):
+        books.release_claim(mine.claim)
+    with pytest.raises(errors.ClaimExpired):
+        books.confirm_claim(mine.claim)
+
+
+def test_capacity(books: GanttProtocol) -> None:
+    found = books.capacity(SPEC)
+    assert found.total == 8
+    assert found.hosts == {"one": 4, "two": 4}
+    assert books.capacity(HUGE).total == 0
+
+
+def test_hosts_come_and_go(books: GanttProtocol) -> None:
+    view = books.update_host("one", "one", HostStats(running_vms=3, host_ip=None))
+    assert view.stats["running_vms"] == 3
+    assert view.stats["vcpus"] == 8
+    assert books.list_hosts(host="one", node="one") == (view,)
+    assert [one.host for one in books.list_hosts()] == ["one", "two"]
+    books.delete_host("one", "one")
+    with pytest.raises(errors.NotFound):
+        books.delete_host("one", "one")
+    assert [one.host for one in books.list_hosts()] == ["two"]
+
+
+def test_aggregates_of_hosts(books: GanttProtocol) -> None:
+    zone = HostAggregate(
+        AGGREGATE, "zone", 7, frozenset({"two"}), {"availability_zone": "z2"}
+    )
+    books.set_host_aggregates([zone])
+    assert books.list_host_aggregates() == (zone,)
+    ((mine, *_),) = books.schedule(ask(replace(SPEC, availability_zone="z2")))
+    assert (mine.service_host, mine.availability_zone) == ("two", "z2")
+    books.delete_host_aggregate(number=7)
+    assert books.list_host_aggregates() == ()
+    books.set_host_aggregates([zone])
+    books.delete_host_aggregate(uuid=AGGREGATE)
+    books.delete_host_aggregate(uuid=AGGREGATE)
+    assert books.list_host_aggregates() == ()
+
+
+def test_instances_of_a_host(books: GanttProtocol) -> None:
+    def known() -> tuple[str, ...]:
+        (view,) = books.list_hosts(host="one")
+        return view.instances
+
+    books.update_instances("one", [Instance(A, {"flavorid": "x"}), Instance(B)])
+    assert known() == (A, B)
+    books.delete_instance("one", A)
+    books.delete_instance("one", A)
+    assert known() == (B,)
+    assert books.sync_instances("one", [B]) is True
+    assert books.sync_instances("one", [B, C]) is False
+
+
+def test_services(books: GanttProtocol) -> None:
+    books.update_service(Service("one", disabled=True, last_seen_up=None))
+    (view,) = books.list_hosts(host="one")
+    assert view.service["disabled"] is True
+    ((mine, *others),) = books.schedule(ask())
+    assert (mine.service_host, others) == ("two", [])
+
+
+def test_server_groups(books: GanttProtocol) -> None:
+    group = ServerGroup(GROUP, "apart", "anti-affinity", 1, frozenset({A, B, C}))
+    books.set_server_group(group)
+    spec = replace(
+        SPEC,
+        scheduler_hints={"group": (GROUP,)},
+        instance_group=InstanceGroup(GROUP, "anti-affinity"),
+    )
+    ((first, *_),) = books.schedule(ask(spec, A))
+    ((second, *_),) = books.schedule(ask(spec, B))
+    assert {first.service_host, second.service_host} == {"one", "two"}
+    with pytest.raises(errors.NoValidHost):
+        books.schedule(ask(spec, C))
+    books.delete_server_group(GROUP)
+    books.delete_server_group(GROUP)
+
+
+def test_a_placement_that_does_not_schedule_is_told(tmp_path: Path) -> None:
+    with inprocess.service(tmp_path) as url:
+        elsewhere = RemoteGantt(f"{url}/resource_classes")
+        with pytest.raises(errors.Invalid, match="does not schedule"):
+            elsewhere.list_hosts()
+        remote = RemoteGantt(url)
+        for name in ("", "a/b"):
+            with pytest.raises(errors.Invalid, match="path can carry"):
+                remote.update_host(name, "node", STATS)
