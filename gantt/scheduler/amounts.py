@@ -16,7 +16,7 @@ from gantt.state.column import Bools, Floats, Int64s
 
 def reported_or(ratios: Floats, fallback: float) -> Floats:
     """float64[n]: the allocation ratio that each host reports, else ``fallback``."""
-    found: Floats = np.where(ratios > 0.0, ratios, fallback)
+    found: Floats = np.where(ratios != 0.0, ratios, fallback)
     return found
 
 

@@ -1,0 +1,92 @@
+"""Room by what hosts report: the arrays say what the gate says of one host."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantt.model.commands import Claim
+from gantt.model.spec import Flavor, RequestSpec
+from gantt.placement.rules.room import Room
+from gantt.scheduler import amounts, overrides
+from gantt.scheduler.hosts import Hosts, Taken
+from gantt.scheduler.options import SchedulerOptions
+from gantt.state.column import Bools
+from tests.scheduler.fleets import Plain, Plan, a_host, all_hosts, fleet, fleets
+
+OPTIONS = SchedulerOptions()
+RATIOS = (
+    OPTIONS.initial_cpu_allocation_ratio,
+    OPTIONS.initial_ram_allocation_ratio,
+    OPTIONS.initial_disk_allocation_ratio,
+)
+TAKEN = st.builds(
+    Taken,
+    st.integers(0, 70),
+    st.sampled_from([0, 512, 40_000]),
+    st.sampled_from([0, 10_240, 600_000]),
+)
+
+
+def claim_of(taken: Taken) -> Claim:
+    return Claim(
+        "c", (), taken.vcpus, taken.memory_mb, taken.disk_mb, "p", "u", None, RATIOS
+    )
+
+
+@given(fleets(), TAKEN)
+def test_the_gate_agrees(plan: Plan, taken: Taken) -> None:
+    state = plan.state()
+    gate = Room(state.fleet.hosts, claim_of(taken))
+    hosts = all_hosts(state)
+    expected = [gate.has(row) for row in hosts.rows.tolist()]
+    assert room(hosts, taken).tolist() == expected
+
+
+def room(hosts: Hosts, taken: Taken) -> Bools:
+    """All three rules, with the ratios of a claim."""
+    columns = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)
+    cpu, ram, disk = map(amounts.reported_or, columns, RATIOS)
+    found: Bools = (
+        amounts.has_vcpus(hosts, cpu, taken.vcpus)
+        & amounts.has_ram(hosts, ram, taken.memory_mb)
+        & amounts.has_disk(hosts, disk, taken.disk_mb)
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("host", "taken", "passes"),
+    [
+        ({}, Taken(16, 32768, 512_000), True),
+        ({}, Taken(17, 0, 0), False),
+        ({}, Taken(0, 32769, 0), False),
+        ({}, Taken(0, 0, 512_001), False),
+        ({"vcpus_used": 48}, Taken(16, 0, 0), True),
+        ({"vcpus_used": 49}, Taken(16, 0, 0), False),
+        # A very high ratio takes an amount out of the decision.
+        ({"free_ram_mb": -(10**9)}, Taken(0, 1, 0), False),
+        (
+            {"free_ram_mb": -(10**9), "ram_allocation_ratio": 3.4e38},
+            Taken(0, 1, 0),
+            True,
+        ),
+    ],
+)
+def test_room(host: Plain, taken: Taken, passes: bool) -> None:
+    hosts = all_hosts(fleet([{**a_host(), **host}]))
+    assert room(hosts, taken).tolist() == [passes]
+
+
+def test_swap_takes_disk_too() -> None:
+    spec = RequestSpec(flavor=Flavor(root_gb=1, ephemeral_gb=2, swap=3))
+    assert amounts.wanted_disk_mb(spec) == 3 * 1024 + 3
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [((), None), (("2", "1.5"), 1.5), (("2", "x"), None), (("inf",), None)],
+)
+def test_the_least_of_texts(values: tuple[str, ...], expected: float | None) -> None:
+    assert overrides.least(values) == expected
