@@ -9,31 +9,23 @@ from __future__ import annotations
 import logging
 import random
 import uuid as uuids
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import islice
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
+from gantt.engine.hearing import Hearing
 from gantt.errors import ClaimLost, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
-from gantt.model.hosts import (
-    HostAggregate,
-    HostStats,
-    HostView,
-    Instance,
-    ServerGroup,
-    Service,
-)
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement import fleet_queries
 from gantt.scheduler import pipeline
 from gantt.scheduler.capacity import capacity
 from gantt.scheduler.drivers import driver_of
@@ -57,7 +49,7 @@ class _Chosen(Struct, frozen=True):
     draft: Decision
 
 
-class Scheduling(ABC):
+class Scheduling(Hearing):
     """Where things run, for whoever can ``read``, ``glance`` and ``submit``."""
 
     def __init__(
@@ -78,15 +70,6 @@ class Scheduling(ABC):
         self._decided = self._refusals = self._lost = 0
 
     @abstractmethod
-    def read(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """The answer of a pure ``query`` to the newest State, once it is durable."""
-
-    @abstractmethod
     def glance(
         self,
         query: Callable[Concatenate[State, P], T],
@@ -95,10 +78,6 @@ class Scheduling(ABC):
     ) -> T:
         """As ``read``, but an answer does not wait until it is durable (a refusal
         does): for what goes through the gate before anybody hears of it."""
-
-    @abstractmethod
-    def submit(self, command: c.Command, request_id: str = "") -> Any:
-        """Carry out ``command``; its answer, once it is durable."""
 
     # -- where things run ---------------------------------------------------------
 
@@ -267,58 +246,6 @@ class Scheduling(ABC):
             _failed(request, refusal, 0, self._wall.now(), self._driver.name)
         )
         return refusal
-
-    # -- what a scheduler must hear -----------------------------------------------
-
-    def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
-        options = self._policy
-        ratios = (
-            options.initial_cpu_allocation_ratio,
-            options.initial_ram_allocation_ratio,
-            options.initial_disk_allocation_ratio,
-        )
-        view: HostView = self.submit(
-            c.UpdateHost(host, node, stats, str(uuids.uuid4()), initial_ratios=ratios)
-        )
-        return view
-
-    def delete_host(self, host: str, node: str) -> None:
-        self.submit(c.DeleteHost(host, node))
-
-    def list_hosts(
-        self, *, host: str | None = None, node: str | None = None
-    ) -> tuple[HostView, ...]:
-        return self.read(fleet_queries.hosts, host, node)
-
-    def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
-        self.submit(c.SetHostAggregates(tuple(aggregates)))
-
-    def delete_host_aggregate(
-        self, *, uuid: str | None = None, number: int | None = None
-    ) -> None:
-        self.submit(c.DeleteHostAggregate(uuid, number))
-
-    def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
-        return self.read(fleet_queries.host_aggregates)
-
-    def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
-        self.submit(c.UpdateInstances(host, tuple(instances)))
-
-    def delete_instance(self, host: str, instance_uuid: str) -> None:
-        self.submit(c.DeleteInstance(host, instance_uuid))
-
-    def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
-        known: bool = self.submit(c.SyncInstances(host, tuple(instance_uuids)))
-        return known
-
-    def update_service(self, service: Service) -> None:
-        self.submit(c.UpdateService(service))
-
-    def set_server_group(self, group: ServerGroup) -> None:
-        self.submit(c.SetServerGroup(group))
-
-    def delete_server_group(self, uuid: str) -> None:
-        self.submit(c.DeleteServerGroup(uuid))
 
 
 def _failed(

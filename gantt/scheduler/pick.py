@@ -6,8 +6,8 @@ order of their weights.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -22,6 +22,16 @@ from gantt.scheduler.round import Round
 from gantt.state.column import Floats
 
 _MOST_CHOICES = 4096
+
+
+class Dice(Protocol):
+    """What is drawn is drawn by whoever calls: an instance of random.Random."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A number from 0 below ``stop``."""
+
+    def shuffle(self, places: list[Any], /) -> None:
+        """Any order, in place."""
 
 
 class Place(Struct, frozen=True):
@@ -43,7 +53,7 @@ def pick(
     places: Places,
     uuids: tuple[str, ...],
     options: SchedulerOptions,
-    rng: random.Random,
+    rng: Dice | None,
 ) -> list[list[Place]]:
     """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
     run out. Raises BudgetSpent."""
@@ -66,7 +76,7 @@ def best_places(
     places: Places,
     most: int,
     options: SchedulerOptions,
-    rng: random.Random,
+    rng: Dice | None,
 ) -> list[tuple[int, Place]]:
     """Up to ``most`` hosts that have a candidate: (place in the round, Place)."""
     found: list[tuple[int, Place]] = []
@@ -92,7 +102,7 @@ def best_places(
 
 
 def in_order(
-    round_: Round, first: int, options: SchedulerOptions, rng: random.Random
+    round_: Round, first: int, options: SchedulerOptions, rng: Dice | None
 ) -> Iterator[int]:
     """Places by weight, the best first; the very first is drawn from the best
     ``host_subset_size``. More are sorted only when more are asked for."""
@@ -100,9 +110,9 @@ def in_order(
     subset = min(options.host_subset_size, len(weights))
     size = min(max(first, subset), len(weights))
     order = round_.best(size)[:size].tolist()
-    if options.shuffle_best_same_weighed_hosts:
+    if rng is not None and options.shuffle_best_same_weighed_hosts:
         order = _shuffled(weights, order, rng)
-    if subset > 1:
+    if rng is not None and subset > 1:
         chosen = order.pop(rng.randrange(subset))
         order.insert(0, chosen)
     yield from order
@@ -112,7 +122,7 @@ def in_order(
         yield from (at for at in whole if at not in seen)
 
 
-def _shuffled(weights: Floats, order: list[int], rng: random.Random) -> list[int]:
+def _shuffled(weights: Floats, order: list[int], rng: Dice) -> list[int]:
     """With those that are as good as the best in any order, all of them."""
     equals = np.flatnonzero(weights == weights[order[0]]).tolist()
     rng.shuffle(equals)

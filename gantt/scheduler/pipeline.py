@@ -12,7 +12,6 @@ for new picks when every place of an instance was lost.
 
 from __future__ import annotations
 
-import random
 from itertools import islice
 
 from msgspec import Struct, json
@@ -28,13 +27,12 @@ from gantt.scheduler.explain import age_s, why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.pick import Place, best_places, pick
+from gantt.scheduler.pick import Dice, Place, best_places, pick
 from gantt.scheduler.places import Places
 from gantt.scheduler.round import Round
 from gantt.state.state import State
 
 MICROVERSION = "1.36"
-_RANDOM = random.Random(0)  # noqa: S311 - stands in where nothing is drawn
 
 
 class Picks(Struct, frozen=True, eq=False):
@@ -54,10 +52,11 @@ def choose(
     *,
     now: int,
     by_books: bool,
-    rng: random.Random = _RANDOM,
+    rng: Dice | None = None,
     budget: int | None = None,
 ) -> Picks:
-    """A place for every instance. Raises NoValidHost (with ``why``), Invalid,
+    """A place for every instance; without ``rng`` the best where any of a few would do.
+    Raises NoValidHost (with ``why``), Invalid,
     UnknownName, BudgetSpent."""
     steps = Budget(budget)
     job, field = driver.field(

@@ -1,0 +1,97 @@
+"""What a scheduler must hear: hosts, services, aggregates, instances and groups.
+
+Apart from deciding because each method is one command or one question, by the name that
+``gantt.model.scheduling`` documents.
+"""
+
+from __future__ import annotations
+
+import uuid as uuids
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from gantt.model import commands as c
+from gantt.model.hosts import (
+    HostAggregate,
+    HostStats,
+    HostView,
+    Instance,
+    ServerGroup,
+    Service,
+)
+from gantt.placement import fleet_queries
+from gantt.scheduler.options import SchedulerOptions
+from gantt.state.state import State
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Hearing(ABC):
+    """The fleet by name, for whoever can ``read`` and ``submit``."""
+
+    _policy: SchedulerOptions
+
+    @abstractmethod
+    def read(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The answer of a pure ``query`` to the newest State, once it is durable."""
+
+    @abstractmethod
+    def submit(self, command: c.Command, request_id: str = "") -> Any:
+        """Carry out ``command``; its answer, once it is durable."""
+
+    def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
+        options = self._policy
+        ratios = (
+            options.initial_cpu_allocation_ratio,
+            options.initial_ram_allocation_ratio,
+            options.initial_disk_allocation_ratio,
+        )
+        view: HostView = self.submit(
+            c.UpdateHost(host, node, stats, str(uuids.uuid4()), initial_ratios=ratios)
+        )
+        return view
+
+    def delete_host(self, host: str, node: str) -> None:
+        self.submit(c.DeleteHost(host, node))
+
+    def list_hosts(
+        self, *, host: str | None = None, node: str | None = None
+    ) -> tuple[HostView, ...]:
+        return self.read(fleet_queries.hosts, host, node)
+
+    def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
+        self.submit(c.SetHostAggregates(tuple(aggregates)))
+
+    def delete_host_aggregate(
+        self, *, uuid: str | None = None, number: int | None = None
+    ) -> None:
+        self.submit(c.DeleteHostAggregate(uuid, number))
+
+    def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
+        return self.read(fleet_queries.host_aggregates)
+
+    def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
+        self.submit(c.UpdateInstances(host, tuple(instances)))
+
+    def delete_instance(self, host: str, instance_uuid: str) -> None:
+        self.submit(c.DeleteInstance(host, instance_uuid))
+
+    def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
+        known: bool = self.submit(c.SyncInstances(host, tuple(instance_uuids)))
+        return known
+
+    def update_service(self, service: Service) -> None:
+        self.submit(c.UpdateService(service))
+
+    def set_server_group(self, group: ServerGroup) -> None:
+        self.submit(c.SetServerGroup(group))
+
+    def delete_server_group(self, uuid: str) -> None:
+        self.submit(c.DeleteServerGroup(uuid))

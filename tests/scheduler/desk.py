@@ -1,0 +1,158 @@
+"""A State that random commands go through, as the gate would have it: planned, then
+applied. For tests of what decides on a State that moves."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import Any
+
+from gantt.engine.opening import standard_names
+from gantt.errors import GanttError
+from gantt.model import commands as c
+from gantt.model.changes import Cursor
+from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
+from gantt.model.spec import (
+    Destination,
+    Flavor,
+    Image,
+    InstanceGroup,
+    RequestSpec,
+    ScheduleRequest,
+)
+from gantt.placement.rules import plan
+from gantt.state.state import State
+
+T0 = 1_700_000_000_000_000
+GROUPS = ("anti-affinity", "affinity", "soft-affinity", "soft-anti-affinity")
+
+
+def uuid_of(number: int) -> str:
+    """The ``number``-th uuid."""
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+class Desk:
+    """``submit`` does at once what the gate does in a batch."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = State()
+        self.now = T0
+        self.rng = random.Random(seed)
+        self._uuids = 0
+        self.instances: list[str] = []
+        self.submit(standard_names())
+
+    def new_uuid(self) -> str:
+        self._uuids += 1
+        return uuid_of(self._uuids)
+
+    def submit(self, command: c.Command) -> Any:
+        self.now += 1000
+        planned = plan(self.state, command, self.now)
+        if planned.changes:
+            cursor = Cursor(self.state.revision + 1, "desk")
+            self.state.apply(planned.changes, cursor)
+        return planned.answer
+
+    def try_to(self, command: c.Command) -> None:
+        """As ``submit``; a refusal is as good."""
+        with contextlib.suppress(GanttError):
+            self.submit(command)
+
+    # -- a fleet and what happens to it -------------------------------------------
+
+    def add_hosts(self, count: int) -> None:
+        for number in range(count):
+            self.report(f"h{number}", whole=True)
+
+    def report(self, host: str, *, whole: bool = False) -> None:
+        rng = self.rng
+        memory, vcpus = rng.choice((8192, 16384)), rng.choice((4, 8))
+        if not whole:
+            failed = str(rng.choice((0, 0, 1)))
+            stats = HostStats(stats={"failed_builds": failed, "num_instances": "1"})
+            self.try_to(c.UpdateHost(host, host, stats, self.new_uuid()))
+            return
+        stats = HostStats(
+            vcpus=vcpus,
+            memory_mb=memory,
+            local_gb=100,
+            vcpus_used=0,
+            memory_mb_used=0,
+            local_gb_used=0,
+            free_ram_mb=memory,
+            free_disk_gb=100,
+            hypervisor_type="QEMU",
+            hypervisor_version=8002000,
+            hypervisor_hostname=host,
+            cpu_info={},
+            supported_instances=[["x86_64", "kvm", "hvm"]],
+            stats={"num_instances": "0", "io_workload": "0", "failed_builds": "0"},
+            cpu_allocation_ratio=rng.choice((None, 2.0)),
+        )
+        self.submit(c.UpdateHost(host, host, stats, self.new_uuid()))
+
+    def stir(self) -> None:
+        """Something happens to the fleet."""
+        rng, hosts = self.rng, self.state.fleet.hosts
+        live = [hosts.hosts[row] for row in hosts.live_rows().tolist()]
+        host = rng.choice(live)
+        kind = rng.randrange(10)
+        if kind < 3:
+            self.report(host, whole=kind == 0)
+        elif kind < 5:
+            service = Service(host, disabled=rng.random() < 0.5, last_seen_up=self.now)
+            self.try_to(c.UpdateService(service))
+        elif kind == 5:
+            members = frozenset(rng.sample(live, rng.randrange(len(live))))
+            metadata = rng.choice(
+                ({}, {"availability_zone": "az1"}, {"ram_weight_multiplier": "-2.0"})
+            )
+            aggregate = HostAggregate(
+                uuid_of(900_000 + rng.randrange(3)), "a", None, members, metadata
+            )
+            self.try_to(c.SetHostAggregates((aggregate,)))
+        elif kind == 6 and self.instances:
+            uuid = rng.choice(self.instances)
+            self.try_to(c.DeleteAllocations(uuid))
+        elif kind == 7 and self.instances:
+            chosen = tuple(Instance(uuid) for uuid in rng.sample(self.instances, 1))
+            self.try_to(c.UpdateInstances(host, chosen))
+        elif kind == 8:
+            group = ServerGroup(
+                uuid_of(800_000), "g", rng.choice(GROUPS), 1, frozenset(self.instances)
+            )
+            self.try_to(c.SetServerGroup(group))
+        elif rng.random() < 0.2:
+            self.try_to(c.DeleteHost(host, host))
+        else:
+            self.report(f"h{rng.randrange(len(live) + 2)}", whole=True)
+
+    def request(self, count: int = 1) -> ScheduleRequest:
+        """Some request for ``count`` instances, of a few shapes."""
+        rng = self.rng
+        group = None
+        if rng.random() < 0.3:
+            group = InstanceGroup(
+                uuid_of(800_000), rng.choice(GROUPS), 1, frozenset(self.instances[-3:])
+            )
+        spec = RequestSpec(
+            flavor=Flavor(
+                vcpus=rng.choice((1, 2)),
+                memory_mb=rng.choice((512, 2048)),
+                root_gb=rng.choice((0, 10)),
+                extra_specs=rng.choice(({}, {"capabilities:hypervisor_type": "QEMU"})),
+            ),
+            image=rng.choice((None, Image(properties={"hw_architecture": "x86_64"}))),
+            project_id="p",
+            user_id="u",
+            availability_zone=rng.choice((None, None, "az1")),
+            instance_group=group,
+            ignore_hosts=rng.choice(((), (), ("H1",))),
+            requested_destination=rng.choice(
+                (None, None, None, Destination(host="h2"))
+            ),
+        )
+        uuids = tuple(self.new_uuid() for _ in range(count))
+        return ScheduleRequest(spec, uuids)

@@ -1,0 +1,184 @@
+"""The caching driver decides exactly as the driver ``filter``, whatever happens."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from gantt.errors import ClaimLost, GanttError
+from gantt.model.spec import ScheduleRequest
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler import pipeline
+from gantt.scheduler.drivers import DRIVERS, driver_of
+from gantt.scheduler.drivers.caching import CachingDriver
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.field import Field
+from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.scheduler.policy import policy_of
+from tests.scheduler.desk import Desk
+
+OPTIONS = (
+    SchedulerOptions(),
+    SchedulerOptions(
+        enabled_filters=(
+            *DEFAULT_FILTERS,
+            "NumInstancesFilter",
+            "AggregateIoOpsFilter",
+            "RamFilter",
+            "DifferentHostFilter",
+        ),
+        max_instances_per_host=3,
+    ),
+)
+
+
+def _field(
+    driver: Driver, desk: Desk, request: ScheduleRequest, by_books: bool
+) -> Field | str:
+    try:
+        return driver.field(
+            desk.state, request.spec, now=desk.now, by_books=by_books, budget=Budget()
+        )[1]
+    except GanttError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("by_books", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_kept_fields_are_as_fresh_ones(seed: int, by_books: bool) -> None:
+    desk = Desk(seed)
+    policy = policy_of(OPTIONS[seed % len(OPTIONS)])
+    fresh, kept = FilterDriver(policy), CachingDriver(policy)
+    desk.add_hosts(6)
+    for turn in range(60):
+        desk.stir()
+        request = desk.request()
+        wanted = _field(fresh, desk, request, by_books)
+        found = _field(kept, desk, request, by_books)
+        if isinstance(wanted, str):
+            assert found == wanted
+            continue
+        assert isinstance(found, Field)
+        assert found.hosts.rows.tolist() == wanted.hosts.rows.tolist(), turn
+        assert found.steps == wanted.steps
+        np.testing.assert_array_equal(found.weights, wanted.weights)
+        names = [(scale.weigher.name, scale.raw.tolist()) for scale in wanted.scales]
+        assert [
+            (scale.weigher.name, scale.raw.tolist()) for scale in found.scales
+        ] == names
+        _claim(desk, kept, request, by_books)
+    assert kept.hits
+
+
+def _claim(
+    desk: Desk, driver: Driver, request: ScheduleRequest, by_books: bool
+) -> None:
+    try:
+        picks = pipeline.choose(
+            desk.state, request, driver, now=desk.now, by_books=by_books
+        )
+        desk.submit(pipeline.claim_of(request, picks, desk.new_uuid()))
+        desk.instances.extend(request.instance_uuids or ())
+    except (GanttError, ClaimLost):
+        pass
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_picks_of_many_instances_do_not_change_what_is_kept(seed: int) -> None:
+    desk = Desk(seed)
+    policy = policy_of(SchedulerOptions())
+    fresh, kept = FilterDriver(policy), CachingDriver(policy)
+    desk.add_hosts(8)
+    for _ in range(20):
+        request = desk.request(count=desk.rng.randrange(1, 6))
+        chosen: list[object] = []
+        for driver in (fresh, kept):
+            try:
+                picks = pipeline.choose(
+                    desk.state, request, driver, now=desk.now, by_books=True
+                )
+                chosen.append(
+                    [[place.host_id for place in places] for places in picks.places]
+                )
+            except GanttError as error:
+                chosen.append(str(error))
+        assert chosen[0] == chosen[1]
+        _claim(desk, kept, request, True)
+        desk.stir()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_books_and_reports_choose_the_same_hosts(seed: int) -> None:
+    """Where hosts report both, inventory and what they use of it."""
+    desk = Desk(seed)
+    driver = CachingDriver(policy_of(SchedulerOptions()))
+    desk.add_hosts(6)
+    for _ in range(40):
+        request = desk.request()
+        chosen: list[object] = []
+        for by_books in (True, False):
+            try:
+                picks = pipeline.choose(
+                    desk.state, request, driver, now=desk.now, by_books=by_books
+                )
+                chosen.append([place.host_id for place in picks.places[0]])
+            except GanttError as error:
+                chosen.append(type(error))
+        assert chosen[0] == chosen[1]
+        _claim(desk, driver, request, True)
+        if desk.rng.random() < 0.3:
+            desk.report(f"h{desk.rng.randrange(6)}")
+
+
+def test_chance_takes_any_host_that_has_room() -> None:
+    desk = Desk(1)
+    desk.add_hosts(5)
+    driver = driver_of(policy_of(SchedulerOptions(driver="chance")))
+    request = desk.request()
+    request = type(request)(type(request.spec)(flavor=request.spec.flavor), ("x",))
+    found = {
+        pipeline.choose(
+            desk.state,
+            request,
+            driver,
+            now=desk.now,
+            by_books=True,
+            rng=random.Random(seed),
+        )
+        .places[0][0]
+        .host_id
+        for seed in range(60)
+    }
+    assert len(found) == 5
+
+
+def test_what_a_decision_judges_follows_what_changed() -> None:
+    """Work, not seconds: after one claim, one host is judged again."""
+    desk = Desk(2)
+    desk.add_hosts(50)
+    policy = policy_of(SchedulerOptions())
+    judged: list[int] = []
+    ram = next(one for one in policy.weighers if one.name == "RAMWeigher")
+    score = type(ram).score
+
+    class Counting(type(ram)):  # type: ignore[misc]
+        def score(self, hosts, request):  # type: ignore[no-untyped-def]
+            judged.append(len(hosts))
+            return score(self, hosts, request)
+
+    weighers = tuple(Counting() if one is ram else one for one in policy.weighers)
+    driver = CachingDriver(type(policy)(policy.options, policy.filters, weighers))
+    request = desk.request()
+    plain = type(request.spec)(flavor=request.spec.flavor)
+    for _ in range(4):
+        again = type(request)(plain, (desk.new_uuid(),))
+        picks = pipeline.choose(desk.state, again, driver, now=desk.now, by_books=True)
+        desk.submit(pipeline.claim_of(again, picks, desk.new_uuid()))
+    assert judged == [50, 1, 1, 1]
+
+
+def test_every_driver_has_a_name() -> None:
+    assert {driver.name for driver in DRIVERS} == {"filter", "caching", "chance"}
