@@ -225,6 +225,21 @@ def test_several_per_host() -> None:
     desk.refusal(claim("two", on(5, 1, 2), group=two), ClaimLost)
 
 
+def test_who_stays_counts_once_and_who_moves_counts_on_both_hosts() -> None:
+    desk = FleetDesk(3)
+    uuids = frozenset(server(n) for n in range(5))
+    two = InstanceGroup("g", "anti-affinity", 2, uuids)
+    desk.do(c.UpdateInstances("h1", (Instance(server(1)),)))
+    assert desk.do(claim("one", on(1, 1), on(2, 1), group=two)).taken == (0, 0)
+    desk.refusal(claim("two", on(3, 1), group=two), ClaimLost)
+    desk.do(claim("three", on(1, 2), group=two), claim("four", on(4, 2), group=two))
+    # Released, the first is where it was: nobody took its place.
+    desk.refusal(claim("five", on(3, 1, 2), group=two), ClaimLost)
+    desk.do(c.ReleaseClaim("three"))
+    desk.refusal(claim("five", on(3, 1), group=two), ClaimLost)
+    assert desk.do(claim("five", on(3, 2), group=two)).taken == (0,)
+
+
 @pytest.mark.parametrize("policy", ["soft-affinity", "soft-anti-affinity", None])
 def test_soft_rules_forbid_nothing(policy: str | None) -> None:
     desk = FleetDesk(1)
