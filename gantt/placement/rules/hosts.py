@@ -90,9 +90,8 @@ def _ended(draft: Draft, host_id: int, command: UpdateHost) -> list[Any]:
     claims = draft.state.fleet.claims
     if named is UNSET or not claims.on(host_id):
         return []
-    return [
-        claims.by_instance[uuid] for uuid in claims.on(host_id) if uuid in set(named)
-    ]
+    counted = frozenset(named)
+    return [claims.by_instance[uuid] for uuid in claims.on(host_id) if uuid in counted]
 
 
 def _take_in(
