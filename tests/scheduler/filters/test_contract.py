@@ -1,0 +1,109 @@
+"""What every filter promises: where its mask comes from, and that rows stand alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantt.model.spec import Flavor, Image, RequestSpec
+from gantt.scheduler import filters, registry
+from gantt.scheduler.contract import Filter
+from gantt.scheduler.hosts import Hosts
+from gantt.state.hosts import Hosts as Table
+from tests.scheduler.fleets import Plan, all_hosts, fleets, request, specs
+
+FILTERS = [one() for one in registry.built_in(filters, Filter).values()]
+ELEMENTWISE = [one for one in FILTERS if one.elementwise]
+OPTIONS: dict[str, Any] = {
+    "isolated_images": ("im1",),
+    "isolated_hosts": ("h1", "h2"),
+    "max_io_ops_per_host": 5,
+    "max_instances_per_host": 5,
+    "metrics_weight_setting": {"cpu.percent": 1.0},
+}
+
+
+def _name(one: Filter) -> str:
+    return one.name
+
+
+# A fleet takes far longer to think of than a mask: each is asked of every filter.
+
+
+@given(fleets(), specs(), st.data())
+def test_rows_stand_alone(plan: Plan, spec: RequestSpec, data: st.DataObject) -> None:
+    state = plan.state()
+    hosts = all_hosts(state)
+    size = st.lists(st.booleans(), min_size=len(hosts), max_size=len(hosts))
+    chosen = np.array(data.draw(size), np.bool_)
+    some = Hosts(state.fleet, hosts.rows[chosen])
+    for one in ELEMENTWISE:
+        asked = request(_fitting(one, spec), **OPTIONS)
+        expected = one.mask(hosts, asked)[chosen].tolist()
+        assert one.mask(some, asked).tolist() == expected, one.name
+        assert one.mask(hosts.keep(chosen), asked).tolist() == expected, one.name
+
+
+@given(fleets(), specs(), specs())
+def test_only_what_it_reads_matters(
+    plan: Plan, spec: RequestSpec, other: RequestSpec
+) -> None:
+    hosts = all_hosts(plan.state())
+    for one in FILTERS:
+        fitting, mixed = _fitting(one, spec), other
+        for path in one.reads:
+            mixed = _with(mixed, path.split("."), fitting)
+        expected = one.mask(hosts, request(fitting, **OPTIONS)).tolist()
+        found = one.mask(hosts, request(mixed, **OPTIONS)).tolist()
+        assert found == expected, one.name
+
+
+@pytest.mark.parametrize("one", FILTERS, ids=_name)
+def test_the_mask_is_an_array_of_its_own(one: Filter) -> None:
+    state = Plan([{"host": "h1"}, {"host": "h2"}]).state()
+    hosts = all_hosts(state)
+    mask = one.mask(hosts, request())
+    assert mask.dtype == np.bool_ and mask.shape == (2,)
+    mask[:] = ~mask
+    assert one.mask(hosts, request()).tolist() == (~mask).tolist()
+    nobody = Hosts(state.fleet, hosts.rows[:0])
+    assert one.mask(nobody, request()).shape == (0,)
+
+
+@pytest.mark.parametrize("one", FILTERS, ids=_name)
+def test_it_needs_columns_that_there_are(one: Filter) -> None:
+    for name in one.needs:
+        assert name.startswith("factor:") or name in Table.specs, name
+    for path in one.reads:
+        _at(RequestSpec(flavor=Flavor(), image=Image()), path.split("."))
+
+
+def _fitting(one: Filter, spec: RequestSpec) -> RequestSpec:
+    """``spec`` without what is refused, for the filters that refuse."""
+    return RequestSpec() if "pci_requests" in one.reads else spec
+
+
+def _at(value: Any, path: list[str]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name)
+    return value
+
+
+def _with(spec: RequestSpec, path: list[str], source: RequestSpec) -> RequestSpec:
+    """``spec`` with what ``source`` has at ``path``; no image is an empty one."""
+    if len(path) == 1:
+        return msgspec.structs.replace(spec, **{path[0]: getattr(source, path[0])})
+    owner, name = path
+    old, new = getattr(spec, owner), getattr(source, owner)
+    if isinstance(old, dict):
+        kept = {key: value for key, value in old.items() if key != name}
+        whole: Any = kept | ({name: new[name]} if name in new else {})
+    else:
+        value = getattr(new or Image(), name)
+        whole = msgspec.structs.replace(old or Image(), **{name: value})
+    return msgspec.structs.replace(spec, **{owner: whole})
