@@ -89,11 +89,12 @@ class Part:
         """The field as ``read`` has it; None where it is unset or null."""
         self._asked.add(name)
         value = self.fields.get(name)
-        if value is None:
+        if value is not None:
+            return read(f"{self.path}.{name}", value)
+        if self.is_object:
             missing = self.reading.nulls if name in self.fields else self.reading.unset
             missing.add(self.at(name).partition(".")[2])
-            return None
-        return read(self.at(name), value)
+        return None
 
     def need(self, name: str, read: Callable[[str, Any], T]) -> T:
         """As ``get``, for what must be there."""
@@ -174,10 +175,12 @@ class Part:
         those in ``also`` are known and not needed."""
         if self.is_object or not self.reading.is_strict:
             return
+        if self.fields.keys() <= self._asked:
+            return
         unknown = sorted(str(key) for key in self.fields if key not in self._asked)
         unknown = [key for key in unknown if key not in also]
         if unknown:
-            known = ", ".join(sorted(self._asked))
+            known = ", ".join(sorted({*self._asked, *also}))
             raise Invalid(
                 f"{self.path} has fields that are not known: "
                 f"{', '.join(scalars.shown(key) for key in unknown[:10])}. "
@@ -187,13 +190,15 @@ class Part:
 
 def lowered(value: Any) -> Any:
     """A Python object that knows its own wire form in that form; others as they are."""
+    if isinstance(value, dict | list):
+        return value
     lower = getattr(value, "obj_to_primitive", None)
-    return value if lower is None or isinstance(value, Mapping) else lower()
+    return value if lower is None else lower()
 
 
 def is_envelope(value: Any) -> bool:
     """Whether this is the primitive of a Nova object."""
-    return isinstance(value, Mapping) and (NAME in value or DATA in value)
+    return isinstance(value, dict | Mapping) and (NAME in value or DATA in value)
 
 
 def opened(value: Any, kind: str, path: str, reading: Reading) -> Part:
@@ -202,7 +207,9 @@ def opened(value: Any, kind: str, path: str, reading: Reading) -> Part:
     value = lowered(value)
     is_object = is_envelope(value)
     fields = _contents(value, kind, path) if is_object else value
-    part = Part(scalars.mapping(path, fields), path, reading)
+    if not isinstance(fields, dict | Mapping):
+        raise scalars.refusal(path, "an object", fields)
+    part = Part(fields, path, reading)
     part.is_object = is_object
     return part
 
@@ -227,8 +234,12 @@ def _contents(value: Mapping[str, Any], kind: str, path: str) -> Mapping[str, An
     namespace = value.get(NAMESPACE, "nova")
     if namespace != "nova":
         raise scalars.refusal(f"{path} {NAMESPACE}", "'nova'", namespace)
-    check_version(f"{path} ({kind})", value.get(VERSION), VERSIONS[kind])
-    return scalars.mapping(f"{path} {DATA}", value.get(DATA))
+    if value.get(VERSION) != VERSIONS[kind]:
+        check_version(f"{path} ({kind})", value.get(VERSION), VERSIONS[kind])
+    data = value.get(DATA)
+    if not isinstance(data, dict | Mapping):
+        raise scalars.refusal(f"{path} {DATA}", "an object", data)
+    return data
 
 
 def refusal_of_kind(path: str, kind: str, name: Any) -> Invalid:

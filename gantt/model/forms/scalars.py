@@ -8,7 +8,7 @@ Invalid with it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -58,6 +58,8 @@ def text(path: str, value: Any, longest: int = MAX_TEXT) -> str:
         return str(value)
     if not isinstance(value, str):
         raise refusal(path, "text", value)
+    if len(value) <= longest and value.isascii():
+        return value
     if len(value) > longest:
         raise Invalid(f"{path} has {len(value)} characters; at most {longest} may be.")
     try:
@@ -134,15 +136,52 @@ def items(path: str, value: Any) -> tuple[Any, ...]:
 
 def mapping(path: str, value: Any) -> Mapping[str, Any]:
     """An object with text as keys."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict | Mapping):
         raise refusal(path, "an object", value)
     for key in value:
-        text(f"{path}, a key", key)
+        if not (isinstance(key, str) and key.isascii() and len(key) <= MAX_TEXT):
+            text(f"{path}, a key", key)
     return value
 
 
-def plain(path: str, value: Any, depth: int = 0) -> Any:
+def plain(path: str, value: Any) -> Any:
     """A copy of ``value`` that JSON can carry: bounded in depth, keys as text."""
+    try:
+        return _copy(value, 0)
+    except _OddError:
+        # Rare, so that only here every place gets its name.
+        return _spelled_out(path, value, 0)
+
+
+class _OddError(Exception):
+    """A value that is not JSON as it stands."""
+
+
+def _copy(value: Any, depth: int) -> Any:
+    kind = type(value)
+    if kind is str:
+        if len(value) <= MAX_TEXT and value.isascii():
+            return value
+    elif kind is dict:
+        if depth <= MAX_DEPTH and all(
+            type(key) is str and key.isascii() for key in value
+        ):
+            return {key: _copy(each, depth + 1) for key, each in value.items()}
+    elif kind is list:
+        if depth <= MAX_DEPTH:
+            return [_copy(each, depth + 1) for each in value]
+    elif kind is int:
+        if -MAX_WHOLE <= value <= MAX_WHOLE:
+            return value
+    elif kind is float:
+        if math.isfinite(value):
+            return value
+    elif value is None or kind is bool:
+        return value
+    raise _OddError
+
+
+def _spelled_out(path: str, value: Any, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise Invalid(f"{path} nests deeper than {MAX_DEPTH}.")
     if value is None or isinstance(value, bool):
@@ -157,18 +196,13 @@ def plain(path: str, value: Any, depth: int = 0) -> Any:
         return value.isoformat()
     if isinstance(value, Mapping):
         return {
-            key: plain(f"{path}.{key}", each, depth + 1)
-            for key, each in _text_keys(path, value)
+            # Nova's own mappings have integers as keys until they are on the wire.
+            word(f"{path}, a key", key): _spelled_out(f"{path}.{key}", each, depth + 1)
+            for key, each in value.items()
         }
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(path, each, depth + 1) for each in items(path, value)]
+        return [_spelled_out(path, each, depth + 1) for each in items(path, value)]
     return text(path, value)
-
-
-def _text_keys(path: str, value: Mapping[Any, Any]) -> Iterable[tuple[str, Any]]:
-    for key, each in value.items():
-        # Nova's own mappings have integers as keys until they are on the wire.
-        yield word(f"{path}, a key", key), each
 
 
 def decoded(path: str, value: Any) -> Any:

@@ -47,23 +47,21 @@ def read_stats(stats: Any, *, host: str | None = None) -> HostStats:
     if own is not None and host is not None and own != host:
         raise Invalid(f"stats.host is {own!r}, but the report is about {host!r}.")
     found = {}
-    for name, read in _FIELDS.items():
-        alias = _ALIASES.get(name, name)
-        if alias in part.fields and name in part.fields and alias != name:
-            raise Invalid(f"stats has {name} and {alias}, which are one: send one.")
-        sent = alias if alias in part.fields else name
-        if sent in part.fields:
-            found[name] = _value(part, sent, read, is_nullable=name not in _NOT_NULL)
-    known = sorted({*_FIELDS, *_ALIASES.values(), "host"})
-    part.done(*known, *_BOOKKEEPING)
+    for sent, value in part.fields.items():
+        name = _COLUMNS.get(sent, sent)
+        read = _FIELDS.get(name)
+        if read is None:
+            continue
+        if name in found:
+            raise Invalid(f"stats has {name} under both of its names: send one.")
+        if value is not None:
+            value = read(f"{ROOT}.{sent}", value)
+        if value is None and name in _NOT_NULL:
+            raise scalars.refusal(part.at(sent), "given, or left out", None)
+        found[name] = value
+    if len(found) + (own is not None) < len(part.fields):
+        part.done(*_FIELDS, *_COLUMNS, *_BOOKKEEPING)
     return HostStats(**found)
-
-
-def _value(part: Part, name: str, read: Reader, *, is_nullable: bool) -> Any:
-    found = part.get(name, read)
-    if found is None and not is_nullable:
-        raise scalars.refusal(part.at(name), "given, or left out", None)
-    return found
 
 
 # -- JSON columns -----------------------------------------------------------------
@@ -212,9 +210,9 @@ _FIELDS: Final[dict[str, Reader]] = {
     "instances": _uuids,
 }
 # Names that Nova's object has for columns.
-_ALIASES: Final = {
-    "supported_instances": "supported_hv_specs",
-    "pci_stats": "pci_device_pools",
+_COLUMNS: Final = {
+    "supported_hv_specs": "supported_instances",
+    "pci_device_pools": "pci_stats",
 }
 _NOT_NULL: Final = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used traits "

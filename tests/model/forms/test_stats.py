@@ -182,7 +182,7 @@ def test_our_own_value_survives_json() -> None:
         ({"metrics": [{"name": "a"}]}, "stats.metrics.0.value must be a number"),
         ({"metrics": [{"name": "a", "value": "1"}]}, "metrics.0.value must be"),
         ({"pci_stats": [{"vendor_id": "1"}]}, "pci_stats.0.count is not given"),
-        ({"pci_stats": [], "pci_device_pools": []}, "which are one"),
+        ({"pci_stats": [], "pci_device_pools": []}, "pci_stats under both"),
         ({"host": "other"}, "stats.host is 'other', but the report is about 'h'"),
         ({"uuid": "node-1"}, "stats.uuid must be a UUID, not 'node-1'"),
         ([], "stats must be an object, not a list of 0"),
