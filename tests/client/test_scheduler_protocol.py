@@ -18,7 +18,7 @@ from gantt.model.spec import Destination, Flavor, RequestSpec
 from tests import inprocess
 from tests.model.forms import objects
 
-KINDS = ["memory"]
+KINDS = ["memory", "http"]
 STATS: dict[str, Any] = {
     "vcpus": 8,
     "memory_mb": 8192,
