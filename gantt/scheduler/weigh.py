@@ -145,11 +145,24 @@ def best(weights: Floats, k: int) -> Int64s:
         # argmax gives the first of equals.
         return np.array([weights.argmax()], np.int64)
     if k >= n:
-        order: Int64s = np.argsort(-weights, kind="stable")
-        return order
+        return _in_order(weights)
     threshold = np.partition(weights, n - k)[n - k]
     above = np.flatnonzero(weights > threshold)
     level = np.flatnonzero(weights == threshold)[: k - len(above)]
     places = np.concatenate((above, level))
     chosen: Int64s = places[np.argsort(-weights[places], kind="stable")]
     return chosen
+
+
+def _in_order(weights: Floats) -> Int64s:
+    """As a stable sort, in less than half the time: whatever the order of equals, they
+    are one run, and sorting (run, place) puts them right."""
+    order = np.argsort(-weights)
+    descending = weights[order]
+    starts = np.zeros(len(weights), np.int64)
+    np.cumsum(descending[1:] != descending[:-1], out=starts[1:])
+    starts *= len(weights)
+    order += starts
+    order.sort()
+    order -= starts
+    return order

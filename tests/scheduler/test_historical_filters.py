@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.scheduler import registry
 from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from tests.scheduler.fleets import (
     GROUP,
@@ -260,7 +261,7 @@ def test_legacy_groups() -> None:
 
 def test_legacy_groups_see_the_instances_just_picked() -> None:
     hosts = all_hosts(plan_of(a_host(), a_host()).state())
-    hosts.consume(1, RequestSpec(), "new")
+    hosts.consume(1, Taken(0, 0, 0), "new")
     asked = _grouped("web")
     assert FILTERS["GroupAffinityFilter"].mask(hosts, asked).tolist() == [False, True]
     apart = FILTERS["GroupAntiAffinityFilter"].mask(hosts, asked).tolist()

@@ -17,6 +17,7 @@ from gantt.model.spec import (
     ResourceGroup,
 )
 from gantt.scheduler import weigh
+from gantt.scheduler.hosts import Taken
 from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
 from gantt.scheduler.legacy_host import LegacyHost, LegacyHosts
 from gantt.scheduler.legacy_object import unpacked
@@ -167,7 +168,7 @@ def view(**fields: Any) -> LegacyHost:
         claims=[{"instance": "i2", "host": "h0", "node": "n0", "memory_mb": 68}],
     )
     hosts = all_hosts(plan.state())
-    hosts.consume(0, RequestSpec(flavor=Flavor(memory_mb=100, vcpus=3)), "i3")
+    hosts.consume(0, Taken(3, 100, 0), "i3")
     return LegacyHosts(hosts, SchedulerOptions()).all()[0]
 
 

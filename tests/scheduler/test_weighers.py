@@ -15,6 +15,7 @@ from gantt.errors import Invalid
 from gantt.model.spec import Destination, Image, InstanceGroup, RequestSpec
 from gantt.scheduler import registry
 from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
 from gantt.scheduler.weighers.metrics import values_of
 from tests.scheduler.fleets import (
@@ -108,7 +109,7 @@ def test_soft_policies_count_members_and_picks() -> None:
     assert scores(near, plan, _soft("soft-anti-affinity", "i1")) == [0, 0, 0]
     assert scores(apart, plan) == [0, 0, 0]
     hosts = all_hosts(plan.state())
-    hosts.consume(2, RequestSpec(), "new")
+    hosts.consume(2, Taken(0, 0, 0), "new")
     asked = _soft("soft-affinity", "i1")
     assert WEIGHERS[near].score(hosts, asked).tolist() == [2, 1, 1]
 

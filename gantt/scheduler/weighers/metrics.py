@@ -32,6 +32,8 @@ class MetricsWeigher(Weigher):
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
         setting = request.options.metrics_weight_setting
+        if not setting:
+            return np.zeros(len(hosts))
         codes, reports = hosts.reported("metrics")
         known: dict[int, dict[str, int]] = {
             code: values_of(reports[code]) for code in np.unique(codes).tolist()
