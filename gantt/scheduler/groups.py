@@ -44,7 +44,7 @@ def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
     for place, picked in hosts.added.items():
         name = names[int(hosts.rows[place])]
         # A member that is there already, and stays, is one member still.
-        new = sum(hosts.fleet.host_of(uuid) != name for uuid in picked)
+        new = sum(name not in hosts.fleet.hosts_of(uuid) for uuid in picked)
         counts[name] = counts.get(name, 0) + new
     return hosts.counts_on(counts)
 

@@ -1,0 +1,307 @@
+"""Decisions and claims through the whole engine: one process, many callers."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid as uuids
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import json
+
+import gantt
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
+from gantt.errors import ClaimExpired, Invalid, NotFound, NoValidHost
+from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
+from gantt.model.selection import Why
+from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+
+SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Gantt]:
+    url = "memory://"
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path}/gantt.db"
+    with open_gantt(url, EngineOptions(sweep_s=0.02)) as found:
+        yield found
+
+
+def report(engine: Gantt, host: str, vcpus: int = 4, memory_mb: int = 8192) -> None:
+    engine.update_host(
+        host,
+        host,
+        HostStats(
+            vcpus=vcpus,
+            memory_mb=memory_mb,
+            local_gb=100,
+            vcpus_used=0,
+            memory_mb_used=0,
+            local_gb_used=0,
+            free_ram_mb=memory_mb,
+            free_disk_gb=100,
+            cpu_allocation_ratio=1.0,
+            hypervisor_hostname=host,
+        ),
+    )
+
+
+def ask(
+    count: int = 1, *, lease_s: float | None = None, **fields: Any
+) -> ScheduleRequest:
+    """A request for ``count`` small instances; ``fields`` of the spec."""
+    known: dict[str, Any] = {"flavor": SMALL, "project_id": "p", "user_id": "u"}
+    names = tuple(str(uuids.uuid4()) for _ in range(count))
+    spec = RequestSpec(**{**known, **fields})
+    return ScheduleRequest(spec, names, request_id="req-1", lease_s=lease_s)
+
+
+def held(engine: Gantt) -> dict[str, int]:
+    """Host -> VCPUs that are allocated on it."""
+    return {
+        view.host: engine.get_usages(view.provider_uuid).usages["VCPU"]
+        for view in engine.list_hosts()
+        if view.provider_uuid is not None
+    }
+
+
+def test_a_host_is_picked_claimed_and_told(engine: Gantt) -> None:
+    for host in ("a", "b", "c"):
+        report(engine, host)
+    report(engine, "roomy", memory_mb=16384)
+    request = ask()
+    ((chosen, *alternates),) = engine.schedule(request)
+    assert chosen.service_host == "roomy"
+    assert len(alternates) == 2
+    assert {one.claim for one in alternates} == {None}
+    wanted = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+    body = json.decode(chosen.allocation_request or "")
+    uuid = chosen.compute_node_uuid or ""
+    assert body["allocations"] == {uuid: {"resources": wanted}}
+    assert body["mappings"] == {"": [uuid]}
+    assert request.instance_uuids is not None
+    view = engine.get_allocations(request.instance_uuids[0])
+    assert view is not None
+    assert view.allocations[uuid].resources == wanted
+    (known,) = engine.list_hosts(host="roomy")
+    assert known.claimed["vcpus"] == 1
+    (record,) = engine.decisions(request_id="req-1")
+    assert record.chosen == ((chosen, *alternates),)
+    assert record.scores[0].host == "roomy"
+    assert record.steps[0].name == "allocation candidates"
+
+
+def test_instances_of_one_request_see_each_other(engine: Gantt) -> None:
+    for host in ("a", "b"):
+        report(engine, host)
+    found = engine.schedule(ask(count=8))
+    assert Counter(one[0].service_host for one in found) == {"a": 4, "b": 4}
+    assert held(engine) == {"a": 4, "b": 4}
+
+
+def test_all_instances_or_none(engine: Gantt) -> None:
+    for host in ("a", "b"):
+        report(engine, host)
+    with pytest.raises(NoValidHost, match="9 instances were asked for, 8 have"):
+        engine.schedule(ask(count=9))
+    assert held(engine) == {"a": 0, "b": 0}
+
+
+def test_no_host_says_why(engine: Gantt) -> None:
+    report(engine, "a")
+    report(engine, "b")
+    engine.update_service(Service("b", disabled=True))
+    big = Flavor(vcpus=5, memory_mb=1024, root_gb=10)
+    with pytest.raises(NoValidHost) as refusal:
+        engine.schedule(ask(flavor=big))
+    why = refusal.value.why
+    assert isinstance(why, Why)
+    assert why.change == "ask for 4 instead of 5 VCPU"
+    assert why.steps[0].removed_alone == 1
+    near = {one.host: one.removed_by for one in why.nearest}
+    assert near["a"] == ("allocation candidates",)
+    assert near["b"] == ("allocation candidates", "ComputeFilter")
+    (record,) = engine.decisions()
+    assert record.failure is not None
+    assert record.why == why
+
+
+def test_a_dry_run_claims_nothing_and_shows_every_host(engine: Gantt) -> None:
+    for host in ("a", "b", "c"):
+        report(engine, host)
+    record = engine.decide(ask())
+    assert len(record.scores) == 3
+    assert record.is_dry_run
+    assert {"RAMWeigher", "DiskWeigher"} <= record.scores[0].parts.keys()
+    assert set(held(engine).values()) == {0}
+    refused = engine.decide(ask(flavor=Flavor(vcpus=99)))
+    assert refused.failure is not None
+    assert refused.chosen == ()
+
+
+def test_a_lease_ends_by_itself_with_what_it_holds(engine: Gantt) -> None:
+    report(engine, "a")
+    ((chosen, *_),) = engine.schedule(ask(lease_s=0.05))
+    assert held(engine) == {"a": 1}
+    deadline = time.monotonic() + 30
+    while held(engine) != {"a": 0}:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert chosen.claim is not None
+    with pytest.raises(ClaimExpired):
+        engine.confirm_claim(chosen.claim)
+
+
+def test_a_confirmed_claim_stays(engine: Gantt) -> None:
+    report(engine, "a")
+    ((chosen, *_),) = engine.schedule(ask(lease_s=0.5))
+    assert chosen.claim is not None
+    engine.confirm_claim(chosen.claim)
+    time.sleep(2.0)
+    assert held(engine) == {"a": 1}
+    engine.release_claim(chosen.claim)
+    assert held(engine) == {"a": 0}
+    with pytest.raises(NotFound):
+        engine.release_claim(chosen.claim)
+
+
+def test_a_report_that_names_the_instance_ends_the_claim(engine: Gantt) -> None:
+    report(engine, "a")
+    request = ask()
+    engine.schedule(request)
+    assert request.instance_uuids is not None
+    engine.update_instances("a", [Instance(request.instance_uuids[0])])
+    (view,) = engine.list_hosts(host="a")
+    assert view.claimed["instances"] == 0
+    assert view.instances == request.instance_uuids
+    assert held(engine) == {"a": 1}
+
+
+def test_what_never_can_be_had_names_what_is_wrong(engine: Gantt) -> None:
+    report(engine, "a")
+    odd = Flavor(vcpus=1, memory_mb=1, extra_specs={"resources:CUSTOM_NO": "1"})
+    with pytest.raises(Invalid, match="CUSTOM_NO"):
+        engine.schedule(ask(flavor=odd))
+
+
+def test_capacity_counts_what_could_be_claimed(engine: Gantt) -> None:
+    for host in ("a", "b", "c"):
+        report(engine, host)
+    spec = ask().spec
+    found = engine.capacity(spec)
+    assert found.total == 12
+    engine.schedule(ask(count=found.total))
+    assert engine.capacity(spec).total == 0
+    with pytest.raises(NoValidHost):
+        engine.schedule(ask())
+
+
+def test_an_aggregate_of_hosts_is_one_of_their_providers(engine: Gantt) -> None:
+    report(engine, "a")
+    report(engine, "b")
+    uuid = str(uuids.uuid4())
+    zone = {"availability_zone": "north"}
+    engine.set_host_aggregates([HostAggregate(uuid, "n", 7, frozenset({"b"}), zone)])
+    ((chosen, *_),) = engine.schedule(ask(availability_zone="north"))
+    assert (chosen.service_host, chosen.availability_zone) == ("b", "north")
+    (view,) = engine.list_hosts(host="b")
+    assert engine.get_aggregates(view.provider_uuid or "").aggregates == (uuid,)
+    engine.delete_host_aggregate(number=7)
+    assert engine.get_aggregates(view.provider_uuid or "").aggregates == ()
+
+
+def _storm(engine: Gantt, requests: list[ScheduleRequest]) -> tuple[int, list[str]]:
+    """All at once from 8 threads: how many got a place, and what went wrong."""
+    placed, wrong = [0], list[str]()
+    pending = iter(requests)
+    lock = threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                request = next(pending, None)
+            if request is None:
+                return
+            try:
+                found = engine.schedule(request)
+                with lock:
+                    placed[0] += len(found)
+            except NoValidHost:
+                pass
+            except Exception as error:
+                wrong.append(repr(error))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return placed[0], wrong
+
+
+def test_a_full_fleet_is_never_overfull(engine: Gantt) -> None:
+    """Room for 24; twice as many want in, some of them in twos."""
+    for number in range(6):
+        report(engine, f"h{number}")
+    requests = [ask(count=1 + number % 2) for number in range(48)]
+    placed, wrong = _storm(engine, requests)
+    assert wrong == []
+    usages = held(engine)
+    assert max(usages.values()) <= 4
+    assert sum(usages.values()) == placed
+    # Whoever was refused last may have wanted two: at most one place is left.
+    assert placed >= 23
+    assert engine.verify().problems == ()
+
+
+@pytest.mark.parametrize("policy", ["anti-affinity", "affinity"])
+def test_no_race_breaks_a_server_group(engine: Gantt, policy: str) -> None:
+    for number in range(5):
+        report(engine, f"h{number}", vcpus=64, memory_mb=65536)
+    group = ServerGroup(str(uuids.uuid4()), "g", policy, 2)
+    engine.set_server_group(group)
+    known = InstanceGroup(group.uuid, policy, 2)
+    requests = [ask(instance_group=known) for _ in range(16)]
+    placed, wrong = _storm(engine, requests)
+    assert wrong == []
+    usages = [count for count in held(engine).values() if count]
+    # One host has disk for ten; five hosts may have two members each.
+    assert usages == ([10] if policy == "affinity" else [2] * 5)
+    assert placed == 10
+
+
+def test_without_books_claims_stand_for_amounts() -> None:
+    options = EngineOptions(scheduler=SchedulerOptions(use_placement="never"))
+    with open_gantt("memory://", options) as engine:
+        for number in range(3):
+            report(engine, f"h{number}")
+        placed, wrong = _storm(engine, [ask() for _ in range(20)])
+        assert wrong == []
+        assert placed == 12
+        assert held(engine) == {"h0": 0, "h1": 0, "h2": 0}
+        claimed = {view.host: view.claimed["vcpus"] for view in engine.list_hosts()}
+        assert claimed == {"h0": 4, "h1": 4, "h2": 4}
+
+
+def test_the_switch_to_the_books_is_made_once_and_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with open_gantt("memory://") as engine, caplog.at_level("INFO"):
+        report(engine, "a")
+        engine.schedule(ask())
+        engine.schedule(ask())
+    told = [one for one in caplog.messages if "the books decide amounts" in one]
+    assert len(told) == 1
+
+
+def test_the_library_speaks_of_it() -> None:
+    with gantt.connect("memory://") as engine:  # type: ignore[attr-defined]
+        assert engine.list_hosts() == ()
