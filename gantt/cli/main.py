@@ -11,9 +11,14 @@ from gantt import __version__
 from gantt.cli.aggregate import aggregate
 from gantt.cli.allocation import allocation
 from gantt.cli.candidates import candidates
+from gantt.cli.capacity import capacity
+from gantt.cli.claim import claim
+from gantt.cli.decision import explain
+from gantt.cli.host import host
 from gantt.cli.inventory import inventory
 from gantt.cli.provider import provider
 from gantt.cli.resource_class import resource_class
+from gantt.cli.select import select
 from gantt.cli.serve import serve
 from gantt.cli.trait import trait
 from gantt.cli.usage import usage
@@ -28,6 +33,11 @@ NOUNS: tuple[click.Command, ...] = (
     allocation,
     usage,
     candidates,
+    select,
+    claim,
+    explain,
+    capacity,
+    host,
 )
 
 

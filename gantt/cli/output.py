@@ -27,7 +27,7 @@ def print_rows(
     elif output == "csv":
         click.echo(_csv([columns, *listed]), nl=False)
     else:
-        _print_table(columns, listed)
+        click.echo(table(columns, listed))
 
 
 def print_record(output: str, record: dict[str, Any]) -> None:
@@ -37,7 +37,7 @@ def print_record(output: str, record: dict[str, Any]) -> None:
     elif output == "csv":
         click.echo(_csv([tuple(record), tuple(record.values())]), nl=False)
     else:
-        _print_table(("field", "value"), list(record.items()))
+        click.echo(table(("field", "value"), list(record.items())))
 
 
 def print_document(document: Any) -> None:
@@ -57,7 +57,8 @@ def _csv(rows: Iterable[Sequence[Any]]) -> str:
     return buffer.getvalue()
 
 
-def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Lines of a table, without an end of line after the last."""
     # rich takes a while to import, and the other formats do without.
     from rich.console import Console
     from rich.table import Table
@@ -66,18 +67,17 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     # Wider than any screen: a uuid broken in two cannot be copied, and the lines of a
     # terminal wrap by themselves.
     console = Console(highlight=False, width=WIDE)
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    drawn = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
     for position, name in enumerate(columns):
         is_number = bool(rows) and all(
             isinstance(row[position], int | float) for row in rows
         )
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=True)
+        drawn.add_column(name, justify="right" if is_number else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(_cell(value, "-")) for value in row))
+        drawn.add_row(*(Text(_cell(value, "-")) for value in row))
     with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        click.echo(line.rstrip())
+        console.print(drawn)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def _cell(value: Any, nothing: str) -> str:

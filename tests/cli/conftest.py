@@ -19,6 +19,7 @@ class Program:
 
     def __init__(self, program: click.Command, url: str) -> None:
         self._program = program
+        self.url = url
         self._environ = {"GANTT_URL": url, "GANTT_TOKEN": "admin", "NO_COLOR": None}
 
     def run(self, *arguments: str) -> Result:

@@ -1,0 +1,56 @@
+"""``gantt capacity``: how many more of a size fit, where, and what blocks more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import msgspec
+
+from gantt.cli.flavor import flavor
+from gantt.cli.output import print_document, print_rows, table
+from gantt.cli.session import Session, books_command
+from gantt.cli.why import why_text
+from gantt.model.selection import Capacity, Why
+from gantt.model.spec import RequestSpec
+
+Found = list[tuple[str, Capacity]]
+
+
+@click.command("capacity")
+@click.argument("flavors", nargs=-1, required=True, metavar="FLAVOR...")
+@books_command
+def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
+    """Count how many more of each size fit, each as if it were alone.
+
+    gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
+    """
+    found = [
+        (words, session.books.capacity(RequestSpec(flavor(words)))) for words in flavors
+    ]
+    if session.output == "json":
+        print_document(
+            [{"flavor": words, **msgspec.to_builtins(each)} for words, each in found]
+        )
+    elif session.output == "csv":
+        print_rows("csv", ("flavor", "host", "more"), _by_host(found))
+    else:
+        click.echo("\n\n".join(filter(None, _paragraphs(found))))
+
+
+def _by_host(found: Found) -> Iterator[tuple[Any, ...]]:
+    for words, each in found:
+        for host, more in each.hosts.items():
+            yield words, host, more
+
+
+def _paragraphs(found: Found) -> Iterator[str]:
+    sums = [(words, each.total, len(each.hosts)) for words, each in found]
+    yield table(("flavor", "more", "hosts"), sums)
+    for words, each in found:
+        if len(found) > 1:
+            yield f"{words}:"
+        if each.hosts:
+            yield table(("host", "more"), list(each.hosts.items()))
+        yield why_text(Why(each.steps, each.nearest, each.change))

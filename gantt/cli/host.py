@@ -1,0 +1,172 @@
+"""``gantt host``: the hosts that instances run on, as they report."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from gantt.cli.flavor import document
+from gantt.cli.output import print_document
+from gantt.cli.session import Session, books_command
+from gantt.errors import Invalid, NotFound
+from gantt.model.forms.stats import read_stats
+from gantt.model.hosts import HostView
+
+COLUMNS = (
+    "host",
+    "node",
+    "state",
+    "vcpus",
+    "memory_mb",
+    "local_gb",
+    "claimed",
+    "instances",
+    "updated_at",
+)
+_AMOUNTS = ("vcpus", "memory_mb", "local_gb")
+
+
+@click.group("host")
+def host() -> None:
+    """Hosts that instances run on, as they report."""
+
+
+@host.command("list")
+@books_command
+def list_hosts(session: Session) -> None:
+    """List hosts with what they have and use."""
+    session.print_rows(COLUMNS, [_row(view) for view in session.books.list_hosts()])
+
+
+@host.command("show")
+@click.argument("host")
+@click.argument("node", required=False)
+@books_command
+def show(session: Session, *, host: str, node: str | None) -> None:
+    """Show all that is known of a host."""
+    _print(session, _one(session, host, node))
+
+
+@host.command("update")
+@click.argument("host")
+@click.argument("words", nargs=-1, metavar="[FIELD=VALUE]...")
+@click.option("--node", help="Default: the host's only node, or its own name.")
+@click.option("--stats", metavar="FILE", help="A JSON object of fields; - reads it.")
+@books_command
+def update(
+    session: Session,
+    *,
+    host: str,
+    words: tuple[str, ...],
+    node: str | None,
+    stats: str | None,
+) -> None:
+    """Report for a host; what is not named stays as it is.
+
+    gantt host update host1 vcpus=16 memory_mb=65536 local_gb=500
+
+    Fields are those of Nova's compute nodes; a value is JSON, or text.
+    """
+    given = document(stats) if stats is not None else {}
+    given |= dict(_field(word) for word in words)
+    if not given:
+        raise click.UsageError("Say what to report, as FIELD=VALUE or --stats FILE.")
+    if node is None:
+        nodes = [view.node for view in session.books.list_hosts(host=host)]
+        node = nodes[0] if len(nodes) == 1 else host
+    view = session.books.update_host(host, node, read_stats(given, host=host))
+    _print(session, view)
+
+
+@host.command("delete")
+@click.argument("host")
+@click.argument("node", required=False)
+@books_command
+def delete(session: Session, *, host: str, node: str | None) -> None:
+    """Forget a host; its provider stays."""
+    view = _one(session, host, node)
+    session.books.delete_host(view.host, view.node)
+
+
+def _field(word: str) -> tuple[str, Any]:
+    name, separator, value = word.partition("=")
+    if not (name and separator):
+        raise click.UsageError(f"{word!r} reports nothing: write it as vcpus=16.")
+    try:
+        return name, msgspec.json.decode(value)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return name, value
+
+
+def _one(session: Session, host: str, node: str | None) -> HostView:
+    found = session.books.list_hosts(host=host, node=node)
+    if not found:
+        where = "" if node is None else f" with node {node!r}"
+        raise NotFound(
+            f"There is no host {host!r}{where}: 'gantt host list' shows all of them."
+        )
+    if len(found) > 1:
+        nodes = ", ".join(view.node for view in found)
+        raise Invalid(f"Host {host!r} has several nodes, name one of them: {nodes}.")
+    return found[0]
+
+
+def _print(session: Session, view: HostView) -> None:
+    if session.output == "json":
+        print_document(msgspec.to_builtins(view))
+        return
+    shown = {f"stats.{name}": value for name, value in view.stats.items()}
+    session.print_record(
+        {
+            "host": view.host,
+            "node": view.node,
+            "provider_uuid": view.provider_uuid,
+            "state": _state(view),
+            "updated_at": _time(view.updated_at),
+            "claimed": view.claimed,
+            "instances": view.instances,
+            "aggregates": view.aggregates,
+            **shown,
+        }
+    )
+
+
+def _row(view: HostView) -> tuple[Any, ...]:
+    used = (
+        f"{_shown(view.stats.get(f'{name}_used'))}/{_shown(view.stats.get(name))}"
+        for name in _AMOUNTS
+    )
+    claimed = {name: amount for name, amount in view.claimed.items() if amount}
+    return (
+        view.host,
+        view.node,
+        _state(view),
+        *used,
+        claimed,
+        len(view.instances),
+        _time(view.updated_at),
+    )
+
+
+def _shown(amount: Any) -> str:
+    return "-" if amount is None else str(amount)
+
+
+def _state(view: HostView) -> str:
+    """What is known of its service; liveness is judged when hosts are picked."""
+    service = view.service
+    if not service:
+        return "no service"
+    if service.get("forced_down"):
+        return "forced down"
+    return "disabled" if service.get("disabled") else "enabled"
+
+
+def _time(at: int | None) -> str | None:
+    if at is None:
+        return None
+    moment = datetime.fromtimestamp(at / 1_000_000, UTC)
+    return moment.isoformat(timespec="seconds")

@@ -1,0 +1,133 @@
+"""``gantt select``: hosts for instances, claimed; or, with --dry-run, how it would be
+decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from gantt.cli.decision import print_decision
+from gantt.cli.flavor import flavor, spec_of_file
+from gantt.cli.output import print_document
+from gantt.cli.session import Session, books_command
+from gantt.cli.why import why_text
+from gantt.errors import NoValidHost
+from gantt.model.scheduling import Selections
+from gantt.model.selection import Why
+from gantt.model.spec import RequestSpec, ScheduleRequest
+
+COLUMNS = (
+    "instance",
+    "choice",
+    "host",
+    "node",
+    "availability_zone",
+    "claim",
+    "age_s",
+)
+
+
+@click.command("select")
+@click.option("--flavor", "size", metavar="vcpus=N,memory_mb=N,disk_gb=N")
+@click.option(
+    "--spec", metavar="FILE", help="JSON of a request in any form; - reads it."
+)
+@click.option("--count", type=click.IntRange(min=1), help="So many new instances.")
+@click.option("--instance", "instances", multiple=True, metavar="UUID")
+@click.option("--zone", help="In this availability zone.")
+@click.option("--project", help="In the name of this project.")
+@click.option("--lease", type=float, metavar="SECONDS", help="Until it is confirmed.")
+@click.option("--no-alternates", is_flag=True, help="Only the hosts themselves.")
+@click.option("--dry-run", is_flag=True, help="Claim nothing; show how it is decided.")
+@books_command
+def select(
+    session: Session,
+    *,
+    size: str | None,
+    spec: str | None,
+    count: int | None,
+    instances: tuple[str, ...],
+    zone: str | None,
+    project: str | None,
+    lease: float | None,
+    no_alternates: bool,
+    dry_run: bool,
+) -> None:
+    """Pick hosts for instances and claim them.
+
+    gantt select --flavor vcpus=2,memory_mb=4096,disk_gb=20 --count 2
+
+    Without --instance, instances get new uuids. A claim with a lease ends by itself
+    unless 'gantt claim confirm' keeps it.
+    """
+    if (size is None) == (spec is None):
+        raise click.UsageError("Give --flavor or --spec, one of them.")
+    if instances and count is not None:
+        raise click.UsageError("Give --count or --instance, not both.")
+    asked = RequestSpec(flavor(size)) if size is not None else spec_of_file(spec or "")
+    if zone is not None:
+        asked = replace(asked, availability_zone=zone)
+    if project is not None:
+        asked = replace(asked, project_id=project)
+    request = ScheduleRequest(
+        asked,
+        instances or _new(count or asked.num_instances),
+        return_alternates=not no_alternates,
+        dry_run=dry_run,
+        lease_s=lease,
+        request_id=f"req-{uuid4()}",
+    )
+    if dry_run:
+        print_decision(session.output, session.books.decide(request))
+        return
+    try:
+        found = session.books.schedule(request)
+    except NoValidHost as refusal:
+        raise told(session.output, refusal) from refusal
+    _print(session, request, found)
+
+
+def _new(count: int) -> tuple[str, ...]:
+    return tuple(str(uuid4()) for _ in range(count))
+
+
+def told(output: str, refusal: NoValidHost) -> click.ClickException:
+    """``refusal`` with its reasons: for people on standard error, in JSON as output."""
+    why = refusal.why if isinstance(refusal.why, Why) else Why()
+    if output == "json":
+        body = {"failure": refusal.message, "why": msgspec.to_builtins(why)}
+        print_document(body)
+        return click.ClickException(refusal.message)
+    return click.ClickException(f"{refusal.message}\n\n{why_text(why)}".rstrip())
+
+
+def _print(session: Session, request: ScheduleRequest, found: Selections) -> None:
+    if session.output == "json":
+        named = zip(request.instance_uuids or (), found, strict=True)
+        print_document(
+            [
+                {"instance": uuid, "selections": msgspec.to_builtins(mine)}
+                for uuid, mine in named
+            ]
+        )
+        return
+    session.print_rows(COLUMNS, _rows(request, found))
+
+
+def _rows(request: ScheduleRequest, found: Selections) -> Iterator[tuple[Any, ...]]:
+    for uuid, mine in zip(request.instance_uuids or (), found, strict=True):
+        for number, one in enumerate(mine):
+            yield (
+                uuid,
+                f"alternate {number}" if number else "chosen",
+                one.service_host,
+                one.nodename,
+                one.availability_zone,
+                one.claim,
+                None if one.age_s is None else round(one.age_s, 1),
+            )

@@ -1,0 +1,203 @@
+"""``gantt select``, ``explain``, ``capacity``, ``host`` and ``claim``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from gantt.cli.flavor import flavor
+from gantt.cli.main import gantt
+from gantt.client.remote import RemoteGantt
+from gantt.model.hosts import HostAggregate
+from tests import inprocess
+from tests.cli.conftest import Program
+
+SIZE = "vcpus=2,memory_mb=4096,disk_gb=20"
+REPORT = (
+    "vcpus=8",
+    "memory_mb=16384",
+    "local_gb=100",
+    "vcpus_used=0",
+    "memory_mb_used=0",
+    "local_gb_used=0",
+    "free_ram_mb=16384",
+    "free_disk_gb=100",
+    "hypervisor_type=QEMU",
+    'supported_instances=[["x86_64", "kvm", "hvm"]]',
+    "cpu_allocation_ratio=1.0",
+)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Program]:
+    """The program against a service of its own with two hosts."""
+    with inprocess.service(tmp_path) as url:
+        program = Program(gantt, url)
+        for host in ("one", "two"):
+            program.do("host", "update", host, *REPORT)
+        yield program
+
+
+def test_select_claims_for_new_instances(fleet: Program) -> None:
+    lines = fleet.do("select", "--flavor", SIZE, "--count", "2").splitlines()
+    assert lines[0].split() == [
+        "instance", "choice", "host", "node", "availability_zone", "claim", "age_s",
+    ]  # fmt: skip
+    assert {line.split()[2] for line in lines[1:]} == {"one", "two"}
+    assert {line.split()[1] for line in lines[1:]} == {"chosen"}
+    hosts = fleet.ask("host", "list")
+    assert [one["claimed"]["vcpus"] for one in hosts] == [2, 2]
+
+
+def test_select_for_given_instances(fleet: Program) -> None:
+    uuids = [str(uuid4()) for _ in range(2)]
+    given = [word for uuid in uuids for word in ("--instance", uuid)]
+    found = fleet.ask("select", "--flavor", SIZE, *given)
+    assert [one["instance"] for one in found] == uuids
+    assert found[0]["selections"][0]["claim"]
+    text = fleet.do("select", "--flavor", SIZE, "--no-alternates", "-o", "csv")
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["choice"] == "chosen"
+    assert row["host"] in {"one", "two"}
+
+
+def test_leases_are_confirmed_and_released(fleet: Program) -> None:
+    found = fleet.ask("select", "--flavor", SIZE, "--lease", "60")
+    claim = found[0]["selections"][0]["claim"]
+    assert fleet.do("claim", "confirm", claim) == ""
+    fleet.do("claim", "release", claim)
+    assert "holds nothing" in fleet.fail("claim", "release", claim)
+    assert "holds nothing" in fleet.fail("claim", "confirm", claim)
+
+
+def test_a_dry_run_shows_filters_and_scores(fleet: Program) -> None:
+    text = fleet.do("select", "--flavor", SIZE, "--dry-run")
+    assert "dry run: nothing is claimed" in text
+    assert "ComputeFilter" in text
+    assert "RAMWeigher" in text
+    assert fleet.ask("select", "--flavor", SIZE, "--dry-run")["is_dry_run"] is True
+    scores = fleet.do("select", "--flavor", SIZE, "--dry-run", "-o", "csv")
+    assert {row["host"] for row in csv.DictReader(io.StringIO(scores))} == {
+        "one",
+        "two",
+    }
+    assert all(one["claimed"] == {} for one in fleet.ask("host", "list"))
+
+
+def test_no_valid_host_is_told_with_its_reasons(fleet: Program) -> None:
+    huge = "vcpus=2,memory_mb=99999,disk_gb=20"
+    said = fleet.fail("select", "--flavor", huge)
+    assert said.startswith("Error: No valid host was found.\n\nfilter")
+    assert "one lacks 83615 of 99999 MEMORY_MB" in said
+    assert "This would help: ask for 16384 instead of 99999 MEMORY_MB." in said
+    result = fleet.run("select", "--flavor", huge, "-o", "json")
+    assert result.exit_code == 1
+    why = json.loads(result.stdout)["why"]
+    assert {near["host"] for near in why["nearest"]} == {"one", "two"}
+    assert "This would help" in fleet.do("select", "--flavor", huge, "--dry-run")
+
+
+def test_a_request_comes_from_a_file(fleet: Program, tmp_path: Path) -> None:
+    file = tmp_path / "spec.json"
+    size = {"vcpus": 1, "memory_mb": 512, "root_gb": 1}
+    file.write_text(json.dumps({"flavor": size, "num_instances": 2}))
+    assert len(fleet.ask("select", "--spec", str(file), "--project", "blue")) == 2
+    file.write_text(json.dumps({"instance_type": size}))
+    assert len(fleet.ask("select", "--spec", str(file))) == 1
+    file.write_text("[]")
+    assert "must hold a JSON object" in fleet.fail("select", "--spec", str(file))
+    file.write_text('{"flavor": {}, "colour": 1}')
+    assert "colour" in fleet.fail("select", "--spec", str(file))
+    assert "cannot be read" in fleet.fail("select", "--spec", str(tmp_path / "none"))
+
+
+def test_zones(fleet: Program) -> None:
+    zone = HostAggregate(
+        str(uuid4()), "z", 1, frozenset({"two"}), {"availability_zone": "z2"}
+    )
+    RemoteGantt(fleet.url).set_host_aggregates([zone])
+    (found,) = fleet.ask("select", "--flavor", SIZE, "--zone", "z2")
+    (only,) = found["selections"]
+    assert (only["service_host"], only["availability_zone"]) == ("two", "z2")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--flavor", SIZE, "--spec", "-"],
+        [],
+        ["--flavor", "vcpus"],
+        ["--flavor", "vcpus=two"],
+        ["--flavor", "colour=1"],
+        ["--flavor", SIZE, "--count", "0"],
+        ["--flavor", SIZE, "--count", "1", "--instance", "x"],
+    ],
+)
+def test_wrong_usage(cli: Program, words: list[str]) -> None:
+    cli.fail("select", *words, status=2)
+
+
+def test_sizes_may_have_extra_specs() -> None:
+    found = flavor("vcpus=1,ram=2,ephemeral_gb=3,swap=4,name=tiny,hw:cpu_policy=shared")
+    assert (found.vcpus, found.memory_mb, found.root_gb) == (1, 2, 0)
+    assert (found.ephemeral_gb, found.swap, found.name) == (3, 4, "tiny")
+    assert found.extra_specs == {"hw:cpu_policy": "shared"}
+
+
+def test_explain_by_instance_and_by_request(fleet: Program) -> None:
+    uuid = str(uuid4())
+    fleet.do("select", "--flavor", SIZE, "--instance", uuid)
+    (record,) = fleet.ask("explain", uuid)
+    text = fleet.do("explain", record["request_id"])
+    assert record["request_id"] in text
+    assert uuid in text
+    assert "ComputeFilter" in text
+    (row,) = csv.DictReader(io.StringIO(fleet.do("explain", uuid, "-o", "csv")))
+    assert row["instances"] == uuid
+    assert "is remembered" in fleet.fail("explain", "nobody")
+
+
+def test_capacity_of_several_sizes(fleet: Program) -> None:
+    text = fleet.do("capacity", SIZE, "vcpus=99")
+    assert text.splitlines()[1].split() == [SIZE, "8", "2"]
+    assert "This would help: " in text
+    found = fleet.ask("capacity", SIZE)
+    assert found[0]["flavor"] == SIZE
+    assert found[0]["hosts"] == {"one": 4, "two": 4}
+    rows = list(csv.reader(io.StringIO(fleet.do("capacity", SIZE, "-o", "csv"))))
+    assert rows == [["flavor", "host", "more"], [SIZE, "one", "4"], [SIZE, "two", "4"]]
+
+
+def test_hosts_are_listed_shown_updated_and_deleted(
+    fleet: Program, tmp_path: Path
+) -> None:
+    lines = fleet.do("host", "list").splitlines()
+    assert lines[1].split()[:4] == ["one", "one", "no", "service"]
+    assert "0/8" in lines[1]
+    file = tmp_path / "stats.json"
+    file.write_text('{"running_vms": 3, "vcpus_used": 6}')
+    words = ["host", "update", "one", "--stats", str(file), "host_ip=192.0.2.1"]
+    found = fleet.ask(*words)
+    assert found["stats"]["running_vms"] == 3
+    assert found["stats"]["host_ip"] == "192.0.2.1"
+    assert "stats.vcpus_used" in fleet.do("host", "show", "one", "one")
+    assert fleet.ask("host", "show", "one") == found
+    fleet.do("host", "update", "one", "vcpus=4", "--node", "second")
+    assert "several nodes" in fleet.fail("host", "show", "one")
+    fleet.do("host", "delete", "one", "second")
+    fleet.do("host", "delete", "one")
+    assert "There is no host 'one'" in fleet.fail("host", "delete", "one")
+    assert "node 'x'" in fleet.fail("host", "show", "two", "x")
+
+
+def test_bad_reports_are_told_by_name(fleet: Program) -> None:
+    assert "colour" in fleet.fail("host", "update", "one", "colour=red")
+    assert "stats.vcpus" in fleet.fail("host", "update", "one", "vcpus=many")
+    fleet.fail("host", "update", "one", status=2)
+    fleet.fail("host", "update", "one", "vcpus", status=2)
