@@ -79,7 +79,7 @@ class ImagePropertiesFilter(Filter):
         if bits:
             mask &= hosts.judge(
                 *hosts.reported("cpu_info", "maxphysaddr", "bits"),
-                lambda width: width is None or bits <= width,
+                lambda width: not isinstance(width, int) or bits <= width,
             )
         return mask
 
@@ -90,9 +90,10 @@ def _canonical(place: int, name: Any) -> str:
 
 
 def _supports(triples: Any, wanted: set[str]) -> bool:
-    return any(
+    return isinstance(triples, list) and any(
         wanted <= {_canonical(place, name) for place, name in enumerate(triple[:3])}
-        for triple in triples or ()
+        for triple in triples
+        if isinstance(triple, list)
     )
 
 

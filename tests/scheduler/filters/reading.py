@@ -7,7 +7,11 @@ from typing import Any
 
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.hosts import Taken
 from tests.scheduler.fleets import Plain, Plan, all_hosts, request
+
+NOTHING = Taken(0, 0, 0)
+"""What an instance takes of which only the place matters."""
 
 Reading = Callable[[Plan, Plain, Request], bool]
 

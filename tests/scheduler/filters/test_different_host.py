@@ -8,7 +8,7 @@ from hypothesis import given
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
 from gantt.scheduler.filters.different_host import DifferentHostFilter
-from tests.scheduler.filters.reading import check, passing, with_hints
+from tests.scheduler.filters.reading import NOTHING, check, passing, with_hints
 from tests.scheduler.fleets import (
     Plain,
     Plan,
@@ -46,7 +46,7 @@ def test_without_the_hint_everyone_passes() -> None:
 
 def test_what_this_request_picked_is_there_too() -> None:
     hosts = all_hosts(PLAN.state())
-    hosts.consume(2, RequestSpec(), "new")
+    hosts.consume(2, NOTHING, "new")
     asked = request(with_hints(different_host=("new",)))
     assert DifferentHostFilter().mask(hosts, asked).tolist() == [True, True, False]
 

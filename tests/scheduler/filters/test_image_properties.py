@@ -27,6 +27,8 @@ XEN = [["i686", "xen", "xen"], ["x86_64", "xen", "hvm"]]
         ({"hw_architecture": "aarch64"}, KVM, False),
         ({"hw_architecture": "x86_64"}, None, False),
         ({"hw_architecture": "x86_64"}, [], False),
+        ({"hw_architecture": "x86_64"}, "x86_64", False),
+        ({"hw_architecture": "x86_64"}, ["x86_64", {}], False),
         ({"img_hv_type": "kvm"}, KVM, True),
         ({"img_hv_type": "qemu"}, KVM, False),
         ({"hw_vm_mode": "hvm"}, KVM, True),
@@ -84,6 +86,7 @@ def test_versions(version: int | None, wanted: str, expected: bool) -> None:
         ({"maxphysaddr": {"bits": 46}}, "52", False),
         ({}, 52, True),
         (None, 52, True),
+        ({"maxphysaddr": {"bits": "wide"}}, 52, True),
         ('{"maxphysaddr": {"bits": 46}}', 52, False),
     ],
 )

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
 from gantt.scheduler.filters.io_ops import IoOpsFilter
-from tests.scheduler.filters.reading import check, passes
+from tests.scheduler.filters.reading import NOTHING, check, passes
 from tests.scheduler.fleets import Plain, Plan, a_host, all_hosts, fleets, request
 
 
@@ -22,7 +21,7 @@ def test_the_limit(running: int, expected: bool) -> None:
 
 def test_a_pick_is_an_operation() -> None:
     hosts = all_hosts(Plan([a_host("h1"), a_host("h2")]).state())
-    hosts.consume(0, RequestSpec(), "new")
+    hosts.consume(0, NOTHING, "new")
     mask = IoOpsFilter().mask(hosts, request(max_io_ops_per_host=1))
     assert mask.tolist() == [False, True]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.scheduler.contract import Request
 from gantt.scheduler.filters.server_group_affinity import ServerGroupAffinityFilter
-from tests.scheduler.filters.reading import check, passing
+from tests.scheduler.filters.reading import NOTHING, check, passing
 from tests.scheduler.fleets import (
     Plain,
     Plan,
@@ -54,7 +54,7 @@ def test_groups(spec: RequestSpec, expected: list[bool]) -> None:
 
 def test_the_first_pick_binds_the_others() -> None:
     hosts = all_hosts(PLAN.state())
-    hosts.consume(2, _spec(), "new")
+    hosts.consume(2, NOTHING, "new")
     mask = ServerGroupAffinityFilter().mask(hosts, request(_spec()))
     assert mask.tolist() == [False, False, True]
 

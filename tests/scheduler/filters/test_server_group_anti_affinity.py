@@ -10,7 +10,7 @@ from gantt.scheduler.contract import Request
 from gantt.scheduler.filters.server_group_anti_affinity import (
     ServerGroupAntiAffinityFilter,
 )
-from tests.scheduler.filters.reading import check, passing
+from tests.scheduler.filters.reading import NOTHING, check, passing
 from tests.scheduler.fleets import (
     Plain,
     Plan,
@@ -67,11 +67,11 @@ def test_groups(spec: RequestSpec, expected: list[bool]) -> None:
 def test_picks_of_the_request_count() -> None:
     hosts = all_hosts(PLAN.state())
     spec = _spec(members=I1, max_server_per_host=2)
-    hosts.consume(0, spec, "new-1")
-    hosts.consume(2, spec, "new-2")
+    hosts.consume(0, NOTHING, "new-1")
+    hosts.consume(2, NOTHING, "new-2")
     mask = ServerGroupAntiAffinityFilter().mask(hosts, request(spec))
     assert mask.tolist() == [False, True, True]
-    hosts.consume(2, spec, "new-3")
+    hosts.consume(2, NOTHING, "new-3")
     mask = ServerGroupAntiAffinityFilter().mask(hosts, request(spec))
     assert mask.tolist() == [False, True, False]
 
@@ -79,7 +79,7 @@ def test_picks_of_the_request_count() -> None:
 def test_picks_count_for_all_nodes_of_the_host_and_outlive_a_narrower_list() -> None:
     plan = Plan([a_host("h0"), a_host("h1", node="n1"), a_host("h1", node="n2")])
     hosts = all_hosts(plan.state())
-    hosts.consume(1, _spec(), "other")
+    hosts.consume(1, NOTHING, "other")
     kept = hosts.keep(hosts.rows > 0)
     mask = ServerGroupAntiAffinityFilter().mask(kept, request(_spec()))
     assert mask.tolist() == [False, False]
@@ -88,7 +88,7 @@ def test_picks_count_for_all_nodes_of_the_host_and_outlive_a_narrower_list() -> 
 def test_a_member_picked_where_it_is_counts_once() -> None:
     hosts = all_hosts(PLAN.state())
     spec = _spec("new", members=I1, max_server_per_host=2)
-    hosts.consume(0, spec, "i1")
+    hosts.consume(0, NOTHING, "i1")
     mask = ServerGroupAntiAffinityFilter().mask(hosts, request(spec))
     assert mask.tolist() == [True, True, True]
 
