@@ -25,7 +25,7 @@ class Scale:
         self.weigher = weigher
         self.raw = raw
         self.factor = factor
-        self._ends = self._measure()
+        self._ends = weigh.ends(raw, weigher.minval, weigher.maxval)
 
     def at(self, mask: Bools) -> Scale:
         """A scale of those hosts that ``mask`` (bool[n]) names, with its own ends."""
@@ -39,70 +39,42 @@ class Scale:
         if (old == values).all():
             return False
         self.raw[places] = values
-        lowest, highest, *_ = self._ends
-        was_inside = old.min() > lowest and old.max() < highest
-        if was_inside and values.min() >= lowest and values.max() <= highest:
+        before = self._ends
+        was_inside = old.min() > before.lowest and old.max() < before.highest
+        if (
+            was_inside
+            and values.min() >= before.lowest
+            and values.max() <= before.highest
+        ):
             return False
-        before, self._ends = self._ends, self._measure()
+        self._ends = weigh.ends(self.raw, self.weigher.minval, self.weigher.maxval)
         return before[2:] != self._ends[2:]
 
     def scaled(self, places: Int64s) -> Floats:
         """float64[k]: normalised and multiplied, at ``places``."""
-        lowest, highest, low, high = self._ends
-        if low == high:
+        found = weigh.normalise(self.raw[places], self._ends)
+        if found is None:
             return np.zeros(len(places))
-        raw = self.raw[places]
-        if lowest < low or highest > high:
-            raw = np.clip(raw, low, high)
-        factor = self.factor
-        if not isinstance(factor, float):
-            factor = factor[places]
-        found: Floats = (raw - low) / (high - low) * factor
+        is_one = isinstance(self.factor, float)
+        found *= self.factor if is_one else self.factor[places]  # type: ignore[index]
         return found
 
     def add_to(self, total: Floats, scratch: Floats) -> None:
         """Add this part to the weights of all hosts (float64[n])."""
-        lowest, highest, low, high = self._ends
-        if low == high:
-            return
-        raw = self.raw
-        if lowest < low or highest > high:
-            raw = np.clip(raw, low, high, out=scratch)
-        if low != 0.0:
-            raw = np.subtract(raw, low, out=scratch)
-        raw = np.divide(raw, high - low, out=scratch)
-        if isinstance(self.factor, float):
-            if self.factor == 1.0:
-                total += raw
-                return
-            if self.factor == -1.0:
-                total -= raw
-                return
-        total += np.multiply(raw, self.factor, out=scratch)
-
-    def _measure(self) -> tuple[float, float, float, float]:
-        """The lowest and the highest score, and the ends that they are held against:
-        as ``weigh.normalise``."""
-        raw = self.raw
-        if not len(raw):
-            return (0.0, 0.0, 0.0, 0.0)
-        # Quicker than min and max.
-        lowest, highest = float(raw[raw.argmin()]), float(raw[raw.argmax()])
-        minval, maxval = self.weigher.minval, self.weigher.maxval
-        low = lowest if minval is None else minval
-        high = highest if maxval is None else maxval
-        if lowest < low or highest > high:
-            low = max(low, lowest) if minval is None else low
-            high = max(low, highest) if maxval is None else high
-            low = min(low, high) if minval is None else low
-        return (lowest, highest, low, high)
+        found = weigh.normalise(self.raw, self._ends, scratch)
+        if found is not None:
+            weigh.add(total, found, self.factor, scratch)
 
 
 def scale_of(weigher: Weigher, hosts: Hosts, request: Request) -> Scale | None:
     """The part of ``weigher``; None where it cannot tell hosts apart. Raises
     errors.Invalid."""
-    part = weigh.part(hosts, request, weigher)
-    return None if part.raw is None else Scale(weigher, part.raw, part.factor)
+    if weigher.is_neutral(request):
+        return None
+    factor = weigh.multipliers(hosts, weigher, request.options)
+    if isinstance(factor, float) and factor == 0.0:
+        return None
+    return Scale(weigher, weigher.score(hosts, request), factor)
 
 
 def scales_of(
@@ -130,3 +102,8 @@ def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
     for one in scales:
         weights += one.scaled(places)
     return weights
+
+
+def weights_of(hosts: Hosts, request: Request, weighers: Sequence[Weigher]) -> Floats:
+    """float64[len(hosts)]: the weight of every host, afresh. Raises errors.Invalid."""
+    return total(scales_of(hosts, request, weighers), len(hosts))

@@ -6,45 +6,65 @@ all of this is a handful of array passes and knows nothing of what was scored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gantt.scheduler import overrides
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Floats, Int64s
 
 
-def normalise(raw: Floats, minval: float | None, maxval: float | None = None) -> Floats:
-    """float64[n] between 0 and 1: where each score lies between the lowest and the
-    highest. ``minval``, ``maxval``: fixed ends; scores beyond them count as they. When
-    both ends are equal, all are 0. ``raw`` (float64[n]) is left alone."""
-    found = _normalised(raw, minval, maxval, np.empty(len(raw)))
-    return np.zeros(len(raw)) if found is None else found
+class Ends(NamedTuple):
+    """The lowest and highest score, and the ends of the scale they are held against."""
+
+    lowest: float
+    highest: float
+    low: float
+    high: float
 
 
-def _normalised(
-    raw: Floats, minval: float | None, maxval: float | None, out: Floats
-) -> Floats | None:
-    """As ``normalise``, into ``out``; None: all are 0."""
+def ends(raw: Floats, minval: float | None, maxval: float | None = None) -> Ends:
+    """The scale of ``raw`` (float64[n]). ``minval``, ``maxval``: fixed ends; scores
+    beyond them count as they."""
     if not len(raw):
-        return None
+        return Ends(0.0, 0.0, 0.0, 0.0)
     # Quicker than min and max.
-    lowest, highest = raw[raw.argmin()], raw[raw.argmax()]
+    lowest, highest = float(raw[raw.argmin()]), float(raw[raw.argmax()])
     low = lowest if minval is None else minval
     high = highest if maxval is None else maxval
-    if lowest < low or highest > high:
-        raw = np.clip(raw, minval, maxval, out=out)
-        low = raw.min() if minval is None else minval
-        high = raw.max() if maxval is None else maxval
-    if low == high:
+    if minval is None:
+        low = min(low, high)
+    if maxval is None:
+        high = max(low, high)
+    return Ends(lowest, highest, low, high)
+
+
+def normalise(raw: Floats, scale: Ends, out: Floats | None = None) -> Floats | None:
+    """float64[n] between 0 and 1: where each score lies between the ends of the scale;
+    None: they are equal, and all are 0. ``raw`` is left alone; ``out`` may be used."""
+    if scale.low == scale.high:
         return None
-    if low != 0.0:
-        raw = np.subtract(raw, low, out=out)
-    return np.divide(raw, high - low, out=out)
+    if scale.lowest < scale.low or scale.highest > scale.high:
+        raw = np.clip(raw, scale.low, scale.high, out=out)
+    if scale.low != 0.0:
+        raw = np.subtract(raw, scale.low, out=out)
+    return np.divide(raw, scale.high - scale.low, out=out)
+
+
+def add(total: Floats, scores: Floats, factor: float | Floats, out: Floats) -> None:
+    """Add normalised scores times their multiplier to ``total``; ``out`` is used."""
+    if isinstance(factor, float):
+        # Adding is all that most multipliers ask.
+        if factor == 1.0:
+            total += scores
+            return
+        if factor == -1.0:
+            total -= scores
+            return
+    total += np.multiply(scores, factor, out=out)
 
 
 def multipliers(
@@ -60,79 +80,6 @@ def multipliers(
     configured = options.multiplier(weigher.option)
     found = overrides.numbers(hosts, weigher.option, configured)
     return found if weigher.sign == 1 else -found
-
-
-def combine(
-    parts: Sequence[tuple[Floats, float | Floats]], size: int | None = None
-) -> Floats:
-    """float64[n]: the sum of normalised scores times their multipliers, added in the
-    order given. ``size``: n, where there may be no parts."""
-    if size is None:
-        size = len(parts[0][0]) if parts else 0
-    total, scratch = np.zeros(size), np.empty(size)
-    for scores, factor in parts:
-        _add(total, scores, factor, scratch)
-    return total
-
-
-class Part(NamedTuple):
-    """What one weigher says: raw scores (float64[n], None: it cannot tell hosts apart)
-    and their multiplier (a number or float64[n])."""
-
-    weigher: Weigher
-    raw: Floats | None
-    factor: float | Floats
-
-
-def blend(parts: Iterable[Part], size: int) -> Floats:
-    """float64[size]: raw scores, each normalised, then combined; the same numbers as
-    the two steps, without an array for each. A single host is not weighed: 0."""
-    total = np.zeros(size)
-    if size < 2:
-        return total
-    scratch = np.empty(size)
-    for weigher, raw, factor in parts:
-        if raw is None or (isinstance(factor, float) and factor == 0.0):
-            continue
-        scores = _normalised(raw, weigher.minval, weigher.maxval, scratch)
-        if scores is not None:
-            _add(total, scores, factor, scratch)
-    return total
-
-
-def _add(
-    total: Floats, scores: Floats, factor: float | Floats, scratch: Floats
-) -> None:
-    if isinstance(factor, float):
-        # Adding is all that most multipliers ask.
-        if factor == 1.0:
-            total += scores
-            return
-        if factor == -1.0:
-            total -= scores
-            return
-        if factor == 0.0:
-            return
-    total += np.multiply(scores, factor, out=scratch)
-
-
-def weights(hosts: Hosts, request: Request, weighers: Sequence[Weigher]) -> Floats:
-    """float64[n]: the weight of every host. Raises errors.Invalid when a weigher cannot
-    score; a single host is not scored at all."""
-    if len(hosts) < 2:
-        return np.zeros(len(hosts))
-    return blend((part(hosts, request, one) for one in weighers), len(hosts))
-
-
-def part(hosts: Hosts, request: Request, weigher: Weigher) -> Part:
-    """What ``weigher`` says of every host: nothing when its multiplier is 0. Raises
-    errors.Invalid."""
-    if weigher.is_neutral(request):
-        return Part(weigher, None, 0.0)
-    factor = multipliers(hosts, weigher, request.options)
-    if isinstance(factor, float) and factor == 0.0:
-        return Part(weigher, None, factor)
-    return Part(weigher, weigher.score(hosts, request), factor)
 
 
 def best(weights: Floats, k: int) -> Int64s:

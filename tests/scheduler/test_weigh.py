@@ -15,6 +15,7 @@ from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.scale import Scale, total, total_at, weights_of
 from gantt.scheduler.weighers.build_failure import BuildFailureWeigher
 from gantt.scheduler.weighers.metrics import MetricsWeigher
 from gantt.scheduler.weighers.ram import RAMWeigher
@@ -23,6 +24,11 @@ from tests.scheduler.fleets import Plain, a_host, all_hosts, fleet, request
 
 NUMBERS = st.integers(-50, 50).map(float)
 ENDS = st.none() | st.sampled_from([-10.0, 0.0, 10.0])
+
+
+def normal(raw: Floats, minval: float | None, maxval: float | None = None) -> Floats:
+    found = weigh.normalise(raw, weigh.ends(raw, minval, maxval))
+    return np.zeros(len(raw)) if found is None else found
 
 
 def naive_normal(raw: list[float], minval: float | None, maxval: float | None) -> Any:
@@ -52,7 +58,7 @@ def naive_normal(raw: list[float], minval: float | None, maxval: float | None) -
 )
 def test_normalise(raw: list[float], minval: float | None, expected: Any) -> None:
     given_raw = np.array(raw, np.float64)
-    assert weigh.normalise(given_raw, minval).tolist() == expected
+    assert normal(given_raw, minval).tolist() == expected
     assert given_raw.tolist() == raw, "raw scores are kept"
 
 
@@ -60,36 +66,46 @@ def test_normalise(raw: list[float], minval: float | None, expected: Any) -> Non
 def test_normalise_as_a_walk_does(
     raw: list[float], minval: float | None, maxval: float | None
 ) -> None:
-    found = weigh.normalise(np.array(raw), minval, maxval)
+    found = normal(np.array(raw), minval, maxval)
     assert found.tolist() == naive_normal(raw, minval, maxval)
 
 
 @given(st.data(), st.integers(2, 6))
-def test_blend_and_combine_are_the_same_sum(data: st.DataObject, n: int) -> None:
+def test_the_weights_are_a_walk_s_also_after_changes(
+    data: st.DataObject, n: int
+) -> None:
     column = st.lists(NUMBERS, min_size=n, max_size=n).map(np.array)
-    factors = st.sampled_from([0.0, 1.0, -1.0, 2.5, -1e6]) | column
-    ends = [None, 0.0]
-    chosen = data.draw(st.lists(st.tuples(column, factors, st.sampled_from(ends))))
-    expected = [0.0] * n
-    parts = []
-    for raw, factor, minval in chosen:
-        each = np.broadcast_to(factor, n).tolist()
-        scores = naive_normal(raw.tolist(), minval, None)
-        expected = [
-            total + by * score
-            for total, by, score in zip(expected, each, scores, strict=True)
+    factors = st.sampled_from([1.0, -1.0, 2.5, -1e6]) | column
+    chosen = data.draw(st.lists(st.tuples(column, factors, st.booleans())))
+    scales = [
+        Scale(RAMWeigher() if is_fixed else _Any(), raw.copy(), factor)
+        for raw, factor, is_fixed in chosen
+    ]
+    weights = total(scales, n)
+    assert weights.tolist() == naive_weights(scales, n)
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = np.array([data.draw(st.integers(0, n - 1))])
+        is_moved = False
+        for scale in scales:
+            is_moved |= scale.change(at, np.array([data.draw(NUMBERS)]))
+        # As a driver does: all weights where a scale moved, else those that changed.
+        if is_moved:
+            weights = total(scales, n)
+        else:
+            weights[at] = total_at(scales, at)
+        assert weights.tolist() == naive_weights(scales, n)
+
+
+def naive_weights(scales: list[Scale], n: int) -> list[float]:
+    found = [0.0] * n
+    for scale in scales:
+        each = np.broadcast_to(scale.factor, n).tolist()
+        scores = naive_normal(scale.raw.tolist(), scale.weigher.minval, None)
+        found = [
+            sum_ + by * score
+            for sum_, by, score in zip(found, each, scores, strict=True)
         ]
-        parts.append(weigh.Part(RAMWeigher() if minval == 0.0 else _Any(), raw, factor))
-    blended = weigh.blend(parts, n)
-    combined = weigh.combine(
-        [
-            (weigh.normalise(part.raw, part.weigher.minval), part.factor)
-            for part in parts
-            if part.raw is not None
-        ],
-        n,
-    )
-    assert blended.tolist() == combined.tolist() == expected
+    return found
 
 
 @given(
@@ -158,25 +174,25 @@ def test_a_weigher_may_count_negated_or_have_a_multiplier_of_its_own() -> None:
 
 def test_weights_of_hosts() -> None:
     weighers = [RAMWeigher(), BuildFailureWeigher()]
-    assert weigh.weights(_hosts(), request(), weighers).tolist() == [0.5, 1.0]
+    assert weights_of(_hosts(), request(), weighers).tolist() == [0.5, 1.0]
     off = request(multipliers={KEY: 0.0})
-    assert weigh.weights(_hosts(), off, weighers).tolist() == [0.0, 0.0]
-    assert weigh.weights(_hosts(), request(), []).tolist() == [0.0, 0.0]
+    assert weights_of(_hosts(), off, weighers).tolist() == [0.0, 0.0]
+    assert weights_of(_hosts(), request(), []).tolist() == [0.0, 0.0]
 
 
 def test_a_single_host_is_not_scored() -> None:
     hosts = all_hosts(fleet([a_host(free_ram_mb=5)]))
     strict = request(metrics_weight_setting={"cpu.percent": 1.0})
     weighers = [RAMWeigher(), MetricsWeigher()]
-    assert weigh.weights(hosts, strict, weighers).tolist() == [0.0]
+    assert weights_of(hosts, strict, weighers).tolist() == [0.0]
     with pytest.raises(Invalid):
-        weigh.weights(_hosts(), strict, weighers)
+        weights_of(_hosts(), strict, weighers)
 
 
 def test_huge_multipliers_stay_exact_for_those_without_failures() -> None:
     hosts = all_hosts(
         fleet([a_host("h1", stats={"failed_builds": 1}), a_host("h2"), a_host("h3")])
     )
-    found = weigh.weights(hosts, request(), [BuildFailureWeigher(), RAMWeigher()])
+    found = weights_of(hosts, request(), [BuildFailureWeigher(), RAMWeigher()])
     assert found.tolist() == [-1e6 + 1.0, 1.0, 1.0]
     assert all(math.isfinite(one) for one in found)
