@@ -1,0 +1,31 @@
+"""All options: where they are read, what they are called, and the values they become.
+
+Groups and names are those of OpenStack Placement and Nova, whose files can be used as
+they are. Nothing here is global: a ``Settings`` is loaded by an entry point, and
+everybody below gets frozen values.
+"""
+
+from gantt.conf.options import GANTT, list_opts
+from gantt.conf.reading import Source, load, split_listen
+from gantt.conf.values import (
+    AUTH_STRATEGIES,
+    SYSTEM_DIRECTORY,
+    ApiOptions,
+    AuthOptions,
+    ServeOptions,
+    Settings,
+)
+
+__all__ = [
+    "AUTH_STRATEGIES",
+    "GANTT",
+    "SYSTEM_DIRECTORY",
+    "ApiOptions",
+    "AuthOptions",
+    "ServeOptions",
+    "Settings",
+    "Source",
+    "list_opts",
+    "load",
+    "split_listen",
+]

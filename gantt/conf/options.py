@@ -1,0 +1,239 @@
+"""The options of the books and of the service: names, types, defaults, help.
+
+Groups and names are those of OpenStack Placement's own ``placement.conf``; what is only
+ours lives in ``[gantt]``. Those of the scheduler are in ``scheduling``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from oslo_config import cfg
+
+from gantt.conf import scheduling
+from gantt.conf.values import AUTH_STRATEGIES, NO_CONSUMER_ID
+
+Options: TypeAlias = list[tuple[str, Sequence[cfg.Opt]]]
+
+API = [
+    cfg.StrOpt(
+        "auth_strategy",
+        default="keystone",
+        choices=AUTH_STRATEGIES,
+        help="How callers are told apart: keystone asks Keystone, token looks into "
+        "[gantt] tokens_file, noauth2 believes what it is told (tests only).",
+    ),
+]
+
+PLACEMENT = [
+    cfg.BoolOpt(
+        "randomize_allocation_candidates",
+        default=False,
+        help="Answer a random sample of the allocation candidates instead of the "
+        "first ones.",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_project_id",
+        default=NO_CONSUMER_ID,
+        help="The project of consumers written before microversion 1.8.",
+    ),
+    cfg.StrOpt(
+        "incomplete_consumer_user_id",
+        default=NO_CONSUMER_ID,
+        help="The user of consumers written before microversion 1.8.",
+    ),
+    cfg.IntOpt(
+        "allocation_conflict_retry_count",
+        default=10,
+        help="How often a batch of writes is tried again when the database aborts it.",
+    ),
+    cfg.IntOpt(
+        "max_allocation_candidates",
+        default=-1,
+        min=-1,
+        help="Stop generating candidates after so many; -1 never stops.",
+    ),
+    cfg.StrOpt(
+        "allocation_candidates_generation_strategy",
+        default="depth-first",
+        choices=("depth-first", "breadth-first"),
+        help="Take all candidates of one root provider first, or one of each in turn.",
+    ),
+]
+
+DATABASE = [
+    cfg.StrOpt(
+        "connection",
+        secret=True,
+        help="SQLAlchemy URL of the database, such as sqlite:////var/lib/gantt/g.db.",
+    ),
+    cfg.BoolOpt(
+        "sync_on_startup",
+        default=False,
+        help="Make the tables, or bring them up to date, before serving.",
+    ),
+]
+
+# Accepted for the sake of existing files; Gantt has one way to do what they tune.
+IGNORED = {
+    "DEFAULT": ("log_options",),
+    "placement_database": (
+        "connection_parameters",
+        "slave_connection",
+        "sqlite_synchronous",
+        "mysql_sql_mode",
+        "connection_recycle_time",
+        "max_pool_size",
+        "max_retries",
+        "retry_interval",
+        "max_overflow",
+        "connection_debug",
+        "connection_trace",
+        "pool_timeout",
+    ),
+    "workarounds": ("optimize_for_wide_provider_trees",),
+}
+
+PATHS = [
+    cfg.StrOpt("tempdir", help="For use in other options."),
+    cfg.StrOpt(
+        "pybasedir",
+        default=str(Path(__file__).resolve().parent.parent.parent),
+        help="Where Gantt is installed; for use in other options.",
+    ),
+    cfg.StrOpt(
+        "state_path",
+        default="$pybasedir",
+        help="Where state is kept; for use in other options.",
+    ),
+]
+
+GANTT = [
+    cfg.StrOpt(
+        "listen",
+        default="127.0.0.1:8778",
+        help="HOST:PORT of the built-in server; brackets around an IPv6 address.",
+    ),
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=1,
+        max=1024,
+        help="Processes of the built-in server.",
+    ),
+    cfg.IntOpt(
+        "blocking_threads",
+        default=64,
+        min=1,
+        max=4096,
+        help="Threads per worker; a write occupies one until it is durable.",
+    ),
+    cfg.BoolOpt(
+        "allow_insecure_bind",
+        default=False,
+        help="Let noauth2 listen on an address that others can reach.",
+    ),
+    cfg.IntOpt(
+        "drain_s",
+        default=30,
+        min=1,
+        max=86400,
+        help="Seconds that requests under way are given when the server stops.",
+    ),
+    cfg.StrOpt(
+        "tokens_file",
+        default="",
+        help="YAML or JSON: token -> {user, project, roles}, for auth_strategy=token.",
+    ),
+    cfg.IntOpt(
+        "max_body_bytes",
+        default=32 * 1024 * 1024,
+        min=1024,
+        help="Longer request bodies are refused with 413.",
+    ),
+    cfg.IntOpt(
+        "max_query_bytes",
+        default=32 * 1024,
+        min=1024,
+        help="Longer query strings are refused with 414 (granian ends at 64 KiB).",
+    ),
+    cfg.IntOpt(
+        "batch_size", default=128, min=1, help="Commands per commit at the most."
+    ),
+    cfg.IntOpt(
+        "queue_length",
+        default=4096,
+        min=1,
+        help="Commands that may wait for the gate; further ones are refused with 503.",
+    ),
+    cfg.IntOpt(
+        "planning_ms",
+        default=50,
+        min=1,
+        help="When planning a batch has taken so long, its rest waits for the next.",
+    ),
+    cfg.FloatOpt(
+        "answer_timeout_s",
+        default=60.0,
+        min=0.1,
+        max=86400,
+        help="Seconds that a request waits for the database, then it gets 503.",
+    ),
+    cfg.FloatOpt(
+        "patience_s",
+        default=2.0,
+        min=0.01,
+        help="When a write has waited so long, the gate is taken to stand still.",
+    ),
+    cfg.IntOpt(
+        "patient",
+        default=32,
+        min=1,
+        help="Writes that go on waiting then; others get 503 and free their threads.",
+    ),
+    cfg.IntOpt(
+        "search_budget",
+        default=100_000,
+        min=1,
+        help="Steps of one search for candidates; one takes a few microseconds.",
+    ),
+    cfg.IntOpt(
+        "log_length",
+        default=1_000_000,
+        min=1_000,
+        help="Revisions that gantt_log keeps at least; who is further behind loads "
+        "all tables again.",
+    ),
+    cfg.StrOpt(
+        "freshness",
+        default="strict",
+        choices=("strict", "bounded"),
+        help="strict: reads see every write acknowledged by any process; bounded: "
+        "reads may be bound_ms old and cost no SQL.",
+    ),
+    cfg.IntOpt("bound_ms", default=50, min=0, help="For freshness=bounded."),
+]
+
+PROBES: dict[str, Sequence[cfg.Opt]] = {
+    "cors": [cfg.ListOpt("allowed_origin", default=[])],
+    "oslo_middleware": [cfg.BoolOpt("enable_proxy_headers_parsing", default=False)],
+    "oslo_policy": [
+        cfg.BoolOpt("enforce_scope", default=True),
+        cfg.BoolOpt("enforce_new_defaults", default=True),
+        cfg.StrOpt("policy_file", default="policy.yaml"),
+    ],
+}
+
+
+def list_opts() -> Options:
+    """For oslo.config's sample generator."""
+    return [
+        ("DEFAULT", [*PATHS, *scheduling.DEFAULT]),
+        ("api", API),
+        ("placement", PLACEMENT),
+        ("placement_database", DATABASE),
+        ("gantt", GANTT),
+        *scheduling.GROUPS.items(),
+    ]

@@ -1,0 +1,191 @@
+"""From files, the environment and overrides to ``Settings``.
+
+Nothing here is global: an entry point loads, and everybody below gets values.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from oslo_config import cfg
+
+from gantt.conf import scheduling
+from gantt.conf.options import IGNORED, PROBES, Options, list_opts
+from gantt.conf.values import (
+    SYSTEM_DIRECTORY,
+    ApiOptions,
+    AuthOptions,
+    ServeOptions,
+    Settings,
+)
+from gantt.engine.options import EngineOptions
+from gantt.errors import Refused
+from gantt.store.contract import StoreOptions
+
+
+class Source(Struct, frozen=True):
+    """Where settings come from: small enough to hand to another process."""
+
+    config_files: tuple[str, ...] = ()
+    overrides: tuple[tuple[str, str, Any], ...] = ()
+    default_auth: str = "keystone"
+
+    def load(self) -> Settings:
+        """Read it all. Raises Refused."""
+        return load(
+            self.config_files,
+            overrides={(group, name): value for group, name, value in self.overrides},
+            default_auth=self.default_auth,
+        )
+
+
+def load(
+    config_files: Sequence[str] = (),
+    *,
+    overrides: Mapping[tuple[str, str], Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    default_auth: str = "keystone",
+) -> Settings:
+    """Read files and environment; ``overrides`` (group, name) -> value, of options
+    listed here, win over both.
+
+    Without ``config_files``: ``$OS_PLACEMENT_CONFIG_DIR/placement.conf``, then
+    gantt.conf and gantt.conf.d of ``$OS_GANTT_CONFIG_DIR`` or /etc/gantt; what is
+    read later wins. ``default_auth`` holds only where no file is read at all: a file
+    that does not speak of it means keystone, as it does upstream. Raises Refused.
+    """
+    environ = os.environ if environ is None else environ
+    files, directories = _find(config_files, environ)
+    ours = _parse(files, directories, list_opts() + _ignored())
+    probe = _parse(files, directories, list(PROBES.items()))
+    if not (files or directories):
+        ours.set_default("auth_strategy", default_auth, "api")
+    try:
+        for (group, name), value in (overrides or {}).items():
+            ours.set_override(name, value, group)
+        return _settings(ours, probe, tuple(files + directories))
+    except (cfg.Error, ValueError) as error:
+        raise Refused(f"The configuration cannot be used: {error}") from error
+
+
+def split_listen(listen: str) -> tuple[str, int]:
+    """``HOST:PORT`` or ``[V6]:PORT``. Raises Refused."""
+    host, colon, port = listen.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (colon and host and port.isdigit() and int(port) < 65536):
+        raise Refused(f"Cannot listen on {listen!r}: it must look like 127.0.0.1:8778.")
+    return host, int(port)
+
+
+def _find(
+    given: Sequence[str], environ: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """Files and directories to read, the strongest last."""
+    if given:
+        for name in given:
+            if not Path(name).is_file():
+                raise Refused(f"There is no configuration file {name}.")
+        return [str(name) for name in given], []
+    files = []
+    if upstream := environ.get("OS_PLACEMENT_CONFIG_DIR"):
+        files.append(Path(upstream) / "placement.conf")
+    home = Path(environ.get("OS_GANTT_CONFIG_DIR") or SYSTEM_DIRECTORY)
+    files.append(home / "gantt.conf")
+    directory = home / "gantt.conf.d"
+    return (
+        [str(file) for file in files if file.is_file()],
+        [str(directory)] if directory.is_dir() else [],
+    )
+
+
+def _parse(
+    files: list[str],
+    directories: list[str],
+    options: Options,
+) -> cfg.ConfigOpts:
+    """The same files once more, with only these options registered."""
+    conf = cfg.ConfigOpts()
+    for group, opts in options:
+        conf.register_opts(opts, None if group == "DEFAULT" else group)
+    try:
+        conf(
+            args=[],
+            project="gantt",
+            default_config_files=files,
+            default_config_dirs=directories,
+        )
+    except (cfg.Error, UnicodeError) as error:
+        raise Refused(f"The configuration cannot be read: {error}") from error
+    return conf
+
+
+def _ignored() -> Options:
+    return [
+        (group, [cfg.StrOpt(name) for name in names])
+        for group, names in IGNORED.items()
+    ]
+
+
+def _settings(
+    ours: cfg.ConfigOpts, probe: cfg.ConfigOpts, files: tuple[str, ...]
+) -> Settings:
+    placement, own = ours.placement, ours.gantt
+    host, port = split_listen(own.listen)
+    if math.isnan(own.answer_timeout_s):  # which is neither below nor above a limit
+        raise Refused("answer_timeout_s of [gantt] must be a number, not nan.")
+    return Settings(
+        # Libraries define the options that we probe in their own words, and two
+        # definitions of one name clash: they get a ConfigOpts of their own.
+        oslo=_parse(
+            [name for name in files if Path(name).is_file()],
+            [name for name in files if Path(name).is_dir()],
+            [],
+        ),
+        files=files,
+        database_url=ours.placement_database.connection or "",
+        api=ApiOptions(
+            placement.incomplete_consumer_project_id,
+            placement.incomplete_consumer_user_id,
+            placement.max_allocation_candidates,
+            placement.allocation_candidates_generation_strategy,
+            placement.randomize_allocation_candidates,
+            own.max_body_bytes,
+            own.max_query_bytes,
+        ),
+        auth=AuthOptions(ours.api.auth_strategy, own.tokens_file),
+        serve=ServeOptions(
+            host,
+            port,
+            own.workers,
+            own.blocking_threads,
+            own.allow_insecure_bind,
+            own.drain_s,
+        ),
+        engine=EngineOptions(
+            freshness=own.freshness,
+            bound_ms=own.bound_ms,
+            batch_size=own.batch_size,
+            queue_length=own.queue_length,
+            planning_ms=own.planning_ms,
+            answer_timeout_s=own.answer_timeout_s,
+            patience_s=own.patience_s,
+            patient=own.patient,
+            search_budget=own.search_budget,
+            log_length=own.log_length,
+            commit_attempts=max(1, placement.allocation_conflict_retry_count),
+            # A mistyped path must not become new, empty books.
+            create=ours.placement_database.sync_on_startup,
+            scheduler=scheduling.scheduler_options(ours),
+            store=StoreOptions(create=ours.placement_database.sync_on_startup),
+        ),
+        allowed_origin=tuple(probe.cors.allowed_origin),
+        proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,
+        enforce_scope=probe.oslo_policy.enforce_scope,
+        enforce_new_defaults=probe.oslo_policy.enforce_new_defaults,
+        policy_file=probe.oslo_policy.policy_file,
+    )

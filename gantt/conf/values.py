@@ -1,0 +1,73 @@
+"""What the options become: frozen values, handed to whoever needs them.
+
+Apart from the reading so that who receives values need not load oslo.config.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from gantt.engine.options import EngineOptions
+
+NO_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
+AUTH_STRATEGIES = ("keystone", "token", "noauth2")
+SYSTEM_DIRECTORY = Path("/etc/gantt")
+
+
+class ApiOptions(Struct, frozen=True):
+    """What the handlers of the HTTP API need to know.
+
+    ``max_allocation_candidates`` -1: no limit. ``breadth_first``: candidates are
+    taken from each root in turn.
+    """
+
+    incomplete_consumer_project_id: str = NO_CONSUMER_ID
+    incomplete_consumer_user_id: str = NO_CONSUMER_ID
+    max_allocation_candidates: int = -1
+    allocation_candidates_generation_strategy: str = "depth-first"
+    randomize_allocation_candidates: bool = False
+    max_body_bytes: int = 32 * 1024 * 1024
+    max_query_bytes: int = 32 * 1024
+
+    @property
+    def breadth_first(self) -> bool:
+        return self.allocation_candidates_generation_strategy == "breadth-first"
+
+
+class AuthOptions(Struct, frozen=True):
+    """How callers are told apart; ``tokens_file`` is for the strategy ``token``."""
+
+    strategy: str = "keystone"
+    tokens_file: str = ""
+
+
+class ServeOptions(Struct, frozen=True):
+    """How the built-in server listens; ``drain_s``: how long a stop may take."""
+
+    host: str = "127.0.0.1"
+    port: int = 8778
+    workers: int = 1
+    blocking_threads: int = 64
+    allow_insecure_bind: bool = False
+    drain_s: int = 30
+
+
+class Settings(Struct, frozen=True):
+    """Everything that was configured. ``oslo`` is for libraries of OpenStack alone,
+    which register and read their own options in it."""
+
+    oslo: Any
+    files: tuple[str, ...]
+    database_url: str
+    api: ApiOptions
+    auth: AuthOptions
+    serve: ServeOptions
+    engine: EngineOptions
+    allowed_origin: tuple[str, ...] = ()
+    proxy_headers: bool = False
+    enforce_scope: bool = True
+    enforce_new_defaults: bool = True
+    policy_file: str = "policy.yaml"
