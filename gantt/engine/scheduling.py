@@ -12,6 +12,7 @@ import uuid as uuids
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import islice
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.hearing import Hearing
-from gantt.errors import ClaimLost, NoValidHost
+from gantt.errors import ClaimLost, NotFound, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
@@ -102,7 +103,13 @@ class Scheduling(Hearing):
                 "decide": decided - started,
                 "claim": self._wall.monotonic() - decided,
             }
-            return self._conclude(request, chosen, claimed, attempt, timings)
+            try:
+                return self._conclude(request, chosen, claimed, attempt, timings)
+            except ClaimLost as lost:
+                # A host was deleted right after it was claimed: none is kept.
+                reason = lost
+                with suppress(NotFound):
+                    self.release_claim(claimed.claim)
         raise self._refused(
             request,
             NoValidHost(
@@ -204,7 +211,7 @@ class Scheduling(Hearing):
             return _failed(request, refusal, state.revision, now, self._driver.name)
         most = len(picks.field.hosts)
         draft = self._draft(state, request, picks, now, most)
-        chosen = pipeline.selections(state, request, picks, now)
+        chosen = pipeline.tell(state, request, picks, now)
         return replace(draft, chosen=chosen)
 
     def _draft(
@@ -232,7 +239,7 @@ class Scheduling(Hearing):
         timings: dict[str, float],
     ) -> Selections:
         found = self.glance(
-            pipeline.selections, request, chosen.picks, chosen.draft.at, claimed
+            pipeline.tell, request, chosen.picks, chosen.draft.at, claimed
         )
         self._decided += 1
         self._records.append(
