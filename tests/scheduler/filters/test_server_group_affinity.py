@@ -68,13 +68,9 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
     for known in plan.groups:
         if known["uuid"] == group.uuid:
             members |= known["members"]
-    promised = {one["instance"]: one["host"] for one in plan.claims}
     members |= {one["instance"] for one in plan.claims if one["group"] == group.uuid}
-    for one in plan.hosts:
-        for uuid in one["instances"]:
-            if uuid in members and uuid not in promised:
-                names.add(one["host"])
-    names |= {promised[uuid] for uuid in members if uuid in promised}
+    names |= {one["host"] for one in plan.claims if one["instance"] in members}
+    names |= {one["host"] for one in plan.hosts if members & one["instances"].keys()}
     return not names or host["host"] in names
 
 

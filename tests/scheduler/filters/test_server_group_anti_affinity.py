@@ -106,11 +106,9 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
         if known["uuid"] == group.uuid:
             members |= known["members"]
     members |= {one["instance"] for one in plan.claims if one["group"] == group.uuid}
-    # A member that moves is counted where it is promised a place.
-    promised = {one["instance"]: one["host"] for one in plan.claims}
-    coming = {uuid for uuid, name in promised.items() if name == host["host"]}
-    staying = there - promised.keys()
-    return len(members & (coming | staying)) < group.max_server_per_host
+    # A member that moves counts where it is and where it is promised a place.
+    coming = {one["instance"] for one in plan.claims if one["host"] == host["host"]}
+    return len(members & (coming | there)) < group.max_server_per_host
 
 
 @given(fleets(), specs())
