@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
+from gantt.model.holding import Held
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.names import MAX_INT
 from gantt.model.spec import InstanceGroup
@@ -225,7 +226,9 @@ class UpdateHost(Struct, frozen=True):
 
     Writes the host, its provider (made when it is missing: ``new_provider_uuid``), the
     inventory classes and traits that reports own. ``initial_ratios``: (cpu, ram, disk)
-    where the report has none. Answer: HostView.
+    where the report has none. ``writes_books`` False: the host alone is written; a
+    remote Placement has its provider, under the uuid that the host reports. Answer:
+    HostView.
     """
 
     host: str
@@ -234,6 +237,7 @@ class UpdateHost(Struct, frozen=True):
     new_provider_uuid: str
     reserved: dict[str, int] = {}
     initial_ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
+    writes_books: bool = True
 
 
 class DeleteHost(Struct, frozen=True):
@@ -305,10 +309,12 @@ class Choice(Struct, frozen=True):
 
 
 class InstanceClaim(Struct, frozen=True):
-    """``choices``: the first that holds is taken."""
+    """``choices``: the first that holds is taken. ``held``: what a remote Placement
+    has for the instance already."""
 
     instance_uuid: str
     choices: tuple[Choice, ...]
+    held: Held | None = None
 
 
 class Claim(Struct, frozen=True):
@@ -318,7 +324,9 @@ class Claim(Struct, frozen=True):
     allocations; else what the host has, times ``ratios`` (cpu, ram, disk) where the
     host reports none), the rules of ``group`` and, per choice, that the host is still
     there. ``leased_for_us``: the claim ends after so many microseconds unless it is
-    confirmed. Answer: Claimed. Raises ClaimLost.
+    confirmed. ``is_remote``: a remote Placement judges amounts and keeps the choices'
+    allocations; here they are remembered with the claim, which must be leased until
+    they were written there. Answer: Claimed. Raises ClaimLost.
     """
 
     claim: str
@@ -331,17 +339,28 @@ class Claim(Struct, frozen=True):
     group: InstanceGroup | None = None
     ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
     leased_for_us: int | None = None
+    is_remote: bool = False
 
 
 class ConfirmClaim(Struct, frozen=True):
-    """The lease ends, the claim stays. Answer: None. Raises NotFound, ClaimExpired."""
+    """The lease ends, the claim stays; with ``leased_for_us`` it is leased anew, for so
+    many microseconds from now. Answer: None. Raises NotFound, ClaimExpired."""
+
+    claim: str
+    leased_for_us: int | None = None
+
+
+class ReleaseClaim(Struct, frozen=True):
+    """The claim ends, with its allocations where nobody else wrote them since; what a
+    remote Placement holds is to be given back there before the claim is dropped.
+    Answer: None. Raises NotFound."""
 
     claim: str
 
 
-class ReleaseClaim(Struct, frozen=True):
-    """The claim ends, with its allocations where nobody else wrote them since. Answer:
-    None. Raises NotFound."""
+class DropClaim(Struct, frozen=True):
+    """A remote Placement holds nothing for the claim, or nothing any more: it is
+    forgotten, unless it was confirmed. Answer: None."""
 
     claim: str
 
@@ -388,5 +407,6 @@ Command: TypeAlias = (
     | Claim
     | ConfirmClaim
     | ReleaseClaim
+    | DropClaim
     | ExpireClaims
 )

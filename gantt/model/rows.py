@@ -29,6 +29,9 @@ INSTANCES = "gantt_instances"
 SERVER_GROUPS = "gantt_server_groups"
 CLAIMS = "gantt_claims"
 
+OVER = 0
+"""``leased_until`` of a claim that ended and still holds something elsewhere."""
+
 
 class ProviderRow(Struct, frozen=True, array_like=True):
     """One resource provider. A root's ``root_provider_id`` is its own id."""
@@ -177,7 +180,8 @@ class ClaimRow(Struct, frozen=True, array_like=True):
 
     ``claim`` is shared by all instances of one request. ``leased_until``: it ends then
     unless it is confirmed (microseconds; None: it was). ``consumer_generation``: of
-    its allocations when they were made; None: it made none.
+    its allocations when they were made; None: it made none. ``remote``: what a remote
+    Placement holds for it, as JSON text (``model.holding``); None: nothing.
     """
 
     id: int
@@ -190,8 +194,15 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     group_uuid: str | None
     leased_until: int | None
     consumer_generation: int | None
+    remote: str | None
     created_at: int | None
     updated_at: int | None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended here, and what it holds elsewhere is to be given back:
+        it cannot be confirmed any more."""
+        return self.remote is not None and self.leased_until == OVER
 
 
 BookRow: TypeAlias = (

@@ -44,7 +44,9 @@ def host_at(state: State, row: int) -> HostView:
         "disk_mb": int(table.claimed_disk_mb[row]),
         "instances": int(table.claimed_instances[row]),
     }
-    uuid = table.uuids[row] if table.provider[row] != NO_ROW else None
+    # Of a host that wrote no books the provider is elsewhere, not gone.
+    is_there = table.provider[row] != NO_ROW or OWNED not in table.stats[row]
+    uuid = table.uuids[row] if is_there else None
     updated_at = time_out(table.updated_at[row]) or time_out(table.created_at[row])
     place = table.hosts[row], table.nodes[row]
     return _view(state.fleet, place, uuid, table.stats[row], claimed, updated_at)

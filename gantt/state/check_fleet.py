@@ -246,12 +246,16 @@ def _claim(fleet: Fleet, row: ClaimRow) -> Iterator[str]:
         yield "its instance leads to another"
     if row not in table.of(row.claim):
         yield "not among the rows of its claim"
-    if fleet.hosts.row_of_id(row.host_id) is None:
+    # What it holds elsewhere must still be given back.
+    if fleet.hosts.row_of_id(row.host_id) is None and not row.is_over:
         yield f"host {row.host_id} is gone"
     if row.instance_uuid not in table.on(row.host_id):
         yield f"not among the claims on host {row.host_id}"
     group = row.group_uuid
     if group is not None and row.instance_uuid not in table.of_group(group):
         yield f"not among the claims of group {group}"
-    if table.leased.get(row.id) != row.leased_until:
-        yield f"leased until {table.leased.get(row.id)}, not {row.leased_until}"
+    leased_until = None if row.is_over else row.leased_until
+    if table.leased.get(row.id) != leased_until:
+        yield f"leased until {table.leased.get(row.id)}, not {leased_until}"
+    if (row in table.over()) != row.is_over:
+        yield "among those that are over, or not, and wrongly so"

@@ -163,6 +163,7 @@ class Claims(Table[ClaimRow]):
         super().__init__()
         self.by_instance: dict[str, ClaimRow] = {}
         self.leased: dict[int, int] = {}
+        self._over: dict[int, None] = {}
         self._in_group: dict[str, dict[str, None]] = {}
         self._of: dict[str, dict[int, None]] = {}
         self._on: dict[int, dict[str, None]] = {}
@@ -179,6 +180,10 @@ class Claims(Table[ClaimRow]):
         """The instances with a claim that was made for a server group."""
         return frozenset(self._in_group.get(group_uuid, ()))
 
+    def over(self) -> list[ClaimRow]:
+        """Those that ended and still hold something elsewhere, oldest first."""
+        return [self.by_id[key] for key in sorted(self._over)]
+
     def expired(self, now: int, limit: int) -> list[str]:
         """Claims whose lease ended before ``now``, the earliest first."""
         over = sorted((end, key) for key, end in self.leased.items() if end <= now)
@@ -190,7 +195,10 @@ class Claims(Table[ClaimRow]):
         self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
         if row.group_uuid is not None:
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
-        if row.leased_until is None:
+        if row.is_over:
+            self._over[row.id] = None
+            self.leased.pop(row.id, None)
+        elif row.leased_until is None:
             self.leased.pop(row.id, None)
         else:
             self.leased[row.id] = row.leased_until
@@ -200,6 +208,7 @@ class Claims(Table[ClaimRow]):
         if self.by_instance.get(row.instance_uuid) is row:
             del self.by_instance[row.instance_uuid]
         self.leased.pop(key, None)
+        self._over.pop(key, None)
         for owners, owner, member in (
             (cast(Any, self._of), row.claim, key),
             (cast(Any, self._on), row.host_id, row.instance_uuid),

@@ -195,8 +195,8 @@ def _text(name: str, size: int = 255, *, nullable: bool = False) -> Column[Any]:
     return Column(name, exact, nullable=nullable)
 
 
-def _json(name: str) -> Column[Any]:
-    return Column(name, Json, nullable=False)
+def _json(name: str, *, nullable: bool = False) -> Column[Any]:
+    return Column(name, Json, nullable=nullable)
 
 
 gantt_services = Table(
@@ -280,6 +280,7 @@ gantt_claims = Table(
     _text("group_uuid", 36, nullable=True),
     Column("leased_until", BigInteger),
     Column("consumer_generation", Integer),
+    _json("remote", nullable=True),
     UniqueConstraint("instance_uuid", name="uniq_gantt_claims0instance_uuid"),
     Index("gantt_claims_claim_idx", "claim"),
 )

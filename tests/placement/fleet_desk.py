@@ -26,10 +26,10 @@ def server(number: int) -> str:
 
 
 def report(number: int = 1, **more: Any) -> c.UpdateHost:
-    """What host ``h<number>`` says of its node ``n<number>``; ``reserved``, ``host``,
-    ``node`` and ``initial_ratios`` are the command's."""
+    """What host ``h<number>`` says of its node ``n<number>``; ``reserved``,
+    ``host``, ``node``, ``initial_ratios`` and ``writes_books`` are the command's."""
     command: dict[str, Any] = {"host": f"h{number}", "node": f"n{number}"}
-    for name in ("host", "node", "reserved", "initial_ratios"):
+    for name in ("host", "node", "reserved", "initial_ratios", "writes_books"):
         if name in more:
             command[name] = more.pop(name)
     facts = {

@@ -224,6 +224,7 @@ def _claim_rows(
                 one.get("group"),
                 None,
                 None,
+                None,
                 NOW,
                 NOW,
             ),

@@ -68,7 +68,7 @@ def group(number: int, *members: str) -> ServerGroupRow:
 def claim(number: int, instance: str, host: int, **facts: Any) -> ClaimRow:
     amounts = (2, 256, 10_240)
     plain = ClaimRow(
-        *(number, "claim", instance, host, *amounts, None, None, None, 1, None)
+        *(number, "claim", instance, host, *amounts, None, None, None, None, 1, None)
     )
     return replace(plain, **facts)
 

@@ -103,7 +103,8 @@ def claim_row(
 ) -> rows.ClaimRow:
     return rows.ClaimRow(
         *(number, f"claim-{number}", uuid_of(10_000 + instance), host, 2, 4096),
-        *(20_480, None, leased_until, None, NOW, None),
+        *(20_480, None, leased_until),
+        *(None, None, NOW, None),
     )
 
 

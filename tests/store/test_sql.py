@@ -61,7 +61,7 @@ ROWS: dict[str, list[rows.Row]] = {
         books.claim_row(1, 1, 1, leased_until=books.NOW + 1),
         rows.ClaimRow(
             *(2, "claim-1", books.uuid_of(2), 1, 0, 2**40, 2**41),
-            *(books.uuid_of(5), None, 7, None, books.NOW),
+            *(books.uuid_of(5), None, 7, '{"allocations": {}}', None, books.NOW),
         ),
     ],
 }

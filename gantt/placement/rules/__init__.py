@@ -66,6 +66,7 @@ RULES: dict[type[Struct], Rule] = {
     c.Claim: claims.claim,
     c.ConfirmClaim: leases.confirm,
     c.ReleaseClaim: leases.release,
+    c.DropClaim: leases.drop,
     c.ExpireClaims: leases.expire,
 }
 

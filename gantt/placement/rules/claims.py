@@ -22,6 +22,7 @@ from gantt.errors import ClaimLost, Conflict, Invalid
 from gantt.model import rows as t
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
+from gantt.model.holding import holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.placement import groups
 from gantt.placement.rules import allocations, leases
@@ -66,6 +67,8 @@ def claim(draft: Draft, command: Claim) -> Claimed:
 def _check(draft: Draft, command: Claim) -> None:
     if draft.state.fleet.claims.of(command.claim):
         raise Conflict(f"Claim {command.claim} exists. Give each claim a new name.")
+    if command.is_remote and command.leased_for_us is None:
+        raise Invalid("A claim with a remote Placement begins with a lease; give one.")
     if len({one.instance_uuid for one in command.instances}) != len(command.instances):
         raise Invalid("An instance is named twice; name each instance once.")
     for name in ("vcpus", "memory_mb", "disk_mb", "leased_for_us"):
@@ -85,6 +88,7 @@ class _Desk:
         self._room = Room(draft.state.fleet.hosts, command)
         self._group = _Group(draft, command)
         self._providers: dict[str, ProviderRow | None] = {}
+        self._held = {one.instance_uuid: one.held for one in command.instances}
 
     def place(self, instance: InstanceClaim) -> int:
         """The place of the first choice that holds. Raises ClaimLost."""
@@ -101,6 +105,12 @@ class _Desk:
         """What the instance has; what it gives up is given back."""
         state = self._draft.state
         old = state.fleet.claims.by_instance.get(uuid)
+        if old is not None and old.remote is not None and old.leased_until is not None:
+            raise ClaimLost(
+                f"Instance {uuid} has the claim {old.claim}, which is not confirmed "
+                "and may hold allocations in a remote Placement. Release it, or try "
+                "again when it was swept."
+            )
         consumer = state.consumers.find(uuid)
         kept = leases.allocations_of(state, uuid)
         dropped: list[AllocationRow] = []
@@ -125,7 +135,9 @@ class _Desk:
             return _OFF
         if not self._group.allows(host, holder.uuid):
             return _GROUP
-        if not choice.allocations:
+        if self._command.is_remote:
+            self._write_claim(choice, holder, None)
+        elif not choice.allocations:
             if not self._room.has(host):
                 return _FULL
             self._drop_lease(holder)
@@ -206,10 +218,24 @@ class _Desk:
             None if group is None else group.uuid or None,
             self._leased_until,
             generation,
+            self._remote(choice, holder.uuid),
             draft.now,
             None,
         )
         draft.put(t.CLAIMS, row)
+
+    def _remote(self, choice: Choice, uuid: str) -> str | None:
+        """What a remote Placement is to hold, remembered before it is asked."""
+        command = self._command
+        if not command.is_remote:
+            return None
+        wanted = holding(
+            choice.allocations,
+            self._held.get(uuid),
+            project_id=command.project_id,
+            user_id=command.user_id,
+        )
+        return wanted.text
 
     def _place_of(self, row: AllocationRow) -> Place:
         state = self._draft.state

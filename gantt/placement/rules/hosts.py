@@ -74,6 +74,8 @@ def delete(draft: Draft, command: DeleteHost) -> None:
 
 
 def _is_settled(draft: Draft, row: int, host: _Host, command: UpdateHost) -> bool:
+    if not command.writes_books:
+        return True
     state = draft.state
     provider = int(state.fleet.hosts.provider[row])
     record = host.record
@@ -91,7 +93,11 @@ def _ended(draft: Draft, host_id: int, command: UpdateHost) -> list[Any]:
     if named is UNSET or not claims.on(host_id):
         return []
     counted = frozenset(named)
-    return [claims.by_instance[uuid] for uuid in claims.on(host_id) if uuid in counted]
+    return [
+        claim
+        for uuid in claims.on(host_id)
+        if uuid in counted and not (claim := claims.by_instance[uuid]).is_over
+    ]
 
 
 def _take_in(
@@ -106,17 +112,16 @@ def _take_in(
     reports.check(command.host, command.node, found)
     stats = {**host.known, **found}
     old = None if host.row is None else table.at(host.row)
-    provider = _provider(draft, command, old, stats.get("uuid"))
-    stats[owned.OWNED] = _settle(draft, command, provider, host.record, stats, found)
+    uuid = _settled_uuid(draft, command, old, stats, found)
     text = reports.text_of(command.host, command.node, stats)
-    if old is not None and old.uuid == provider.uuid and old.stats == text:
+    if old is not None and old.uuid == uuid and old.stats == text:
         new = old
     else:
         new = HostRow(
             draft.new_id(t.HOSTS) if old is None else old.id,
             command.host,
             command.node,
-            provider.uuid,
+            uuid,
             text,
             draft.now if old is None else old.created_at,
             None if old is None else draft.now,
@@ -126,6 +131,28 @@ def _take_in(
     for claim in ended:
         draft.delete(t.CLAIMS, claim)
     return fleet_queries.host_to_be(draft.state, new, stats, ended)
+
+
+def _settled_uuid(
+    draft: Draft,
+    command: UpdateHost,
+    old: HostRow | None,
+    stats: dict[str, Any],
+    found: dict[str, Any],
+) -> str | None:
+    """The uuid of the host's provider, once the books say what ``stats`` do; what its
+    reports own is put into ``stats``. None: a remote Placement has its provider, and
+    it has not told which."""
+    reported: str | None = stats.get("uuid")
+    if not command.writes_books:
+        uuid = reported or (None if old is None else old.uuid)
+        if uuid is not None:
+            _check_owner(draft, command, uuid)
+        return uuid
+    provider = _provider(draft, command, old, reported)
+    record = stats.get(owned.OWNED, {})
+    stats[owned.OWNED] = _settle(draft, command, provider, record, stats, found)
+    return provider.uuid
 
 
 def _provider(
@@ -149,22 +176,22 @@ def _provider(
             )
     found = found or namesake
     if found is not None:
-        _check_owner(draft, command, found)
+        _check_owner(draft, command, found.uuid)
         return found
     made = uuid or command.new_provider_uuid
     return providers.create_row(draft, CreateProvider(made, command.node))
 
 
-def _check_owner(draft: Draft, command: UpdateHost, provider: ProviderRow) -> None:
+def _check_owner(draft: Draft, command: UpdateHost, uuid: str) -> None:
     table = draft.state.fleet.hosts
-    row = table.row_of_uuid(provider.uuid)
+    row = table.row_of_uuid(uuid)
     if row is None:
         return
     owner = table.hosts[row], table.nodes[row]
     if owner != (command.host, command.node):
         raise Conflict(
             f"Host {command.host} reports for its node {command.node} the resource "
-            f"provider {provider.uuid}, which is that of host {owner[0]}, node "
+            f"provider {uuid}, which is that of host {owner[0]}, node "
             f"{owner[1]}. Delete that host first, or report another uuid."
         )
 

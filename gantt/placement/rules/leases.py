@@ -5,6 +5,7 @@ else writes the consumer's allocations. It ends *with* its allocations when it i
 released, its lease expires, or its host goes while it is leased; then only at the
 consumer's generation that the claim made, and only what the claim added: those
 allocations that were there before are marked by their ``updated_at`` (``claims``).
+What a remote Placement keeps is given back there, and then the claim is dropped.
 
 Who confirms a claim that holds nothing hears ClaimExpired, never NotFound: nothing is
 kept of a claim that ended, so the two cannot be told apart.
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from gantt.errors import ClaimExpired, NotFound
 from gantt.model import rows as t
-from gantt.model.commands import ConfirmClaim, ExpireClaims, ReleaseClaim
+from gantt.model.commands import ConfirmClaim, DropClaim, ExpireClaims, ReleaseClaim
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -28,7 +29,7 @@ from gantt.state.state import State
 def confirm(draft: Draft, command: ConfirmClaim) -> None:
     """The lease ends and the claim stays, also past its time: a lease is over when it
     was swept, not before. Raises ClaimExpired."""
-    rows = draft.state.fleet.claims.of(command.claim)
+    rows = _lasting(draft, command.claim)
     if not rows:
         raise ClaimExpired(
             f"Claim {command.claim} holds nothing: its lease ended and it was swept, "
@@ -37,12 +38,16 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
             "select destinations again."
         )
     for row in rows:
-        unlease(draft, row)
+        if command.leased_for_us is None:
+            unlease(draft, row)
+        else:
+            until = draft.now + command.leased_for_us
+            draft.put(t.CLAIMS, replace(row, leased_until=until, updated_at=draft.now))
 
 
 def release(draft: Draft, command: ReleaseClaim) -> None:
     """Leased or confirmed, the claim ends with what it holds. Raises NotFound."""
-    rows = draft.state.fleet.claims.of(command.claim)
+    rows = _lasting(draft, command.claim)
     if not rows:
         raise NotFound(
             f"Claim {command.claim} holds nothing: it was released or its lease "
@@ -51,6 +56,18 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
         )
     for row in rows:
         give_back(draft, row)
+
+
+def drop(draft: Draft, command: DropClaim) -> None:
+    """What of the claim is not confirmed is forgotten."""
+    for row in draft.state.fleet.claims.of(command.claim):
+        if row.remote is not None and row.leased_until is not None:
+            draft.delete(t.CLAIMS, row)
+
+
+def _lasting(draft: Draft, claim: str) -> list[ClaimRow]:
+    """The rows of a claim that have not ended."""
+    return [row for row in draft.state.fleet.claims.of(claim) if not row.is_over]
 
 
 def expire(draft: Draft, command: ExpireClaims) -> int:
@@ -93,7 +110,7 @@ def fail(draft: Draft, row: ClaimRow) -> None:
 def named(draft: Draft, host: str, instance_uuid: str) -> None:
     """``host`` names the instance: a claim on it is no longer pending."""
     row = promised(draft.state, host, instance_uuid)
-    if row is not None:
+    if row is not None and not row.is_over:
         draft.delete(t.CLAIMS, row)
 
 
@@ -114,7 +131,7 @@ def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
     """
     state = draft.state
     row = state.fleet.claims.by_instance.get(consumer_uuid)
-    if row is None:
+    if row is None or row.remote is not None:
         return
     table = state.providers
     rows = [table.row_of(uuid) for uuid in provider_uuids]
@@ -141,7 +158,13 @@ def holds(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
 
 def give_back(draft: Draft, row: ClaimRow) -> None:
     """The claim ends with the allocations that it added, where nobody else wrote the
-    consumer since. As with any deletion no provider's generation moves."""
+    consumer since. As with any deletion no provider's generation moves. What a remote
+    Placement holds is given back there, and until then the claim is over."""
+    if row.remote is not None:
+        if not row.is_over:
+            ended = replace(row, leased_until=t.OVER, updated_at=draft.now)
+            draft.put(t.CLAIMS, ended)
+        return
     draft.delete(t.CLAIMS, row)
     state = draft.state
     consumer = state.consumers.find(row.instance_uuid)

@@ -191,6 +191,7 @@ def take_plainly(
         group_uuid=None if group is None else group.uuid,
         leased_until=None,
         consumer_generation=None,
+        remote=None,
         created_at=now,
         updated_at=None,
     )

@@ -51,9 +51,9 @@ def _text(name: str, size: int = 255, *, nullable: bool = False) -> sa.Column[st
     return sa.Column(name, exact, nullable=nullable)
 
 
-def _json(name: str) -> sa.Column[str]:
+def _json(name: str, *, nullable: bool = False) -> sa.Column[str]:
     long = sa.Text().with_variant(mysql.LONGTEXT(**_EXACT), "mysql")
-    return sa.Column(name, long, nullable=False)
+    return sa.Column(name, long, nullable=nullable)
 
 
 def _unique(table: str, *columns: str) -> sa.UniqueConstraint:
@@ -133,6 +133,7 @@ def _create_claims() -> None:
         _text("group_uuid", 36, nullable=True),
         sa.Column("leased_until", sa.BigInteger()),
         sa.Column("consumer_generation", sa.Integer()),
+        _json("remote", nullable=True),
         _unique("gantt_claims", "instance_uuid"),
     )
     op.create_index("gantt_claims_claim_idx", "gantt_claims", ["claim"])

@@ -1,0 +1,58 @@
+"""What a remote Placement holds for an instance that a claim promised a host.
+
+Apart from rows because it is written into one of them as JSON text: a claim remembers
+it, so that whoever ends the claim, in whatever process, can give back what was added
+and nothing else.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+Amounts = dict[str, dict[str, int]]
+"""Provider uuid -> class -> amount."""
+
+
+class Held(Struct, frozen=True):
+    """What a consumer has there already, and at which generation."""
+
+    generation: int
+    allocations: Amounts
+
+
+class Holding(Struct, frozen=True):
+    """``allocations``: all that the consumer has once the claim is made; ``kept``: what
+    of it was there before, at ``generation`` (None: the consumer is new)."""
+
+    allocations: Amounts
+    project_id: str
+    user_id: str
+    generation: int | None = None
+    kept: Amounts = {}
+
+    @property
+    def made_generation(self) -> int:
+        """The consumer's generation when it was written by this claim, and last."""
+        return 1 if self.generation is None else self.generation + 1
+
+    @property
+    def text(self) -> str:
+        """For the column."""
+        return msgspec.json.encode(self).decode()
+
+
+def holding(
+    wanted: Amounts, held: Held | None, *, project_id: str, user_id: str
+) -> Holding:
+    """``wanted`` beside what is ``held``; where both name a provider, what is held
+    stays as it is, and nothing is added."""
+    if held is None:
+        return Holding(wanted, project_id, user_id)
+    both = {**wanted, **held.allocations}
+    return Holding(both, project_id, user_id, held.generation, held.allocations)
+
+
+def read_holding(text: str) -> Holding:
+    """What a column holds."""
+    return msgspec.json.decode(text, type=Holding)
