@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gantt import errors
+from gantt.scheduler import versions
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.versions import Conditions
 from gantt.state.column import Bools
-
-Version = tuple[int, ...]
 
 PROPERTIES = ("hw_architecture", "img_hv_type", "hw_vm_mode")
 I686 = "i686"
@@ -27,15 +24,6 @@ ALIASES: tuple[dict[str, str], ...] = (
     {"xapi": "xen"},
     {"pv": "xen", "hv": "hvm", "baremetal": "hvm"},
 )
-COMPARISONS: dict[str, Callable[[Version, Version], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-CONDITION = re.compile(r"\s*(<=|>=|<|>|!=|==)\s*(\d+(?:\.\d+)*)\s*", re.ASCII)
 
 
 class ImagePropertiesFilter(Filter):
@@ -59,7 +47,7 @@ class ImagePropertiesFilter(Filter):
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         image = request.spec.image
         properties: dict[str, Any] = {} if image is None else image.properties
-        versions = _versions(properties.get("img_hv_requested_version"))
+        conditions = _conditions(properties.get("img_hv_requested_version"))
         bits = _bits(properties.get("hw_maxphysaddr_bits"))
         default = request.options.image_properties_default_architecture
         asked = {**dict.fromkeys(PROPERTIES), "hw_architecture": default, **properties}
@@ -74,8 +62,8 @@ class ImagePropertiesFilter(Filter):
             *hosts.reported("supported_instances"),
             lambda triples: _supports(triples, wanted),
         )
-        if versions:
-            mask &= _has_version(hosts, versions)
+        if conditions:
+            mask &= _has_version(hosts, conditions)
         if bits:
             mask &= hosts.judge(
                 *hosts.reported("cpu_info", "maxphysaddr", "bits"),
@@ -97,51 +85,24 @@ def _supports(triples: Any, wanted: set[str]) -> bool:
     )
 
 
-def _has_version(
-    hosts: Hosts, conditions: list[tuple[Callable[[Version, Version], bool], Version]]
-) -> Bools:
+def _has_version(hosts: Hosts, conditions: Conditions) -> Bools:
     """Version 0 stands for "not known"."""
     numbers, codes = np.unique(hosts.hypervisor_version, return_inverse=True)
     verdicts = [
-        number == 0
-        or all(compare(_parts(number), wanted) for compare, wanted in conditions)
+        number == 0 or versions.satisfies(number, conditions)
         for number in numbers.tolist()
     ]
     found: Bools = np.array(verdicts, np.bool_)[codes]
     return found
 
 
-def _parts(number: int) -> Version:
-    """1002003 is 1.2.3."""
-    parts: list[int] = []
-    while number > 0:
-        number, part = divmod(number, 1000)
-        parts.insert(0, part)
-    return _trimmed(parts)
-
-
-def _trimmed(parts: list[int]) -> Version:
-    """6.2.0 is 6.2."""
-    while parts and parts[-1] == 0:
-        parts.pop()
-    return tuple(parts)
-
-
-def _versions(
-    text: Any,
-) -> list[tuple[Callable[[Version, Version], bool], Version]]:
-    if text is None:
-        return []
-    found = []
-    for condition in str(text).split(","):
-        match = CONDITION.fullmatch(condition)
-        if match is None:
-            raise errors.Invalid(
-                f"The image asks for img_hv_requested_version={text!r}, which cannot "
-                'be read: give conditions such as ">=6.0, <7.0".'
-            )
-        parts = [int(part) for part in match[2].split(".")]
-        found.append((COMPARISONS[match[1]], _trimmed(parts)))
+def _conditions(text: Any) -> Conditions:
+    found = () if text is None else versions.read(str(text))
+    if found is None:
+        raise errors.Invalid(
+            f"The image asks for img_hv_requested_version={text!r}, which cannot be "
+            'read: give conditions such as ">=6.0, <7.0".'
+        )
     return found
 
 
