@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import math
-import threading
 
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
+from gantt.engine.threads import Threads
 from gantt.errors import Refused, StoreFailed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.state.state import State
@@ -48,7 +48,9 @@ class Follower:
         store: Store,
         replica: Replica,
         options: EngineOptions,
+        *,
         clock: Clock,
+        threads: Threads,
     ) -> None:
         self._store = store
         self._replica = replica
@@ -59,7 +61,7 @@ class Follower:
         self._timeout_s = options.answer_timeout_s
         # Loading took longer than any bound, perhaps: the first reader asks.
         self._asked_at = -math.inf
-        self._asking = threading.Lock()
+        self._asking = threads.lock()
         # When the last question was begun, and what the store said.
         self._answer = (-math.inf, Cursor())
         self.reloads = 0

@@ -21,6 +21,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
 from gantt.engine.scheduling import Scheduling
 from gantt.engine.sweeper import Sweeper
+from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model import answers as a
@@ -59,26 +60,31 @@ class Gantt(Books, Scheduling):
         clock: Clock | None = None,
         rng: random.Random | None = None,
         standard_names: c.SyncNames | None = None,
+        threads: Threads | None = None,
     ) -> None:
         """Load the books. Raises StoreFailed.
 
         ``standard_names`` that are missing are added; None adds none.
         """
         clock = clock or SystemClock()
+        threads = threads or SystemThreads()
         rng = rng or random.SystemRandom()
         Scheduling.__init__(self, options.scheduler, clock, rng, options.search_budget)
         self._options = options
         self._store = store
         self._rng = rng
-        self._replica = Replica(load_state(store))
+        self._replica = Replica(load_state(store), threads)
         verify.compare_fingerprints(store, self._replica.state)
-        self._follower = Follower(store, self._replica, options, clock)
+        self._follower = Follower(
+            store, self._replica, options, clock=clock, threads=threads
+        )
         self._gate = Gate(
             store,
             self._replica,
             self._follower,
             options,
             clock=clock,
+            threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
         )
         self._is_closed = False
@@ -90,7 +96,7 @@ class Gantt(Books, Scheduling):
                 self._gate.close()
                 raise
         self._sweeper = Sweeper(
-            self._has_ended_leases, self.expire_claims, options.sweep_s
+            self._has_ended_leases, self.expire_claims, options.sweep_s, threads
         )
 
     # -- the two ways in ----------------------------------------------------------

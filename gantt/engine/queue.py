@@ -6,11 +6,11 @@ may wait, how long, and what they are told who leave without having been served.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Sequence
 
 from gantt.engine.options import EngineOptions
+from gantt.engine.threads import Threads
 from gantt.errors import Busy, StoreFailed
 from gantt.model.answers import Answer
 from gantt.model.commands import Command
@@ -23,16 +23,16 @@ class Ticket:
     giving up, after which it is never carried out.
     """
 
-    def __init__(self, command: Command, request_id: str) -> None:
+    def __init__(self, command: Command, request_id: str, threads: Threads) -> None:
         self.command = command
         self.request_id = request_id
         self.is_resolved = False
         self._answer: Answer = None
         self._error: BaseException | None = None
         # A lock that is taken until the outcome is known: the lightest one-shot event.
-        self._pending = threading.Lock()
+        self._pending = threads.lock()
         self._pending.acquire()
-        self._claim = threading.Lock()
+        self._claim = threads.lock()
 
     def claim(self) -> bool:
         """Whether it is the claimer's now; False when somebody else has it."""
@@ -67,10 +67,10 @@ class Queue:
     """Tickets in the order in which they came. ``turned_away``: how many callers were
     told Busy."""
 
-    def __init__(self, options: EngineOptions) -> None:
+    def __init__(self, options: EngineOptions, threads: Threads) -> None:
         self._options = options
         self._tickets: deque[Ticket] = deque()
-        self._changed = threading.Condition()
+        self._changed = threads.condition()
         self._impatient = 0
         self.is_closing = False
         self.turned_away = 0

@@ -10,10 +10,10 @@ assume and settle) before ``lock`` (the columns, for array passes and single pla
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from gantt.engine.threads import SystemThreads, Threads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.state.state import State
@@ -29,13 +29,14 @@ class Mark(NamedTuple):
 class Replica:
     """A State with its locks. A reload replaces ``state``: read it under ``lock``."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, threads: Threads | None = None) -> None:
+        threads = threads or SystemThreads()
         self.state = state
-        self.lock = threading.Lock()
-        self.turn = threading.Lock()
+        self.lock = threads.lock()
+        self.turn = threads.lock()
         self.epoch = 0
         self.durable = state.revision
-        self._settled = threading.Condition()
+        self._settled = threads.condition()
 
     @property
     def mark(self) -> Mark:

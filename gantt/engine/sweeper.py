@@ -8,9 +8,9 @@ is not there to be ended.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 
+from gantt.engine.threads import Threads
 from gantt.errors import GanttError
 
 LOG = logging.getLogger(__name__)
@@ -24,16 +24,14 @@ class Sweeper:
         is_due: Callable[[], bool],
         sweep: Callable[[], int],
         period_s: float,
+        threads: Threads,
     ) -> None:
         self._is_due = is_due
         self._sweep = sweep
         self._period_s = period_s
-        self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, name="gantt-sweeper", daemon=True
-        )
+        self._stop = threads.event()
         self.swept = 0
-        self._thread.start()
+        self._thread = threads.start(self._run, "gantt-sweeper")
 
     def close(self) -> None:
         """Stop, and wait until it has."""

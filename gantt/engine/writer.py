@@ -9,7 +9,6 @@ planned holds. If the commit fails, the inverses undo what was assumed.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
@@ -19,6 +18,7 @@ from gantt.engine.follower import Follower
 from gantt.engine.options import EngineOptions
 from gantt.engine.queue import Queue, Ticket
 from gantt.engine.replica import Replica
+from gantt.engine.threads import Threads
 from gantt.errors import Busy, GanttError, StoreFailed, Unstorable
 from gantt.model.answers import Answer
 from gantt.model.changes import Change, Cursor, LogEntry
@@ -77,6 +77,7 @@ class Gate:
         options: EngineOptions,
         *,
         clock: Clock,
+        threads: Threads,
         new_uuid: Callable[[], str],
     ) -> None:
         self._store = store
@@ -86,26 +87,23 @@ class Gate:
         self._clock = clock
         self._new_uuid = new_uuid
         self._now = 0
-        self.queue = Queue(options)
+        self._threads = threads
+        self.queue = Queue(options, threads)
         self._compacted_at = replica.durable
         self.counts = Counts()
-        self._thread = threading.Thread(
-            target=self._run, name="gantt-gate", daemon=True
-        )
-        self._thread.start()
+        self._thread = threads.start(self._run, "gantt-gate")
 
     def submit(self, command: Command, request_id: str = "") -> Answer:
         """Carry out ``command``; returns when it is durable.
 
         Raises its refusal, Busy when it was turned away, StoreFailed.
         """
-        return self.queue.wait_for(Ticket(command, request_id))
+        return self.queue.wait_for(Ticket(command, request_id, self._threads))
 
     def close(self) -> None:
         """Finish what waits and stop the thread."""
         self.queue.close()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
+        self._thread.join()
 
     # -- the writer thread --------------------------------------------------------
 
