@@ -57,6 +57,10 @@ class Filter:
         be understood, with the key that is wrong."""
         raise NotImplementedError
 
+    def is_neutral(self, request: Request) -> bool:  # noqa: ARG002
+        """Whether everybody passes ``request``, without a look at hosts."""
+        return False
+
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:  # noqa: ARG002
         """What the caller's own claim on the host at ``place``, which passed, must keep
         to: ``memory_mb``, ``vcpu``, ``disk_gb``."""

@@ -51,15 +51,14 @@ def nearest(state: State, field: Field, most: int = _MOST_NEAR) -> tuple[Near, .
 def scores(state: State, field: Field, now: int, most: int) -> tuple[Score, ...]:
     """The best ``most`` hosts with their weights by weigher."""
     places = field.best(most)[:most]
-    parts = [
-        (one.weigher.name, one.raw[places].tolist(), one.scaled(places).tolist())
-        for one in field.scales
-    ]
     hosts = state.fleet.hosts
     found = []
-    for number, place in enumerate(places.tolist()):
+    for place in places.tolist():
         row = int(field.hosts.rows[place])
-        mine = {name: (raw[number], scaled[number]) for name, raw, scaled in parts}
+        mine = {
+            one.weigher.name: (one.raw.item(place), one.scaled_at(place))
+            for one in field.scales
+        }
         weight = float(field.weights[place])
         age = age_s(state, row, now)
         found.append(Score(hosts.hosts[row], hosts.nodes[row], weight, mine, age))

@@ -18,22 +18,14 @@ from gantt.state.column import Bools, Int64s
 
 def with_any(hosts: Hosts, uuids: Iterable[str]) -> Bools:
     """bool[n]: hosts that name one of the instances, are promised one, or to which
-    this request gave one."""
+    this request gave one. Instances belong to the service: they are on all its nodes.
+    """
     fleet, wanted = hosts.fleet, frozenset(uuids)
-    found = np.zeros(fleet.hosts.height, np.bool_)
-    for uuid in wanted:
-        known = fleet.instances.by_uuid.get(uuid)
-        if known is not None:
-            found[fleet.hosts.rows_of(known.host)] = True
-        claim = fleet.claims.by_instance.get(uuid)
-        row = None if claim is None else fleet.hosts.row_of_id(claim.host_id)
-        if row is not None:
-            found[row] = True
-    mask: Bools = found[hosts.rows]
+    found = {name for uuid in wanted for name in fleet.hosts_of(uuid)}
     for place, picked in hosts.added.items():
         if not wanted.isdisjoint(picked):
-            mask[place] = True
-    return mask
+            found.add(fleet.hosts.hosts[int(hosts.rows[place])])
+    return hosts.at_hosts(found)
 
 
 def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:

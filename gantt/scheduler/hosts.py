@@ -91,13 +91,16 @@ class Hosts:
         return found[self.rows]
 
     def instances_on(self, place: int) -> set[str]:
-        """Instances on the host at ``place``: those that it names, those promised it,
-        and those that this request put there."""
-        row = int(self.rows[place])
+        """Instances on the service host at ``place``, whichever of its nodes: those
+        that it names, those promised it, and those that this request put there."""
         hosts = self.fleet.hosts
-        found = set(self.fleet.instances.on(hosts.hosts[row]))
-        found.update(self.fleet.claims.on(int(hosts.id[row])))
-        found.update(self.added.get(place, ()))
+        name = hosts.hosts[int(self.rows[place])]
+        found = set(self.fleet.instances.on(name))
+        for row in hosts.rows_of(name):
+            found.update(self.fleet.claims.on(int(hosts.id[row])))
+        for at, uuids in self.added.items():
+            if hosts.hosts[int(self.rows[at])] == name:
+                found.update(uuids)
         return found
 
     def known_instances(self, place: int) -> dict[str, InstanceRow]:

@@ -67,7 +67,7 @@ def pick(
         at, place = found[0]
         if number + 1 < len(uuids):
             places.take(place.candidate)
-            round_.consume(at, uuid)
+            round_.consume(at, uuid, uuids[number + 1])
     return picked
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.survey import FlatSurvey
 from gantt.scheduler.field import Field
 from gantt.state.state import State
 
@@ -24,12 +25,18 @@ class Places:
         self._surveys = field.surveys
         self._budget = budget
         self._taken: dict[tuple[str, str], int] = {}
+        # Where one question was asked of hosts that give all themselves, whoever
+        # passed it has its one candidate.
+        one = field.surveys[0] if len(field.surveys) == 1 else None
+        self._only = one if isinstance(one, FlatSurvey) else None
 
     def find(self, provider_row: int) -> Candidate | None:
         """The first candidate of a host's tree that still fits; None: there is none.
         Where the books are not asked, it is empty. Raises BudgetSpent."""
         if not self._surveys:
             return NOTHING
+        if self._only is not None and not self._taken:
+            return self._only.candidate_at(provider_row)
         for candidate in self._all(provider_row):
             if not self._taken or self._fits(candidate):
                 return candidate

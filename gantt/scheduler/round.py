@@ -41,9 +41,12 @@ class Round:
             )
         )
 
-    def consume(self, place: int, instance_uuid: str) -> None:
-        """The next instance finds ``instance_uuid`` on the host at ``place``."""
+    def consume(self, place: int, instance_uuid: str, following: str = "") -> None:
+        """The next instance, called ``following`` if it has a name, finds
+        ``instance_uuid`` on the host at ``place``."""
         spec = self.request.spec
+        if following:
+            spec = replace(spec, instance_uuid=following)
         if not self.hosts.added:
             # What a driver may have kept is not ours to change.
             everybody = np.ones(len(self.hosts), np.bool_)
@@ -58,9 +61,8 @@ class Round:
                 hosts=group.hosts | {name},
                 members=group.members | {instance_uuid},
             )
-            self.request = replace(
-                self.request, spec=replace(spec, instance_group=group)
-            )
+            spec = replace(spec, instance_group=group)
+        self.request = replace(self.request, spec=spec)
         self._judge_again(place)
 
     def drop(self, places: list[int]) -> None:

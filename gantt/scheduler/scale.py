@@ -35,29 +35,31 @@ class Scale:
 
     def change(self, places: Int64s, values: Floats) -> bool:
         """New raw scores at ``places``; whether the weights of others change too."""
-        old = self.raw[places]
-        if (old == values).all():
-            return False
-        self.raw[places] = values
-        before = self._ends
-        was_inside = old.min() > before.lowest and old.max() < before.highest
-        if (
-            was_inside
-            and values.min() >= before.lowest
-            and values.max() <= before.highest
-        ):
+        lowest, highest, *_ = before = self._ends
+        is_inside = True
+        # A few at a time: array passes would cost more than they look at.
+        for place, new in zip(places.tolist(), values.tolist(), strict=True):
+            old = self.raw.item(place)
+            if old != new:
+                self.raw[place] = new
+                is_inside &= lowest < old < highest and lowest <= new <= highest
+        if is_inside:
             return False
         self._ends = weigh.ends(self.raw, self.weigher.minval, self.weigher.maxval)
         return before[2:] != self._ends[2:]
 
-    def scaled(self, places: Int64s) -> Floats:
-        """float64[k]: normalised and multiplied, at ``places``."""
-        found = weigh.normalise(self.raw[places], self._ends)
-        if found is None:
-            return np.zeros(len(places))
-        is_one = isinstance(self.factor, float)
-        found *= self.factor if is_one else self.factor[places]  # type: ignore[index]
-        return found
+    def scaled_at(self, place: int) -> float:
+        """The score at ``place``, normalised and multiplied."""
+        _, _, low, high = self._ends
+        if low == high:
+            return 0.0
+        raw = min(max(self.raw.item(place), low), high)
+        factor = self.factor
+        return (
+            (raw - low)
+            / (high - low)
+            * (factor if isinstance(factor, float) else factor.item(place))
+        )
 
     def add_to(self, total: Floats, scratch: Floats) -> None:
         """Add this part to the weights of all hosts (float64[n])."""
@@ -98,10 +100,11 @@ def total(scales: Sequence[Scale], size: int) -> Floats:
 
 def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
     """float64[k]: the weights at ``places``, to the last bit as ``total`` has them."""
-    weights = np.zeros(len(places))
+    weights = [0.0] * len(places)
     for one in scales:
-        weights += one.scaled(places)
-    return weights
+        for number, place in enumerate(places.tolist()):
+            weights[number] += one.scaled_at(place)
+    return np.array(weights)
 
 
 def weights_of(hosts: Hosts, request: Request, weighers: Sequence[Weigher]) -> Floats:

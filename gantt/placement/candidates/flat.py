@@ -135,7 +135,7 @@ def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
 def meets(state: State, wanted: Wanted, rows: Rows) -> Bools:
     """bool[n]: which of some ``rows`` match, whatever the others are like."""
     if len(rows) <= FEW_ROWS:
-        found = [_meets(state, wanted, row) for row in rows.tolist()]
+        found = [meets_at(state, wanted, row) for row in rows.tolist()]
         return np.array(found, np.bool_)
     mask = state.providers.is_live[rows].copy()
     height = int(rows.max()) + 1
@@ -157,7 +157,7 @@ def meets(state: State, wanted: Wanted, rows: Rows) -> Bools:
     return mask
 
 
-def _meets(state: State, wanted: Wanted, row: int) -> bool:
+def meets_at(state: State, wanted: Wanted, row: int) -> bool:
     """Whether one row matches; array passes would cost more than they look at."""
     if not state.providers.is_live[row]:
         return False

@@ -79,6 +79,7 @@ class FlatSurvey:
         for group in request.groups:
             total.update(group.resources)
         self._total = dict(total)
+        self._made: dict[int, Candidate] = {}
         self._suffixes = tuple(dict.fromkeys(suffix for suffix, _ in wanted.parts))
 
     def viable_at(self, roots: Rows) -> Bools:
@@ -90,11 +91,21 @@ class FlatSurvey:
         return np.ones(len(roots), np.bool_)
 
     def candidates(self, root_row: int, budget: Budget) -> Iterator[Candidate]:
-        """The one candidate of a provider that matches."""
+        """The one candidate of a provider, if it matches."""
         budget.spend()
-        uuid = self._state.providers.uuids[root_row]
-        mappings: dict[str, tuple[str, ...]] = dict.fromkeys(self._suffixes, (uuid,))
-        yield Candidate({uuid: self._total}, mappings)
+        if flat.meets_at(self._state, self._wanted, root_row):
+            yield self.candidate_at(root_row)
+
+    def candidate_at(self, root_row: int) -> Candidate:
+        """The candidate of a provider that is known to match."""
+        made = self._made.get(root_row)
+        if made is None:
+            uuid = self._state.providers.uuids[root_row]
+            mappings: dict[str, tuple[str, ...]] = dict.fromkeys(
+                self._suffixes, (uuid,)
+            )
+            made = self._made[root_row] = Candidate({uuid: self._total}, mappings)
+        return made
 
 
 AnySurvey: TypeAlias = Survey | FlatSurvey

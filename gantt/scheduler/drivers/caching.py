@@ -148,7 +148,9 @@ class CachingDriver(Driver):
             if one.is_costly:
                 continue
             sieve = known.get(one.name)
-            if sieve is None:
+            if sieve is None and one.is_neutral(request):
+                sieve = Sieve(one.name, kept.everyone)
+            elif sieve is None:
                 sieve = Sieve(one.name, one.mask(kept.everybody, request))
                 is_whole &= bool(sieve.mask.all())
             sieves.append(sieve)

@@ -44,6 +44,8 @@ class Kept:
         self._place_of = np.full(fleet.hosts.height, NO_ROW, np.int64)
         self._place_of[self.rows] = np.arange(len(self.rows))
         self.everybody = Hosts(fleet, self.rows)
+        self.everyone = np.ones(len(self.rows), np.bool_)
+        self.everyone.flags.writeable = False
         request = Request(job.spec, policy.options, now)
         self.surveys = fields.surveys_of(state, job, budget)
         first = [*fields.first_sieves(state, self.everybody, job, policy, self.surveys)]

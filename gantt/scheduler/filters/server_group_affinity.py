@@ -18,6 +18,10 @@ class ServerGroupAffinityFilter(Filter):
     reads = ("instance_group",)
     elementwise = False
 
+    def is_neutral(self, request: Request) -> bool:
+        group = request.spec.instance_group
+        return group is None or group.policy != AFFINITY
+
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         group = request.spec.instance_group
         if group is None or group.policy != AFFINITY:

@@ -21,6 +21,10 @@ class ServerGroupAntiAffinityFilter(Filter):
     reads = ("instance_group", "instance_uuid")
     elementwise = False
 
+    def is_neutral(self, request: Request) -> bool:
+        group = request.spec.instance_group
+        return group is None or group.policy != ANTI_AFFINITY
+
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         spec = request.spec
         group = spec.instance_group

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.placement import groups
+from gantt.placement.groups import SOFT_AFFINITY
+from gantt.scheduler import groups
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
@@ -22,7 +23,7 @@ class ServerGroupSoftAffinityWeigher(Weigher):
 
     def is_neutral(self, request: Request) -> bool:
         group = request.spec.instance_group
-        return group is None or group.policy != groups.SOFT_AFFINITY
+        return group is None or group.policy != SOFT_AFFINITY
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
         if self.is_neutral(request):
@@ -35,9 +36,4 @@ def members_on(hosts: Hosts, request: Request) -> Floats:
     group = request.spec.instance_group
     if group is None:
         return np.zeros(len(hosts))
-    found: Floats = hosts.counts_on(groups.counts(hosts.fleet, group)).astype(
-        np.float64
-    )
-    for place, uuids in hosts.added.items():
-        found[place] += len(uuids)
-    return found
+    return groups.member_counts(hosts, group).astype(np.float64)
