@@ -26,8 +26,8 @@ LOG = logging.getLogger(__name__)
 Environ = Mapping[str, Any]
 Authenticate = Callable[[Environ], Caller]
 
-# The version document is for everybody; it tells a client how to go on.
-OPEN_PATHS = frozenset(("", "/"))
+# What tells a client how to go on is for everybody.
+OPEN_PATHS = frozenset(("", "/", "/gantt/openapi.json"))
 ANYBODY = Caller()
 REREAD_S = 2.0
 

@@ -22,6 +22,35 @@ MOST_LEASE_S = 86_400.0
 MOST_RECORDS = 10_000
 
 Document = dict[str, Any]
+
+
+def _either(native: str) -> Meta:
+    """For the OpenAPI document: the plain form, or Nova's."""
+    names = (native, "NovaObject")
+    refs = [{"$ref": f"#/components/schemas/{name}"} for name in names]
+    return Meta(extra_json_schema={"anyOf": refs})
+
+
+RequestForm = Annotated[
+    Document,
+    Meta(
+        description="The plain form, the primitive of a Nova RequestSpec 1.x, or, "
+        "with filter_properties, the old dict with instance_type.",
+        extra_json_schema={
+            "anyOf": [
+                {"$ref": "#/components/schemas/RequestSpec"},
+                {"$ref": "#/components/schemas/NovaObject"},
+                {"type": "object", "required": ["instance_type"]},
+            ]
+        },
+    ),
+]
+ReportForm = Annotated[Document, _either("HostStats")]
+AggregateForm = Annotated[Document, _either("HostAggregate")]
+InstanceForm = Annotated[Document, _either("Instance")]
+ServiceForm = Annotated[Document, _either("Service")]
+ServerGroupForm = Annotated[Document, _either("ServerGroup")]
+
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 Lease = Annotated[
     float, Meta(gt=0, le=MOST_LEASE_S, description="Seconds until the claim ends.")
@@ -38,10 +67,10 @@ class Context(Struct, frozen=True):
 
 
 class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """POST /gantt/select. ``request_spec``: our own form, the primitive of a Nova
-    RequestSpec 1.x, or, with ``filter_properties``, the old dict."""
+    """POST /gantt/select. ``context``: in whose name, else in that of the caller;
+    ``instance_uuids`` left out: hosts are named and nothing is claimed."""
 
-    request_spec: Document
+    request_spec: RequestForm
     filter_properties: Document | None = None
     instance_uuids: list[Name] | None = None
     return_alternates: bool = True
@@ -53,20 +82,20 @@ class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
 class CapacityBody(Struct, frozen=True, forbid_unknown_fields=True):
     """POST /gantt/capacity: a request as for /gantt/select."""
 
-    request_spec: Document
+    request_spec: RequestForm
     filter_properties: Document | None = None
 
 
 class AggregatesBody(Struct, frozen=True, forbid_unknown_fields=True):
     """PUT /gantt/aggregates: HostAggregates, or primitives of Nova's Aggregate."""
 
-    aggregates: list[Document]
+    aggregates: list[AggregateForm]
 
 
 class InstancesBody(Struct, frozen=True, forbid_unknown_fields=True):
     """POST /gantt/instances/{host}: Instances, or primitives of Nova's Instance."""
 
-    instances: list[Document]
+    instances: list[InstanceForm]
 
 
 class SyncBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -5,6 +5,10 @@ The router, the OpenAPI document and the tests of both are made from it.
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
+from gantt.api.call import Call
 from gantt.api.native import (
     aggregates,
     capacity,
@@ -12,19 +16,23 @@ from gantt.api.native import (
     decisions,
     hosts,
     instances,
+    openapi,
     select,
     server_groups,
     services,
 )
 from gantt.api.native.bodies import (
+    AggregateForm,
     AggregateQuery,
     AggregatesBody,
     CapacityBody,
     DecisionsQuery,
-    Document,
     HostsQuery,
     InstancesBody,
+    ReportForm,
     SelectBody,
+    ServerGroupForm,
+    ServiceForm,
     SyncBody,
 )
 from gantt.api.native.operation import Operation
@@ -38,7 +46,25 @@ _AGGREGATE = f"{_AGGREGATES}/{{uuid}}"
 _INSTANCES = "/gantt/instances/{host}"
 _SERVER_GROUP = "/gantt/server_groups/{uuid}"
 
+
+def describe(_call: Call) -> dict[str, Any]:
+    """GET /gantt/openapi.json"""
+    return _description()
+
+
+@functools.cache
+def _description() -> dict[str, Any]:
+    return openapi.document(OPERATIONS)
+
+
 OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/gantt/openapi.json",
+        describe,
+        "This document; nobody need sign in for it.",
+        answer=dict[str, Any],
+    ),
     Operation(
         "POST",
         "/gantt/select",
@@ -108,7 +134,7 @@ OPERATIONS: tuple[Operation, ...] = (
         hosts.update,
         "Take in what a host reports; what is left out stays as it is.",
         rule="gantt:hosts:update",
-        body=Document,
+        body=ReportForm,
         answer=HostView,
     ),
     Operation(
@@ -158,7 +184,7 @@ OPERATIONS: tuple[Operation, ...] = (
         aggregates.update,
         "The aggregate as it is from now on.",
         rule="gantt:aggregates:update",
-        body=Document,
+        body=AggregateForm,
     ),
     Operation(
         "DELETE",
@@ -197,7 +223,7 @@ OPERATIONS: tuple[Operation, ...] = (
         services.update,
         "What is known of a service changes; what is left out stays as it is.",
         rule="gantt:services:update",
-        body=Document,
+        body=ServiceForm,
     ),
     Operation(
         "PUT",
@@ -205,7 +231,7 @@ OPERATIONS: tuple[Operation, ...] = (
         server_groups.update,
         "The server group as it is from now on.",
         rule="gantt:server_groups:update",
-        body=Document,
+        body=ServerGroupForm,
     ),
     Operation(
         "DELETE",

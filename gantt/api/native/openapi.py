@@ -1,0 +1,211 @@
+"""The native API as an OpenAPI 3.1 document, made from the table of operations.
+
+The schemas are those of the types that bodies are decoded to and answers encoded from,
+so that the document cannot say anything else than the service does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from types import UnionType
+from typing import Any, Final, get_args
+
+import msgspec
+from msgspec import Struct
+
+from gantt.api import diagnosis, verification
+from gantt.api.native.operation import Operation
+from gantt.api.problem import STATUSES
+from gantt.model.answers import Report
+from gantt.model.diagnosis import Diagnosis
+from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
+from gantt.model.selection import Why
+from gantt.model.spec import RequestSpec
+
+Json = dict[str, Any]
+
+VERSION: Final = "1.0"
+_REF: Final = "#/components/schemas/{name}"
+_FIELD: Final = re.compile(r"\{(\w+)\}")
+_ALWAYS: Final = (400, 401, 403, 406, 500, 503)
+_WITH_BODY: Final = (413, 415)
+
+
+class Error(Struct, frozen=True):
+    """``code`` tells causes apart; ``why``: with gantt.no_valid_host."""
+
+    status: int
+    title: str
+    detail: str
+    request_id: str
+    code: str = "placement.undefined_code"
+    why: Why | None = None
+
+
+class Errors(Struct, frozen=True):
+    """What every refusal looks like."""
+
+    errors: tuple[Error]
+
+
+class Unauthorized(Struct, frozen=True):
+    """The refusal that looks otherwise, as Placement's does."""
+
+    message: str
+    code: str
+    title: str
+
+
+# What stands in the table of Placement's routes and is ours all the same.
+OTHERS: tuple[Operation, ...] = (
+    Operation(
+        "GET",
+        "/gantt/candidates/explain",
+        diagnosis.explain,
+        "Why GET /allocation_candidates with the same query answers nothing.",
+        rule="placement:allocation_candidates:list",
+        query=dict[str, str],
+        answer=Diagnosis,
+    ),
+    Operation(
+        "GET",
+        "/gantt/verify",
+        verification.verify,
+        "Hold the columns of the process that answers against its tables.",
+        rule="gantt:verify",
+        answer=Report,
+    ),
+)
+
+# Forms that bodies refer to by name: the plain ones, and that of Nova's objects.
+_FORMS: Final = (
+    Errors,
+    Unauthorized,
+    RequestSpec,
+    HostStats,
+    HostAggregate,
+    Instance,
+    Service,
+    ServerGroup,
+)
+_NOVA_OBJECT: Final[Json] = {
+    "title": "NovaObject",
+    "description": "The primitive of a versioned object of Nova.",
+    "type": "object",
+    "properties": {
+        "nova_object.name": {"type": "string"},
+        "nova_object.namespace": {"type": "string"},
+        "nova_object.version": {"type": "string"},
+        "nova_object.data": {"type": "object"},
+    },
+    "required": ["nova_object.name", "nova_object.version", "nova_object.data"],
+}
+
+
+def document(operations: Iterable[Operation]) -> Json:
+    """The whole document, of ``operations`` and those of other tables."""
+    known = (*operations, *OTHERS)
+    sent = [kind for one in known for kind in (one.body, one.query) if kind is not None]
+    kinds = [*sent, *(kind for one in known for kind in _answers(one)), *_FORMS]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    # By their names, for annotated types have no hash.
+    schema_of = dict(zip(map(repr, kinds), schemas, strict=True))
+    paths: dict[str, Json] = {}
+    for one in known:
+        described = _operation(one, schema_of, components)
+        paths.setdefault(one.path, {})[one.method.lower()] = described
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Gantt",
+            "version": VERSION,
+            "summary": "Where things run: hosts, claims and why.",
+        },
+        "servers": [{"url": "/"}, {"url": "/placement"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "NovaObject": _NOVA_OBJECT},
+            "securitySchemes": {
+                "token": {"type": "apiKey", "in": "header", "name": "X-Auth-Token"}
+            },
+        },
+    }
+
+
+def _answers(one: Operation) -> tuple[Any, ...]:
+    """The types that an operation may answer with."""
+    if isinstance(one.answer, UnionType):
+        return get_args(one.answer)
+    return () if one.answer is None else (one.answer,)
+
+
+def _operation(one: Operation, schema_of: dict[str, Json], components: Json) -> Json:
+    module = one.handler.__module__.rpartition(".")[2]
+    described: Json = {
+        "operationId": f"{module}_{one.handler.__name__.rstrip('_')}",
+        "summary": one.summary,
+        "tags": [one.path.split("/")[2].partition(".")[0]],
+        "parameters": [
+            *(_of_path(name) for name in _FIELD.findall(one.path)),
+            *_of_query(one.query, schema_of, components),
+        ],
+        "responses": _responses(one, schema_of),
+    }
+    if one.rule:
+        described["x-policy-rule"] = one.rule
+    else:
+        described["security"] = []
+    if one.body is not None:
+        described["requestBody"] = {
+            "required": True,
+            "content": _json(schema_of[repr(one.body)]),
+        }
+    return described
+
+
+def _of_path(name: str) -> Json:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "minLength": 1},
+    }
+
+
+def _of_query(kind: Any, schema_of: dict[str, Json], components: Json) -> list[Json]:
+    """A parameter for each field of a type; of a mapping, whatever it has."""
+    if kind is None:
+        return []
+    schema = schema_of[repr(kind)]
+    if "$ref" not in schema:
+        return [{"name": "query", "in": "query", "style": "form", "schema": schema}]
+    fields = components[schema["$ref"].rpartition("/")[2]]["properties"]
+    return [
+        {"name": name, "in": "query", "schema": field} for name, field in fields.items()
+    ]
+
+
+def _responses(one: Operation, schema_of: dict[str, Json]) -> Json:
+    answers = [schema_of[repr(kind)] for kind in _answers(one)]
+    if answers:
+        content = _json(answers[0] if len(answers) == 1 else {"anyOf": answers})
+        found: Json = {"200": {"description": "The answer.", "content": content}}
+    else:
+        found = {"204": {"description": "Done."}}
+    statuses = {*_ALWAYS, *one.errors, *(_WITH_BODY if one.body is not None else ())}
+    if not one.rule:
+        statuses -= {401, 403}
+    for status in sorted(statuses):
+        found[str(status)] = {
+            "description": STATUSES[status][0],
+            "content": _json(
+                schema_of[repr(Unauthorized if status == 401 else Errors)]
+            ),
+        }
+    return found
+
+
+def _json(schema: Json) -> Json:
+    return {"application/json": {"schema": schema}}

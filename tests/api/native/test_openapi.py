@@ -1,0 +1,142 @@
+"""The OpenAPI document: whole, well formed, and true of what the service answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from gantt.api.routes import ROUTES
+from gantt.api.rules import RULES
+from gantt.engine.gantt import Gantt
+from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, client_of
+from tests.api.wsgi_client import Answer, WsgiClient
+
+WHERE = "/gantt/openapi.json"
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def document(client: WsgiClient) -> Json:
+    found: Json = client("GET", WHERE).json
+    return found
+
+
+def operations(document: Json) -> Iterator[tuple[str, str, Json]]:
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            yield path, method.upper(), operation
+
+
+def refs(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value["$ref"]
+        for each in value.values():
+            yield from refs(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from refs(each)
+
+
+def test_anybody_may_read_it_wherever_it_is_mounted(books: Gantt) -> None:
+    client = client_of(books)
+    nobody = {"x-auth-token": None}
+    for path in (WHERE, f"/placement{WHERE}"):
+        answer = client("GET", path, headers=nobody)
+        assert answer.status == 200
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.json["openapi"] == "3.1.0"
+    assert client("GET", "/gantt/hosts", headers=nobody).status == 401
+
+
+def test_every_native_route_is_in_it_and_nothing_else(document: Json) -> None:
+    routes = {
+        (path, method)
+        for path, methods in ROUTES.items()
+        if path.startswith("/gantt/")
+        for method in methods
+    }
+    assert {(path, method) for path, method, _ in operations(document)} == routes
+    assert len(routes) > 20
+
+
+def test_it_is_well_formed(document: Json) -> None:
+    assert document.keys() <= {
+        "openapi", "info", "servers", "security", "paths", "components"
+    }  # fmt: skip
+    assert {"title", "version"} <= document["info"].keys()
+    schemas = document["components"]["schemas"]
+    for name, schema in schemas.items():
+        assert re.fullmatch(r"[\w.-]+", name)
+        Draft202012Validator.check_schema(schema)
+    for ref in refs(document):
+        prefix, _, name = ref.rpartition("/")
+        assert prefix == "#/components/schemas"
+        assert name in schemas
+    names = [one["operationId"] for _, _, one in operations(document)]
+    assert len(set(names)) == len(names)
+
+
+def test_every_operation_is_well_formed(document: Json) -> None:
+    for path, method, one in operations(document):
+        assert one["summary"]
+        assert one["responses"]
+        for status, response in one["responses"].items():
+            assert re.fullmatch(r"[1-5]\d\d", status)
+            assert response["description"]
+        fields = [each["name"] for each in one["parameters"] if each["in"] == "path"]
+        assert fields == re.findall(r"\{(\w+)\}", path)
+        assert all(each["required"] for each in one["parameters"][: len(fields)])
+        assert ("requestBody" in one) == (method in {"PUT", "POST"}) or (
+            path.endswith("/confirm") and "requestBody" not in one
+        )
+        rule = one.get("x-policy-rule")
+        assert rule in RULES if path != WHERE else rule is None
+
+
+def test_every_rule_guards_an_operation(document: Json) -> None:
+    used = {one.get("x-policy-rule") for _, _, one in operations(document)}
+    ours = {rule for rule in RULES if rule.startswith("gantt:")}
+    assert ours - used == {"gantt:decisions:whole"}
+
+
+def test_answers_and_bodies_are_as_it_says(client: WsgiClient, document: Json) -> None:
+    def fits(schema: Json, value: Any) -> None:
+        whole = {**schema, "components": document["components"]}
+        Draft202012Validator(whole).validate(value)
+
+    def ask(method: str, path: str, template: str, body: Any = None) -> Answer:
+        one = document["paths"][template][method.lower()]
+        if body is not None:
+            fits(one["requestBody"]["content"]["application/json"]["schema"], body)
+        answer = client(method, path, body=body)
+        said = one["responses"][str(answer.status)]
+        assert bool(answer.body) == ("content" in said)
+        if answer.body:
+            fits(said["content"]["application/json"]["schema"], answer.json)
+        return answer
+
+    select = "/gantt/select"
+    body = {"request_spec": SPEC, "instance_uuids": [A]}
+    assert ask("POST", select, select, {**body, "lease": 5}).status == 200
+    assert ask("POST", select, select, {**body, "dry_run": True}).status == 200
+    refused = {**body, "request_spec": TOO_MUCH}
+    assert ask("POST", select, select, refused).status == 409
+    assert ask("POST", "/gantt/capacity", "/gantt/capacity", {
+        "request_spec": SPEC
+    }).json["total"]  # fmt: skip
+    assert ask("GET", "/gantt/decisions", "/gantt/decisions").json["decisions"]
+    assert ask("GET", "/gantt/hosts", "/gantt/hosts").json["hosts"]
+    host = "/gantt/hosts/{host}/{node}"
+    assert ask("PUT", "/gantt/hosts/one/one", host, STATS).status == 200
+    assert ask("GET", "/gantt/hosts/nobody/x", host).status == 404
+    explain = "/gantt/candidates/explain"
+    assert ask("GET", f"{explain}?resources=VCPU:1", explain).status == 200
+    assert ask("GET", "/gantt/verify", "/gantt/verify").status == 200
+    claim = "/gantt/claims/{claim}"
+    assert ask("POST", "/gantt/claims/x/confirm", f"{claim}/confirm").status == 409
+    assert ask("DELETE", "/gantt/claims/x", claim).status == 404
