@@ -1,0 +1,96 @@
+"""Records over HTTP, and what of them those may see who do not run the fleet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, C
+from tests.api.wsgi_client import WsgiClient
+
+PATH = "/gantt/decisions"
+BLUE = {"x-auth-token": "bob:blue", "x-roles": "reader"}
+RED = {"x-auth-token": "eve:red", "x-roles": "reader,member"}
+
+
+@pytest.fixture
+def decided(client: WsgiClient) -> WsgiClient:
+    """The client, after two decisions for the project blue and one for red."""
+    for spec, uuid, name in (
+        (SPEC, A, "req-1"),
+        (TOO_MUCH, B, "req-2"),
+        ({**SPEC, "project_id": "red"}, C, "req-3"),
+    ):
+        body = {
+            "request_spec": spec,
+            "instance_uuids": [uuid],
+            "context": {"request_id": name},
+        }
+        client("POST", "/gantt/select", body=body)
+    return client
+
+
+def records(client: WsgiClient, query: str = "", **headers: Any) -> Any:
+    answer = client("GET", PATH + query, **headers)
+    assert answer.status == 200, answer.text
+    return answer.json["decisions"]
+
+
+def test_the_latest_come_first_and_can_be_asked_for(decided: WsgiClient) -> None:
+    def names(query: str = "") -> list[str]:
+        return [one["request_id"] for one in records(decided, query)]
+
+    assert names() == ["req-3", "req-2", "req-1"]
+    assert names("?limit=1") == ["req-3"]
+    assert names("?request_id=req-2") == ["req-2"]
+    assert names(f"?instance_uuid={A}") == ["req-1"]
+    assert names(f"?instance_uuid={A}&request_id=req-2") == []
+
+
+def test_who_runs_the_fleet_sees_all(decided: WsgiClient) -> None:
+    (record,) = records(decided, "?request_id=req-1")
+    assert {one["host"] for one in record["scores"]} == {"one", "two"}
+    assert record["chosen"][0][0]["claim"]
+    (failed,) = records(decided, "?request_id=req-2")
+    assert {near["host"] for near in failed["why"]["nearest"]} == {"one", "two"}
+
+
+def test_readers_see_counts_of_their_own_project(decided: WsgiClient) -> None:
+    failed, record = records(decided, headers=BLUE)
+    assert (record["request_id"], failed["request_id"]) == ("req-1", "req-2")
+    assert record["scores"] == record["chosen"] == []
+    assert [step["before"] for step in record["steps"]] == [2] * len(record["steps"])
+    assert failed["failure"] == "No valid host was found."
+    assert failed["why"]["steps"]
+    why = failed["why"]
+    assert (why["nearest"], why["books"], why["change"]) == ([], None, None)
+    text = decided("GET", PATH, headers=BLUE).text
+    assert '"one"' not in text
+    assert '"two"' not in text
+    (only,) = records(decided, "?limit=1", headers=RED)
+    assert only["request_id"] == "req-3"
+    assert records(decided, f"?instance_uuid={A}", headers=RED) == []
+
+
+def test_who_reads_nowhere_sees_nothing(decided: WsgiClient) -> None:
+    answer = decided("GET", PATH, headers={"x-auth-token": "bob:blue"})
+    assert answer.status == 403
+    assert "gantt:decisions:list" in answer.detail
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("limit=0", "limit"),
+        ("limit=99999", "limit"),
+        ("limit=many", "limit"),
+        ("colour=red", "colour"),
+    ],
+)
+def test_bad_queries_are_told_by_name(
+    client: WsgiClient, query: str, named: str
+) -> None:
+    answer = client("GET", f"{PATH}?{query}")
+    assert answer.status == 400
+    assert named in answer.detail

@@ -1,0 +1,147 @@
+"""What else a scheduler hears over HTTP: claims, aggregates, instances, services,
+server groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, B
+from tests.api.wsgi_client import WsgiClient
+
+UUID = "0000000a-aaaa-4000-8000-000000000000"
+AGGREGATES = "/gantt/aggregates"
+ZONE = {
+    "uuid": UUID,
+    "name": "zone",
+    "id": 7,
+    "hosts": ["two"],
+    "metadata": {"availability_zone": "z2"},
+}
+
+
+def nova(name: str, version: str, data: Any) -> Any:
+    return {
+        "nova_object.name": name,
+        "nova_object.namespace": "nova",
+        "nova_object.version": version,
+        "nova_object.data": data,
+    }
+
+
+def claim_of(client: WsgiClient, **more: Any) -> str:
+    body = {"request_spec": SPEC, "instance_uuids": [A], **more}
+    ((mine, *_),) = client("POST", "/gantt/select", body=body).json["selections"]
+    return str(mine["claim"])
+
+
+def test_claims_are_confirmed_and_released(client: WsgiClient, books: Gantt) -> None:
+    claim = claim_of(client, lease=60)
+    assert client("POST", f"/gantt/claims/{claim}/confirm").status == 204
+    assert client("DELETE", f"/gantt/claims/{claim}").status == 204
+    assert books.get_allocations(A) is None
+    assert client("DELETE", f"/gantt/claims/{claim}").status == 404
+    answer = client("POST", f"/gantt/claims/{claim}/confirm")
+    assert answer.status == 409
+    assert answer.json["errors"][0]["code"] == "gantt.claim_expired"
+    assert client("GET", f"/gantt/claims/{claim}").headers["allow"] == "DELETE"
+
+
+def test_capacity(client: WsgiClient) -> None:
+    answer = client("POST", "/gantt/capacity", body={"request_spec": SPEC})
+    assert answer.json["hosts"] == {"one": 4, "two": 4}
+    none = client("POST", "/gantt/capacity", body={"request_spec": TOO_MUCH}).json
+    assert none["total"] == 0
+    assert none["nearest"]
+    bad = client("POST", "/gantt/capacity", body={"request_spec": {}})
+    assert (bad.status, "request_spec.flavor" in bad.detail) == (400, True)
+
+
+def test_aggregates(client: WsgiClient) -> None:
+    def known() -> list[Any]:
+        found: list[Any] = client("GET", AGGREGATES).json["aggregates"]
+        return found
+
+    assert client("PUT", AGGREGATES, body={"aggregates": [ZONE]}).status == 204
+    assert known() == [ZONE]
+    assert client("GET", f"{AGGREGATES}/{UUID}").json == ZONE
+    path = f"{AGGREGATES}/{UUID}"
+    assert client("PUT", path, body={"name": "other"}).status == 204
+    assert client("GET", path).json["name"] == "other"
+    primitive = nova("Aggregate", "1.3", {**ZONE, "hosts": []})
+    assert client("PUT", path, body=primitive).status == 204
+    assert client("GET", path).json["hosts"] == []
+    assert client("DELETE", f"{AGGREGATES}?id=7").status == 204
+    assert known() == []
+    assert client("GET", path).status == 404
+    assert client("DELETE", path).status == 204
+
+
+def test_a_path_and_its_body_must_agree(client: WsgiClient) -> None:
+    for path in ("aggregates", "server_groups"):
+        answer = client("PUT", f"/gantt/{path}/{A}", body={"uuid": B})
+        assert answer.status == 400
+        assert A in answer.detail
+        assert B in answer.detail
+
+
+def test_instances(client: WsgiClient, books: Gantt) -> None:
+    def known() -> tuple[str, ...]:
+        (view,) = books.list_hosts(host="one")
+        return view.instances
+
+    path = "/gantt/instances/one"
+    body = {
+        "instances": [{"uuid": A, "facts": {}}, nova("Instance", "2.8", {"uuid": B})]
+    }
+    assert client("POST", path, body=body).status == 204
+    assert known() == (A, B)
+    assert client("DELETE", f"{path}/{B}").status == 204
+    assert client("PUT", path, body={"instance_uuids": [A]}).json == {"known": True}
+    assert client("PUT", path, body={"instance_uuids": [B]}).json == {"known": False}
+
+
+def test_services(client: WsgiClient, books: Gantt) -> None:
+    body = {"host": "one", "disabled": True}
+    assert client("PUT", "/gantt/services", body=body).status == 204
+    (view,) = books.list_hosts(host="one")
+    assert view.service["disabled"] is True
+    bad = client("PUT", "/gantt/services", body={**body, "colour": "red"})
+    assert (bad.status, "colour" in bad.detail) == (400, True)
+    assert client("PUT", "/gantt/services", body={}).status == 400
+
+
+def test_server_groups(client: WsgiClient) -> None:
+    path = f"/gantt/server_groups/{UUID}"
+    body = {"policy": "anti-affinity", "members": [A, B]}
+    assert client("PUT", path, body=body).status == 204
+    primitive = nova("InstanceGroup", "1.11", {"uuid": UUID, **body})
+    assert client("PUT", path, body=primitive).status == 204
+    bad = client("PUT", path, body={"policy": "nearby"})
+    assert (bad.status, "policy" in bad.detail) == (400, True)
+    assert client("DELETE", path).status == 204
+    assert client("DELETE", path).status == 204
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "rule"),
+    [
+        ("POST", f"/gantt/claims/{A}/confirm", "gantt:claims:confirm"),
+        ("DELETE", f"/gantt/claims/{A}", "gantt:claims:release"),
+        ("POST", "/gantt/capacity", "gantt:capacity"),
+        ("GET", "/gantt/hosts", "gantt:hosts:list"),
+        ("PUT", "/gantt/hosts/one/one", "gantt:hosts:update"),
+        ("GET", AGGREGATES, "gantt:aggregates:list"),
+        ("PUT", AGGREGATES, "gantt:aggregates:update"),
+        ("PUT", "/gantt/instances/one", "gantt:instances:sync"),
+        ("PUT", "/gantt/services", "gantt:services:update"),
+        ("PUT", f"/gantt/server_groups/{A}", "gantt:server_groups:update"),
+    ],
+)
+def test_others_may_not(client: WsgiClient, method: str, path: str, rule: str) -> None:
+    headers = {"x-auth-token": "bob:blue", "x-roles": "reader,member"}
+    answer = client(method, path, headers=headers)
+    assert answer.status == 403
+    assert rule in answer.detail
