@@ -37,12 +37,21 @@ def capacity(
     now: int,
     by_books: bool,
     budget: int | None = None,
+    job: Job | None = None,
 ) -> Capacity:
-    """Instances like ``spec``, one by one, as long as any fits. Raises Invalid."""
+    """Instances like ``spec``, one by one, as long as any fits; ``job``: of ``spec``,
+    when it was made ready before. Raises Invalid."""
     steps = Budget(budget)
-    job, field = driver.field(
-        state, replace(spec, num_instances=1), now=now, by_books=by_books, budget=steps
-    )
+    if job is not None:
+        field = driver.field_of(state, job, now=now, budget=steps)
+    else:
+        job, field = driver.field(
+            state,
+            replace(spec, num_instances=1),
+            now=now,
+            by_books=by_books,
+            budget=steps,
+        )
     counts = _limits(state, field, steps)
     again = tuple(
         one
@@ -69,7 +78,7 @@ def _limits(state: State, field: Field, budget: Budget) -> Int64s:
     """int64[hosts]: how many the books have room for; a host that gives everything
     itself is divided out, a tree is filled candidate by candidate."""
     counts = np.full(len(field.hosts), _MOST_ON_A_HOST, np.int64)
-    if not field.surveys:
+    if not field.surveys and field.listing is None:
         return counts
     alone = np.zeros(len(counts), np.bool_)
     providers = field.hosts.provider
@@ -77,7 +86,7 @@ def _limits(state: State, field: Field, budget: Budget) -> Int64s:
         alone = survey.alone_at(providers)
         counts[alone] = _divided(state, survey.request, providers[alone])
     for place in np.flatnonzero(~alone).tolist():
-        counts[place] = _filled(state, field, int(providers[place]), budget)
+        counts[place] = _filled(state, field, int(field.hosts.rows[place]), budget)
     return counts
 
 
@@ -98,14 +107,14 @@ def _divided(state: State, request: CandidateRequest, providers: Int32s) -> Int6
     return counts
 
 
-def _filled(state: State, field: Field, provider: int, budget: Budget) -> int:
+def _filled(state: State, field: Field, host_row: int, budget: Budget) -> int:
     """How many candidates a tree gives, one after the other; what the budget leaves
     uncounted is not promised."""
     places = Places(state, field, budget)
     count = 0
     try:
         while count < _MOST_ON_A_HOST:
-            found = places.find(provider)
+            found = places.find(host_row)
             if found is None or not found.allocations:
                 break
             places.take(found)

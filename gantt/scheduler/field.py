@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from gantt.model.selection import Step
 from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.listing import Listing
 from gantt.placement.candidates.survey import AnySurvey, survey
 from gantt.scheduler import unbooked, weigh
 from gantt.scheduler.contract import Filter, Request
@@ -56,6 +57,7 @@ class Field(Struct, eq=False):
     skips_filters: bool = False
     known_steps: tuple[Step, ...] | None = None
     known_order: Int64s | None = None
+    listing: Listing | None = None
 
     def best(self, count: int) -> Int64s:
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
@@ -104,12 +106,13 @@ def fresh(state: State, job: Job, policy: Policy, now: int, budget: Budget) -> F
         scales,
         total(scales, len(hosts)),
         skips_filters(job),
+        listing=job.listing,
     )
 
 
 def surveys_of(state: State, job: Job, budget: Budget) -> tuple[AnySurvey, ...]:
     """The books' answer to each question of ``job``. Raises UnknownName."""
-    if job.asks_amounts:
+    if job.asks_amounts or job.listing is not None:
         return ()
     return tuple(survey(state, question, budget) for question in job.questions)
 
@@ -141,11 +144,20 @@ def first_sieves(
     if job.asks_amounts:
         yield Sieve(AMOUNTS, unbooked.with_room(hosts, job.taken, policy.options))
         yield Sieve(LABELS, unbooked.labeled(state, hosts, job.questions[0]))
+    elif job.listing is not None:
+        yield Sieve(BOOKS, listed(hosts, job.listing))
     elif job.questions:
         yield Sieve(BOOKS, with_room(hosts, surveys))
     mask = targets(hosts, job.spec)
     if mask is not None:
         yield Sieve(TARGETS, mask)
+
+
+def listed(hosts: Hosts, listing: Listing) -> Bools:
+    """bool[n]: who has a candidate in a remote Placement's answer."""
+    uuids = hosts.fleet.hosts.uuids
+    found = (listing.has(uuids[row]) for row in hosts.rows.tolist())
+    return np.fromiter(found, np.bool_, len(hosts))
 
 
 def with_room(hosts: Hosts, surveys: Sequence[AnySurvey]) -> Bools:

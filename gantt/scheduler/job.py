@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from gantt.model.requests import CandidateRequest
 from gantt.model.spec import RequestSpec
+from gantt.placement.candidates.listing import Listing
 from gantt.scheduler import prefilters, shape
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
@@ -21,18 +22,26 @@ class Job(Struct, frozen=True, eq=False):
     """``spec``: as the pre-filters leave it. ``questions``: what to ask of inventories
     (none for a rebuild); the later ones are asked for those hosts that the earlier
     ones do not find. ``taken``: what an instance takes of its host's columns.
-    ``asks_amounts``: these columns decide, not the books."""
+    ``asks_amounts``: these columns decide, not the books. ``listing``: what a remote
+    Placement answered; it decides, and the books here are not asked."""
 
     spec: RequestSpec
     questions: tuple[CandidateRequest, ...] = ()
     taken: Taken = Taken(0, 0, 0)
     asks_amounts: bool = False
+    listing: Listing | None = None
 
 
 def prepare(
-    state: State, spec: RequestSpec, options: SchedulerOptions, *, by_books: bool
+    state: State,
+    spec: RequestSpec,
+    options: SchedulerOptions,
+    *,
+    by_books: bool,
+    is_remote: bool = False,
 ) -> Job:
-    """Raises Invalid and NoValidHost."""
+    """``is_remote``: the questions are for other books, which may know classes and
+    traits that are unknown here. Raises Invalid and NoValidHost."""
     if spec.is_rebuild:
         return Job(spec)
 
@@ -44,8 +53,8 @@ def prepare(
         spec,
         options,
         state.fleet,
-        lambda name: state.classes.find(name) is not None,
-        knows_trait,
+        lambda name: is_remote or state.classes.find(name) is not None,
+        None if is_remote else knows_trait,
     )
     if by_books:
         flavor = spec.flavor

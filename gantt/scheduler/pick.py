@@ -86,7 +86,7 @@ def best_places(
     for at in in_order(round_, max(most, 1), options, rng):
         row = int(rows[at])
         try:
-            candidate = places.find(int(table.provider[row]))
+            candidate = places.find(row)
         except Spent:
             if found:
                 break

@@ -51,20 +51,27 @@ def choose(
     by_books: bool,
     rng: Dice | None = None,
     budget: int | None = None,
+    job: Job | None = None,
 ) -> Picks:
     """A place for every instance; without ``rng`` the best where any of a few would do.
-    Raises NoValidHost (with ``why``), Invalid,
-    UnknownName, BudgetSpent."""
+    ``job``: of this request, when it was made ready before. Raises NoValidHost (with
+    ``why``), Invalid, UnknownName, BudgetSpent."""
     steps = Budget(budget)
-    job, field = driver.field(
-        state, request.spec, now=now, by_books=by_books, budget=steps
-    )
+    if job is not None:
+        field = driver.field_of(state, job, now=now, budget=steps)
+    else:
+        job, field = driver.field(
+            state, request.spec, now=now, by_books=by_books, budget=steps
+        )
     options = driver.policy.options
     round_ = Round(field, job)
     places = Places(state, field, steps)
     picked = pick(round_, places, names(request), options, rng)
     if len(picked) < request.count:
-        raise NoValidHost(_too_few(len(picked), request.count), why(state, job, field))
+        text = _too_few(len(picked), request.count)
+        if job.listing is not None and job.listing.trouble:
+            text = f"{text} {job.listing.trouble}"
+        raise NoValidHost(text, why(state, job, field))
     spare: list[Place] = []
     if request.return_alternates and len(picked) > 1:
         wanted = len(picked) + options.max_attempts

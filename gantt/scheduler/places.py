@@ -23,6 +23,7 @@ class Places:
     def __init__(self, state: State, field: Field, budget: Budget) -> None:
         self._state = state
         self._surveys = field.surveys
+        self._listing = field.listing
         self._budget = budget
         self._taken: dict[tuple[str, str], int] = {}
         # Where one question was asked of hosts that give all themselves, whoever
@@ -30,14 +31,15 @@ class Places:
         one = field.surveys[0] if len(field.surveys) == 1 else None
         self._only = one if isinstance(one, FlatSurvey) else None
 
-    def find(self, provider_row: int) -> Candidate | None:
+    def find(self, host_row: int) -> Candidate | None:
         """The first candidate of a host's tree that still fits; None: there is none.
-        Where the books are not asked, it is empty. Raises BudgetSpent."""
-        if not self._surveys:
+        Where no books are asked, it is empty. Raises BudgetSpent."""
+        if not self._surveys and self._listing is None:
             return NOTHING
         if self._only is not None and not self._taken:
-            return self._only.candidate_at(provider_row)
-        for candidate in self._all(provider_row):
+            provider = int(self._state.fleet.hosts.provider[host_row])
+            return self._only.candidate_at(provider)
+        for candidate in self._all(host_row):
             if not self._taken or self._fits(candidate):
                 return candidate
         return None
@@ -49,9 +51,15 @@ class Places:
                 place = (uuid, name)
                 self._taken[place] = self._taken.get(place, 0) + amount
 
-    def _all(self, provider_row: int) -> Iterator[Candidate]:
+    def _all(self, host_row: int) -> Iterator[Candidate]:
+        hosts = self._state.fleet.hosts
+        if self._listing is not None:
+            for candidate in self._listing.of(hosts.uuids[host_row]):
+                self._budget.spend()
+                yield candidate
         for survey in self._surveys:
-            yield from survey.candidates(provider_row, self._budget)
+            provider = int(hosts.provider[host_row])
+            yield from survey.candidates(provider, self._budget)
 
     def _fits(self, candidate: Candidate) -> bool:
         """Units were judged by the search; sums are judged here."""
@@ -63,6 +71,8 @@ class Places:
         return True
 
     def _has_room(self, uuid: str, name: str, amount: int) -> bool:
+        if self._listing is not None:
+            return self._listing.has_room(uuid, name, amount)
         row = self._state.providers.row_of(uuid)
         index = self._state.classes.index_of(name)
         assert row is not None and index is not None, "the search named them"

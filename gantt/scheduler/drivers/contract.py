@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.field import Field
+from gantt.scheduler.field import Field, fresh
 from gantt.scheduler.job import Job
 from gantt.scheduler.policy import Policy
 from gantt.state.state import State
@@ -40,3 +40,8 @@ class Driver:
         """Who passes and how good each is. ``by_books``: inventory decides amounts,
         else what hosts report. Raises Invalid, NoValidHost, UnknownName."""
         raise NotImplementedError
+
+    def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:
+        """The same for a job that was made ready before, with a remote Placement's
+        answer: nothing of it is worth keeping. Raises Invalid."""
+        return fresh(state, job, self.policy, now, budget)
