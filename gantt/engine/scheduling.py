@@ -30,7 +30,7 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.scheduler import pipeline
 from gantt.scheduler.capacity import capacity
 from gantt.scheduler.drivers import driver_of
-from gantt.scheduler.explain import scores
+from gantt.scheduler.explain import Scoreboard
 from gantt.scheduler.job import is_inventoried
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pipeline import Picks
@@ -48,6 +48,7 @@ class _Chosen(Struct, frozen=True):
     picks: Picks
     claim: c.Claim
     draft: Decision
+    board: Scoreboard
 
 
 class Scheduling(Hearing):
@@ -66,7 +67,9 @@ class Scheduling(Hearing):
         self._wall = clock
         self._dice = rng
         self._steps = search_budget
-        self._records: deque[Decision] = deque(maxlen=max(1, options.records))
+        self._records: deque[tuple[Decision, Scoreboard | None]] = deque(
+            maxlen=max(1, options.records)
+        )
         self._by_books = options.use_placement == "always"
         self._decided = self._refusals = self._lost = 0
 
@@ -151,8 +154,8 @@ class Scheduling(Hearing):
         limit: int = 100,
     ) -> tuple[Decision, ...]:
         found = (
-            record
-            for record in reversed(tuple(self._records))
+            record if board is None else replace(record, scores=board.scores())
+            for record, board in reversed(tuple(self._records))
             if request_id in (None, record.request_id)
             and (instance_uuid is None or instance_uuid in record.instance_uuids)
         )
@@ -184,8 +187,8 @@ class Scheduling(Hearing):
         now = self._wall.now()
         picks = self._choose_on(state, request, now)
         command = pipeline.claim_of(request, picks, claim)
-        draft = self._draft(state, request, picks, now, self._policy.record_hosts)
-        return _Chosen(picks, command, draft)
+        board = Scoreboard(state, picks.field, now, self._policy.record_hosts)
+        return _Chosen(picks, command, self._draft(state, request, picks, now), board)
 
     def _choose_on(self, state: State, request: ScheduleRequest, now: int) -> Picks:
         if not self._by_books and self._policy.use_placement == "auto":
@@ -209,13 +212,15 @@ class Scheduling(Hearing):
             picks = self._choose_on(state, request, now)
         except NoValidHost as refusal:
             return _failed(request, refusal, state.revision, now, self._driver.name)
-        most = len(picks.field.hosts)
-        draft = self._draft(state, request, picks, now, most)
-        chosen = pipeline.tell(state, request, picks, now)
-        return replace(draft, chosen=chosen)
+        board = Scoreboard(state, picks.field, now, len(picks.field.hosts))
+        return replace(
+            self._draft(state, request, picks, now),
+            scores=board.scores(),
+            chosen=pipeline.tell(state, request, picks, now),
+        )
 
     def _draft(
-        self, state: State, request: ScheduleRequest, picks: Picks, now: int, most: int
+        self, state: State, request: ScheduleRequest, picks: Picks, now: int
     ) -> Decision:
         return Decision(
             request.request_id,
@@ -226,7 +231,7 @@ class Scheduling(Hearing):
             self._driver.name,
             len(picks.field.all_rows),
             picks.field.steps,
-            scores(state, picks.field, now, most),
+            (),
             is_dry_run=request.dry_run,
         )
 
@@ -242,16 +247,14 @@ class Scheduling(Hearing):
             pipeline.tell, request, chosen.picks, chosen.draft.at, claimed
         )
         self._decided += 1
-        self._records.append(
-            replace(chosen.draft, chosen=found, attempts=attempt, timings=timings)
-        )
+        record = replace(chosen.draft, chosen=found, attempts=attempt, timings=timings)
+        self._records.append((record, chosen.board))
         return found
 
     def _refused(self, request: ScheduleRequest, refusal: NoValidHost) -> NoValidHost:
         self._refusals += 1
-        self._records.append(
-            _failed(request, refusal, 0, self._wall.now(), self._driver.name)
-        )
+        record = _failed(request, refusal, 0, self._wall.now(), self._driver.name)
+        self._records.append((record, None))
         return refusal
 
 

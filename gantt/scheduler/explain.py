@@ -48,21 +48,34 @@ def nearest(state: State, field: Field, most: int = _MOST_NEAR) -> tuple[Near, .
     return tuple(found)
 
 
-def scores(state: State, field: Field, now: int, most: int) -> tuple[Score, ...]:
-    """The best ``most`` hosts with their weights by weigher."""
-    places = field.best(most)[:most]
-    hosts = state.fleet.hosts
-    found = []
-    for place in places.tolist():
-        row = int(field.hosts.rows[place])
-        mine = {
-            one.weigher.name: (one.raw.item(place), one.scaled_at(place))
-            for one in field.scales
-        }
-        weight = float(field.weights[place])
-        age = age_s(state, row, now)
-        found.append(Score(hosts.hosts[row], hosts.nodes[row], weight, mine, age))
-    return tuple(found)
+class Scoreboard:
+    """The best ``most`` hosts of a field as they are now; ``scores`` puts it into
+    values when somebody asks, for most decisions nobody ever does."""
+
+    def __init__(self, state: State, field: Field, now: int, most: int) -> None:
+        places = field.best(most)[:most]
+        hosts, rows = state.fleet.hosts, field.hosts.rows[places].tolist()
+        self._names = [(hosts.hosts[row], hosts.nodes[row]) for row in rows]
+        self._ages = [age_s(state, row, now) for row in rows]
+        self._weights = field.weights[places]
+        self._scales = [one.sample(places) for one in field.scales]
+
+    def scores(self) -> tuple[Score, ...]:
+        """Hosts with their weights by weigher, the best first."""
+        return tuple(
+            Score(
+                *name,
+                weight,
+                {
+                    one.weigher.name: (one.raw.item(place), one.scaled_at(place))
+                    for one in self._scales
+                },
+                age,
+            )
+            for place, (name, weight, age) in enumerate(
+                zip(self._names, self._weights.tolist(), self._ages, strict=True)
+            )
+        )
 
 
 def age_s(state: State, row: int, now: int) -> float | None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
 from gantt.model.spec import InstanceGroup
 from gantt.placement import groups
 from gantt.scheduler.hosts import Hosts

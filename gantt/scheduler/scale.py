@@ -21,11 +21,23 @@ class Scale:
 
     __slots__ = ("_ends", "factor", "raw", "weigher")
 
-    def __init__(self, weigher: Weigher, raw: Floats, factor: float | Floats) -> None:
+    def __init__(
+        self,
+        weigher: Weigher,
+        raw: Floats,
+        factor: float | Floats,
+        ends: weigh.Ends | None = None,
+    ) -> None:
         self.weigher = weigher
         self.raw = raw
         self.factor = factor
-        self._ends = weigh.ends(raw, weigher.minval, weigher.maxval)
+        self._ends = ends or weigh.ends(raw, weigher.minval, weigher.maxval)
+
+    def sample(self, places: Int64s) -> Scale:
+        """The scores at ``places``, held against the ends of all."""
+        is_one = isinstance(self.factor, float)
+        factor = self.factor if is_one else self.factor[places]  # type: ignore[index]
+        return Scale(self.weigher, self.raw[places], factor, self._ends)
 
     def at(self, mask: Bools) -> Scale:
         """A scale of those hosts that ``mask`` (bool[n]) names, with its own ends."""

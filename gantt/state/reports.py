@@ -69,15 +69,20 @@ class Reports:
         return value
 
 
+_SIZES = frozenset({"vcpus", "memory_mb"})
+
+
 def amounts(stats: dict[str, Any]) -> tuple[float, ...]:
     """What the fields of compute_nodes amount to, in the order of ``AMOUNTS``."""
     get = stats.get
     counts = get("stats")
     counts = counts if isinstance(counts, dict) else {}
     free_gb, least = get("free_disk_gb"), get("disk_available_least")
-    has_state = free_gb is not None
-    if has_state and least is not None:
+    if free_gb is not None and least is not None:
         free_gb = min(free_gb, least)
+    # Nova's computes say null until they know; who never speaks of disks has none.
+    is_silent = "free_disk_gb" not in stats
+    has_state = free_gb is not None or (is_silent and bool(stats.keys() & _SIZES))
     memory, free_ram = get("memory_mb") or 0, get("free_ram_mb")
     if free_ram is None:
         free_ram = memory - (get("memory_mb_used") or 0)

@@ -130,7 +130,7 @@ class CachingDriver(Driver):
             fields.skips_filters(job),
         )
         if is_kept:
-            field.known_order = kept.order = kept.best(self.policy.options)
+            field.known_order = kept.best(self.policy.options)
         if is_whole:
             # Nobody was removed by what was asked afresh.
             field.known_steps = kept.steps = kept.steps or field.steps

@@ -13,13 +13,13 @@ from gantt.model.selection import Step
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.survey import FlatSurvey
 from gantt.scheduler import field as fields
-from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request
 from gantt.scheduler.field import Sieve
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.ranking import Ranking
 from gantt.scheduler.scale import Scale, scales_of, total, total_at
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
@@ -35,7 +35,7 @@ class Kept:
         fleet = state.fleet
         self.job = job
         self.steps: tuple[Step, ...] | None = None
-        self.order: Int64s | None = None
+        self._ranking: Ranking | None = None
         self._policy = policy
         self._state = state
         self._stamps = _stamps(state)
@@ -70,11 +70,10 @@ class Kept:
     def best(self, options: SchedulerOptions) -> Int64s:
         """The best hosts, as many as a claim has choices for; found once as long as
         weights stay."""
-        if self.order is None:
-            self.order = weigh.best(
-                self.weights, max(options.choices, options.record_hosts)
-            )
-        return self.order
+        if self._ranking is None:
+            count = max(options.choices, options.record_hosts)
+            self._ranking = Ranking(self.weights, count)
+        return self._ranking.best()
 
     def refresh(self, state: State, now: int, budget: Budget) -> bool:
         """Bring everything up to date; False: it has to be made anew."""
@@ -139,7 +138,7 @@ class Kept:
         elementwise = tuple(one for one in self._policy.weighers if one.elementwise)
         self.scales = scales_of(self.hosts, request, elementwise)
         self.weights = total(self.scales, len(self.hosts))
-        self.order = None
+        self._ranking = None
         self.steps = None
 
     def _score(self, sub: Hosts, places: Int64s, request: Request) -> None:
@@ -153,11 +152,13 @@ class Kept:
         is_moved = False
         for one in self.scales:
             is_moved |= one.change(at, one.weigher.score(sub, request))
-        self.order = None
         if is_moved:
             self.weights = total(self.scales, len(self.hosts))
+            self._ranking = None
         else:
             self.weights[at] = total_at(self.scales, at)
+            if self._ranking is not None:
+                self._ranking.move(at)
 
 
 def _stamps(state: State) -> tuple[int, int, int, int]:

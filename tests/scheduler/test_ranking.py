@@ -1,0 +1,52 @@
+"""The best places stay the best, however weights move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gantt.scheduler import weigh
+from gantt.scheduler.ranking import Ranking
+from gantt.state.column import Floats, Int64s
+
+WEIGHTS = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0])
+
+
+@given(
+    st.lists(WEIGHTS, min_size=1, max_size=30),
+    st.integers(1, 8),
+    st.lists(st.tuples(st.integers(0, 29), WEIGHTS), max_size=30),
+)
+def test_it_is_a_stable_sort_s(
+    weights: list[float], count: int, moves: list[tuple[int, float]]
+) -> None:
+    array = np.array(weights)
+    kept = Ranking(array, count)
+    for place, weight in [(0, weights[0]), *moves]:
+        place %= len(weights)
+        array[place] = weights[place] = weight
+        kept.move(np.array([place]))
+        order = sorted(range(len(weights)), key=lambda one: -weights[one])
+        assert kept.best().tolist() == order[:count]
+
+
+def test_a_change_is_no_reason_to_look_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[int] = []
+    best = weigh.best
+
+    def counting(weights: Floats, count: int) -> Int64s:
+        looked.append(count)
+        return best(weights, count)
+
+    monkeypatch.setattr(weigh, "best", counting)
+    array = np.arange(1000.0)
+    kept = Ranking(array, 10)
+    for place in range(999, 990, -1):
+        array[place] = -1.0
+        kept.move(np.array([place]))
+        kept.best()
+    assert len(looked) == 1
