@@ -19,7 +19,7 @@ from gantt.errors import Invalid
 T = TypeVar("T")
 
 MOST_LEASE_S = 86_400.0
-MOST_RECORDS = 10_000
+MOST_RECORDS = 1_000_000
 
 Document = dict[str, Any]
 
@@ -55,7 +55,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=255)]
 Lease = Annotated[
     float, Meta(gt=0, le=MOST_LEASE_S, description="Seconds until the claim ends.")
 ]
-Records = Annotated[int, Meta(ge=1, le=MOST_RECORDS)]
+Records = Annotated[int, Meta(ge=0, le=MOST_RECORDS)]
 
 
 class Context(Struct, frozen=True):

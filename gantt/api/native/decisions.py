@@ -21,10 +21,10 @@ class Decisions(Struct, frozen=True):
 def list_(call: Call) -> Decisions:
     """GET /gantt/decisions"""
     asked = query(call, DecisionsQuery)
-    # What others see of them is told before they are counted.
     found = call.gantt.decisions(
         request_id=asked.request_id,
         instance_uuid=asked.instance_uuid,
-        limit=MOST_RECORDS,
+        # Those of other projects must not count where they are not told.
+        limit=asked.limit if redaction.sees_all(call) else MOST_RECORDS,
     )
     return Decisions(tuple(islice(redaction.visible(call, found), asked.limit)))
