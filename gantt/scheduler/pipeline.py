@@ -13,12 +13,13 @@ for new picks when every place of an instance was lost.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.errors import NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.scheduling import Selections
-from gantt.model.spec import ScheduleRequest
+from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.answer import selections
 from gantt.scheduler.drivers.contract import Driver
@@ -61,7 +62,7 @@ def choose(
         field = driver.field_of(state, job, now=now, budget=steps)
     else:
         job, field = driver.field(
-            state, request.spec, now=now, by_books=by_books, budget=steps
+            state, _spec_of_first(request), now=now, by_books=by_books, budget=steps
         )
     options = driver.policy.options
     round_ = Round(field, job)
@@ -86,6 +87,14 @@ def names(request: ScheduleRequest) -> tuple[str, ...]:
     if request.instance_uuids is not None:
         return request.instance_uuids
     return ("",) * request.count
+
+
+def _spec_of_first(request: ScheduleRequest) -> RequestSpec:
+    """As the first instance is asked for: a spec for many bears the name of any."""
+    spec, uuids = request.spec, request.instance_uuids
+    if not uuids or spec.instance_uuid == uuids[0]:
+        return spec
+    return replace(spec, instance_uuid=uuids[0])
 
 
 def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:

@@ -69,6 +69,10 @@ class Plan:
         """Claims on this very node."""
         return [one for one in self.claims if place_of(one) == place_of(host)]
 
+    def promised_to(self, host: Plain) -> set[str]:
+        """Instances with a claim on any node of the service host of ``host``."""
+        return {one["instance"] for one in self.claims if one["host"] == host["host"]}
+
     def metadata_of(self, host: Plain, key: str) -> list[str]:
         """The values of ``key`` in the aggregates that ``host`` is in."""
         return [

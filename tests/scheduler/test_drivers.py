@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gantt.errors import ClaimLost, GanttError
-from gantt.model.spec import ScheduleRequest
+from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import pipeline
 from gantt.scheduler.drivers import DRIVERS, driver_of
@@ -182,3 +182,25 @@ def test_what_a_decision_judges_follows_what_changed() -> None:
 
 def test_every_driver_has_a_name() -> None:
     assert {driver.name for driver in DRIVERS} == {"filter", "caching", "chance"}
+
+
+def test_each_instance_bears_its_own_name_in_the_rule_of_its_group() -> None:
+    # A spec for many names the first one, as Nova's conductor sends it: the second may
+    # not stay where the first is.
+    desk = Desk(1)
+    desk.add_hosts(3)
+    group = InstanceGroup(desk.new_uuid(), "anti-affinity")
+    uuids = tuple(desk.new_uuid() for _ in range(3))
+    flavor = Flavor(vcpus=1, memory_mb=1)
+    for named in (*uuids, None):
+        spec = RequestSpec(flavor=flavor, instance_uuid=named, instance_group=group)
+        picks = pipeline.choose(
+            desk.state,
+            ScheduleRequest(spec, uuids),
+            FilterDriver(policy_of(SchedulerOptions())),
+            now=desk.now,
+            by_books=False,
+        )
+        chosen = [places[0].row for places in picks.places]
+        assert sorted(chosen) == [0, 1, 2]
+        assert [len(places) for places in picks.places] == [3, 2, 1]

@@ -31,5 +31,5 @@ def test_random_fleets_can_be_built(plan: Plan) -> None:
         place_of(one) for one in plan.hosts
     ]
     for place, one in enumerate(plan.hosts):
-        promised = {claim["instance"] for claim in plan.claims_of(one)}
+        promised = plan.promised_to(one)
         assert hosts.instances_on(place) == plan.instances_of(one) | promised

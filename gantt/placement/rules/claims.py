@@ -303,8 +303,6 @@ class _Group:
                 self._counts[host] = self._counts.get(host, 0) + 1
 
     def _on_host(self, row: int, instance_uuid: str) -> tuple[str, ...]:
-        hosts = self._fleet.hosts
-        named = self._fleet.instances.on(hosts.hosts[row])
-        promised = self._fleet.claims.on(int(hosts.id[row]))
-        is_there = instance_uuid in named or instance_uuid in promised
+        host = self._fleet.hosts.hosts[row]
+        is_there = host in self._fleet.hosts_of(instance_uuid)
         return (instance_uuid,) if is_there else ()

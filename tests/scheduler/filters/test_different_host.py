@@ -53,9 +53,7 @@ def test_what_this_request_picked_is_there_too() -> None:
 
 def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
     uuids = asked.spec.scheduler_hints.get("different_host", ())
-    there = plan.instances_of(host) | {
-        claim["instance"] for claim in plan.claims_of(host)
-    }
+    there = plan.instances_of(host) | plan.promised_to(host)
     return not any(uuid in there for uuid in uuids)
 
 

@@ -42,9 +42,7 @@ def test_all_nodes_of_a_service_host_have_its_instances() -> None:
 
 def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
     uuids = asked.spec.scheduler_hints.get("same_host")
-    there = plan.instances_of(host) | {
-        claim["instance"] for claim in plan.claims_of(host)
-    }
+    there = plan.instances_of(host) | plan.promised_to(host)
     return uuids is None or any(uuid in there for uuid in uuids)
 
 

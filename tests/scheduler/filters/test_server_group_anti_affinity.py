@@ -98,7 +98,7 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
     if group is None or group.policy != "anti-affinity":
         return True
     there = plan.instances_of(host)
-    here = {claim["instance"] for claim in plan.claims_of(host)}
+    here = plan.promised_to(host)
     if asked.spec.instance_uuid in there | here:
         return True
     members = set(group.members)
