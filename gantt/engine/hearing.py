@@ -21,6 +21,7 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.placement import fleet_queries
+from gantt.placement.rules import plan
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 
@@ -53,9 +54,12 @@ class Hearing(ABC):
             options.initial_ram_allocation_ratio,
             options.initial_disk_allocation_ratio,
         )
-        view: HostView = self.submit(
-            c.UpdateHost(host, node, stats, str(uuids.uuid4()), initial_ratios=ratios)
+        command = c.UpdateHost(
+            host, node, stats, str(uuids.uuid4()), initial_ratios=ratios
         )
+        # Most reports say nothing new: these need no turn at the gate.
+        planned = self.read(plan, command, 0)
+        view: HostView = self.submit(command) if planned.changes else planned.answer
         return view
 
     def delete_host(self, host: str, node: str) -> None:

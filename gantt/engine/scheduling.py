@@ -31,7 +31,7 @@ from gantt.scheduler import pipeline
 from gantt.scheduler.capacity import capacity
 from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.explain import Scoreboard
-from gantt.scheduler.job import is_inventoried
+from gantt.scheduler.job import Job, is_inventoried
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pipeline import Picks
 from gantt.scheduler.policy import policy_of
@@ -42,7 +42,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class _Chosen(Struct, frozen=True):
+class Chosen(Struct, frozen=True):
     """What was decided under the lock, and at which revision."""
 
     picks: Picks
@@ -87,10 +87,14 @@ class Scheduling(Hearing):
 
     def schedule(self, request: ScheduleRequest) -> Selections:
         if request.dry_run or not request.is_claiming:
-            decision = self.read(self._decide, request)
+            decision = self._decision(request)
             if decision.failure is not None:
                 raise NoValidHost(decision.failure, decision.why)
             return decision.chosen
+        return self._place(request)
+
+    def _place(self, request: ScheduleRequest) -> Selections:
+        """Pick hosts and claim them."""
         for attempt in range(1, self._policy.claim_attempts + 1):
             started = self._wall.monotonic()
             chosen = self._choose(request)
@@ -122,7 +126,19 @@ class Scheduling(Hearing):
         )
 
     def decide(self, request: ScheduleRequest) -> Decision:
-        return self.read(self._decide, replace(request, dry_run=True))
+        return self._decision(replace(request, dry_run=True))
+
+    def _decision(self, request: ScheduleRequest) -> Decision:
+        try:
+            job = self._ready(request.spec, request.request_id)
+        except NoValidHost as refusal:
+            return _failed(request, refusal, 0, self._wall.now(), self._driver.name)
+        return self.read(self._decide, request, job)
+
+    def _ready(self, spec: RequestSpec, request_id: str = "") -> Job | None:  # noqa: ARG002
+        """What of a request is found out before the columns are locked, because others
+        are asked; None: nothing is. Raises NoValidHost, Invalid."""
+        return None
 
     def confirm_claim(self, claim: str) -> None:
         self.submit(c.ConfirmClaim(claim))
@@ -144,6 +160,7 @@ class Scheduling(Hearing):
             now=self._wall.now(),
             by_books=self._by_books,
             budget=self._steps,
+            job=self._ready(replace(spec, num_instances=1)),
         )
 
     def decisions(
@@ -176,22 +193,30 @@ class Scheduling(Hearing):
 
     # -- how ----------------------------------------------------------------------
 
-    def _choose(self, request: ScheduleRequest) -> _Chosen:
+    def _choose(self, request: ScheduleRequest) -> Chosen:
         claim = str(uuids.uuid4())
         try:
             return self.glance(self._pick, request, claim)
         except NoValidHost as refusal:
             raise self._refused(request, refusal) from None
 
-    def _pick(self, state: State, request: ScheduleRequest, claim: str) -> _Chosen:
+    def _pick(
+        self,
+        state: State,
+        request: ScheduleRequest,
+        claim: str,
+        job: Job | None = None,
+    ) -> Chosen:
         now = self._wall.now()
-        picks = self._choose_on(state, request, now)
+        picks = self._choose_on(state, request, now, job)
         command = pipeline.claim_of(request, picks, claim)
         board = Scoreboard(state, picks.field, now, self._policy.record_hosts)
-        return _Chosen(picks, command, self._draft(state, request, picks, now), board)
+        return Chosen(picks, command, self._draft(state, request, picks, now), board)
 
-    def _choose_on(self, state: State, request: ScheduleRequest, now: int) -> Picks:
-        if not self._by_books and self._policy.use_placement == "auto":
+    def _choose_on(
+        self, state: State, request: ScheduleRequest, now: int, job: Job | None
+    ) -> Picks:
+        if not (job or self._by_books) and self._policy.use_placement == "auto":
             self._by_books = is_inventoried(state)
             if self._by_books:
                 LOG.info("every enabled host has inventory: the books decide amounts")
@@ -203,13 +228,16 @@ class Scheduling(Hearing):
             by_books=self._by_books,
             rng=self._dice,
             budget=self._steps,
+            job=job,
         )
 
-    def _decide(self, state: State, request: ScheduleRequest) -> Decision:
+    def _decide(
+        self, state: State, request: ScheduleRequest, job: Job | None
+    ) -> Decision:
         """The whole record, nothing claimed."""
         now = self._wall.now()
         try:
-            picks = self._choose_on(state, request, now)
+            picks = self._choose_on(state, request, now, job)
         except NoValidHost as refusal:
             return _failed(request, refusal, state.revision, now, self._driver.name)
         board = Scoreboard(state, picks.field, now, len(picks.field.hosts))
@@ -238,7 +266,7 @@ class Scheduling(Hearing):
     def _conclude(
         self,
         request: ScheduleRequest,
-        chosen: _Chosen,
+        chosen: Chosen,
         claimed: Claimed,
         attempt: int,
         timings: dict[str, float],

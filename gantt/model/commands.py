@@ -365,6 +365,16 @@ class DropClaim(Struct, frozen=True):
     claim: str
 
 
+class SettleClaims(Struct, frozen=True):
+    """Claims that are over are handed out (``claim`` alone, or all of them), at most
+    ``limit``: the caller gives back what they hold elsewhere within ``for_us``, and
+    until then nobody else is handed them. Answer: tuple of ClaimRow."""
+
+    for_us: int
+    claim: str | None = None
+    limit: int = 1000
+
+
 class ExpireClaims(Struct, frozen=True):
     """Release whatever leases have ended, at most ``limit``. Answer: int, how many."""
 
@@ -408,5 +418,6 @@ Command: TypeAlias = (
     | ConfirmClaim
     | ReleaseClaim
     | DropClaim
+    | SettleClaims
     | ExpireClaims
 )

@@ -67,6 +67,7 @@ RULES: dict[type[Struct], Rule] = {
     c.ConfirmClaim: leases.confirm,
     c.ReleaseClaim: leases.release,
     c.DropClaim: leases.drop,
+    c.SettleClaims: leases.settle,
     c.ExpireClaims: leases.expire,
 }
 

@@ -19,7 +19,13 @@ from msgspec.structs import replace
 
 from gantt.errors import ClaimExpired, NotFound
 from gantt.model import rows as t
-from gantt.model.commands import ConfirmClaim, DropClaim, ExpireClaims, ReleaseClaim
+from gantt.model.commands import (
+    ConfirmClaim,
+    DropClaim,
+    ExpireClaims,
+    ReleaseClaim,
+    SettleClaims,
+)
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -56,6 +62,24 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
         )
     for row in rows:
         give_back(draft, row)
+
+
+def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
+    """Those that nobody was handed in the last ``for_us``."""
+    before = draft.now - command.for_us
+    found = [
+        row
+        for row in draft.state.fleet.claims.over()
+        if command.claim in (None, row.claim) and is_unsettled(row, before)
+    ][: command.limit]
+    for row in found:
+        draft.put(t.CLAIMS, replace(row, updated_at=draft.now))
+    return tuple(found)
+
+
+def is_unsettled(row: ClaimRow, before: int) -> bool:
+    """Whether nobody was handed the claim, which is over, since ``before``."""
+    return row.updated_at is None or row.updated_at <= before
 
 
 def drop(draft: Draft, command: DropClaim) -> None:
@@ -162,7 +186,7 @@ def give_back(draft: Draft, row: ClaimRow) -> None:
     Placement holds is given back there, and until then the claim is over."""
     if row.remote is not None:
         if not row.is_over:
-            ended = replace(row, leased_until=t.OVER, updated_at=draft.now)
+            ended = replace(row, leased_until=t.OVER, updated_at=None)
             draft.put(t.CLAIMS, ended)
         return
     draft.delete(t.CLAIMS, row)

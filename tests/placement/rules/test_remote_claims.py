@@ -164,3 +164,15 @@ def test_a_confirmed_claim_gives_way_to_a_new_one(desk: FleetDesk) -> None:
 def test_aggregates_find_no_provider_to_mark(desk: FleetDesk) -> None:
     desk.do(c.SetHostAggregates((HostAggregate(server(8), "a", 1, frozenset({"h1"})),)))
     assert desk.host(1).aggregates == (server(8),)
+
+
+def test_a_claim_that_is_over_is_handed_to_one_at_a_time(desk: FleetDesk) -> None:
+    desk.do(claim(1, 1))
+    desk.do(claim(2, 2))
+    desk.do(c.ReleaseClaim("c1"))
+    desk.do(c.ReleaseClaim("c2"))
+    assert [row.claim for row in desk.do(c.SettleClaims(50, "c2"))] == ["c2"]
+    assert [row.claim for row in desk.do(c.SettleClaims(50, limit=1))] == ["c1"]
+    assert desk.do(c.SettleClaims(50)) == ()
+    desk.now += 60
+    assert [row.claim for row in desk.do(c.SettleClaims(50))] == ["c1", "c2"]
