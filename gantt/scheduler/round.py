@@ -65,13 +65,6 @@ class Round:
         self.request = replace(self.request, spec=spec)
         self._judge_again(place)
 
-    def drop(self, places: list[int]) -> None:
-        """Hosts that have no candidate left."""
-        mask = np.ones(len(self.hosts), np.bool_)
-        mask[places] = False
-        self._keep(mask)
-        self.weigh()
-
     def weigh(self) -> None:
         """Weights over the hosts that are left."""
         self._start = None

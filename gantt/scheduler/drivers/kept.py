@@ -91,10 +91,11 @@ class Kept:
             return False
         request = Request(self.job.spec, self._policy.options, now)
         self.everybody = Hosts(state.fleet, self.rows)
-        if not self._judge(state, Hosts(state.fleet, rows), places, request, budget):
+        sub = Hosts(state.fleet, rows)
+        if not self._judge(state, sub, places, request, budget):
             self._settle(request)
         else:
-            self._score(Hosts(state.fleet, rows), places, request)
+            self._score(sub, places, request)
         return True
 
     def _judge(
@@ -148,7 +149,7 @@ class Kept:
         if not is_in.any() or len(self.hosts) < 2:
             return
         at = self._compact[places[is_in]]
-        sub = sub.keep(is_in)
+        sub = sub if is_in.all() else sub.keep(is_in)
         is_moved = False
         for one in self.scales:
             is_moved |= one.change(at, one.weigher.score(sub, request))
