@@ -117,13 +117,13 @@ class Pipeline:
     def process_response(
         self,
         request: falcon.Request,
-        response: falcon.Response,
-        resource: object,
-        is_good: bool,
+        _response: falcon.Response,
+        _resource: object,
+        _is_good: bool,
     ) -> None:
         """Without the circle of Request and Call the body is gone once it is sent,
         rather than when garbage is next collected."""
-        request.context = None
+        request.context = cast(Any, None)
 
 
 def identify(environ: dict[str, Any], authenticate: Authenticate) -> Caller:
