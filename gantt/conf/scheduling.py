@@ -139,6 +139,12 @@ SCHEDULER: Sequence[cfg.Opt] = [
         help="Places per instance that a claim may fall back on at the gate.",
     ),
     cfg.IntOpt(
+        "max_instances",
+        default=_OURS.max_instances,
+        min=1,
+        help="Instances that one request may ask for; more are refused.",
+    ),
+    cfg.IntOpt(
         "claim_attempts",
         default=_OURS.claim_attempts,
         min=1,

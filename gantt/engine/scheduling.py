@@ -153,14 +153,18 @@ class Scheduling(Hearing):
         return expired
 
     def capacity(self, spec: RequestSpec) -> Capacity:
-        return self.read(
-            capacity,
+        job = self._ready(replace(spec, num_instances=1))
+        return self.read(self._capacity, spec, job)
+
+    def _capacity(self, state: State, spec: RequestSpec, job: Job | None) -> Capacity:
+        return capacity(
+            state,
             spec,
             self._driver,
             now=self._wall.now(),
-            by_books=self._by_books,
+            by_books=self._asks_books(state),
             budget=self._steps,
-            job=self._ready(replace(spec, num_instances=1)),
+            job=job,
         )
 
     def decisions(
@@ -216,20 +220,24 @@ class Scheduling(Hearing):
     def _choose_on(
         self, state: State, request: ScheduleRequest, now: int, job: Job | None
     ) -> Picks:
-        if not (job or self._by_books) and self._policy.use_placement == "auto":
-            self._by_books = is_inventoried(state)
-            if self._by_books:
-                LOG.info("every enabled host has inventory: the books decide amounts")
         return pipeline.choose(
             state,
             request,
             self._driver,
             now=now,
-            by_books=self._by_books,
+            by_books=self._asks_books(state),
             rng=self._dice,
             budget=self._steps,
             job=job,
         )
+
+    def _asks_books(self, state: State) -> bool:
+        """Whether inventory decides amounts; "auto" switches once, and says so."""
+        if not self._by_books and self._policy.use_placement == "auto":
+            self._by_books = is_inventoried(state)
+            if self._by_books:
+                LOG.info("every enabled host has inventory: the books decide amounts")
+        return self._by_books
 
     def _decide(
         self, state: State, request: ScheduleRequest, job: Job | None

@@ -42,16 +42,24 @@ class SchedulerOptions(Struct, frozen=True):
     ``enabled_filters``: class names; ``available_filters`` and ``weight_classes``:
     dotted paths of out-of-tree classes, of functions that return them, or Nova's own
     names for all of its classes. ``placement``: "embedded", or the URL of a remote
-    Placement. ``multipliers``: weigher option -> factor; those not named keep
+    Placement ("keystone": the one that the catalogue names), which decides amounts
+    then. ``placement_token``: X-Auth-Token for it, where no session signs in.
+    ``placement_timeout_s``: for each wait for its answer; ``placement_lease_s``: so
+    long a claim is held here while it is written there. ``max_placement_results``:
+    candidates that are asked of it at the most. ``multipliers``: weigher option -> factor; those not named keep
     ``DEFAULT_MULTIPLIERS``. ``service_down_time`` in seconds.
     ``choices``: places that a claim may fall back on, per instance.
-    ``claim_attempts``: how often new hosts are picked when all choices are lost.
+    ``max_instances``: of one request. ``claim_attempts``: how often new hosts are picked when all choices are lost.
     ``records``: decisions that are remembered; ``record_hosts``: hosts whose scores a
     record keeps. ``lease_skew_s``: how far clocks may differ before a lease ends.
     """
 
     driver: str = "caching"
     placement: str = "embedded"
+    placement_token: str = "admin"  # noqa: S105 - the name that noauth2 lets in
+    placement_timeout_s: float = 30.0
+    placement_lease_s: float = 120.0
+    max_placement_results: int | None = None
     use_placement: Literal["auto", "always", "never"] = "auto"
     enabled_filters: tuple[str, ...] = DEFAULT_FILTERS
     available_filters: tuple[str, ...] = ("nova.scheduler.filters.all_filters",)
@@ -91,6 +99,7 @@ class SchedulerOptions(Struct, frozen=True):
     initial_disk_allocation_ratio: float = 1.0
     choices: int = 16
     claim_attempts: int = 10
+    max_instances: int = 10_000
     records: int = 1000
     record_hosts: int = 10
     lease_skew_s: float = 1.0

@@ -15,7 +15,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import NoValidHost
+from gantt.errors import Invalid, NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.scheduling import Selections
@@ -57,6 +57,7 @@ def choose(
     """A place for every instance; without ``rng`` the best where any of a few would do.
     ``job``: of this request, when it was made ready before. Raises NoValidHost (with
     ``why``), Invalid, UnknownName, BudgetSpent."""
+    _check_count(request, driver.policy.options)
     steps = Budget(budget)
     if job is not None:
         field = driver.field_of(state, job, now=now, budget=steps)
@@ -137,6 +138,15 @@ def tell(
     return selections(
         state, request, picks.field, picks.places, picks.spare, now, claimed
     )
+
+
+def _check_count(request: ScheduleRequest, options: SchedulerOptions) -> None:
+    if not 0 < request.count <= options.max_instances:
+        raise Invalid(
+            f"{request.count} instances were asked for; one request may ask for 1 to "
+            f"{options.max_instances}. Ask in parts, or raise max_instances of "
+            "[scheduler]."
+        )
 
 
 def _too_few(found: int, wanted: int) -> str:
