@@ -47,8 +47,8 @@ class SchedulerOptions(Struct, frozen=True):
     ``placement_timeout_s``: for each wait for its answer; ``placement_lease_s``: so
     long a claim is held here while it is written there. ``max_placement_results``:
     candidates that are asked of it at the most. ``multipliers``: weigher option ->
-    factor; those not named keep ``DEFAULT_MULTIPLIERS``. ``service_down_time`` in seconds.
-    ``choices``: places that a claim may fall back on, per instance.
+    factor; those not named keep ``DEFAULT_MULTIPLIERS``. ``service_down_time`` in
+    seconds. ``choices``: places that a claim may fall back on, per instance.
     ``max_instances``: of one request. ``claim_attempts``: how often new hosts are
     picked when all choices are lost.
     ``records``: decisions that are remembered; ``record_hosts``: hosts whose scores a
