@@ -70,7 +70,7 @@ def choose(
     places = Places(state, field, steps)
     picked = pick(round_, places, names(request), options, rng)
     if len(picked) < request.count:
-        text = _too_few(len(picked), request.count)
+        text = _too_few(len(picked), request.count, len(field.all_rows))
         if job.listing is not None and job.listing.trouble:
             text = f"{text} {job.listing.trouble}"
         raise NoValidHost(text, why(state, job, field))
@@ -149,7 +149,12 @@ def _check_count(request: ScheduleRequest, options: SchedulerOptions) -> None:
         )
 
 
-def _too_few(found: int, wanted: int) -> str:
+def _too_few(found: int, wanted: int, known: int) -> str:
+    if not known:
+        return (
+            "No valid host was found. No host has reported yet: send what they have "
+            "with update_resource_stats."
+        )
     if found or wanted > 1:
         return (
             "No valid host was found. There are not enough hosts available: "
