@@ -106,11 +106,19 @@ def _reported(hosts: Hosts, path: tuple[str, ...]) -> Named:
     if path == ("cpu_info",):
         # Nova keeps it as text and compares it as such.
         values = [None if one is None else _text(one) for one in values]
+    elif path == ("stats",):
+        # Nova keeps its values as text, and no host is without it.
+        values = [_texts(one) for one in values]
     return Named(codes, values)
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def _texts(stats: Any) -> dict[str, str | None]:
+    known = stats.items() if isinstance(stats, dict) else ()
+    return {key: None if one is None else str(one) for key, one in known}
 
 
 def of_array(column: Any) -> Named:

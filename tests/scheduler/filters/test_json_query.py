@@ -85,6 +85,7 @@ HOST = a_host(
         ('["<", ["not", true], ["not", false]]', True),
         # What is in stats is text.
         ('["=", "$stats.x", "7"]', True),
+        ('["=", "$stats", {"x": "7", "none": null}]', True),
         ('["=", "$stats.x", 7]', False),
         # Text has no order among numbers: the host fails, whatever stands around.
         ('[">", "$stats.x", 5]', False),
