@@ -23,7 +23,7 @@ settings.load_profile(
     "explore" if os.environ.get("GANTT_EXPLORE", "") not in {"", "0"} else "same"
 )
 
-SLOW_FOLDERS = frozenset({"clients", "crash", "differential"})
+SLOW_FOLDERS = frozenset({"clients", "crash", "differential", "nova"})
 
 
 def _must_not_skip() -> bool:
