@@ -5,11 +5,16 @@ The one place that knows both kinds; everything else holds a GanttProtocol.
 
 from __future__ import annotations
 
-from gantt.engine.opening import open_gantt
+from typing import Any
+
+from gantt.engine import opening
+from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
+from gantt.engine.remote import RemoteBooks
+from gantt.errors import Invalid, Refused
 from gantt.model.protocol import GanttProtocol
 
-__all__ = ["connect", "open_gantt"]
+__all__ = ["connect", "open_gantt", "remote_books"]
 
 
 def connect(
@@ -30,3 +35,39 @@ def connect(
 
         return RemoteGantt(url, token=token or "admin")
     return open_gantt(url, options)
+
+
+def open_gantt(
+    url: str, options: EngineOptions = EngineOptions(), *, session: Any = None
+) -> Gantt:
+    """The engine over the books at ``url``, with the remote Placement that its
+    scheduler's options name, if any; a keystoneauth ``session`` signs in there.
+
+    Raises Refused, StoreFailed.
+    """
+    remote = remote_books(options, session=session)
+    return opening.open_gantt(url, options, remote=remote)
+
+
+def remote_books(options: EngineOptions, *, session: Any = None) -> RemoteBooks | None:
+    """The Placement that ``options`` name; None: the books of the engine itself. Raises
+    Refused where it cannot be asked."""
+    scheduler = options.scheduler
+    if scheduler.placement == "embedded":
+        return None
+    from gantt.client.remote_books import CATALOGUE, PlacementBooks
+
+    if scheduler.placement == CATALOGUE and session is None:
+        raise Refused(
+            f"placement of [scheduler] is {CATALOGUE}, and nobody can sign in there: "
+            "set auth_type and what belongs to it in [placement], or give a URL."
+        )
+    try:
+        return PlacementBooks(
+            scheduler.placement,
+            token=scheduler.placement_token,
+            session=session,
+            timeout_s=scheduler.placement_timeout_s,
+        )
+    except Invalid as error:
+        raise Refused(f"placement of [scheduler]: {error}") from None

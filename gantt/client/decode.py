@@ -181,7 +181,7 @@ def consumer(reply: Reply) -> ConsumerView | None:
     found = _document(reply)
     if not found["allocations"]:
         return None
-    kind = found["consumer_type"]
+    kind = found.get("consumer_type")  # before 1.38 there is none
     return ConsumerView(
         allocations={
             uuid: Share(resources=share["resources"], generation=share["generation"])

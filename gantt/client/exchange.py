@@ -6,7 +6,8 @@ retries after a lost race are the same for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,23 +29,30 @@ class Exchange:
         self._transport = transport
 
     def ask(
-        self, method: str, path: str, body: Any = None, *, version: str = NEWEST
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        version: str = NEWEST,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Reply:
         """The reply of a request that succeeded. Raises the refusal otherwise."""
-        headers = {
+        sent = {
+            **headers,
             "accept": "application/json",
             "openstack-api-version": f"placement {version}",
         }
         data: bytes | None = None
         if body is not None:
-            headers["content-type"] = "application/json"
+            sent["content-type"] = "application/json"
             try:
                 data = msgspec.json.encode(body)
             except (TypeError, ValueError, OverflowError) as error:
                 raise errors.Invalid(
                     f"{method} {path} cannot be sent as JSON: {error}."
                 ) from error
-        reply = self._transport.send(method, path, headers=headers, body=data)
+        reply = self._transport.send(method, path, headers=sent, body=data)
         if reply.status >= 300:
             raise refusal(reply, request=f"{method} {path}")
         return reply

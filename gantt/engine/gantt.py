@@ -18,8 +18,9 @@ from gantt.engine.books import Books
 from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.follower import Follower, load_state
 from gantt.engine.options import EngineOptions
+from gantt.engine.remote import RemoteBooks
+from gantt.engine.remote_scheduling import RemoteScheduling
 from gantt.engine.replica import Replica
-from gantt.engine.scheduling import Scheduling
 from gantt.engine.sweeper import Sweeper
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.writer import Gate
@@ -49,7 +50,7 @@ class Truncatable(Protocol):
 A = TypeVar("A", bound=Truncatable)
 
 
-class Gantt(Books, Scheduling):
+class Gantt(Books, RemoteScheduling):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -61,15 +62,20 @@ class Gantt(Books, Scheduling):
         rng: random.Random | None = None,
         standard_names: c.SyncNames | None = None,
         threads: Threads | None = None,
+        remote: RemoteBooks | None = None,
     ) -> None:
-        """Load the books. Raises StoreFailed.
+        """Load the books. Raises StoreFailed, Refused.
 
-        ``standard_names`` that are missing are added; None adds none.
+        ``standard_names`` that are missing are added; None adds none. ``remote``: the
+        Placement that the scheduler's options name, to be closed with this.
         """
         clock = clock or SystemClock()
         threads = threads or SystemThreads()
         rng = rng or random.SystemRandom()
-        Scheduling.__init__(self, options.scheduler, clock, rng, options.search_budget)
+        RemoteScheduling.__init__(
+            self, options.scheduler, clock, rng, options.search_budget
+        )
+        self._ask_elsewhere(remote)
         self._options = options
         self._store = store
         self._rng = rng
@@ -216,8 +222,10 @@ class Gantt(Books, Scheduling):
 
     def _has_ended_leases(self) -> bool:
         with self._replica.lock:
-            leased = self._replica.state.fleet.claims.leased
-            return bool(leased) and min(leased.values()) <= self._wall.now()
+            claims = self._replica.state.fleet.claims
+            if claims.leased and min(claims.leased.values()) <= self._wall.now():
+                return True
+            return self._has_unsettled(claims)
 
     def verify(self) -> a.Report:
         """Hold the columns against the tables and every invariant."""
@@ -231,6 +239,7 @@ class Gantt(Books, Scheduling):
         self._gate.close()
         verify.leave_fingerprint(self._store, self._replica.durable)
         self._store.close()
+        self._stop_asking()
 
     def __enter__(self) -> Gantt:
         return self

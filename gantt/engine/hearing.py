@@ -55,7 +55,12 @@ class Hearing(ABC):
             options.initial_disk_allocation_ratio,
         )
         command = c.UpdateHost(
-            host, node, stats, str(uuids.uuid4()), initial_ratios=ratios
+            host,
+            node,
+            stats,
+            str(uuids.uuid4()),
+            initial_ratios=ratios,
+            writes_books=options.placement == "embedded",
         )
         # Most reports say nothing new: these need no turn at the gate.
         planned = self.read(plan, command, 0)

@@ -10,12 +10,19 @@ from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
+from gantt.engine.remote import RemoteBooks
 from gantt.model.commands import SyncNames
 from gantt.store import open_store
 
 
-def open_gantt(url: str, options: EngineOptions = EngineOptions()) -> Gantt:
-    """The books at ``url``: ``memory://`` or an SQLAlchemy URL.
+def open_gantt(
+    url: str,
+    options: EngineOptions = EngineOptions(),
+    *,
+    remote: RemoteBooks | None = None,
+) -> Gantt:
+    """The books at ``url``: ``memory://`` or an SQLAlchemy URL. ``remote``: the
+    Placement that decides amounts, where the scheduler's options name one.
 
     Raises Refused when the database must not be used as it is, StoreFailed when it
     cannot be reached.
@@ -26,7 +33,8 @@ def open_gantt(url: str, options: EngineOptions = EngineOptions()) -> Gantt:
     )
     store = open_store(url, store_options)
     try:
-        return Gantt(store, options, standard_names=standard_names())
+        names = standard_names()
+        return Gantt(store, options, standard_names=names, remote=remote)
     except BaseException:
         store.close()
         raise

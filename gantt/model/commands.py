@@ -360,9 +360,11 @@ class ReleaseClaim(Struct, frozen=True):
 
 class DropClaim(Struct, frozen=True):
     """A remote Placement holds nothing for the claim, or nothing any more: it is
-    forgotten, unless it was confirmed. Answer: None."""
+    forgotten, for these instances alone (None: for all), unless it was confirmed.
+    Answer: None."""
 
     claim: str
+    instance_uuids: frozenset[str] | None = None
 
 
 class SettleClaims(Struct, frozen=True):

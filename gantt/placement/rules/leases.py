@@ -84,8 +84,10 @@ def is_unsettled(row: ClaimRow, before: int) -> bool:
 
 def drop(draft: Draft, command: DropClaim) -> None:
     """What of the claim is not confirmed is forgotten."""
+    only = command.instance_uuids
     for row in draft.state.fleet.claims.of(command.claim):
-        if row.remote is not None and row.leased_until is not None:
+        is_meant = only is None or row.instance_uuid in only
+        if is_meant and row.remote is not None and row.leased_until is not None:
             draft.delete(t.CLAIMS, row)
 
 

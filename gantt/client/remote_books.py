@@ -1,0 +1,139 @@
+"""A Placement over HTTP as the books that a scheduler asks: upstream's, or a Gantt's.
+
+Apart from ``RemoteGantt``, which speaks the newest microversion for people: this speaks
+1.36 alone, as Nova does, so that every Placement of the last years will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from gantt import errors
+from gantt.client import decode, encode
+from gantt.client.exchange import Exchange
+from gantt.client.transport import SessionTransport, SocketTransport, Transport
+from gantt.engine.remote import ConsumerMoved
+from gantt.model.answers import Candidate, Candidates, ConsumerView
+from gantt.model.commands import ConsumerAllocations
+from gantt.model.requests import CandidateRequest
+
+VERSION: Final = "1.36"
+CATALOGUE: Final = "keystone"
+"""Instead of a URL: the endpoint that Keystone's catalogue names."""
+NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+_HOST: Final = "_host"
+_MOVED: Final = "consumer generation conflict"
+
+
+class PlacementBooks:
+    """Implements ``engine.remote.RemoteBooks``; safe for many threads.
+
+    ``token`` goes out as X-Auth-Token; a keystoneauth ``session`` (or adapter) signs in
+    by itself. ``timeout_s``: for connecting, and for each wait for an answer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        token: str = "admin",  # noqa: S107 - the name that noauth2 lets in
+        session: Any = None,
+        timeout_s: float = 30.0,
+    ) -> None:
+        """Raises Invalid when ``url`` is none."""
+        self.url = url
+        where = "" if url == CATALOGUE else url
+        transport: Transport = (
+            SocketTransport(where, token=token, timeout_s=timeout_s)
+            if session is None
+            else SessionTransport(session, where, timeout_s=timeout_s)
+        )
+        self._wire = Exchange(transport)
+
+    def candidates(
+        self, question: CandidateRequest, *, request_id: str = ""
+    ) -> Candidates:
+        """See RemoteBooks."""
+        pairs = encode.candidate_pairs(wire_question(question))
+        route = encode.query("/allocation_candidates", pairs)
+        reply = self._wire.ask(
+            "GET", route, version=VERSION, headers=_headers(request_id)
+        )
+        found = decode.candidates(reply)
+        return Candidates(
+            tuple(_own_words(one) for one in found.candidates), found.summaries
+        )
+
+    def consumer(self, uuid: str) -> ConsumerView | None:
+        """See RemoteBooks."""
+        route = encode.path("allocations", uuid)
+        return decode.consumer(self._wire.ask("GET", route, version=VERSION))
+
+    def write(
+        self, consumers: Sequence[ConsumerAllocations], *, request_id: str = ""
+    ) -> None:
+        """See RemoteBooks."""
+        named = [
+            replace(
+                one,
+                project_id=one.project_id or NOBODY,
+                user_id=one.user_id or NOBODY,
+            )
+            for one in consumers
+        ]
+        try:
+            self._wire.ask(
+                "POST",
+                "/allocations",
+                encode.consumers_body(named),
+                version=VERSION,
+                headers=_headers(request_id),
+            )
+        except errors.ConcurrentUpdate as error:
+            if _MOVED in error.message:
+                raise ConsumerMoved(error.message) from error
+            raise
+
+    def close(self) -> None:
+        """Close all connections; a later call opens new ones."""
+        self._wire.close()
+
+
+def wire_question(question: CandidateRequest) -> CandidateRequest:
+    """``question`` in words that Placement understands.
+
+    It takes no unsuffixed group that asks for no resources. What such a group says of
+    the host becomes a suffixed one, which ``same_subtree`` names for it to be allowed.
+    Raises Invalid where ``isolate`` would keep that one away from the others.
+    """
+    bare = [one for one in question.groups if not one.suffix and not one.resources]
+    if not bare:
+        return question
+    others = tuple(one for one in question.groups if one.suffix)
+    if question.isolate and others:
+        raise errors.Invalid(
+            "the request asks for nothing of the host itself but traits or aggregates, "
+            "and with group_policy=isolate a remote Placement cannot be asked for "
+            "that: give the flavor an amount without a suffix, or group_policy=none"
+        )
+    host = tuple(replace(one, suffix=_HOST, in_tree=None) for one in bare)
+    return replace(
+        question,
+        groups=(*host, *others),
+        same_subtrees=(*question.same_subtrees, frozenset((_HOST,))),
+    )
+
+
+def _own_words(candidate: Candidate) -> Candidate:
+    if _HOST not in candidate.mappings:
+        return candidate
+    mappings = dict(candidate.mappings)
+    mappings[""] = mappings.pop(_HOST)
+    return replace(candidate, mappings=mappings)
+
+
+def _headers(request_id: str) -> Mapping[str, str]:
+    return {"x-openstack-request-id": request_id} if request_id else {}

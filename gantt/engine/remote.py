@@ -1,0 +1,47 @@
+"""What the engine asks of a Placement somewhere else, as a type.
+
+Apart from whoever implements it because the engine knows no wire: ``client`` brings the
+one that speaks HTTP, tests bring others. No method is called under a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from gantt.errors import ConcurrentUpdate
+from gantt.model.answers import Candidates, ConsumerView
+from gantt.model.commands import ConsumerAllocations
+from gantt.model.requests import CandidateRequest
+
+
+class ConsumerMoved(ConcurrentUpdate):
+    """A consumer has another generation than was said: somebody writes it too, or an
+    earlier write of ours was carried out although its answer was lost."""
+
+
+class RemoteBooks(Protocol):
+    """Books that others keep. Every method may raise ``errors.Unavailable``: after a
+    write nobody knows then whether it was carried out."""
+
+    @property
+    def url(self) -> str:
+        """Where they are, for messages."""
+
+    def candidates(
+        self, question: CandidateRequest, *, request_id: str = ""
+    ) -> Candidates:
+        """Whatever the books answer. Raises UnknownName, Invalid, Forbidden."""
+
+    def consumer(self, uuid: str) -> ConsumerView | None:
+        """What a consumer has; None: nothing."""
+
+    def write(
+        self, consumers: Sequence[ConsumerAllocations], *, request_id: str = ""
+    ) -> None:
+        """All of ``consumers`` as they are from now on, or none; each at its generation
+        (None: it is new). Raises ConsumerMoved, ConcurrentUpdate (the same may succeed
+        at once), and another GanttError when it was refused."""
+
+    def close(self) -> None:
+        """Let go of connections."""
