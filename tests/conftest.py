@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.databases import SERVERS, Databases, Missing
+
 settings.register_profile("same", derandomize=True, database=None)
 settings.register_profile("explore", print_blob=True)
 settings.load_profile(
@@ -40,14 +42,25 @@ def pytest_collection_modifyitems(
             folder = item.path.relative_to(here).parts[0]
             if folder in SLOW_FOLDERS:
                 item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("server"):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs a server whose URL the environment does not give."""
+    """Skip what needs a server that is not installed."""
     for marker in item.iter_markers("server"):
-        variable = f"GANTT_TEST_{marker.args[0].upper()}_URL"
-        if not os.environ.get(variable):
-            pytest.skip(f"{marker.args[0]}: {variable} is not set")
+        try:
+            SERVERS[marker.args[0]].find()
+        except Missing as missing:
+            pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def databases() -> Iterator[Databases]:
+    """The servers of this run; each is started for the first test that asks."""
+    servers = Databases()
+    yield servers
+    servers.close()
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:

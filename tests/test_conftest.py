@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import SERVERS, Missing
+
 pytest_plugins = ["pytester"]
 
 SAMPLE = """
@@ -39,6 +41,22 @@ def test_told(record_property, more):
 """
 
 
+class Absent:
+    """A server that is not installed."""
+
+    @staticmethod
+    def find() -> Path:
+        raise Missing("oracle: no oracled here; install oracle")
+
+
+class Present:
+    """A server that is."""
+
+    @staticmethod
+    def find() -> Path:
+        return Path("/usr/bin")
+
+
 @pytest.fixture
 def sample(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     conftest = Path(__file__).with_name("conftest.py")
@@ -46,7 +64,7 @@ def sample(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     pytester.makeini("[pytest]\nmarkers = server(name): x\n    slow: y\n")
     pytester.makepyfile(SAMPLE)
     monkeypatch.delenv("GANTT_REQUIRE_SERVERS", raising=False)
-    monkeypatch.delenv("GANTT_TEST_ORACLE_URL", raising=False)
+    monkeypatch.setitem(SERVERS, "oracle", Absent)
 
 
 @pytest.mark.usefixtures("sample")
@@ -54,7 +72,7 @@ def test_a_skip_is_named_in_one_line(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(passed=1, skipped=2)
     result.stdout.fnmatch_lines(
-        ["Did not run: 1 x no reason; 1 x oracle: GANTT_TEST_ORACLE_URL is not set"]
+        ["Did not run: 1 x no reason; 1 x oracle: no oracled here; install oracle"]
     )
 
 
@@ -70,10 +88,10 @@ def test_a_skip_fails_where_servers_are_required(
 
 
 @pytest.mark.usefixtures("sample")
-def test_a_given_server_is_used(
+def test_a_server_that_is_installed_is_used(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GANTT_TEST_ORACLE_URL", "oracle://")
+    monkeypatch.setitem(SERVERS, "oracle", Present)
     pytester.runpytest_inprocess().assert_outcomes(passed=2, skipped=1)
 
 

@@ -227,7 +227,8 @@ class Gate:
             return error
         if planned.changes:
             cursor = Cursor(state.revision + 1, batch.uuid)
-            self._replica.assume(planned.changes, cursor)
+            changes = self._store.as_kept(planned.changes)
+            self._replica.assume(changes, cursor)
             batch.entries.append(
                 LogEntry(
                     cursor.revision,
@@ -235,7 +236,7 @@ class Gate:
                     self._now,
                     type(ticket.command).__name__,
                     ticket.request_id,
-                    planned.changes,
+                    changes,
                 )
             )
         return planned.answer

@@ -23,6 +23,7 @@ from gantt.state.column import (
     time_out,
     times_in,
 )
+from gantt.state.folded import Fold, names_index
 
 _NO_ID = -1
 
@@ -51,11 +52,11 @@ class Consumers(Columns):
     created_at: Int64s
     updated_at: Int64s
 
-    def __init__(self) -> None:
+    def __init__(self, fold: Fold | None = None) -> None:
         super().__init__()
         self.uuids: list[str] = []
         self._by_id: dict[int, int] = {}
-        self._by_uuid: dict[str, int] = {}
+        self._by_uuid = names_index(fold)
 
     def __len__(self) -> int:
         return len(self._by_id)

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantt.model.rows import NameRow
+from gantt.state.folded import Fold, names_index
 
 
 class Names:
     """One table of names; ``index`` numbers are reused after removal."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold: Fold | None = None) -> None:
         self._rows: list[NameRow | None] = []
-        self._by_name: dict[str, int] = {}
+        self._by_name = names_index(fold)
         self._by_id: dict[int, int] = {}
         self._free: list[int] = []
 
@@ -53,7 +54,7 @@ class Names:
         return None if index is None else self._rows[index]
 
     def find(self, name: str) -> NameRow | None:
-        """The row with this name."""
+        """The row with this name, as the database compares names."""
         index = self._by_name.get(name)
         return None if index is None else self._rows[index]
 

@@ -6,7 +6,7 @@ Parents and roots are row numbers here, so that a search joins trees by integers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from gantt.state.column import (
     time_in,
     time_out,
 )
+from gantt.state.folded import Fold, names_index
 
 
 class Forest:
@@ -78,20 +79,19 @@ class Providers(Columns):
     updated_at: Int64s
     touched: Int64s
 
-    def __init__(self, fold: Callable[[str], str]) -> None:
+    def __init__(self, fold: Fold | None = None) -> None:
         super().__init__()
         self.forest = Forest()
         # Moves when a provider comes, goes, or gets another parent or begins to share.
         self.structure = 0
         self.uuids: list[str] = []
         self.names: list[str] = []
-        self._fold = fold
         self._by_id: dict[int, int] = {}
-        self._by_uuid: dict[str, int] = {}
-        self._by_name: dict[str, int] = {}
+        self._by_uuid = names_index(fold)
+        self._by_name = names_index(fold)
 
     def row_of(self, uuid: str) -> int | None:
-        """The row of a uuid, verbatim."""
+        """The row of a uuid."""
         return self._by_uuid.get(uuid)
 
     def row_of_id(self, key: int) -> int:
@@ -100,7 +100,7 @@ class Providers(Columns):
 
     def row_of_name(self, name: str) -> int | None:
         """The row of a name, as the database compares names."""
-        return self._by_name.get(self._fold(name))
+        return self._by_name.get(name)
 
     def find(self, uuid: str) -> ProviderRow | None:
         """The provider with this uuid."""
@@ -148,7 +148,7 @@ class Providers(Columns):
         if parent != NO_ROW:
             self.forest.detach(row, parent)
         del self._by_uuid[self.uuids[row]]
-        del self._by_name[self._fold(self.names[row])]
+        del self._by_name[self.names[row]]
         self.uuids[row] = self.names[row] = ""
         self.give_back(row)
 
@@ -175,17 +175,17 @@ class Providers(Columns):
         self.names[row] = values.name
         self._by_id[values.id] = row
         self._by_uuid[values.uuid] = row
-        self._by_name[self._fold(values.name)] = row
+        self._by_name[values.name] = row
         return row
 
     def _place(self, row: int, values: ProviderRow) -> None:
         if self.names[row] != values.name:
             # Within one revision another provider may have taken the name already.
-            old = self._fold(self.names[row])
+            old = self.names[row]
             if self._by_name.get(old) == row:
                 del self._by_name[old]
             self.names[row] = values.name
-            self._by_name[self._fold(values.name)] = row
+            self._by_name[values.name] = row
         self.generation[row] = values.generation
         self.root[row] = self._by_id[values.root_provider_id]
         self.created_at[row] = time_in(values.created_at)

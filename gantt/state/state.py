@@ -6,7 +6,7 @@ a follower what it reads from the log, start-up what it loads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from gantt.model import rows as t
@@ -28,13 +28,10 @@ from gantt.state.allocations import Allocations, Consumers
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW, time_out
 from gantt.state.fleet import Fleet
+from gantt.state.folded import Fold
 from gantt.state.inventories import Inventories
 from gantt.state.names import Names
 from gantt.state.providers import Providers
-
-
-def _as_is(name: str) -> str:
-    return name
 
 
 class State:
@@ -43,21 +40,22 @@ class State:
     ``applied`` counts the calls of ``apply``. It stamps what they touch, rather than
     the revision does, because an aborted revision's number is given again.
 
-    ``fold`` maps a provider's name to what the database compares.
+    ``fold`` maps a name or uuid of the books to what the database compares of it;
+    None: every letter counts.
     """
 
-    def __init__(self, fold: Callable[[str], str] = _as_is) -> None:
+    def __init__(self, fold: Fold | None = None) -> None:
         self.cursor = Cursor()
         self.applied = 0
-        self.classes = Names()
-        self.traits = Names()
-        self.aggregates = Names()
-        self.projects = Names()
-        self.users = Names()
-        self.consumer_types = Names()
+        self.classes = Names(fold)
+        self.traits = Names(fold)
+        self.aggregates = Names(fold)
+        self.projects = Names(fold)
+        self.users = Names(fold)
+        self.consumer_types = Names(fold)
         self.providers = Providers(fold)
         self.inventories = Inventories()
-        self.consumers = Consumers()
+        self.consumers = Consumers(fold)
         self.allocations = Allocations()
         self.provider_traits = BitMatrix()
         self.provider_aggregates = BitMatrix()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from gantt.model.changes import Cursor, LogEntry
+from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 
 
@@ -83,6 +83,10 @@ class Store(Protocol):
 
     def fold(self, name: str) -> str:
         """What of ``name`` the database compares when it asks for uniqueness."""
+
+    def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+        """The changes as the tables will give them back: some databases keep times and
+        ratios less exactly than they were given."""
 
     def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
         """One consistent snapshot: its cursor, and chunks of rows by table in the

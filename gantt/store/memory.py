@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from gantt import errors
-from gantt.model.changes import Cursor, LogEntry
+from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 from gantt.store.contract import Fingerprint, StoreOptions
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
@@ -31,6 +31,9 @@ class MemoryStore:
 
     def fold(self, name: str) -> str:
         return name
+
+    def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+        return changes
 
     def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
         if self._end.revision:

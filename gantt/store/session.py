@@ -82,9 +82,9 @@ class Session:
         """The first row of the answer, or None."""
         return self._fetched(self.execute(text, values).fetchone)
 
-    def all(self, text: str, values: Values = ()) -> Any:
+    def all(self, text: str, values: Values = ()) -> list[Any]:
         """All rows of the answer."""
-        return self._fetched(self.execute(text, values).fetchall)
+        return list(self._fetched(self.execute(text, values).fetchall))
 
     def chunks(self, text: str, size: int) -> Iterator[Any]:
         """The rows of the answer, in lists of at most ``size``."""

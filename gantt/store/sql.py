@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from sqlalchemy import literal_column, select
@@ -42,6 +42,8 @@ class SqlStore:
         database = open_database(url, options)
         try:
             schema.check_database(database)
+            with closing(Session(database, Counter())) as session:
+                database.learn(session.all)
         except BaseException:
             database.close()
             raise
@@ -79,6 +81,9 @@ class SqlStore:
 
     def fold(self, name: str) -> str:
         return self._database.fold(name)
+
+    def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+        return self._database.as_kept(changes)
 
     # Reading.
 

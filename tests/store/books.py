@@ -11,7 +11,10 @@ from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 from gantt.store.contract import Store
 
-NOW = 1_700_000_000_123_456
+# Whole seconds: what every database keeps.
+NOW = 1_700_000_000_000_000
+
+SECOND = 1_000_000
 
 
 def uuid_of(number: int) -> str:
@@ -46,7 +49,7 @@ def inventory_row(
     number: int, provider: int, rc: int, total: int = 8
 ) -> rows.InventoryRow:
     return rows.InventoryRow(
-        number, provider, rc, total, 0, 1, total, 1, 1.5, NOW, NOW + 1
+        number, provider, rc, total, 0, 1, total, 1, 1.5, NOW, NOW + SECOND
     )
 
 

@@ -1,4 +1,4 @@
-"""A store on an SQLite file of its own for each test."""
+"""A store on a database of its own for each test: SQLite, PostgreSQL, MariaDB."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import pytest
 
 from gantt.store import StoreOptions, open_store
 from gantt.store.sql import SqlStore
+from tests.databases import Databases
+from tests.kinds import KINDS
 
 
 @pytest.fixture
@@ -16,13 +18,25 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "books.db"
 
 
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Which database the test runs on."""
+    return str(request.param)
+
+
 @pytest.fixture
-def url(path: Path) -> str:
-    return f"sqlite:///{path}"
+def url(kind: str, path: Path, databases: Databases) -> Iterator[str]:
+    """A database in which nothing is written yet."""
+    if kind == "sqlite":
+        yield f"sqlite:///{path}"
+    else:
+        with databases.database(kind) as url:
+            yield url
 
 
 @pytest.fixture
 def store(url: str) -> Iterator[SqlStore]:
+    # MariaDB counts in whole seconds.
     opened = open_store(url, StoreOptions(create=True, lock_timeout_s=0.2))
     assert isinstance(opened, SqlStore)
     yield opened

@@ -3,9 +3,7 @@ nothing else; every order of statements that it chooses must be legal in SQL."""
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,6 +17,7 @@ from gantt.store import StoreOptions, open_store
 from gantt.store.outcomes import ForeignWrite
 from gantt.store.sql import SqlStore
 from gantt.store.write import DELETE, INSERT, UPDATE, plan
+from tests.databases import execute
 from tests.store import books
 
 
@@ -219,10 +218,14 @@ ACTIONS = st.lists(
 )
 @given(batches=ACTIONS)
 def test_the_tables_end_up_as_the_changes_say(
-    store: SqlStore, path: Path, batches: list[list[tuple[int, int, int]]]
+    store: SqlStore, url: str, batches: list[list[tuple[int, int, int]]]
 ) -> None:
-    for table in rows.ROW_TYPES:
-        _run(path, f"DELETE FROM {table}")
+    execute(
+        url,
+        "UPDATE resource_providers SET parent_provider_id = NULL, "
+        "root_provider_id = NULL",
+        *(f"DELETE FROM {table}" for table in reversed(rows.ROW_TYPES)),
+    )
     model = Model()
     for batch in batches:
         commands = [changes for each in batch if (changes := model.act(*each))]
@@ -311,8 +314,9 @@ def test_a_host_that_reports_again_is_one_update(store: SqlStore) -> None:
         [books.moved(rows.HOSTS, zero, one)],
         [books.moved(rows.HOSTS, one, two)],
     )
-    # two to find the end of the log, lock, hosts, log, commit
-    assert store.statements - before == 6
+    # find the end of the log (SQLite asks for a hint first), lock, hosts, log, commit
+    is_file = store.url.startswith("sqlite")
+    assert store.statements - before == 5 + is_file
     assert books.contents(store)[rows.HOSTS] == [two]
 
 
@@ -399,13 +403,16 @@ def test_tables_that_are_not_as_known_are_a_foreign_write(
     assert (books.contents(store), store.cursor()) == before
 
 
-def test_a_generation_of_null_is_zero(store: SqlStore, path: Path) -> None:
+def test_a_generation_of_null_is_zero(store: SqlStore, url: str) -> None:
     row = books.provider_row(1)
     books.write(store, books.made(rows.PROVIDERS, row))
     store.close()
-    _run(path, "UPDATE resource_providers SET generation = NULL, created_at = NULL")
-    _run(path, "UPDATE resource_providers SET root_provider_id = NULL")
-    again = open_store(f"sqlite:///{path}", StoreOptions())
+    execute(
+        url,
+        "UPDATE resource_providers SET generation = NULL, created_at = NULL",
+        "UPDATE resource_providers SET root_provider_id = NULL",
+    )
+    again = open_store(url, StoreOptions())
     (old,) = books.contents(again)[rows.PROVIDERS]
     assert isinstance(old, rows.ProviderRow)
     assert (old.generation, old.created_at, old.root_provider_id) == (0, None, 1)
@@ -413,10 +420,3 @@ def test_a_generation_of_null_is_zero(store: SqlStore, path: Path) -> None:
     books.write(again, [books.moved(rows.PROVIDERS, old, new)])
     assert books.contents(again)[rows.PROVIDERS] == [new]
     again.close()
-
-
-def _run(path: Path, statement: str) -> None:
-    connection = sqlite3.connect(path)
-    with connection:
-        connection.execute(statement)
-    connection.close()

@@ -1,0 +1,201 @@
+"""What every database is asked, and what its answers mean to the store.
+
+Apart from the dialects, so that the rest of the store sees one type: how to connect,
+take the head lock, read one snapshot, tell the time, and what an error means.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any, ClassVar
+
+from msgspec import Struct
+from sqlalchemy import URL, Engine, create_engine, event, exc
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import PoolProxiedConnection
+from sqlalchemy.sql.expression import ClauseElement
+
+from gantt import errors
+from gantt.model.changes import Change
+from gantt.store import times
+from gantt.store.contract import StoreOptions
+from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
+
+LOG = logging.getLogger(__name__)
+
+
+class Statement(Struct, frozen=True):
+    """SQL text, and how to order named values into its parameters."""
+
+    text: str
+    names: tuple[str, ...]
+
+    def picker(self, given: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+        """Maps values in the order of ``given`` to the parameters."""
+        places = [given.index(name) for name in self.names]
+        if len(places) == 1:
+            place = places[0]
+            return lambda values: (values[place],)
+        return itemgetter(*places)
+
+    def repeated(self, count: int) -> str:
+        """The text of an INSERT of one row, made one of ``count`` rows."""
+        start, keyword, group = self.text.partition(" VALUES ")
+        assert keyword, f"not an INSERT of values: {self.text}"
+        return start + keyword + ", ".join([group] * count)
+
+
+class Database:
+    """One database by its URL; subclasses say what is particular to a dialect."""
+
+    # Statements that open a writing transaction, before the row lock.
+    begin: ClassVar[tuple[str, ...]] = ()
+    # Whether the head row must be locked; else ``begin`` excludes other writers.
+    has_row_lock: ClassVar[bool] = True
+    # Statements that keep other migrations away until the transaction ends.
+    migrate: ClassVar[tuple[str, ...]] = ()
+    # Statements that open a transaction which reads one snapshot.
+    snapshot: ClassVar[tuple[str, ...]] = ()
+    # The clock in whole microseconds; None: use the clock of the process.
+    clock: ClassVar[str | None] = None
+    # A cheap number that moves whenever another connection has committed.
+    hint: ClassVar[str | None] = None
+    # Moves the sequence of a table (%s: name) past an id (%s) that was given.
+    advance: ClassVar[str | None] = None
+
+    to_time: Callable[[int | None], Any] = staticmethod(times.to_datetime)
+
+    def __init__(self, url: URL, options: StoreOptions) -> None:
+        shown = url.set(drivername=url.get_backend_name())
+        self.url = shown.render_as_string(hide_password=True)
+        self.options = options
+        self.engine = self._make_engine(url)
+        event.listen(self.engine, "connect", self._prepare)
+
+    def _make_engine(self, url: URL) -> Engine:
+        # Positional parameters: rows go to the driver as tuples, unconverted.
+        return create_engine(
+            url,
+            paramstyle="format",
+            isolation_level="READ COMMITTED",
+            pool_size=self.options.pool_size,
+            pool_recycle=3600,
+            # Writer and reader keep theirs: checkouts are rare, and must be alive.
+            pool_pre_ping=True,
+        )
+
+    def _prepare(self, connection: DBAPIConnection, _record: object) -> None:
+        """Set what every connection needs."""
+        cursor = connection.cursor()
+        for statement in self.settings():
+            cursor.execute(statement)
+        cursor.close()
+        connection.commit()
+
+    def settings(self) -> tuple[str, ...]:
+        """Statements for each new connection."""
+        return ()
+
+    def connect(self) -> PoolProxiedConnection:
+        """A connection from the pool. Raises StoreFailed."""
+        try:
+            return self.engine.raw_connection()
+        except (exc.SQLAlchemyError, *self.driver_errors) as error:  # type: ignore[misc]
+            cause = getattr(error, "orig", None) or error
+            raise self.failure(cause) from error
+
+    def close(self) -> None:
+        """Close all connections of the pool."""
+        self.engine.dispose()
+
+    def compile(self, statement: ClauseElement) -> Statement:
+        """The text of a Core statement in this dialect, with positional parameters."""
+        compiled = statement.compile(dialect=self.engine.dialect)
+        names = getattr(compiled, "positiontup", None) or ()
+        constants = {n: v for n, v in compiled.params.items() if v is not None}
+        assert not constants, f"not part of the text: {constants}"
+        return Statement(str(compiled), tuple(names))
+
+    @property
+    def driver_errors(self) -> tuple[type[Exception], ...]:
+        """What the driver raises, and what its conversion of values does."""
+        driver = self.engine.dialect.loaded_dbapi
+        return (driver.Error, OverflowError, UnicodeError)
+
+    def set_autocommit(self, connection: Any) -> None:
+        """Make a driver's connection commit each statement by itself."""
+        connection.autocommit = True
+
+    def fold(self, name: str) -> str:
+        """What of ``name`` this database compares when it asks for uniqueness."""
+        return name
+
+    def learn(self, ask: Callable[[str], list[Any]]) -> None:
+        """Find out what depends on the server; ``ask`` gives the rows of a query."""
+        del ask
+
+    def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+        """The changes as the tables will give them back."""
+        return changes
+
+    def warnings(self, ask: Callable[[str], Any]) -> list[str]:
+        """Settings that make commits less durable; ``ask`` runs a query."""
+        del ask
+        return []
+
+    def refusal(self) -> str | None:
+        """Why there can be no database at this URL, as far as seen from outside."""
+        return None
+
+    def check_place(self) -> None:
+        """Raises StoreFailed when what is open is no longer what the URL names."""
+
+    def failure(self, error: BaseException) -> errors.StoreFailed:
+        """That this error stops all work on the database, and what to do about it."""
+        advice = self.advice(error) or "is it running, and may this user use it?"
+        return errors.StoreFailed(
+            f"The database {self.url} failed ({one_line(error)}): {advice}"
+        )
+
+    def advice(self, error: BaseException) -> str | None:
+        """What to do about an error, where the dialect knows."""
+        del error
+        return None
+
+    def warn(self, text: str) -> None:
+        """Tell the operator, once, at start."""
+        LOG.warning("%s: %s", self.url, text)
+
+    def is_lost(self, error: Exception) -> bool:
+        """Whether the connection is gone with this error."""
+        return bool(self.engine.dialect.is_disconnect(error, None, None))  # type: ignore[arg-type]
+
+    def classify(self, error: Exception) -> Exception:
+        """What an error of the driver means before COMMIT was sent."""
+        text = one_line(error)
+        if isinstance(error, (OverflowError, UnicodeError)):
+            return DataError(text)
+        if self.is_lost(error):
+            return DefiniteAbort(f"The connection is lost: {text}")
+        meaning = self._meaning(error)
+        return self.failure(error) if meaning is errors.StoreFailed else meaning(text)
+
+    def classify_commit(self, error: Exception) -> Exception:
+        """What an error during COMMIT means."""
+        text = one_line(error)
+        if self.is_lost(error):
+            return UnknownOutcome(text)
+        meaning = self._meaning(error)
+        if meaning in (DefiniteAbort, ForeignWrite, DataError):
+            return meaning(text)
+        return UnknownOutcome(text, self.failure(error))
+
+    def _meaning(self, error: Exception) -> type[Exception]:
+        """The outcome that the error code of the driver stands for."""
+        raise NotImplementedError
+
+
+def one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

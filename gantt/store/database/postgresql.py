@@ -1,0 +1,67 @@
+"""PostgreSQL through psycopg 3.
+
+Apart from the others for its sequences, its error states and its session settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gantt import errors
+from gantt.store.database.dialect import Database
+from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
+
+
+class PostgresDatabase(Database):
+    """READ COMMITTED, a row lock on the head, sequences that must be told of ids."""
+
+    migrate = ("SELECT pg_advisory_xact_lock(7163980911)",)
+    snapshot = (
+        "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        "SET LOCAL idle_in_transaction_session_timeout = 0",
+    )
+    clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    # nextval first: never back to an id that another writer has taken.
+    advance = (
+        "SELECT setval(s, greatest(nextval(s), %s)) "
+        "FROM (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS s) AS t"
+    )
+
+    # serialization failure, deadlock, lock not available, cancelled
+    _ABORTS = frozenset({"40001", "40P01", "55P03", "57014"})
+    # idle too long within a transaction, shutdowns: the server hangs up
+    _ENDS = frozenset({"25P03", "57P01", "57P02", "57P03"})
+    _FOREIGN = frozenset({"23505", "23503"})
+
+    def settings(self) -> tuple[str, ...]:
+        lock_ms = int(self.options.lock_timeout_s * 1000)
+        idle_ms = int(self.options.idle_timeout_s * 1000)
+        return (
+            "SET TIME ZONE 'UTC'",
+            f"SET lock_timeout = {lock_ms}",
+            f"SET idle_in_transaction_session_timeout = {idle_ms}",
+        )
+
+    def warnings(self, ask: Callable[[str], Any]) -> list[str]:
+        value = str(ask("SHOW synchronous_commit"))
+        if value in ("on", "remote_apply"):
+            return []
+        return [f"synchronous_commit is {value}: a crash can lose answered writes"]
+
+    def is_lost(self, error: Exception) -> bool:
+        # The driver has nothing to say of the state of a server that it lost.
+        state = getattr(error, "sqlstate", None)
+        driver = self.engine.dialect.loaded_dbapi
+        if state is None:
+            return isinstance(error, driver.OperationalError | driver.InterfaceError)
+        return state.startswith("08") or state in self._ENDS
+
+    def _meaning(self, error: Exception) -> type[Exception]:
+        state = getattr(error, "sqlstate", None) or ""
+        if state in self._ABORTS:
+            return DefiniteAbort
+        if state in self._FOREIGN:
+            return ForeignWrite
+        is_value = state.startswith(("22", "23")) or not state
+        return DataError if is_value else errors.StoreFailed

@@ -1,0 +1,173 @@
+"""SQLite: a file of this machine, one writer at a time.
+
+Apart from the servers, because most of it is about files: where they are, whether they
+are still there, and what its error codes mean.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
+
+from sqlalchemy import URL, Engine, create_engine
+from sqlalchemy.engine.interfaces import DBAPIConnection
+
+from gantt import errors
+from gantt.store import times
+from gantt.store.database.dialect import Database
+from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
+
+
+class SqliteDatabase(Database):
+    """A file, write-ahead log, one writer; the lock is BEGIN IMMEDIATE."""
+
+    begin = ("BEGIN IMMEDIATE",)
+    migrate = ("BEGIN IMMEDIATE",)
+    has_row_lock = False
+    snapshot = ("BEGIN",)
+    hint = "PRAGMA data_version"
+    to_time = staticmethod(times.to_text)
+
+    _ABORTS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+    _FOREIGN = frozenset(
+        {
+            sqlite3.SQLITE_CONSTRAINT_UNIQUE,
+            sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY,
+            sqlite3.SQLITE_CONSTRAINT_ROWID,
+            sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY,
+        }
+    )
+    _DATA = frozenset(
+        {sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG}
+    )
+
+    _ADVICE: ClassVar[dict[int, str]] = {
+        sqlite3.SQLITE_BUSY: "another process has locked it; stop that or try again.",
+        sqlite3.SQLITE_READONLY: "it is read-only: make the file and its directory "
+        "writable for this user.",
+        sqlite3.SQLITE_CANTOPEN: "it cannot be opened: make the file and its directory "
+        "readable and writable for this user.",
+        sqlite3.SQLITE_FULL: "the disk is full: make room; nothing was half written.",
+        sqlite3.SQLITE_IOERR: "the disk gave an error: see the system's log.",
+        sqlite3.SQLITE_NOTADB: "it is not an SQLite database: name another file.",
+        sqlite3.SQLITE_CORRUPT: "it is damaged: restore it from a backup.",
+    }
+
+    def _make_engine(self, url: URL) -> Engine:
+        if not url.database or url.database == ":memory:":
+            raise errors.Refused(
+                f"{self.url} keeps nothing: name a file (sqlite:////var/lib/gantt.db), "
+                "or use memory:// for books that end with the process."
+            )
+        self.path, self._uri = _sqlite_uri(url)
+        # Which file the first connection has opened.
+        self._opened: tuple[int, int] | None = None
+        return create_engine(
+            "sqlite+pysqlite:///file",
+            creator=self._connect,
+            pool_size=self.options.pool_size,
+        )
+
+    def _connect(self) -> sqlite3.Connection:
+        # mode=rw: a mistyped path must not become a new, empty database.
+        mode = "rwc" if self.options.create else "rw"
+        connection = sqlite3.connect(
+            self._uri.replace("mode=default", f"mode={mode}"),
+            uri=True,
+            timeout=self.options.lock_timeout_s,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        self._opened = self._opened or self._found()
+        return connection
+
+    def check_place(self) -> None:
+        # A file that was deleted can still be written to; nobody would find it again.
+        if self._opened is None or self._found() == self._opened:
+            return
+        raise errors.StoreFailed(
+            f"The database {self.url} was moved, deleted or replaced while it was in "
+            "use, so that nothing can be kept: put the file back, or restart."
+        )
+
+    def _found(self) -> tuple[int, int] | None:
+        """Which file the path leads to now; None: none, or it is not plain."""
+        try:
+            found = self.path and self.path.stat()
+        except OSError:
+            return None
+        return (found.st_dev, found.st_ino) if found else None
+
+    def _prepare(self, connection: DBAPIConnection, _record: object) -> None:
+        cursor = connection.cursor()
+        for statement in self.settings():
+            cursor.execute(statement)
+        cursor.execute("PRAGMA journal_mode")
+        if str((cursor.fetchone() or [""])[0]).lower() != "wal":
+            cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.close()
+
+    def settings(self) -> tuple[str, ...]:
+        return (
+            "PRAGMA foreign_keys = ON",
+            "PRAGMA synchronous = FULL",
+            "PRAGMA cache_size = -16384",
+            # Random uuids touch many pages; a longer log writes each back less often.
+            "PRAGMA wal_autocheckpoint = 4000",
+        )
+
+    def set_autocommit(self, connection: Any) -> None:
+        del connection  # it is, from the start
+
+    def warnings(self, ask: Callable[[str], Any]) -> list[str]:
+        mode = str(ask("PRAGMA journal_mode"))
+        if mode.lower() == "wal":
+            return []
+        return [f"journal_mode is {mode}, not wal: readers and the writer will wait"]
+
+    def refusal(self) -> str | None:
+        if self.path is None or self.path.is_file():
+            return None
+        folder = self.path.absolute().parent
+        if self.path.exists():
+            return f"{self.path} is not a file: name the file of an SQLite database."
+        if not folder.is_dir():
+            return (
+                f"The directory {folder} does not exist: create it, or name a "
+                "database in another one."
+            )
+        if self.options.create:
+            return None
+        return f"There is no database at {self.path}: run `gantt-manage db sync`."
+
+    def advice(self, error: BaseException) -> str | None:
+        code = getattr(error, "sqlite_errorcode", None)
+        return None if code is None else self._ADVICE.get(code & 0xFF)
+
+    def is_lost(self, error: Exception) -> bool:
+        del error  # a file has no connection that could break
+        return False
+
+    def _meaning(self, error: Exception) -> type[Exception]:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:  # the module's own: a value of a type it cannot bind
+            is_value = isinstance(error, sqlite3.InterfaceError | sqlite3.DataError)
+            return DataError if is_value else errors.StoreFailed
+        if code in self._FOREIGN:
+            return ForeignWrite
+        if code & 0xFF in self._ABORTS:
+            return DefiniteAbort
+        return DataError if code & 0xFF in self._DATA else errors.StoreFailed
+
+
+def _sqlite_uri(url: URL) -> tuple[Path | None, str]:
+    """The file of an SQLite URL, if it is plain, and the URI to open it with."""
+    query = {name: value for name, value in url.query.items() if name != "uri"}
+    name = url.database or ""
+    if name.startswith("file:"):
+        query.setdefault("mode", "default")
+        return None, f"{name}?{urlencode(query, doseq=True)}"
+    return Path(name), f"file:{quote(name)}?mode=default"

@@ -1,0 +1,379 @@
+"""PostgreSQL and MariaDB servers of the tests' own, each in a folder of its own.
+
+Programs of the distribution, on a free loopback port; nothing of the machine's own
+servers is touched. Neither program serves root, so that root starts it as the user whom
+its package made, or as nobody. Unless asked to, it does not sync its files: a killed
+server loses nothing by that, only a killed machine would.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sqlalchemy import URL, create_engine, exc, make_url
+
+from gantt.store import schema
+from tests.live import free_port
+
+START_S = 60.0
+STOP_S = 30.0
+EMPTY = "empty"
+
+
+def execute(url: str, *statements: str) -> list[Any]:
+    """Send statements, each committed by itself; the rows of the last."""
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            rows: list[Any] = []
+            for statement in statements:
+                result = connection.exec_driver_sql(statement)
+                rows = list(result) if result.returns_rows else []
+            return rows
+    finally:
+        engine.dispose()
+
+
+class Missing(Exception):
+    """The programs are not installed; says which package brings them."""
+
+
+class DatabaseServer(ABC):
+    """One server; ``start`` again after ``kill``. Raises Missing, AssertionError."""
+
+    name: ClassVar[str]
+    package: ClassVar[str]
+    program: ClassVar[str]
+    owner: ClassVar[str]
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+
+    def __init__(self, *, is_durable: bool = False, folder: Path | None = None) -> None:
+        """``is_durable``: files are synced; ``folder``: where to make its own."""
+        self.programs = self.find()
+        self._is_durable = is_durable
+        self._user = _account(self.owner)
+        # Not under a folder of pytest: those are closed to other users.
+        self.folder = Path(tempfile.mkdtemp(prefix=f"gantt-{self.name}-", dir=folder))
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._count = 0
+        try:
+            self._own(self.folder)
+            self._prepare()
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def find(cls) -> Path:
+        """The folder with the programs. Raises Missing."""
+        places = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
+        places += map(Path, os.environ["PATH"].split(os.pathsep))
+        places += [Path("/usr/sbin"), Path("/usr/local/sbin")]
+        for place in places:
+            if os.access(place / cls.program, os.X_OK):
+                return (place / cls.program).resolve().parent
+        raise Missing(f"{cls.name}: no {cls.program} here; install {cls.package}")
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Make the files of an empty server."""
+
+    @abstractmethod
+    def _command(self) -> list[str]:
+        """What serves them."""
+
+    @abstractmethod
+    def url(self, database: str) -> str:
+        """The URL of a database of this server."""
+
+    # -- its life -----------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start, and return when it answers."""
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                cwd=self.folder,
+                **self._identity,
+            )
+        deadline = time.monotonic() + START_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"{self.name} did not start:\n{self.log[-4000:]}")
+            time.sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        """The process whose end is the server's."""
+        assert self._process is not None
+        return self._process.pid
+
+    def kill(self) -> None:
+        """SIGKILL to all of it, as when the machine runs out of memory."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(STOP_S)
+
+    def close(self) -> None:
+        """Stop and remove it, whatever state it is in."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(self.stop_signal)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_S)
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def log(self) -> str:
+        """What it has said so far."""
+        return (self.folder / "log").read_text(errors="replace")
+
+    # -- its databases ------------------------------------------------------------
+
+    def new(self, *, is_furnished: bool = True) -> str:
+        """The URL of a new database; furnished: with empty tables of this release."""
+        self._count += 1
+        name = f"books{self._count}"
+        if is_furnished:
+            self._copy(EMPTY, name)
+        else:
+            self.execute(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Remove a database, whoever uses it."""
+        self.execute(f"DROP DATABASE IF EXISTS {make_url(url).database}")
+
+    def _copy(self, name: str, copy: str) -> None:
+        """Another database like ``name``, which is made when there is none yet."""
+        if not (self.folder / name).exists():
+            self.execute(f"CREATE DATABASE {name}")
+            schema.sync(self.url(name))
+            (self.folder / name).touch()
+        self._clone(name, copy)
+
+    @abstractmethod
+    def _clone(self, name: str, copy: str) -> None:
+        """A database like one that nobody uses."""
+
+    def execute(self, *statements: str, url: str | None = None) -> list[Any]:
+        """As ``execute``, by default beside all databases of its own."""
+        return execute(url or self._administration, *statements)
+
+    @property
+    @abstractmethod
+    def _administration(self) -> str:
+        """A URL that is always there."""
+
+    def _answers(self) -> bool:
+        try:
+            self.execute("SELECT 1")
+        except exc.DBAPIError:
+            return False
+        return True
+
+    # -- its user -----------------------------------------------------------------
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        """How to start a program as its user."""
+        if self._user is None:
+            return {}
+        return {
+            "user": self._user.pw_uid,
+            "group": self._user.pw_gid,
+            "extra_groups": [],
+            "env": {**os.environ, "HOME": str(self.folder)},
+        }
+
+    def _own(self, path: Path) -> None:
+        if self._user is not None:
+            os.chown(path, self._user.pw_uid, self._user.pw_gid)
+
+    def _run(self, *command: str) -> None:
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            **self._identity,
+        )
+        assert done.returncode == 0, f"{command}:\n{done.stdout}{done.stderr}"
+
+
+def _account(name: str) -> pwd.struct_passwd | None:
+    """Whom a server runs as; None: as whoever starts it."""
+    if os.getuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return pwd.getpwnam("nobody")
+
+
+class Postgres(DatabaseServer):
+    """Trusts whoever reaches its port."""
+
+    name = "postgresql"
+    package = "postgresql"
+    program = "postgres"
+    owner = "postgres"
+    stop_signal = signal.SIGINT  # a fast shutdown: clients are sent away
+
+    def _prepare(self) -> None:
+        self._run(
+            str(self.programs / "initdb"),
+            *("--pgdata", str(self.folder / "data"), "--username", "gantt"),
+            *("--auth", "trust", "--encoding", "UTF8", "--locale", "C.UTF-8"),
+            "--no-sync",
+        )
+
+    def _command(self) -> list[str]:
+        given = {
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "unix_socket_directories": "",
+            "fsync": "on" if self._is_durable else "off",
+            "max_connections": 200,
+            "shared_buffers": "64MB",
+        }
+        pairs = (f"{name}={value}" for name, value in given.items())
+        settings = [part for pair in pairs for part in ("-c", pair)]
+        data = str(self.folder / "data")
+        return [str(self.programs / "postgres"), "-D", data, *settings]
+
+    def url(self, database: str) -> str:
+        return f"postgresql+psycopg://gantt@127.0.0.1:{self.port}/{database}"
+
+    @property
+    def _administration(self) -> str:
+        return self.url("postgres")
+
+    def drop(self, url: str) -> None:
+        name = make_url(url).database
+        self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+    def _clone(self, name: str, copy: str) -> None:
+        self.execute(f"CREATE DATABASE {copy} TEMPLATE {name}")
+
+
+class Mariadb(DatabaseServer):
+    """Has one user beside root, who may do everything from this machine."""
+
+    name = "mariadb"
+    package = "mariadb-server"
+    program = "mariadbd"
+    owner = "mysql"
+
+    def _prepare(self) -> None:
+        # By database and table: what makes it.
+        self._definitions: dict[str, dict[str, str]] = {}
+        installer = shutil.which("mariadb-install-db")
+        if installer is None:
+            raise Missing(f"{self.name}: no mariadb-install-db; install {self.package}")
+        self._run(
+            installer,
+            *("--no-defaults", f"--datadir={self.folder / 'data'}"),
+            *("--auth-root-authentication-method=normal", "--skip-test-db"),
+        )
+
+    def _command(self) -> list[str]:
+        unsynced = ("--debug-no-sync", "--innodb-flush-method=nosync")
+        return [
+            str(self.programs / "mariadbd"),
+            *("--no-defaults", f"--datadir={self.folder / 'data'}"),
+            *("--bind-address=127.0.0.1", f"--port={self.port}"),
+            f"--socket={self.folder / 'socket'}",
+            f"--pid-file={self.folder / 'pid'}",
+            *("--innodb-buffer-pool-size=64M", "--max-connections=200"),
+            # As Debian's own configuration has them.
+            *("--character-set-server=utf8mb4", "--skip-name-resolve"),
+            "--collation-server=utf8mb4_general_ci",
+            *(() if self._is_durable else unsynced),
+        ]
+
+    def url(self, database: str) -> str:
+        return URL.create(
+            "mysql+pymysql",
+            username="root",
+            host="127.0.0.1",
+            port=self.port,
+            database=database,
+            query={"charset": "utf8mb4"},
+        ).render_as_string(hide_password=False)
+
+    @property
+    def _administration(self) -> str:
+        return self.url("mysql")
+
+    def _clone(self, name: str, copy: str) -> None:
+        if name not in self._definitions:
+            url = self.url(name)
+            tables = [row[0] for row in self.execute("SHOW TABLES", url=url)]
+            self._definitions[name] = {
+                one: self.execute(f"SHOW CREATE TABLE {one}", url=url)[0][1]
+                for one in tables
+            }
+        made = self._definitions[name]
+        self.execute(
+            f"CREATE DATABASE {copy}",
+            f"USE {copy}",
+            "SET foreign_key_checks = 0",
+            "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
+            *made.values(),
+            *(f"INSERT INTO {one} SELECT * FROM {name}.{one}" for one in made),
+        )
+
+
+SERVERS: dict[str, type[DatabaseServer]] = {
+    Postgres.name: Postgres,
+    Mariadb.name: Mariadb,
+}
+
+
+class Databases:
+    """The servers of one test run, each started when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, DatabaseServer] = {}
+
+    def server(self, name: str) -> DatabaseServer:
+        """Raises Missing."""
+        if name not in self._running:
+            self._running[name] = SERVERS[name]()
+        return self._running[name]
+
+    @contextlib.contextmanager
+    def database(self, name: str, *, is_furnished: bool = True) -> Iterator[str]:
+        """The URL of a new database for one test."""
+        server = self.server(name)
+        url = server.new(is_furnished=is_furnished)
+        try:
+            yield url
+        finally:
+            server.drop(url)
+
+    def close(self) -> None:
+        """Stop all servers."""
+        for server in self._running.values():
+            server.close()
+        self._running.clear()
