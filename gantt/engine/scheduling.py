@@ -10,10 +10,8 @@ import logging
 import random
 import uuid as uuids
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 from typing import Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
@@ -21,6 +19,7 @@ from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.hearing import Hearing
+from gantt.engine.records import Records
 from gantt.errors import ClaimLost, NotFound, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
@@ -67,11 +66,9 @@ class Scheduling(Hearing):
         self._wall = clock
         self._dice = rng
         self._steps = search_budget
-        self._records: deque[tuple[Decision, Scoreboard | None]] = deque(
-            maxlen=max(1, options.records)
-        )
+        self._records = Records(options.records)
         self._by_books = options.use_placement == "always"
-        self._decided = self._refusals = self._lost = 0
+        self._lost = 0
 
     @abstractmethod
     def glance(
@@ -174,19 +171,13 @@ class Scheduling(Hearing):
         instance_uuid: str | None = None,
         limit: int = 100,
     ) -> tuple[Decision, ...]:
-        found = (
-            record if board is None else replace(record, scores=board.scores())
-            for record, board in reversed(tuple(self._records))
-            if request_id in (None, record.request_id)
-            and (instance_uuid is None or instance_uuid in record.instance_uuids)
-        )
-        return tuple(islice(found, limit))
+        return self._records.find(request_id, instance_uuid, limit)
 
     def scheduling_counts(self) -> dict[str, float]:
         """What was decided so far, by name; for metrics."""
         return {
-            "decisions": self._decided,
-            "no_valid_host": self._refusals,
+            "decisions": self._records.decided,
+            "no_valid_host": self._records.refused,
             "claims_lost": self._lost,
             "decisions_kept": len(self._records),
             "decisions_limit": self._policy.records,
@@ -282,15 +273,13 @@ class Scheduling(Hearing):
         found = self.glance(
             pipeline.tell, request, chosen.picks, chosen.draft.at, claimed
         )
-        self._decided += 1
         record = replace(chosen.draft, chosen=found, attempts=attempt, timings=timings)
-        self._records.append((record, chosen.board))
+        self._records.add(record, chosen.board)
         return found
 
     def _refused(self, request: ScheduleRequest, refusal: NoValidHost) -> NoValidHost:
-        self._refusals += 1
-        record = _failed(request, refusal, 0, self._wall.now(), self._driver.name)
-        self._records.append((record, None))
+        now = self._wall.now()
+        self._records.add(_failed(request, refusal, 0, now, self._driver.name))
         return refusal
 
 
