@@ -38,7 +38,8 @@ class Upstream:
         db_api.configure(options)
         self._engine: sa.Engine = db_api.get_placement_engine()
         migration.create_schema(self._engine)
-        self.call = WsgiClient(deploy.loadapp(options))
+        self.app = deploy.loadapp(options)
+        self.call = WsgiClient(self.app)
 
     def wipe(self) -> None:
         """Back to books without anything but the standard names."""
