@@ -18,6 +18,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     │   ├── DoesNotFit              units or capacity refuse the amount
     │   ├── ClaimLost               none of the choices of an instance holds any more
     │   └── ClaimExpired            the lease ended before it was confirmed
+    ├── Gone                        the log does not continue from where a watcher was
     ├── NoValidHost                 no host can take the request
     ├── Forbidden                   the caller may not do this
     ├── BudgetSpent                 a search met its limit before it found anything
@@ -93,6 +94,10 @@ class ClaimLost(Conflict):
 
 class ClaimExpired(Conflict):
     """The lease of a claim ended before it was confirmed."""
+
+
+class Gone(GanttError):
+    """The log does not continue from where a watcher was: it must load anew."""
 
 
 class NoValidHost(GanttError):

@@ -34,6 +34,20 @@ class StoreOptions(Struct, frozen=True):
     chunk: int = 5_000
 
 
+class Page(Struct, frozen=True):
+    """``entries`` follow ``start`` without a gap, oldest first."""
+
+    start: Cursor
+    entries: Sequence[LogEntry]
+
+
+class Lead(Struct, frozen=True):
+    """Who leads the chores (``holder`` "": nobody), and how often that was said."""
+
+    holder: str = ""
+    beat: int = 0
+
+
 class Fingerprint(Struct, frozen=True):
     """Row counts by table and sums of generations, at one revision."""
 
@@ -116,8 +130,20 @@ class Store(Protocol):
     def save_fingerprint(self, fingerprint: Fingerprint) -> None:
         """Leave a fingerprint for the next start."""
 
+    def history(self, after: Cursor) -> Page:
+        """A page of entries after ``after``, whose batch may be a prefix ("": any),
+        ``old`` of their changes None; empty at the end of the log. Raises errors.Gone
+        when the log does not continue ``after``."""
+
     def compact(self, keep: int) -> int:
         """Drop all but the last ``keep`` log rows (at least one); how many went."""
+
+    def leader(self) -> Lead:
+        """Who leads the chores."""
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        """Lead as ``holder`` ("": nobody) if the row is still as it was ``seen``; the
+        row from now on, or None when somebody else was faster."""
 
     def close(self) -> None:
         """Let go of all connections; a second call does nothing."""

@@ -7,17 +7,23 @@ are all there is: nothing to load, nobody to catch up with.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
-from gantt.store.contract import Fingerprint, StoreOptions
+from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
+from gantt.store.pages import page_of
+
+# What watchers may still ask for.
+_KEPT = 10_000
 
 
 class MemoryStore:
-    """Remembers how far the log has come, as long as the process lives."""
+    """Remembers how far the log has come, and its last entries for watchers, as long
+    as the process lives."""
 
     url = "memory://"
     statements = 0
@@ -26,7 +32,9 @@ class MemoryStore:
         self._options = options or StoreOptions()
         self._head = threading.Lock()
         self._end = Cursor()
+        self._log: deque[LogEntry] = deque(maxlen=_KEPT)
         self._fingerprint: Fingerprint | None = None
+        self._lead = Lead()
         self._is_closed = False
 
     def fold(self, name: str) -> str:
@@ -67,17 +75,31 @@ class MemoryStore:
     def save_fingerprint(self, fingerprint: Fingerprint) -> None:
         self._fingerprint = fingerprint
 
+    def history(self, after: Cursor) -> Page:
+        return page_of(list(self._log), after)
+
     def compact(self, keep: int) -> int:
-        del keep  # there are no log rows to drop
+        del keep  # the log is never longer than _KEPT
         return 0
+
+    def leader(self) -> Lead:
+        return self._lead
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        with self._head:
+            if seen != self._lead:
+                return None
+            self._lead = Lead(holder, seen.beat + 1)
+            return self._lead
 
     def close(self) -> None:
         self._is_closed = True
 
-    def finish(self, end: Cursor | None) -> None:
-        """Move the end of the log, if there is a new one, and give up the lock."""
-        if end is not None:
-            self._end = end
+    def finish(self, entries: Sequence[LogEntry]) -> None:
+        """Move the end of the log past ``entries``, if any, and give up the lock."""
+        if entries:
+            self._log.extend(entries)
+            self._end = Cursor(entries[-1].revision, entries[-1].batch)
         self._head.release()
 
 
@@ -86,7 +108,7 @@ class MemoryTransaction:
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._written: Cursor | None = None
+        self._written: list[LogEntry] = []
         self._is_open = True
 
     def now(self) -> int | None:
@@ -101,15 +123,15 @@ class MemoryTransaction:
             revision += 1
             if entry.revision != revision:
                 raise ForeignWrite(f"{entry.revision} is not after {revision - 1}.")
-            self._written = Cursor(entry.revision, entry.batch)
+            self._written.append(entry)
 
     def commit(self) -> None:
         self._finish(self._written)
 
     def rollback(self) -> None:
-        self._finish(None)
+        self._finish(())
 
-    def _finish(self, end: Cursor | None) -> None:
+    def _finish(self, entries: Sequence[LogEntry]) -> None:
         if self._is_open:
             self._is_open = False
-            self._store.finish(end)
+            self._store.finish(entries)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 # Every released revision of the schema, oldest first.
-REVISIONS = ("0001_books", "0002_gate", "0003_fleet")
+REVISIONS = ("0001_books", "0002_gate", "0003_fleet", "0004_leader")
 HEAD = REVISIONS[-1]
 
 

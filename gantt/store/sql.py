@@ -18,9 +18,11 @@ from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 from gantt.store import schema
 from gantt.store.compact import Compactor
-from gantt.store.contract import Fingerprint, StoreOptions
+from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.fingerprint import Fingerprints
+from gantt.store.history import History
+from gantt.store.leader import Leadership
 from gantt.store.load import Loader
 from gantt.store.log import Log
 from gantt.store.outcomes import DefiniteAbort, Outcome
@@ -57,6 +59,8 @@ class SqlStore:
         self._loader = Loader(database)
         self._fingerprints = Fingerprints(database)
         self._compactor = Compactor(database)
+        self._history = History(database)
+        self._leadership = Leadership(database)
         head = select(gantt_head.c.id).where(gantt_head.c.id == literal_column("1"))
         self._lock_head = database.compile(head.with_for_update()).text
         self._gate = threading.Lock()
@@ -92,6 +96,9 @@ class SqlStore:
 
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         return self._read(lambda session: self.log.tail(session, after))
+
+    def history(self, after: Cursor) -> Page:
+        return self._history.page(self._read, after)
 
     def _look(self, session: Session) -> Cursor:
         """The end of the log; asked for only if another connection has committed."""
@@ -260,6 +267,13 @@ class SqlStore:
             total += dropped
             if not dropped:
                 return total
+
+    def leader(self) -> Lead:
+        return self._read(self._leadership.read)
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        with self._chore() as session:
+            return self._leadership.take(session, holder, seen)
 
     def close(self) -> None:
         self._is_closed = True

@@ -319,6 +319,15 @@ gantt_fingerprint = Table(
     Column("facts", Text, nullable=False),
 )
 
+# Who leads the chores; no row: nobody has yet.
+gantt_leader = Table(
+    "gantt_leader",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    _text("holder"),
+    Column("beat", BigInteger, nullable=False),
+)
+
 # Every table that holds rows: Placement's own, then the fleet's.
 BOOKS: dict[str, Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
 

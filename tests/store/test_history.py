@@ -1,0 +1,90 @@
+"""Pages of the log for watchers, and who leads, on every store."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gantt.errors import Gone
+from gantt.model.changes import Cursor
+from gantt.model.rows import TRAITS
+from gantt.store import Store, StoreOptions, open_store
+from gantt.store.contract import Lead
+from gantt.store.pages import PAGE
+from tests.databases import Databases
+from tests.kinds import KINDS
+from tests.store import books
+
+
+@pytest.fixture(params=["memory", *KINDS])
+def store(
+    request: pytest.FixtureRequest, databases: Databases, tmp_path: Path
+) -> Iterator[Store]:
+    with contextlib.ExitStack() as stack:
+        url = "memory://"
+        if request.param == "sqlite":
+            url = f"sqlite:///{tmp_path / 'books.db'}"
+        elif request.param != "memory":
+            url = stack.enter_context(databases.database(request.param))
+        found = open_store(url, StoreOptions(create=url != "memory://"))
+        yield found
+        found.close()
+
+
+def fill(store: Store, count: int) -> Cursor:
+    return books.write(
+        store,
+        *(
+            books.made(TRAITS, books.name_row(number, f"CUSTOM_{number}"))
+            for number in range(1, count + 1)
+        ),
+    )
+
+
+def test_pages_lead_from_the_beginning_to_the_end(store: Store) -> None:
+    assert store.history(Cursor()).entries == []
+    end = fill(store, PAGE + 7)
+    first = store.history(Cursor())
+    assert [one.revision for one in first.entries] == list(range(1, PAGE + 1))
+    second = store.history(Cursor(PAGE, end.batch[:8]))
+    assert second.start == Cursor(PAGE, end.batch)
+    assert [one.revision for one in second.entries] == list(range(PAGE + 1, PAGE + 8))
+    last = store.history(Cursor(end.revision))
+    assert (last.start, list(last.entries)) == (end, [])
+    assert first.entries[0].changes[0].new == books.name_row(1, "CUSTOM_1")
+
+
+def test_another_history_is_told_from_this_one(store: Store) -> None:
+    end = fill(store, 3)
+    with pytest.raises(Gone, match="has another batch at revision 2"):
+        store.history(Cursor(2, "no" + end.batch))
+    with pytest.raises(Gone, match="has not come to revision 9: 9-abcd"):
+        store.history(Cursor(9, "abcd"))
+
+
+@pytest.mark.parametrize("store", KINDS, indirect=True)
+def test_what_was_compacted_away_is_gone(store: Store) -> None:
+    end = fill(store, 9)
+    store.compact(4)
+    for lost in (Cursor(), Cursor(1), Cursor(5, end.batch)):
+        with pytest.raises(Gone, match=r"not in the log any more, which begins at 6"):
+            store.history(lost)
+    assert len(store.history(Cursor(6)).entries) == 3
+
+
+def test_one_of_two_leads_and_the_other_may_follow(store: Store) -> None:
+    seen = store.leader()
+    assert seen == Lead()
+    mine = store.lead("a", seen)
+    assert mine == Lead("a", 1)
+    assert store.lead("b", seen) is None
+    assert store.leader() == mine
+    again = store.lead("a", mine)
+    assert again == Lead("a", 2)
+    taken = store.lead("b", again)
+    assert taken == Lead("b", 3)
+    assert store.lead("a", again) is None
+    assert store.lead("", taken) == store.leader() == Lead("", 4)
