@@ -79,6 +79,7 @@ def test_a_nova_conf_is_understood(
     assert found == SchedulerOptions(
         driver="filter",
         use_placement="always",
+        max_placement_results=1000,
         enabled_filters=("ComputeFilter", "Blue"),
         available_filters=("nova.scheduler.filters.all_filters", "mine.filters.Blue"),
         multipliers={

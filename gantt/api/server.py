@@ -19,7 +19,7 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from gantt.api.envelope import WsgiApp
-from gantt.conf import ServeOptions, Settings, Source
+from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.errors import GanttError, Refused
 from gantt.observe.logs import configure_logging, flush_logs
 
@@ -110,7 +110,9 @@ def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
     from gantt.connection import open_gantt
 
     check_database(settings)
-    books = open_gantt(settings.database_url, settings.engine)
+    books = open_gantt(
+        settings.database_url, settings.engine, session=placement_session(settings)
+    )
     try:
         return build_app(books, settings), books
     except BaseException:

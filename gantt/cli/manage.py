@@ -15,7 +15,8 @@ from gantt import __version__
 from gantt.cli.database import database_options, settings_for
 from gantt.cli.failure import told_plainly
 from gantt.cli.output import print_rows
-from gantt.connection import connect
+from gantt.conf import placement_session
+from gantt.connection import connect, open_gantt
 from gantt.model.protocol import GanttProtocol
 
 BAD_COUNT = 127
@@ -117,7 +118,10 @@ def _books() -> GanttProtocol:
     settings = settings_for(*click.get_current_context().obj)
     # To look is not to make: a mistyped path must not become an empty database.
     options = replace(settings.engine, create=False)
-    return connect(settings.database_url, options=options)
+    if settings.database_url.startswith(("http://", "https://")):
+        return connect(settings.database_url)
+    session = placement_session(settings)
+    return open_gantt(settings.database_url, options, session=session)
 
 
 def main() -> None:

@@ -89,6 +89,7 @@ def serve(
 def prepare(settings: Settings, *, register_machine: bool) -> None:
     """Open the books once before anything listens, so that what is wrong with them
     is told here and not by each worker. Raises Refused, StoreFailed."""
+    from gantt.conf import placement_session
     from gantt.connection import open_gantt
     from gantt.store import schema
 
@@ -106,7 +107,8 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
         # The worker loads the books; to do so here as well would double the wait.
         schema.check(settings.database_url)
         return
-    with open_gantt(settings.database_url, settings.engine) as books:
+    session = placement_session(settings)
+    with open_gantt(settings.database_url, settings.engine, session=session) as books:
         click.echo(welcome(settings, _register(books), _place(books.url)))
 
 

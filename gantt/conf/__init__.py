@@ -7,6 +7,7 @@ everybody below gets frozen values.
 
 from gantt.conf.options import GANTT, list_opts
 from gantt.conf.reading import Source, load, split_listen
+from gantt.conf.remote import placement_session
 from gantt.conf.values import (
     AUTH_STRATEGIES,
     SYSTEM_DIRECTORY,
@@ -27,5 +28,6 @@ __all__ = [
     "Source",
     "list_opts",
     "load",
+    "placement_session",
     "split_listen",
 ]

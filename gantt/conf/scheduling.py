@@ -87,7 +87,35 @@ SCHEDULER: Sequence[cfg.Opt] = [
     cfg.StrOpt(
         "placement",
         default=_OURS.placement,
-        help="Whose books decide amounts: embedded, or the URL of a Placement.",
+        help="Whose books decide amounts: embedded, the URL of a Placement, or "
+        "keystone for the one that its catalogue names. [placement] says how to sign "
+        "in there, as in nova.conf.",
+    ),
+    cfg.StrOpt(
+        "placement_token",
+        default=_OURS.placement_token,
+        secret=True,
+        help="X-Auth-Token for that URL, where [placement] sets no auth_type.",
+    ),
+    cfg.FloatOpt(
+        "placement_timeout_s",
+        default=_OURS.placement_timeout_s,
+        min=0.1,
+        max=3600,
+        help="Seconds to wait for a remote Placement.",
+    ),
+    cfg.FloatOpt(
+        "placement_lease_s",
+        default=_OURS.placement_lease_s,
+        min=1,
+        max=86400,
+        help="Seconds that a claim is held here while a remote Placement writes it; "
+        "more than placement_timeout_s.",
+    ),
+    cfg.IntOpt(
+        "max_placement_results",
+        min=1,
+        help="Candidates that a remote Placement is asked for at the most; unset: all.",
     ),
     cfg.StrOpt(
         "use_placement",
@@ -333,7 +361,14 @@ def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
                 multipliers[_MULTIPLIERS[key]] = value
             elif value is not None:  # an unset ratio leaves the default as it is
                 found[_RENAMED.get(key, opt.dest)] = _converted(key, value)
-    return SchedulerOptions(**found, multipliers=multipliers)
+    options = SchedulerOptions(**found, multipliers=multipliers)
+    if options.placement_lease_s <= options.placement_timeout_s:
+        raise Refused(
+            f"placement_lease_s of [scheduler] is {options.placement_lease_s:g}: make "
+            "it longer than placement_timeout_s, which is "
+            f"{options.placement_timeout_s:g}."
+        )
+    return options
 
 
 def _converted(key: tuple[str, str], value: Any) -> Any:
@@ -375,12 +410,12 @@ def _check_finite(group: str, name: str, value: Any) -> None:
 
 
 def _placement(value: str) -> str:
-    if value != "embedded" and not value.startswith(("http://", "https://")):
-        raise Refused(
-            f"placement of [scheduler] is {value!r}: it must be embedded, or the URL "
-            "of a Placement such as http://placement.example:8778."
-        )
-    return value
+    if value in ("embedded", "keystone") or value.startswith(("http://", "https://")):
+        return value
+    raise Refused(
+        f"placement of [scheduler] is {value!r}: it must be embedded, keystone, or the "
+        "URL of a Placement such as http://placement.example:8778."
+    )
 
 
 def _alias(text: str) -> dict[str, Any]:

@@ -73,7 +73,11 @@ class RemoteScheduling(Scheduling):
             self._remote.books.close()
 
     def release_claim(self, claim: str) -> None:
-        super().release_claim(claim)
+        try:
+            super().release_claim(claim)
+        except NotFound:
+            if not self.glance(_is_over, claim):
+                raise
         try:
             self._settle(claim)
         except GanttError as error:
@@ -81,11 +85,14 @@ class RemoteScheduling(Scheduling):
 
     def expire_claims(self) -> int:
         expired = super().expire_claims()
-        self._settle()
+        if self._remote is not None:
+            self._settle()
         return expired
 
     def _has_unsettled(self, claims: Claims) -> bool:
-        """Whether a claim is over that nobody gives back now."""
+        """Whether a claim is over that nobody gives back now, and this could."""
+        if self._remote is None:
+            return False
         before = self._wall.now() - self._settle_us
         return any(is_unsettled(row, before) for row in claims.over())
 
@@ -306,6 +313,10 @@ def _owned_by_others(
         for uuid in instance_uuids
         if uuid in claims and claims[uuid].claim != claim
     }
+
+
+def _is_over(state: State, claim: str) -> bool:
+    return any(row.is_over for row in state.fleet.claims.of(claim))
 
 
 def _is_any_over(state: State) -> bool:

@@ -466,8 +466,13 @@ def test_without_the_remote_its_claims_are_forgotten_with_a_word(
         there.fleet(engine, "h1")
         ((one, *_),) = engine.schedule(ask(lease_s=1000))
     with open_engine(url) as plain:
+        plain.delete_host("h1", "h1")
+        plain.expire_claims()
+        assert [row.is_over for row in claims(plain)] == [True]
         plain.release_claim(one.claim or "")
         assert claims(plain) == []
+        with pytest.raises(errors.NotFound):
+            plain.release_claim(one.claim or "")
     assert "look whether it holds allocations there" in caplog.text
 
 

@@ -1,0 +1,123 @@
+"""A remote Placement by configuration, and how its callers sign in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from wsgiref.simple_server import WSGIServer, make_server
+
+import pytest
+
+from gantt.conf import Settings, load, placement_session
+from gantt.connection import open_gantt, remote_books
+from gantt.errors import NoValidHost, Refused
+from gantt.model.requests import CandidateRequest, RequestGroup
+from tests.elsewhere import ask
+from tests.inprocess import QuietHandler
+
+QUESTION = CandidateRequest((RequestGroup("", {"VCPU": 1}),))
+
+
+def settings(folder: Path, text: str) -> Settings:
+    file = folder / "gantt.conf"
+    file.write_text(text)
+    return load([str(file)], environ={})
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The address of a Placement without candidates, and what it was asked."""
+    seen: list[dict[str, Any]] = []
+
+    def app(environ: dict[str, Any], start: Any) -> list[bytes]:
+        seen.append(environ)
+        start("200 OK", [("content-type", "application/json")])
+        return [b'{"allocation_requests": [], "provider_summaries": {}}']
+
+    server = make_server(
+        "127.0.0.1", 0, app, server_class=WSGIServer, handler_class=QuietHandler
+    )
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", seen
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_embedded_books_need_no_session(tmp_path: Path) -> None:
+    found = settings(tmp_path, "[placement]\nauth_type = password\n")
+    assert placement_session(found) is None
+    assert remote_books(found.engine) is None
+
+
+def test_a_token_goes_out_without_an_auth_type(tmp_path: Path) -> None:
+    with listening() as (url, seen):
+        text = f"[scheduler]\nplacement = {url}/base\nplacement_token = secret\n"
+        found = settings(tmp_path, text)
+        session = placement_session(found)
+        assert session is None
+        books = remote_books(found.engine, session=session)
+        assert books is not None
+        books.candidates(QUESTION, request_id="req-1")
+        books.close()
+    (environ,) = seen
+    assert environ["HTTP_X_AUTH_TOKEN"] == "secret"
+    assert environ["HTTP_X_OPENSTACK_REQUEST_ID"] == "req-1"
+    assert environ["HTTP_OPENSTACK_API_VERSION"] == "placement 1.36"
+    assert environ["PATH_INFO"] == "/base/allocation_candidates"
+    assert environ["QUERY_STRING"] == "resources=VCPU:1"
+
+
+@pytest.mark.parametrize("place", ["url", "keystone"])
+def test_a_session_signs_in_as_placement_says(tmp_path: Path, place: str) -> None:
+    with listening() as (url, seen):
+        text = (
+            f"[scheduler]\nplacement = {url if place == 'url' else place}\n"
+            "[placement]\nauth_type = http_basic\nusername = gantt\n"
+            f"password = secret\nendpoint = {url}\nrandomize_allocation_candidates=no\n"
+        )
+        found = settings(tmp_path, text)
+        books = remote_books(found.engine, session=placement_session(found))
+        assert books is not None
+        assert books.candidates(QUESTION).candidates == ()
+    assert seen[0]["HTTP_AUTHORIZATION"].startswith("Basic ")
+    assert seen[0]["PATH_INFO"] == "/allocation_candidates"
+
+
+def test_an_engine_is_opened_with_what_is_configured(tmp_path: Path) -> None:
+    with listening() as (url, seen):
+        found = settings(tmp_path, f"[scheduler]\nplacement = {url}\n")
+        with (
+            open_gantt("memory://", found.engine) as engine,
+            pytest.raises(NoValidHost),
+        ):
+            engine.schedule(ask())
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[scheduler]\nplacement = keystone\n", "nobody can sign in"),
+        ("[scheduler]\nplacement = http://[\n", "no address of a service"),
+        ("[scheduler]\nplacement = elsewhere\n", "embedded, keystone, or the URL"),
+        (
+            "[scheduler]\nplacement = http://h\n[placement]\nauth_type = strange\n",
+            "cannot be used to sign in",
+        ),
+        (
+            "[scheduler]\nplacement_lease_s = 5\nplacement_timeout_s = 5\n",
+            "longer than placement_timeout_s",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        found = settings(tmp_path, text)
+        remote_books(found.engine, session=placement_session(found))
