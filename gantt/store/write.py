@@ -61,9 +61,10 @@ class Step(Struct, frozen=True):
 def plan(changes: Iterable[Change]) -> list[Step]:
     """The statements for a batch, in an order that every constraint allows.
 
-    Deletes go first, children before parents, then updates, then inserts, parents
-    before children. A table in which a row changes what makes it unique, or its
-    parent, is written change by change instead: only that order is known to be legal.
+    Deletes go first, children before parents, then new names, which an update may
+    refer to, then updates, then inserts, parents before children. A table in which a
+    row changes what makes it unique, or its parent, is written change by change
+    instead: only that order is known to be legal.
     """
     by_table: dict[str, list[Change]] = {}
     for change in changes:
@@ -81,7 +82,8 @@ def plan(changes: Iterable[Change]) -> list[Step]:
         parts = _coalesced(table, mine)
         deletes.append(parts[0])
         updates.append(parts[1])
-        inserts.append(parts[2])
+        is_name = ROW_TYPES[table] is rows.NameRow
+        (ordered if is_name else inserts).append(parts[2])
     steps = [*reversed(deletes), *ordered, *updates, *inserts]
     return [step for step in steps if step.pairs]
 

@@ -278,6 +278,28 @@ def test_children_go_before_parents_and_come_after_them() -> None:
     ]
 
 
+def test_a_row_may_refer_to_a_name_that_comes_with_it(store: SqlStore) -> None:
+    """Found by `python -m gantt.sim --seed 2 --store sqlite`."""
+    kinds = books.name_row(1, "INSTANCE"), books.name_row(2, "MIGRATION")
+    before = replace(books.consumer_row(1), consumer_type_id=1)
+    after = replace(books.consumer_row(1, generation=2), consumer_type_id=2)
+    books.write(
+        store,
+        books.made(rows.PROJECTS, books.name_row(1, "p")),
+        books.made(rows.USERS, books.name_row(1, "u")),
+        books.made(rows.CONSUMER_TYPES, kinds[0]),
+        books.made(rows.CONSUMERS, before),
+    )
+    books.write(
+        store,
+        [
+            *books.made(rows.CONSUMER_TYPES, kinds[1]),
+            books.moved(rows.CONSUMERS, before, after),
+        ],
+    )
+    assert books.contents(store)[rows.CONSUMERS] == [after]
+
+
 def test_names_may_be_swapped_in_one_batch(store: SqlStore) -> None:
     a, b = books.provider_row(1, name="a"), books.provider_row(2, name="b")
     books.write(store, books.made(rows.PROVIDERS, a, b))
