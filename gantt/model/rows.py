@@ -204,6 +204,14 @@ class ClaimRow(Struct, frozen=True, array_like=True):
         it cannot be confirmed any more."""
         return self.remote is not None and self.leased_until == OVER
 
+    @property
+    def is_open(self) -> bool:
+        """Whether what it holds elsewhere is being written or given back: whoever does
+        that ends it."""
+        if self.remote is None or self.leased_until is None:
+            return False
+        return self.is_over or self.updated_at is None
+
 
 BookRow: TypeAlias = (
     ProviderRow | InventoryRow | AllocationRow | ConsumerRow | NameRow | LinkRow

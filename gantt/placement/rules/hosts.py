@@ -96,7 +96,7 @@ def _ended(draft: Draft, host_id: int, command: UpdateHost) -> list[Any]:
     return [
         claim
         for uuid in claims.on(host_id)
-        if uuid in counted and not (claim := claims.by_instance[uuid]).is_over
+        if uuid in counted and not (claim := claims.by_instance[uuid]).is_open
     ]
 
 

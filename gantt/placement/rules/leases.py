@@ -136,7 +136,7 @@ def fail(draft: Draft, row: ClaimRow) -> None:
 def named(draft: Draft, host: str, instance_uuid: str) -> None:
     """``host`` names the instance: a claim on it is no longer pending."""
     row = promised(draft.state, host, instance_uuid)
-    if row is not None and not row.is_over:
+    if row is not None and not row.is_open:
         draft.delete(t.CLAIMS, row)
 
 

@@ -145,6 +145,17 @@ def test_what_is_over_is_not_ended_by_a_report(desk: FleetDesk) -> None:
     assert [row.is_over for row in desk.claims()] == [True]
 
 
+def test_what_is_being_written_is_not_ended_by_a_report(desk: FleetDesk) -> None:
+    """The host names it already where it is to stay on the same host."""
+    desk.do(claim(1, 1))
+    named = c.UpdateInstances("h1", (Instance(server(1)),))
+    desk.do(named)
+    assert len(desk.claims()) == 1
+    desk.do(c.ConfirmClaim("c1", 5_000_000))
+    desk.do(c.SyncInstances("h1", ()), named)
+    assert not desk.claims()
+
+
 def test_local_books_do_not_end_it(desk: FleetDesk) -> None:
     desk.do(claim())
     desk.do(c.CreateProvider(uuid_of(7), "seven"))
