@@ -60,10 +60,15 @@ def choose(
     _check_count(request, driver.policy.options)
     steps = Budget(budget)
     if job is not None:
+        job = replace(job, spec=_of_first(job.spec, request))
         field = driver.field_of(state, job, now=now, budget=steps)
     else:
         job, field = driver.field(
-            state, _spec_of_first(request), now=now, by_books=by_books, budget=steps
+            state,
+            _of_first(request.spec, request),
+            now=now,
+            by_books=by_books,
+            budget=steps,
         )
     options = driver.policy.options
     round_ = Round(field, job)
@@ -90,9 +95,9 @@ def names(request: ScheduleRequest) -> tuple[str, ...]:
     return ("",) * request.count
 
 
-def _spec_of_first(request: ScheduleRequest) -> RequestSpec:
+def _of_first(spec: RequestSpec, request: ScheduleRequest) -> RequestSpec:
     """As the first instance is asked for: a spec for many bears the name of any."""
-    spec, uuids = request.spec, request.instance_uuids
+    uuids = request.instance_uuids
     if not uuids or spec.instance_uuid == uuids[0]:
         return spec
     return replace(spec, instance_uuid=uuids[0])
