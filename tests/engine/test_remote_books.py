@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -55,6 +56,12 @@ def wall() -> Wall:
 def engine(books: Shaky, wall: Wall) -> Iterator[Gantt]:
     with engine_on(books, wall=wall) as found:
         yield found
+
+
+@pytest.fixture
+def here(tmp_path: Path, empty_books: Path) -> str:
+    """A database that outlives its engine."""
+    return f"sqlite:///{shutil.copy(empty_books, tmp_path / 'here.db')}"
 
 
 def claims(engine: Gantt) -> list[ClaimRow]:
@@ -372,13 +379,10 @@ def test_the_same_instance_is_asked_for_again(
 
 @pytest.mark.parametrize("is_written", [False, True])
 def test_a_crash_leaves_nothing_behind(
-    there: Elsewhere, tmp_path: Path, wall: Wall, is_written: bool
+    there: Elsewhere, here: str, wall: Wall, is_written: bool
 ) -> None:
-    url = f"sqlite:///{tmp_path / 'here.db'}"
-    with open_engine(url):
-        pass
     books = Shaky(there.url)
-    engine = engine_on(books, wall=wall, store=open_store(url))
+    engine = engine_on(books, wall=wall, store=open_store(here))
     there.fleet(engine, "h1", "h2")
     kept = ask()
     engine.schedule(kept)
@@ -390,7 +394,7 @@ def test_a_crash_leaves_nothing_behind(
         engine.schedule(ask(2))
     assert there.used() == (3 if is_written else 1)
     engine.close()
-    with engine_on(Shaky(there.url), wall=wall, store=open_store(url)) as heir:
+    with engine_on(Shaky(there.url), wall=wall, store=open_store(here)) as heir:
         assert heir.expire_claims() == 0
         wall.ahead_s = LEASE_S + 1
         assert heir.expire_claims() == 1
@@ -445,6 +449,60 @@ def test_a_host_that_goes_gives_back_what_was_not_confirmed(
     assert (there.used(), claims(engine)) == (0, [])
 
 
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_lease_that_ends_on_the_way_is_begun_anew(
+    there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall, is_written: bool
+) -> None:
+    there.fleet(engine, "h1")
+    swept: list[int] = []
+
+    def sweep() -> None:
+        if not swept:
+            wall.ahead_s = LEASE_S + 1
+            swept.append(1)
+            swept.append(engine.expire_claims())
+
+    if is_written:
+        books.after = sweep
+    else:
+        books.before = sweep
+    engine.schedule(ask(2))
+    assert swept == [1, 1]
+    assert there.used() == 2
+    assert [row.leased_until for row in claims(engine)] == [None, None]
+
+
+def test_two_processes_give_back_once(there: Elsewhere, here: str, wall: Wall) -> None:
+    first, second = Shaky(there.url), Shaky(there.url)
+    with (
+        engine_on(first, wall=wall, store=open_store(here)) as one,
+        engine_on(second, wall=wall, store=open_store(here)) as two,
+    ):
+        there.fleet(one, "h1", "h2")
+        for _ in range(3):
+            one.schedule(ask(lease_s=5))
+        writes = first.writes
+        wall.ahead_s = 10
+        found = run(one.expire_claims, two.expire_claims)
+        assert sum(found) == 3
+        assert first.writes + second.writes == writes + 3
+        assert (there.used(), claims(one), claims(two)) == (0, [], [])
+
+
+def run(*calls: Callable[[], int]) -> list[int]:
+    """All of them at once, and what they answer."""
+    found: list[int] = []
+    threads = [
+        threading.Thread(target=lambda call=call: found.append(call()))
+        for call in calls
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
 def test_the_sweeper_does_it_by_itself(there: Elsewhere, wall: Wall) -> None:
     with engine_on(Shaky(there.url), wall=wall) as engine:
         there.fleet(engine, "h1")
@@ -457,15 +515,12 @@ def test_the_sweeper_does_it_by_itself(there: Elsewhere, wall: Wall) -> None:
 
 
 def test_without_the_remote_its_claims_are_forgotten_with_a_word(
-    there: Elsewhere, tmp_path: Path, wall: Wall, caplog: pytest.LogCaptureFixture
+    there: Elsewhere, here: str, wall: Wall, caplog: pytest.LogCaptureFixture
 ) -> None:
-    url = f"sqlite:///{tmp_path / 'here.db'}"
-    with open_engine(url):
-        pass
-    with engine_on(Shaky(there.url), wall=wall, store=open_store(url)) as engine:
+    with engine_on(Shaky(there.url), wall=wall, store=open_store(here)) as engine:
         there.fleet(engine, "h1")
         ((one, *_),) = engine.schedule(ask(lease_s=1000))
-    with open_engine(url) as plain:
+    with open_engine(here) as plain:
         plain.delete_host("h1", "h1")
         plain.expire_claims()
         assert [row.is_over for row in claims(plain)] == [True]
