@@ -35,10 +35,11 @@ COMMA = b", "
 
 
 class Answer(Struct, frozen=True):
-    """The body, and whether a work budget cut the search short."""
+    """The body, whether a work budget cut the search short, and how many it found."""
 
     body: bytes
     is_truncated: bool
+    count: int = 0
 
 
 class Encoder:
@@ -79,7 +80,7 @@ class Encoder:
             *_listed(summaries),
             b"}}",
         ]
-        return Answer(b"".join(body), found.is_truncated)
+        return Answer(b"".join(body), found.is_truncated, len(picks))
 
 
 def _listed(texts: list[bytes]) -> list[bytes]:

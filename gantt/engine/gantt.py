@@ -7,28 +7,35 @@ them. Answers leave only when what they were computed at is durable.
 from __future__ import annotations
 
 import logging
+import os
 import random
+import socket
+import threading
 import uuid as uuids
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from gantt.engine import verify
 from gantt.engine.books import Books
+from gantt.engine.chores import Chore, Chores, Leadership
 from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.follower import Follower, load_state
+from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
 from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_scheduling import RemoteScheduling
 from gantt.engine.replica import Replica
-from gantt.engine.sweeper import Sweeper
 from gantt.engine.threads import SystemThreads, Threads
+from gantt.engine.watching import Watching, follow
 from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model import answers as a
 from gantt.model import commands as c
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest
+from gantt.model.watching import Event, Events
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
 from gantt.state.state import State
@@ -38,6 +45,11 @@ LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 P = ParamSpec("P")
 
+# Revisions between two looks at how long the log is.
+_COMPACT_EVERY = 1_000
+# How soon a watch finds out that the engine was closed.
+_WATCH_WAIT_S = 1.0
+
 
 class Truncatable(Protocol):
     """An answer that a work budget may have cut short."""
@@ -45,6 +57,10 @@ class Truncatable(Protocol):
     @property
     def is_truncated(self) -> bool:
         """Whether it was."""
+
+    @property
+    def count(self) -> int:
+        """How much was found."""
 
 
 A = TypeVar("A", bound=Truncatable)
@@ -93,16 +109,27 @@ class Gantt(Books, RemoteScheduling):
             threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
         )
+        self._watching = Watching(store, self._replica, self._follower, clock)
+        self._observer: Observer = Silence()
+        self._bearer = threading.local()
         self._is_closed = False
         self._searches_cut = 0
+        self._compacted_at = self._replica.durable
         if standard_names is not None:
             try:
                 self.submit(standard_names)
             except BaseException:
                 self._gate.close()
                 raise
-        self._sweeper = Sweeper(
-            self._has_ended_leases, self.expire_claims, options.sweep_s, threads
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
+        self._chores = Chores(
+            Leadership(store, self.name, options.leader_silence_s, clock),
+            (
+                Chore("compact", self._has_long_log, self._compact),
+                Chore("expire", self._has_ended_leases, self.expire_claims),
+            ),
+            options.sweep_s,
+            threads,
         )
 
     # -- the two ways in ----------------------------------------------------------
@@ -150,9 +177,28 @@ class Gantt(Books, RemoteScheduling):
     def submit(self, command: c.Command, request_id: str = "") -> Any:
         """Carry out ``command`` at the gate and return its answer once it is durable.
 
-        Raises the refusal of its rule, Busy, StoreFailed.
+        ``request_id`` "": what ``bearing`` said. Raises the refusal of its rule, Busy,
+        StoreFailed.
         """
-        return self._gate.submit(command, request_id)
+        borne: str = request_id or getattr(self._bearer, "request_id", "")
+        return self._gate.submit(command, borne)
+
+    @contextmanager
+    def bearing(self, request_id: str) -> Iterator[None]:
+        """What this thread submits meanwhile is done in the name of ``request_id``."""
+        self._bearer.request_id = request_id
+        try:
+            yield
+        finally:
+            self._bearer.request_id = ""
+
+    # -- watching -----------------------------------------------------------------
+
+    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
+        return self._watching.since(since, wait_s)
+
+    def watch(self, since: str | int | None = None) -> Iterator[Event]:
+        return follow(self._watching, since, _WATCH_WAIT_S)
 
     def find_candidates(self, request: CandidateRequest) -> a.Candidates:
         return self.search(search, request)
@@ -164,12 +210,14 @@ class Gantt(Books, RemoteScheduling):
         within this engine's budget. Raises UnknownName, BudgetSpent, StoreFailed."""
         rng = self._rng if request.randomize else None
         budget = self._options.search_budget
+        started = self._wall.monotonic()
         try:
             found = self.read(query, request, *args, rng=rng, budget=budget)
         except BudgetSpent:
             self._searches_cut += 1
             raise
         self._searches_cut += found.is_truncated
+        self._observer.searched(self._wall.monotonic() - started, found.count)
         return found
 
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
@@ -189,11 +237,20 @@ class Gantt(Books, RemoteScheduling):
 
     def is_ready(self) -> bool:
         """Whether reads and writes can be answered now."""
+        return not self.unready()
+
+    def unready(self) -> str:
+        """Why nothing can be answered now; "" when all that was committed is known."""
         try:
             self._follower.freshen()
-        except GanttError:
-            return False
-        return not self._is_closed
+        except GanttError as error:
+            LOG.warning("not ready: %s", error)
+            return "the database does not answer"
+        return "closed" if self._is_closed else ""
+
+    def observe(self, observer: Observer) -> None:
+        """Tell ``observer`` from now on what is done, and how long it takes."""
+        self._observer = self._gate.observer = self._records.observer = observer
 
     def counts(self) -> dict[str, float]:
         """What the engine has done so far, by name; for metrics."""
@@ -206,7 +263,9 @@ class Gantt(Books, RemoteScheduling):
             "search_limit": self._options.search_budget,
             "log_limit": self._options.log_length,
             "searches_cut": self._searches_cut,
-            "leases_swept": self._sweeper.swept,
+            "leases_swept": self._chores.done["expire"],
+            "leader": self._chores.is_leading,
+            "events_told": self._watching.told,
             **self.scheduling_counts(),
             "busy": self._gate.queue.turned_away,
             "batches": counts.batches,
@@ -215,10 +274,17 @@ class Gantt(Books, RemoteScheduling):
             "aborts": counts.aborts,
             "unknown_outcomes": counts.unknown_outcomes,
             "foreign_writes": counts.foreign_writes,
-            "compacted": counts.compacted,
+            "compacted": self._chores.done["compact"],
             "commit_seconds": counts.commit_seconds,
             "reloads": self._follower.reloads,
         }
+
+    def _has_long_log(self) -> bool:
+        return self._replica.durable - self._compacted_at >= _COMPACT_EVERY
+
+    def _compact(self) -> int:
+        self._compacted_at = self._replica.durable
+        return self._store.compact(self._options.log_length)
 
     def _has_ended_leases(self) -> bool:
         with self._replica.lock:
@@ -234,8 +300,8 @@ class Gantt(Books, RemoteScheduling):
     def close(self) -> None:
         if self._is_closed:
             return
-        self._is_closed = True
-        self._sweeper.close()
+        self._is_closed = self._watching.is_closed = True
+        self._chores.close()
         self._gate.close()
         verify.leave_fingerprint(self._store, self._replica.durable)
         self._store.close()

@@ -28,7 +28,9 @@ class EngineOptions(Struct, frozen=True):
     ``search_budget``: steps that one search for candidates may take.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.
-    ``sweep_s``: how often leases are looked at whose time may be over.
+    ``sweep_s``: how often a process looks for chores: whether it leads them, whether
+    leases are over. ``leader_silence_s``: after so long without a sign of life, who
+    leads is taken to be gone.
     ``create``: bring the tables of an SQLite file into being if it has none.
     """
 
@@ -44,6 +46,7 @@ class EngineOptions(Struct, frozen=True):
     search_budget: int = 100_000
     log_length: int = 1_000_000
     sweep_s: float = 1.0
+    leader_silence_s: float = 4.0
     create: bool = True
     scheduler: SchedulerOptions = SchedulerOptions()
     store: StoreOptions = StoreOptions()

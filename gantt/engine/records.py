@@ -8,6 +8,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
+from gantt.engine.observing import Observer, Silence
 from gantt.model.selection import Decision
 from gantt.scheduler.explain import Scoreboard
 
@@ -23,6 +24,7 @@ class Records:
         )
         self.decided = 0
         self.refused = 0
+        self.observer: Observer = Silence()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -35,6 +37,7 @@ class Records:
         else:
             self.refused += 1
         self._kept.append((record, board))
+        self.observer.decided(record)
         if LOG.isEnabledFor(logging.INFO):
             LOG.info("%s", _line(record))
 

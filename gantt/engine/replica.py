@@ -61,6 +61,14 @@ class Replica:
                 )
             return self.epoch == mark.epoch
 
+    def wait_beyond(self, revision: int, epoch: int, timeout_s: float) -> None:
+        """Return when more than ``revision`` is durable, ``epoch`` is over, or the
+        time."""
+        with self._settled:
+            self._settled.wait_for(
+                lambda: self.durable > revision or self.epoch != epoch, timeout_s
+            )
+
     def assume(self, changes: Iterable[Change], cursor: Cursor) -> None:
         """Apply what is planned but not yet durable; under ``lock`` and ``turn``."""
         self.state.apply(changes, cursor)

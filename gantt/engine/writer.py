@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from gantt.engine.clock import Clock
 from gantt.engine.follower import Follower
+from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
 from gantt.engine.queue import Queue, Ticket
 from gantt.engine.replica import Replica
@@ -35,8 +36,6 @@ from gantt.store.outcomes import (
 
 LOG = logging.getLogger(__name__)
 _LONGEST_PAUSE_S = 1.0
-# Old log rows are dropped so many at a time: a few milliseconds of the gate.
-_COMPACT_EVERY = 1_000
 
 
 class Batch(Struct):
@@ -62,7 +61,6 @@ class Counts(Struct):
     aborts: int = 0
     unknown_outcomes: int = 0
     foreign_writes: int = 0
-    compacted: int = 0
     commit_seconds: float = 0.0
 
 
@@ -89,8 +87,8 @@ class Gate:
         self._now = 0
         self._threads = threads
         self.queue = Queue(options, threads)
-        self._compacted_at = replica.durable
         self.counts = Counts()
+        self.observer: Observer = Silence()
         self._thread = threads.start(self._run, "gantt-gate")
 
     def submit(self, command: Command, request_id: str = "") -> Answer:
@@ -115,18 +113,6 @@ class Gate:
                 LOG.exception("the gate broke off a batch: loading all tables again")
                 _resolve_rest(tickets, error)
                 self._start_over()
-            self._compact()
-
-    def _compact(self) -> None:
-        """Keep the log within its length; failing to is told, and tried again later."""
-        end = self._replica.durable
-        if end - self._compacted_at < _COMPACT_EVERY:
-            return
-        self._compacted_at = end
-        try:
-            self.counts.compacted += self._store.compact(self._options.log_length)
-        except GanttError as error:
-            LOG.warning("the log could not be compacted: %s", error)
 
     def _start_over(self) -> None:
         """After a mistake of our own nothing in the columns is to be trusted."""
@@ -263,8 +249,10 @@ class Gate:
             transaction.rollback()
             self._take_back(batch)
             raise
-        self.counts.commit_seconds += self._clock.monotonic() - started
+        took_s = self._clock.monotonic() - started
+        self.counts.commit_seconds += took_s
         self._replica.settle()
+        self.observer.committed(len(batch.outcomes), took_s)
 
     def _was_kept(self, batch: str) -> bool:
         """Ask until the database answers: nobody is told anything before."""

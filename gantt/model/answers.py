@@ -146,6 +146,11 @@ class Candidates(Struct, frozen=True):
     summaries: dict[str, ProviderSummary]
     is_truncated: bool = False
 
+    @property
+    def count(self) -> int:
+        """How many were found."""
+        return len(self.candidates)
+
 
 class Claimed(Struct, frozen=True):
     """``taken``: per instance, the place of the choice that was taken among those

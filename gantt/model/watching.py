@@ -52,6 +52,11 @@ class Events(Struct, frozen=True):
     cursor: str
 
 
+def place_of(cursor: Cursor) -> str:
+    """``cursor`` as watchers name it; ``read_cursor`` reads it."""
+    return str(cursor) if cursor.revision else "0"
+
+
 def read_cursor(text: str | int) -> Cursor:
     """``REVISION`` or ``REVISION-BATCHPREFIX`` as a Cursor whose batch is the prefix.
 

@@ -1,0 +1,138 @@
+"""What one process does for all: it keeps the log short and ends leases.
+
+A thread of its own, because nobody else comes by when a lease ends. Who leads says so
+in a row, again and again; when that stops, another takes over. Nothing that is correct
+depends on it: each chore is safe to do twice, for it goes through the gate or under
+the head lock, and whoever comes second finds nothing to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from gantt.engine.clock import Clock
+from gantt.engine.threads import Threads
+from gantt.errors import GanttError
+from gantt.store.contract import Lead, Store
+
+LOG = logging.getLogger(__name__)
+
+# Who leads says so this many times before others give it up.
+_BEATS = 4
+
+
+class Chore(Struct, frozen=True):
+    """Done whenever it is due; ``run`` says how much was done."""
+
+    name: str
+    is_due: Callable[[], bool]
+    run: Callable[[], int]
+
+
+class Leadership:
+    """Whether this process leads. Judged by how long the row stood still on the own
+    steady clock: no time is compared with anybody else's."""
+
+    def __init__(self, store: Store, name: str, silence_s: float, clock: Clock) -> None:
+        """``silence_s``: after so long without a sign, a leader is taken to be gone."""
+        self._store = store
+        self._name = name
+        self._silence_s = silence_s
+        self._clock = clock
+        self._mine: Lead | None = None
+        self._seen: Lead | None = None
+        self._seen_at = 0.0
+
+    @property
+    def is_mine(self) -> bool:
+        return self._mine is not None
+
+    def look(self) -> bool:
+        """Take over, or say again that this leads. Raises StoreFailed."""
+        found = self._store.leader()
+        now = self._clock.monotonic()
+        if self._mine is not None and found != self._mine:
+            LOG.info("%s leads the chores now", found.holder or "nobody")
+            self._mine = None
+        if found != self._seen:
+            self._seen, self._seen_at = found, now
+        silence_s = now - self._seen_at
+        if self._mine is not None:
+            if silence_s >= self._silence_s / _BEATS:
+                self._keep(self._store.lead(self._name, self._mine))
+        elif not found.holder or silence_s >= self._silence_s:
+            self._keep(self._store.lead(self._name, found))
+            if self.is_mine:
+                LOG.info("%s leads the chores now: this process", self._name)
+        return self.is_mine
+
+    def give_up(self) -> None:
+        """Let another lead at once. Raises StoreFailed."""
+        mine, self._mine = self._mine, None
+        if mine is not None:
+            self._store.lead("", mine)
+
+    def _keep(self, lead: Lead | None) -> None:
+        self._mine = lead
+        if lead is not None:
+            self._seen, self._seen_at = lead, self._clock.monotonic()
+
+
+class Chores:
+    """Looks every ``period_s`` seconds who leads, and does ``chores`` if this does."""
+
+    def __init__(
+        self,
+        leadership: Leadership,
+        chores: tuple[Chore, ...],
+        period_s: float,
+        threads: Threads,
+    ) -> None:
+        self._leadership = leadership
+        self._chores = chores
+        self._period_s = period_s
+        self._stop = threads.event()
+        self._told: str | None = None
+        self.done = {chore.name: 0 for chore in chores}
+        self._thread = threads.start(self._run, "gantt-chores")
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process does the chores."""
+        return self._leadership.is_mine
+
+    def close(self) -> None:
+        """Stop, wait until it has, and let another lead."""
+        self._stop.set()
+        self._thread.join()
+        try:
+            self._leadership.give_up()
+        except GanttError as error:
+            LOG.debug("another will find out by itself that this is gone: %s", error)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._period_s):
+            try:
+                if self._leadership.look():
+                    self._do()
+                self._told = None
+            except GanttError as error:
+                self._tell("nobody knows who leads the chores: %s", error)
+
+    def _do(self) -> None:
+        for chore in self._chores:
+            try:
+                if chore.is_due():
+                    self.done[chore.name] += chore.run()
+            except GanttError as error:
+                # The database may be away: what is to be done is there afterwards.
+                LOG.warning("chore %s failed: %s", chore.name, error)
+
+    def _tell(self, text: str, error: GanttError) -> None:
+        """Once per trouble, not once a second."""
+        if self._told != error.message:
+            self._told = error.message
+            LOG.warning(text, error)

@@ -1,0 +1,38 @@
+"""What an engine tells whoever measures it, as it happens.
+
+Apart from the counts, which are read when somebody asks: how long each thing took
+cannot be found out afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gantt.model.selection import Decision
+
+
+class Observer(Protocol):
+    """Called in the thread that did it, so it must be quick; it must not raise."""
+
+    def committed(self, commands: int, seconds: float) -> None:
+        """A batch of so many commands became durable; writing and committing took
+        ``seconds``."""
+
+    def decided(self, decision: Decision) -> None:
+        """A request got its hosts, or none (``failure``)."""
+
+    def searched(self, seconds: float, found: int) -> None:
+        """A search for candidates answered so many."""
+
+
+class Silence:
+    """Nobody measures."""
+
+    def committed(self, commands: int, seconds: float) -> None:
+        """See Observer."""
+
+    def decided(self, decision: Decision) -> None:
+        """See Observer."""
+
+    def searched(self, seconds: float, found: int) -> None:
+        """See Observer."""

@@ -1,0 +1,109 @@
+"""The log for watchers: what comes after a place, as soon as it is durable.
+
+Nothing is kept for a watcher between two questions, so that a slow or lost one costs
+nothing: it names the place where it stands, and is answered from the log, a page at a
+time. Only committed rows are in the log, in the order of their revisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gantt.engine.clock import Clock
+from gantt.engine.follower import Follower
+from gantt.engine.naming import told
+from gantt.engine.replica import Replica
+from gantt.errors import StoreFailed
+from gantt.model.changes import Cursor, LogEntry
+from gantt.model.watching import Event, Events, RowChange, place_of, read_cursor
+from gantt.store.contract import Page, Store
+
+LOOK_S = 0.1
+"""How often somebody who waits looks for what other processes committed."""
+# Rows that are named while the columns are locked.
+_NAMED_AT_ONCE = 256
+
+
+class Watching:
+    """Answers watchers from the log of ``store``."""
+
+    def __init__(
+        self, store: Store, replica: Replica, follower: Follower, clock: Clock
+    ) -> None:
+        self._store = store
+        self._replica = replica
+        self._follower = follower
+        self._clock = clock
+        self.told = 0
+        self.is_closed = False
+
+    def since(self, since: str | int | None, wait_s: float) -> Events:
+        """A page of what follows ``since`` (None: nothing yet); when that is nothing,
+        what comes within ``wait_s``. Raises Invalid, Gone, StoreFailed."""
+        deadline = self._clock.monotonic() + wait_s
+        if since is None:
+            self._follower.freshen()
+            after = self._store.cursor()
+        else:
+            after = read_cursor(since)
+            page = self._store.history(after)
+            if page.entries:
+                return self._told(page)
+            after = page.start
+        if not self._has_more(after, deadline):
+            return Events((), place_of(after))
+        return self._told(self._store.history(after))
+
+    def _has_more(self, after: Cursor, deadline: float) -> bool:
+        """Wait until the log may have gone on, or is another one."""
+        epoch = self._replica.epoch
+        while True:
+            left_s = deadline - self._clock.monotonic()
+            if left_s <= 0 or self.is_closed:
+                return False
+            self._replica.wait_beyond(after.revision, epoch, min(left_s, LOOK_S))
+            self._follower.freshen()
+            if self._replica.durable != after.revision or self._replica.epoch != epoch:
+                return True
+
+    def _told(self, page: Page) -> Events:
+        """The events of a page."""
+        # Names are those of the columns, which must know what the log says.
+        self._follower.freshen()
+        events = tuple(self._event(entry) for entry in page.entries)
+        self.told += len(events)
+        return Events(events, events[-1].id if events else place_of(page.start))
+
+    def _event(self, entry: LogEntry) -> Event:
+        changes: list[RowChange] = []
+        for start in range(0, len(entry.changes), _NAMED_AT_ONCE):
+            some = entry.changes[start : start + _NAMED_AT_ONCE]
+            with self._replica.lock:
+                state = self._replica.state
+                changes += [told(state, change) for change in some]
+        return Event(
+            place_of(Cursor(entry.revision, entry.batch)),
+            entry.revision,
+            entry.kind,
+            entry.at,
+            entry.request_id,
+            tuple(changes),
+        )
+
+
+def follow(
+    watching: Watching, since: str | int | None, wait_s: float
+) -> Iterator[Event]:
+    """Every event after ``since`` and all to come, until ``watching`` is closed."""
+    place = since
+    while True:
+        try:
+            found = watching.since(place, wait_s)
+        except StoreFailed:
+            if watching.is_closed:
+                return
+            raise
+        yield from found.events
+        if watching.is_closed and not found.events:
+            return
+        place = found.cursor

@@ -1,0 +1,132 @@
+"""One of several processes does the chores, and another when it is gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from gantt.engine.chores import Leadership
+from gantt.engine.gantt import Gantt
+from gantt.errors import StoreFailed
+from gantt.store import open_store
+from gantt.store.contract import Lead
+from tests.engine.conftest import Connect, opened
+from tests.engine.test_outcomes import create
+
+WAIT_S = 20.0
+
+
+class Steady:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def now(self) -> int:
+        raise AssertionError("who leads must not depend on the time of day")
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def leads(books: Gantt) -> bool:
+    return bool(books.counts()["leader"])
+
+
+def test_who_is_silent_for_too_long_leads_no_more() -> None:
+    store, clock, slower = open_store("memory://"), Steady(), Steady()
+    one = Leadership(store, "one", 4, clock)
+    two = Leadership(store, "two", 4, slower)
+    assert one.look()
+    assert not two.look()
+    slower.seconds += 3.9
+    assert not two.look()
+    clock.seconds += 1  # says again that it leads
+    assert one.look()
+    slower.seconds += 3.9
+    assert not two.look()
+    slower.seconds += 4  # and now has been silent
+    assert two.look()
+    assert not one.look()
+    assert store.leader().holder == "two"
+
+
+def test_who_gives_up_is_followed_at_once() -> None:
+    store, clock = open_store("memory://"), Steady()
+    one = Leadership(store, "one", 4, clock)
+    two = Leadership(store, "two", 4, clock)
+    assert one.look()
+    one.give_up()
+    one.give_up()
+    assert store.leader().holder == ""
+    assert two.look()
+    assert two.is_mine
+    assert not one.look()
+
+
+def test_two_who_take_over_at_once_are_one_in_the_end() -> None:
+    store, clock = open_store("memory://"), Steady()
+    one = Leadership(store, "one", 4, clock)
+    taken = store.leader()
+    assert store.lead("other", taken) == Lead("other", 1)
+    assert not one.look()
+    assert store.leader() == Lead("other", 1)
+
+
+def test_exactly_one_engine_leads_and_another_follows_it(
+    url: str, connect: Connect
+) -> None:
+    options = {"sweep_s": 0.01, "leader_silence_s": 0.5}
+    engines = [connect(opened(url), **options) for _ in range(3)]
+    until(lambda: sum(map(leads, engines)) == 1)
+    time.sleep(1)
+    assert sum(map(leads, engines)) == 1
+    first = next(filter(leads, engines))
+    first.close()
+    rest = [one for one in engines if one is not first]
+    until(lambda: sum(map(leads, rest)) == 1)
+
+
+def test_chores_go_on_when_the_leader_dies(
+    url: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantt.engine.gantt._COMPACT_EVERY", 5)
+    dead = open_store(url)
+    assert dead.lead("a process that was killed", dead.leader())
+    books = connect(opened(url), sweep_s=0.01, leader_silence_s=0.5, log_length=10)
+    for number in range(1, 30):
+        books.submit(create(number))
+    assert not leads(books)
+    assert books.counts()["compacted"] == 0
+    until(lambda: leads(books) and books.counts()["compacted"] > 0)
+    dead.close()
+
+
+def test_a_database_that_is_away_is_told_once(
+    url: str, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = opened(url)
+    asked = []
+
+    def fail() -> Lead:
+        asked.append(1)
+        raise StoreFailed("no answer")
+
+    real, store.leader = store.leader, fail  # type: ignore[method-assign]
+    books = connect(store, sweep_s=0.01)
+    until(lambda: len(asked) > 3)
+    assert caplog.text.count("nobody knows who leads the chores: no answer") == 1
+    store.leader = real  # type: ignore[method-assign]
+    until(lambda: leads(books))
