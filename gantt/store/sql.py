@@ -26,6 +26,7 @@ from gantt.store.leader import Leadership
 from gantt.store.load import Loader
 from gantt.store.log import Log
 from gantt.store.outcomes import DefiniteAbort, Outcome
+from gantt.store.readers import Reader, Readers
 from gantt.store.session import Counter, Session, as_failure
 from gantt.store.tables import gantt_head
 from gantt.store.write import Writer
@@ -65,10 +66,7 @@ class SqlStore:
         self._lock_head = database.compile(head.with_for_update()).text
         self._gate = threading.Lock()
         self._writing: Session | None = None
-        self._reading = threading.Lock()
-        self._reader: Session | None = None
-        self._seen: tuple[int, Cursor] | None = None
-        self._is_closed = False
+        self._readers = Readers(database, self._counter)
 
     @property
     def url(self) -> str:
@@ -100,37 +98,19 @@ class SqlStore:
     def history(self, after: Cursor) -> Page:
         return self._history.page(self._read, after)
 
-    def _look(self, session: Session) -> Cursor:
+    def _look(self, reader: Reader) -> Cursor:
         """The end of the log; asked for only if another connection has committed."""
         hint = self._database.hint
         if hint is None:
-            return self.log.end(session)
+            return self.log.end(reader)
         # The hint before the look: a commit in between is then looked for again.
-        version = session.one(hint)[0]
-        if self._seen is None or self._seen[0] != version:
-            self._seen = (version, self.log.end(session))
-        return self._seen[1]
+        version = reader.one(hint)[0]
+        if reader.seen is None or reader.seen[0] != version:
+            reader.seen = (version, self.log.end(reader))
+        return reader.seen[1]
 
-    def _read(self, query: Callable[[Session], T]) -> T:
-        """Run ``query`` on the connection for small reads, once more if it broke."""
-        with self._reading:
-            self._database.check_place()
-            if self._reader is not None:
-                try:
-                    return query(self._reader)
-                except Outcome as outcome:
-                    if not self._reader.is_lost:
-                        raise as_failure(outcome, self.url) from outcome
-                    self._reader.discard()
-                    self._reader = None
-            self._require_open()
-            reader = Session(self._database, self._counter)
-            reader.set_autocommit()
-            self._reader, self._seen = reader, None
-            try:
-                return query(reader)
-            except Outcome as outcome:
-                raise as_failure(outcome, self.url) from outcome
+    def _read(self, query: Callable[[Reader], T]) -> T:
+        return self._readers.read(query)
 
     def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
         session = self._snapshot()
@@ -151,7 +131,7 @@ class SqlStore:
             session.discard()
 
     def _snapshot(self) -> Session:
-        self._require_open()
+        self._readers.require_open()
         self._database.check_place()
         session = Session(self._database, self._counter)
         try:
@@ -185,7 +165,7 @@ class SqlStore:
                 if not self._writing.is_lost:
                     raise
                 self._writing = None
-        self._require_open()
+        self._readers.require_open()
         session = Session(self._database, self._counter)
         try:
             self._writing = self._lock(session)
@@ -276,21 +256,15 @@ class SqlStore:
             return self._leadership.take(session, holder, seen)
 
     def close(self) -> None:
-        self._is_closed = True
+        self._readers.close()
         # Wait for a commit that is under way, but not for ever.
         is_mine = self._gate.acquire(timeout=self._database.options.lock_timeout_s)
-        with self._reading:
-            for session in (self._writing, self._reader):
-                if session is not None:
-                    session.discard()
-            self._writing = self._reader = None
+        if self._writing is not None:
+            self._writing.discard()
+            self._writing = None
         if is_mine:
             self._gate.release()
         self._database.close()
-
-    def _require_open(self) -> None:
-        if self._is_closed:
-            raise errors.StoreFailed(f"The store {self.url} is closed.")
 
 
 class SqlTransaction:

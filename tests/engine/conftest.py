@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from gantt.engine.clock import Clock
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.store import Store, StoreOptions, open_store
+from tests.databases import Databases
 from tests.engine.faults import Callers, FaultyStore
+from tests.kinds import KINDS
 
 Connect = Callable[..., Gantt]
 
@@ -25,9 +28,31 @@ def empty_books(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Which database the test runs on."""
+    return str(request.param)
+
+
+@contextmanager
+def furnished(
+    kind: str, databases: Databases, empty_books: Path, folder: Path
+) -> Iterator[str]:
+    """The URL of a database with empty tables."""
+    if kind == "sqlite":
+        yield f"sqlite:///{shutil.copy(empty_books, folder / 'books.db')}"
+    else:
+        with databases.database(kind) as url:
+            yield url
+
+
 @pytest.fixture
-def sqlite_url(tmp_path: Path, empty_books: Path) -> str:
-    return f"sqlite:///{shutil.copy(empty_books, tmp_path / 'books.db')}"
+def url(
+    kind: str, databases: Databases, empty_books: Path, tmp_path: Path
+) -> Iterator[str]:
+    """A database that several engines can share."""
+    with furnished(kind, databases, empty_books, tmp_path) as url:
+        yield url
 
 
 def opened(url: str, lock_timeout_s: float = 20) -> Store:
@@ -35,13 +60,24 @@ def opened(url: str, lock_timeout_s: float = 20) -> Store:
 
 
 @pytest.fixture
-def sqlite(sqlite_url: str) -> FaultyStore:
-    return FaultyStore(opened(sqlite_url))
+def shared(url: str) -> FaultyStore:
+    """A store on it."""
+    return FaultyStore(opened(url))
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, sqlite_url: str) -> FaultyStore:
-    return FaultyStore(opened("memory://" if request.param == "memory" else sqlite_url))
+@pytest.fixture(params=["memory", *KINDS])
+def store(
+    request: pytest.FixtureRequest,
+    databases: Databases,
+    empty_books: Path,
+    tmp_path: Path,
+) -> Iterator[FaultyStore]:
+    """A store for one engine."""
+    if request.param == "memory":
+        yield FaultyStore(opened("memory://"))
+        return
+    with furnished(request.param, databases, empty_books, tmp_path) as url:
+        yield FaultyStore(opened(url))
 
 
 @pytest.fixture

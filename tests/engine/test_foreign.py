@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Callable
 
 import pytest
@@ -20,6 +19,7 @@ from gantt.model.commands import (
     SetTraits,
 )
 from gantt.store.outcomes import DefiniteAbort
+from tests.databases import execute
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore
 from tests.engine.test_outcomes import create, names
@@ -29,22 +29,18 @@ Sql = Callable[..., None]
 
 
 @pytest.fixture
-def sql(sqlite_url: str) -> Sql:
-    """Somebody else who writes to the file."""
+def sql(url: str) -> Sql:
+    """Somebody else who writes to the database."""
 
-    def execute(*statements: str) -> None:
-        connection = sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), timeout=20)
-        with connection:
-            for statement in statements:
-                connection.execute(statement)
-        connection.close()
+    def write(*statements: str) -> None:
+        execute(url, *statements)
 
-    return execute
+    return write
 
 
 @pytest.fixture
-def books(sqlite: FaultyStore, connect: Connect) -> Gantt:
-    books = connect(sqlite)
+def books(shared: FaultyStore, connect: Connect) -> Gantt:
+    books = connect(shared)
     books.submit(CreateResourceClass("CUSTOM_SLOT"))
     books.submit(CreateTrait("CUSTOM_T"))
     books.submit(create(1))
@@ -76,12 +72,12 @@ def test_the_gate_notices_another_history(books: Gantt, sql: Sql, how: str) -> N
 
 
 def test_a_compacted_log_is_no_loss_to_who_kept_up(
-    books: Gantt, sqlite: FaultyStore, sqlite_url: str, connect: Connect
+    books: Gantt, shared: FaultyStore, url: str, connect: Connect
 ) -> None:
-    behind = connect(opened(sqlite_url))
+    behind = connect(opened(url))
     for number in range(2, 12):
         books.submit(create(number))
-    sqlite.inner.compact(1)
+    shared.inner.compact(1)
     assert len(names(books)) == len(names(behind)) == 11
     assert books.counts()["reloads"] == 0
     assert behind.counts()["reloads"] == 1
@@ -99,7 +95,11 @@ def test_a_foreign_generation_is_found_out(books: Gantt, sql: Sql) -> None:
 def test_what_a_foreigner_deleted_is_refused_and_not_written_again(
     books: Gantt, sql: Sql
 ) -> None:
-    sql("DELETE FROM inventories", "DELETE FROM resource_providers")
+    sql(
+        "DELETE FROM inventories",
+        "UPDATE resource_providers SET root_provider_id = NULL",  # for MariaDB
+        "DELETE FROM resource_providers",
+    )
     with pytest.raises(NotFound):
         books.submit(SetTraits(HOST, ("CUSTOM_T",)))
     assert names(books) == []
@@ -129,13 +129,13 @@ def test_an_alarm_is_raised(
 
 
 def test_a_foreigner_who_never_stops_makes_us_busy(
-    books: Gantt, sql: Sql, sqlite: FaultyStore
+    books: Gantt, sql: Sql, shared: FaultyStore
 ) -> None:
     foreign = "UPDATE resource_providers SET generation = generation + 1"
-    sqlite.always["begin"] = lambda: sql(foreign)
+    shared.always["begin"] = lambda: sql(foreign)
     with pytest.raises(Busy):
         books.submit(SetTraits(HOST, ("CUSTOM_T",)))
-    sqlite.always.clear()
+    shared.always.clear()
     assert books.submit(SetTraits(HOST, ("CUSTOM_T",))).traits == ("CUSTOM_T",)
 
 
@@ -180,20 +180,20 @@ def test_verify_looks_at_the_columns_too(books: Gantt) -> None:
 
 
 def test_verify_takes_in_what_others_committed_first(
-    books: Gantt, sqlite_url: str, connect: Connect
+    books: Gantt, url: str, connect: Connect
 ) -> None:
-    connect(opened(sqlite_url)).submit(create(2))
+    connect(opened(url)).submit(create(2))
     assert books.verify().revision == 5
     assert books.verify().problems == ()
 
 
 def test_verify_gives_the_lock_back_and_speaks_our_errors(
-    books: Gantt, sqlite: FaultyStore
+    books: Gantt, shared: FaultyStore
 ) -> None:
-    sqlite.fail("begin", DefiniteAbort("locked"))
+    shared.fail("begin", DefiniteAbort("locked"))
     with pytest.raises(Busy):
         books.verify()
-    sqlite.fail("tail", DefiniteAbort("locked"))
+    shared.fail("tail", DefiniteAbort("locked"))
     with pytest.raises(Busy):
         books.verify()
     books.submit(create(2))
@@ -203,11 +203,11 @@ def test_verify_gives_the_lock_back_and_speaks_our_errors(
 
 
 def test_everything_is_there_after_a_restart(
-    books: Gantt, sqlite_url: str, connect: Connect, caplog: pytest.LogCaptureFixture
+    books: Gantt, url: str, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     books.close()
     with caplog.at_level(logging.WARNING, "gantt"):
-        again = connect(opened(sqlite_url))
+        again = connect(opened(url))
     assert again.revision == 4
     assert again.get_inventories(HOST).inventories == {"CUSTOM_SLOT": Inventory(4)}
     assert caplog.text == ""
@@ -218,14 +218,14 @@ def test_everything_is_there_after_a_restart(
 def test_a_change_while_nobody_ran_is_warned_of(
     books: Gantt,
     sql: Sql,
-    sqlite_url: str,
+    url: str,
     connect: Connect,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     books.close()
     sql("UPDATE resource_providers SET generation = 9")
     with caplog.at_level(logging.WARNING, "gantt"):
-        again = connect(opened(sqlite_url))
+        again = connect(opened(url))
     assert "the tables changed while no Gantt was running" in caplog.text
     assert again.get_provider(HOST).generation == 9
     assert again.verify().problems == (CHANGED_WHILE_STOPPED,)
@@ -234,12 +234,12 @@ def test_a_change_while_nobody_ran_is_warned_of(
 
 
 def test_a_lock_that_is_not_free_at_the_end_hinders_no_closing(
-    books: Gantt, sqlite: FaultyStore, caplog: pytest.LogCaptureFixture
+    books: Gantt, shared: FaultyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     def locked(fingerprint: object) -> None:
         raise DefiniteAbort("locked")
 
-    sqlite.inner.save_fingerprint = locked  # type: ignore[method-assign]
+    shared.inner.save_fingerprint = locked  # type: ignore[method-assign]
     books.close()
     assert "no fingerprint was left" in caplog.text
     assert not books.is_ready()

@@ -16,6 +16,7 @@ from gantt.store.outcomes import DefiniteAbort
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import Callers, FaultyStore, ScriptedClock
 from tests.engine.test_outcomes import create, names
+from tests.kinds import ON_SQLITE
 
 
 def log_of(store: FaultyStore) -> list[LogEntry]:
@@ -101,7 +102,7 @@ def test_what_changes_nothing_has_no_revision(store: FaultyStore, books: Gantt) 
 
 
 def test_a_caller_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:
-    books = connect(store, answer_timeout_s=0.05)
+    books = connect(store, answer_timeout_s=1.0)
     hold = store.hold("commit")
     with pytest.raises(StoreFailed, match="may still be carried out"):
         books.submit(create(1))
@@ -151,30 +152,32 @@ def test_closing_finishes_what_waits_and_then_refuses(
     books.close()
 
 
+@ON_SQLITE
 def test_a_clock_that_goes_back_does_not_take_the_books_with_it(
-    sqlite: FaultyStore, connect: Connect
+    shared: FaultyStore, connect: Connect
 ) -> None:
-    books = connect(sqlite, clock=ScriptedClock(100, 200, 50, 250))
+    books = connect(shared, clock=ScriptedClock(100, 200, 50, 250))
     for number in range(1, 5):
         books.submit(create(number))
-    assert [entry.at for entry in log_of(sqlite)] == [100, 200, 200, 250]
+    assert [entry.at for entry in log_of(shared)] == [100, 200, 200, 250]
     assert [one.modified_at for one in books.list_providers()] == [100, 200, 200, 250]
 
 
+@ON_SQLITE
 def test_a_second_engine_with_a_slow_clock_does_not_go_back_either(
-    sqlite: FaultyStore, sqlite_url: str, connect: Connect
+    shared: FaultyStore, url: str, connect: Connect
 ) -> None:
-    other = connect(opened(sqlite_url), clock=ScriptedClock(50))
-    books = connect(sqlite, clock=ScriptedClock(100))
+    other = connect(opened(url), clock=ScriptedClock(50))
+    books = connect(shared, clock=ScriptedClock(100))
     books.submit(create(1))
     other.submit(create(2))
-    assert [entry.at for entry in log_of(sqlite)] == [100, 100]
+    assert [entry.at for entry in log_of(shared)] == [100, 100]
 
 
-def test_the_log_says_who_asked_for_what(sqlite: FaultyStore, connect: Connect) -> None:
-    books = connect(sqlite)
+def test_the_log_says_who_asked_for_what(shared: FaultyStore, connect: Connect) -> None:
+    books = connect(shared)
     books.submit(create(1), request_id="req-1")
-    (entry,) = log_of(sqlite)
+    (entry,) = log_of(shared)
     assert (entry.kind, entry.request_id) == ("CreateProvider", "req-1")
     assert entry.revision == 1
     assert len(entry.batch) == 36

@@ -227,11 +227,11 @@ def test_a_failure_at_commit_is_told_if_nothing_was_kept(
 
 
 def test_after_a_mistake_of_ours_everything_is_loaded_anew(
-    sqlite: FaultyStore,
+    shared: FaultyStore,
     connect: Connect,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    books = connect(sqlite)
+    books = connect(shared)
     books.submit(create(1))
     assume = books._replica.assume
 

@@ -118,8 +118,8 @@ def test_one_engine_in_a_storm(store: FaultyStore, connect: Connect, seed: int) 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_engines_in_a_storm(sqlite_url: str, connect: Connect, seed: int) -> None:
-    stores = [FaultyStore(opened(sqlite_url)) for _ in range(2)]
+def test_two_engines_in_a_storm(url: str, connect: Connect, seed: int) -> None:
+    stores = [FaultyStore(opened(url)) for _ in range(2)]
     engines = [connect(store, clock=ScriptedClock(1)) for store in stores]
     for number, store in enumerate(stores):
         Storm(store, 100 * seed + number)

@@ -51,9 +51,9 @@ def outcomes(futures: list[Future[None]]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("freshness", ["strict", "bounded"])
 def test_claims_never_exceed_the_capacity(
-    sqlite_url: str, connect: Connect, freshness: str
+    url: str, connect: Connect, freshness: str
 ) -> None:
-    engines = [connect(opened(sqlite_url), freshness=freshness) for _ in range(2)]
+    engines = [connect(opened(url), freshness=freshness) for _ in range(2)]
     furnish(engines[0], total=30)
     with ThreadPoolExecutor(16) as pool:
         futures = [
@@ -73,9 +73,9 @@ def test_claims_never_exceed_the_capacity(
 
 
 def test_of_two_who_expect_a_new_consumer_one_hears_no(
-    sqlite_url: str, connect: Connect
+    url: str, connect: Connect
 ) -> None:
-    engines = [connect(opened(sqlite_url)) for _ in range(2)]
+    engines = [connect(opened(url)) for _ in range(2)]
     furnish(engines[0], total=1000)
     with ThreadPoolExecutor(8) as pool:
         for number in range(20):
@@ -87,10 +87,8 @@ def test_of_two_who_expect_a_new_consumer_one_hears_no(
     assert {share.generation for share in view.allocations.values()} == {1}
 
 
-def test_of_two_who_name_one_generation_one_wins(
-    sqlite_url: str, connect: Connect
-) -> None:
-    engines = [connect(opened(sqlite_url)) for _ in range(2)]
+def test_of_two_who_name_one_generation_one_wins(url: str, connect: Connect) -> None:
+    engines = [connect(opened(url)) for _ in range(2)]
     furnish(engines[0], total=1)
     with ThreadPoolExecutor(8) as pool:
         for generation in range(1, 11):
@@ -102,8 +100,8 @@ def test_of_two_who_name_one_generation_one_wins(
             assert sum(isinstance(error, ConcurrentUpdate) for error in errors) == 1
 
 
-def test_ids_and_revisions_are_given_once(sqlite_url: str, connect: Connect) -> None:
-    engines = [connect(opened(sqlite_url)) for _ in range(2)]
+def test_ids_and_revisions_are_given_once(url: str, connect: Connect) -> None:
+    engines = [connect(opened(url)) for _ in range(2)]
     with ThreadPoolExecutor(8) as pool:
         wishes = [CreateProvider(f"uuid-{n}", f"name-{n}") for n in range(40)]
         list(pool.map(lambda n: engines[n % 2].submit(wishes[n]), range(40)))
@@ -136,12 +134,12 @@ print(json.dumps(granted))
 """
 
 
-def test_two_processes_share_one_file(sqlite_url: str, connect: Connect) -> None:
-    books = connect(opened(sqlite_url))
+def test_two_processes_share_one_file(url: str, connect: Connect) -> None:
+    books = connect(opened(url))
     furnish(books, total=50)
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, sqlite_url, str(first)],
+            [sys.executable, "-c", WORKER, url, str(first)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

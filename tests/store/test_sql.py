@@ -434,7 +434,7 @@ def test_a_connection_that_broke_is_replaced(
 ) -> None:
     end = _fill(store)
     assert store.cursor() == end
-    for session in (store._writing, store._reader):
+    for session in (store._writing, *store._readers._free):
         assert session is not None
         session._driver.close()
     monkeypatch.setattr(type(store._database), "is_lost", lambda *_: True)
@@ -451,7 +451,7 @@ def test_a_database_that_stays_away_fails(
     def refuse(self: Database) -> None:
         raise self.failure(OSError("gone"))
 
-    for session in (store._writing, store._reader):
+    for session in (store._writing, *store._readers._free):
         assert session is not None
         session._driver.close()
     monkeypatch.setattr(type(store._database), "is_lost", lambda *_: True)

@@ -1,0 +1,92 @@
+"""Connections for small reads: a few, so that readers of a server do not queue.
+
+Apart from the store, because who holds which connection, and what becomes of one that
+broke, is the same for every question. Each statement is a transaction of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from gantt import errors
+from gantt.model.changes import Cursor
+from gantt.store.database import Database
+from gantt.store.outcomes import Outcome
+from gantt.store.session import Counter, Session, as_failure
+
+T = TypeVar("T")
+
+
+class Reader(Session):
+    """A session, and what it last saw: a hint belongs to its connection."""
+
+    def __init__(self, database: Database, counter: Counter) -> None:
+        super().__init__(database, counter)
+        self.set_autocommit()
+        self.seen: tuple[int, Cursor] | None = None
+
+
+class Readers:
+    """At most ``options.pool_size`` connections, opened as they are needed."""
+
+    def __init__(self, database: Database, counter: Counter) -> None:
+        self._database = database
+        self._counter = counter
+        self._free: list[Reader] = []
+        self._seats = threading.BoundedSemaphore(database.options.pool_size)
+        self.is_closed = False
+
+    def read(self, query: Callable[[Reader], T]) -> T:
+        """What ``query`` says, asked once more if the connection broke. Raises
+        StoreFailed."""
+        with self._seats:
+            self._database.check_place()
+            while (reader := self._taken()) is not None:
+                try:
+                    with self._returned(reader):
+                        return query(reader)
+                except Outcome as outcome:
+                    if not reader.is_lost:
+                        raise as_failure(outcome, self._database.url) from outcome
+            self.require_open()
+            reader = Reader(self._database, self._counter)
+            try:
+                with self._returned(reader):
+                    return query(reader)
+            except Outcome as outcome:
+                raise as_failure(outcome, self._database.url) from outcome
+
+    def require_open(self) -> None:
+        """Raises StoreFailed once it is closed."""
+        if self.is_closed:
+            raise errors.StoreFailed(f"The store {self._database.url} is closed.")
+
+    def close(self) -> None:
+        """Close all connections, after the questions that are under way."""
+        self.is_closed = True
+        while (reader := self._taken()) is not None:
+            reader.discard()
+
+    def _taken(self) -> Reader | None:
+        try:
+            return self._free.pop()  # the one used last: its caches are warm
+        except IndexError:
+            return None
+
+    @contextmanager
+    def _returned(self, reader: Reader) -> Iterator[None]:
+        """Afterwards the next one may have it, unless it broke."""
+        try:
+            yield
+        except BaseException:
+            if reader.is_lost:
+                reader.discard()
+            raise
+        finally:
+            if not reader.is_lost:
+                self._free.append(reader)
+            if self.is_closed:
+                self.close()
