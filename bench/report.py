@@ -73,7 +73,8 @@ def machine() -> str:
             f"Python {platform.python_version()}",
             f"SQLite {sqlite3.sqlite_version}",
             f"granian {version('granian')}",
-            f"upstream: openstack-placement {version('openstack-placement')}",
+            f"upstream: openstack-placement {version('openstack-placement')}, "
+            f"nova {version('nova')}",
         )
     )
 
