@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gantt.model.spec import RequestSpec
 
 UNREADABLE = "a host that cannot be judged fails (Nova: the request)"
-OPERAND = "an operand that is no number"
+UNREAD = "a request that cannot be read is refused before any host is looked at"
 TEXT_OF_CPU = "cpu_info that is text"
 PREFIX = "a prefix without its slash"
 COUNTS_NOTHING = "a metric that is missing for a weigher that counts nothing"

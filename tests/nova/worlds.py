@@ -72,6 +72,17 @@ def plans(least: int = 0, most: int = 6) -> st.SearchStrategy[Plan]:
     return _plans(least, most)
 
 
+def working(plans: st.SearchStrategy[Plan]) -> st.SearchStrategy[Plan]:
+    """The same, and every service works."""
+    up = {"disabled": False, "forced_down": False, "last_seen_up": NOW}
+
+    def mended(plan: Plan) -> Plan:
+        hosts = [{**host, "service": {**host["service"], **up}} for host in plan.hosts]
+        return replace(plan, hosts=hosts)
+
+    return plans.map(mended)
+
+
 @st.composite
 def _plans(draw: st.DrawFn, least: int, most: int) -> Plan:
     plan = draw(fleets.fleets(least, most))
@@ -259,6 +270,18 @@ def specs_with_cells() -> st.SearchStrategy[RequestSpec]:
         lambda spec, place: structs.replace(spec, requested_destination=place),
         specs(),
         st.none() | destinations(),
+    )
+
+
+def easy(specs: st.SearchStrategy[RequestSpec]) -> st.SearchStrategy[RequestSpec]:
+    """The same without hints, and without what flavor and image ask of hosts."""
+    return specs.map(
+        lambda spec: structs.replace(
+            spec,
+            flavor=structs.replace(spec.flavor, extra_specs={}),
+            scheduler_hints={},
+            image=None,
+        )
     )
 
 
