@@ -124,13 +124,15 @@ class RemoteScheduling(Scheduling):
         reason: object = None
         attempt = misses = 0
         while misses < self._policy.claim_attempts:
+            since = self._wall.monotonic()
             job = self._ready_or_refused(request)
+            timings = {"candidates": self._wall.monotonic() - since}
             lost: frozenset[str] = frozenset()
             while misses < self._policy.claim_attempts:
                 attempt += 1
                 try:
                     less = replace(job, listing=without(job.listing, lost))
-                    found = self._try(request, less, held, attempt)
+                    found = self._try(request, less, held, attempt, timings)
                 except NoValidHost as refusal:
                     if not lost:
                         raise self._refused(request, refusal) from None
@@ -170,6 +172,7 @@ class RemoteScheduling(Scheduling):
         job: Job,
         held: dict[str, Held],
         attempt: int,
+        timings: dict[str, float],
     ) -> Selections | Outcome:
         """Pick, claim here, write there, confirm. Raises NoValidHost, ClaimLost;
         Unavailable: what was written there is not known."""
@@ -183,6 +186,7 @@ class RemoteScheduling(Scheduling):
         if not outcome.is_done:
             return outcome
         timings = {
+            **timings,
             "decide": decided - started,
             "claim": self._wall.monotonic() - decided,
         }
@@ -217,7 +221,8 @@ class RemoteScheduling(Scheduling):
         since: float,
     ) -> Outcome:
         """Write what is claimed there, and confirm or drop the claim. Raises
-        Unavailable, and leaves the claim to its lease."""
+        NoValidHost (nothing will help), ClaimLost; Unavailable, and leaves the claim to
+        its lease."""
         assert self._remote is not None
         wanted = _wanted(command, claimed)
         policy = self._policy
@@ -228,8 +233,7 @@ class RemoteScheduling(Scheduling):
         if not outcome.is_done:
             self.submit(c.DropClaim(command.claim))
             if not outcome.lost and outcome.held is None:
-                text = f"No valid host was found. {outcome.reason}"
-                raise self._refused(request, NoValidHost(text))
+                raise NoValidHost(f"No valid host was found. {outcome.reason}")
             return outcome
         lease = request.lease_s
         again = None if lease is None else int(lease * _MICRO)

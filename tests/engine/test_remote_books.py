@@ -112,6 +112,9 @@ def test_an_instance_is_claimed_there_and_promised_here(
     (row,) = claims(engine)
     assert (row.leased_until, row.claim) == (None, chosen.claim)
     assert engine.list_providers() == ()
+    (record,) = engine.decisions()
+    assert record.timings.keys() == {"candidates", "decide", "claim"}
+    assert record.steps[0].name == "allocation candidates"
     assert engine.verify().problems == ()
 
 
@@ -299,6 +302,17 @@ def test_a_host_that_was_given_up_is_asked_again_when_no_other_is_left(
     engine.schedule(ask(2))
     assert len(books.asked) == 2
     assert there.used() == 2
+
+
+def test_what_is_refused_for_good_is_told_once(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    spec = RequestSpec(flavor=SMALL, project_id="project")
+    with pytest.raises(errors.NoValidHost, match="(?i)uuid|pattern|schema"):
+        engine.schedule(ScheduleRequest(spec, ("not-a-uuid",)))
+    assert (books.writes, there.used(), claims(engine)) == (1, 0, [])
+    assert engine.scheduling_counts()["no_valid_host"] == 1
 
 
 def test_a_write_that_lost_a_race_is_repeated(
