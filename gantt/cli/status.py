@@ -51,8 +51,9 @@ def check_roots(rootless: int) -> Finding:
     return Finding(
         name,
         Verdict.FAILURE,
-        f"{rootless} resource providers have no root_provider_id. Run "
-        "'placement-manage db online_data_migrations' of a release that has it.",
+        f"{rootless} resource providers have no root_provider_id. "
+        "'gantt-manage adopt' fills it in, or 'placement-manage db "
+        "online_data_migrations' of a release that has it.",
     )
 
 
@@ -65,7 +66,8 @@ def check_consumers(unknown: int) -> Finding:
         name,
         Verdict.WARNING,
         f"{unknown} consumers have allocations and no record of project and user. "
-        "Run 'placement-manage db online_data_migrations' of a release that has it.",
+        "'gantt-manage adopt' makes one, or 'placement-manage db "
+        "online_data_migrations' of a release that has it.",
     )
 
 
@@ -132,8 +134,8 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
         click.echo(f"Error: {error}", err=True)
         sys.exit(IMPOSSIBLE)
     findings = (
-        check_roots(found.rootless_providers),
-        check_consumers(found.unknown_consumers),
+        check_roots(found.no_root),
+        check_consumers(found.no_record),
         policy,
     )
     print_rows(

@@ -16,6 +16,7 @@ from gantt import errors
 from gantt.model.rows import FLEET
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
+from gantt.store.head import RELEASED
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.session import Counter, Session
 from gantt.store.tables import (
@@ -47,6 +48,11 @@ class Found(Struct, frozen=True):
     format: int | None
     missing: tuple[str, ...]
 
+    @property
+    def is_released(self) -> bool:
+        """Whether it was handed back to Placement."""
+        return self.format == RELEASED
+
 
 def check(url: str, options: StoreOptions | None = None) -> None:
     """Raises errors.Refused unless the database can be opened as it is."""
@@ -65,8 +71,8 @@ def sync(url: str, options: StoreOptions | None = None) -> str:
     options = msgspec.structs.replace(options or StoreOptions(), create=True)
     database = open_database(url, options)
     try:
-        found = _look(database)
-        _refuse_foreign(database, found)
+        found = look(database)
+        refuse_foreign(database, found)
         if found.revision != HEAD:
             _migrate(database)
         check_database(database)
@@ -79,7 +85,7 @@ def version(url: str, options: StoreOptions | None = None) -> str | None:
     """The revision of the schema; None when Gantt has no tables there."""
     database = open_database(url, options or StoreOptions())
     try:
-        return _look(database).revision
+        return look(database).revision
     finally:
         database.close()
 
@@ -97,16 +103,16 @@ def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
         )
     database = open_database(url, options or StoreOptions())
     try:
-        _look(database)
-        _run_alembic(database, "stamp", wanted)
+        look(database)
+        _migrate_to(database, "stamp", wanted)
     finally:
         database.close()
 
 
 def check_database(database: Database) -> None:
     """As ``check``, for a database that is open already; logs its warnings."""
-    found = _look(database)
-    _refuse_foreign(database, found)
+    found = look(database)
+    refuse_foreign(database, found)
     where = database.url
     if not found.has_books and found.revision is None:
         raise errors.Refused(
@@ -130,19 +136,19 @@ def check_database(database: Database) -> None:
     _probe(database)
 
 
-def _refuse_foreign(database: Database, found: Found) -> None:
-    """Refuse what neither opening nor migrating may touch."""
+def refuse_foreign(database: Database, found: Found) -> None:
+    """Raises errors.Refused for what neither opening nor migrating may touch."""
     where = database.url
     if found.has_books and not found.has_head and found.revision != REVISIONS[0]:
         raise errors.Refused(
             f"The database {where} has the tables of OpenStack Placement but none of "
             "Gantt's: stop Placement and run `gantt-manage adopt`."
         )
-    if found.revision is not None and found.revision not in REVISIONS:
+    refuse_newer(database, found)
+    if found.is_released:
         raise errors.Refused(
-            f"The schema of {where} is at revision {found.revision}, which this "
-            f"program does not know (newest known: {HEAD}): a newer Gantt made it. "
-            "Upgrade this program, or restore a backup from before."
+            f"The database {where} was handed back to OpenStack Placement: stop "
+            "Placement and run `gantt-manage adopt` to take it over again."
         )
     if found.format is not None and found.format != FORMAT:
         raise errors.Refused(
@@ -158,15 +164,25 @@ def _refuse_foreign(database: Database, found: Found) -> None:
         )
 
 
-def _look(database: Database) -> Found:
-    """Raises errors.Refused when there is nothing to look at."""
+def refuse_newer(database: Database, found: Found) -> None:
+    """Raises errors.Refused for tables that a newer Gantt has made."""
+    if found.revision is not None and found.revision not in REVISIONS:
+        raise errors.Refused(
+            f"The schema of {database.url} is at revision {found.revision}, which this "
+            f"program does not know (newest known: {HEAD}): a newer Gantt made it. "
+            "Upgrade this program, or restore a backup from before."
+        )
+
+
+def look(database: Database) -> Found:
+    """What is there. Raises errors.Refused when there is nothing to look at."""
     if (reason := database.refusal()) is not None:
         raise errors.Refused(reason)
     try:
         # A connection of the store first: its error names what to do.
         Session(database, Counter()).close()
         with database.engine.connect() as connection:
-            return _found(connection)
+            return found_in(connection)
     except errors.StoreFailed as error:
         raise errors.Refused(str(error)) from error
     except exc.DBAPIError as error:
@@ -174,7 +190,8 @@ def _look(database: Database) -> Found:
         raise errors.Refused(str(database.failure(cause))) from error
 
 
-def _found(connection: Connection) -> Found:
+def found_in(connection: Connection) -> Found:
+    """What ``connection`` sees; under a lock, nothing of it changes meanwhile."""
     tables = set(inspect(connection).get_table_names())
     has_head = gantt_head.name in tables
     wanted = select(gantt_head.c.format)
@@ -218,7 +235,7 @@ def _probe(database: Database) -> None:
 
 def _migrate(database: Database) -> None:
     try:
-        _run_alembic(database, "upgrade", "head")
+        _migrate_to(database, "upgrade", "head")
     except exc.DBAPIError as error:
         cause = error.orig if isinstance(error.orig, Exception) else error
         raise errors.Refused(
@@ -226,14 +243,19 @@ def _migrate(database: Database) -> None:
         ) from error
 
 
-def _run_alembic(database: Database, action: str, revision: str) -> None:
+def _migrate_to(database: Database, action: str, revision: str) -> None:
     """Let alembic do ``action`` in one transaction, alone on the database."""
-    from alembic import command
-
     with database.engine.begin() as connection:
         for statement in database.migrate:
             connection.exec_driver_sql(statement)
-        getattr(command, action)(_config(connection), revision)
+        run_alembic(connection, action, revision)
+
+
+def run_alembic(connection: Connection, action: str, revision: str) -> None:
+    """Let alembic do ``action`` in the transaction of ``connection``."""
+    from alembic import command
+
+    getattr(command, action)(_config(connection), revision)
 
 
 def _config(connection: Connection) -> Config:

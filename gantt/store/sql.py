@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
-from sqlalchemy import literal_column, select
-
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
@@ -21,6 +19,7 @@ from gantt.store.compact import Compactor
 from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.fingerprint import Fingerprints
+from gantt.store.head import HeadRow
 from gantt.store.history import History
 from gantt.store.leader import Leadership
 from gantt.store.load import Loader
@@ -28,7 +27,6 @@ from gantt.store.log import Log
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.readers import Reader, Readers
 from gantt.store.session import Counter, Session, as_failure
-from gantt.store.tables import gantt_head
 from gantt.store.write import Writer
 
 T = TypeVar("T")
@@ -62,8 +60,7 @@ class SqlStore:
         self._compactor = Compactor(database)
         self._history = History(database)
         self._leadership = Leadership(database)
-        head = select(gantt_head.c.id).where(gantt_head.c.id == literal_column("1"))
-        self._lock_head = database.compile(head.with_for_update()).text
+        self._head = HeadRow(database)
         self._gate = threading.Lock()
         self._writing: Session | None = None
         self._readers = Readers(database, self._counter)
@@ -115,10 +112,14 @@ class SqlStore:
     def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
         session = self._snapshot()
         try:
+            self._head.read(session)
             cursor = self.log.end(session)
         except Outcome as outcome:
             session.discard()
             raise as_failure(outcome, self.url) from outcome
+        except BaseException:
+            session.discard()
+            raise
         return cursor, self._loaded(session)
 
     def _loaded(self, session: Session) -> Iterator[tuple[str, list[Row]]]:
@@ -178,10 +179,8 @@ class SqlStore:
     def _lock(self, session: Session) -> Session:
         try:
             session.start(self._database.begin)
-            if self._database.has_row_lock and session.one(self._lock_head) is None:
-                raise errors.StoreFailed(
-                    f"The database {self.url} has lost the row of gantt_head."
-                )
+            if self._database.has_row_lock:
+                self._head.lock(session)
         except BaseException:
             session.rollback()
             if session is not self._writing:

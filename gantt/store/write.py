@@ -21,12 +21,13 @@ from sqlalchemy import (
     func,
     insert,
     literal_column,
+    null,
     update,
 )
 
 from gantt.model import rows
 from gantt.model.changes import Change
-from gantt.model.rows import ROW_TYPES, Key, Row
+from gantt.model.rows import ROW_TYPES, Key, Row, key_of
 from gantt.store.database import Database, Statement
 from gantt.store.outcomes import ForeignWrite
 from gantt.store.session import Session
@@ -222,12 +223,22 @@ class Writer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tables = {name: _TableStatements(database, name) for name in ROW_TYPES}
+        providers = BOOKS[rows.PROVIDERS]
+        # InnoDB keeps a row that is still referred to, be it by itself.
+        self._uproot = database.compile(
+            update(providers)
+            .where(providers.c.id == bindparam(_OLD + "id"))
+            .values(root_provider_id=null())
+        ).text
 
     def write(self, session: Session, changes: Iterable[Change]) -> None:
         """Raises ForeignWrite when a row was not as the change says it was."""
         to_values = self._converter()
         for step in plan(changes):
             statements = self._tables[step.table]
+            if step.table == rows.PROVIDERS and step.verb == DELETE:
+                gone = [(key_of(old),) for old, _ in step.pairs if old]
+                session.execute_many(self._uproot, gone)
             touched = statements.send(session, step, to_values)
             if touched != len(step.pairs):
                 raise ForeignWrite(

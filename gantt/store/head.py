@@ -1,0 +1,120 @@
+"""What the head row says of who may write here, and how a new history begins.
+
+It stands apart because the row outlives every process: one that goes on after the
+database was handed back, or was upgraded under it, must find that out here. The log
+begins anew whenever the row says something new, a gap behind its last revision: no
+cursor continues into it, so that whoever held one loads again, and meets the row.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    Connection,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    update,
+)
+
+from gantt import errors
+from gantt.store.database import Database
+from gantt.store.log import encode
+from gantt.store.session import Session
+from gantt.store.tables import FORMAT, gantt_fingerprint, gantt_head, gantt_log
+from gantt.store.times import to_micros
+
+LOG = logging.getLogger(__name__)
+# The format of books that are in nobody's hands but Placement's own.
+RELEASED = 0
+# Far enough from the last revision that a log up to there does not lead to it.
+_GAP = 2
+
+
+def refusal(found: int | None, where: str) -> str | None:
+    """Why a running process must leave a database in the format ``found`` alone."""
+    if found == FORMAT:
+        return None
+    if found is None:
+        return f"The database {where} has lost the row of gantt_head."
+    if found == RELEASED:
+        return (
+            f"The database {where} was handed back to OpenStack Placement "
+            "(`gantt-manage release`): nothing is read from it or written to it any "
+            "more. Stop this process, or take the database back with "
+            "`gantt-manage adopt`."
+        )
+    return (
+        f"The database {where} is in format {found} now, this program reads and "
+        f"writes format {FORMAT}: another version of Gantt took it over. Restart "
+        "with that version."
+    )
+
+
+class HeadRow:
+    """The head row as the store's own connections read it."""
+
+    def __init__(self, database: Database) -> None:
+        self._url = database.url
+        head = select(gantt_head.c.format)
+        head = head.where(gantt_head.c.id == literal_column("1"))
+        self._read = database.compile(head).text
+        self._lock = database.compile(head.with_for_update()).text
+        self._has_told = False
+
+    def read(self, session: Session) -> None:
+        """Raises StoreFailed unless the books are this program's."""
+        self._judge(session.one(self._read))
+
+    def lock(self, session: Session) -> None:
+        """Wait for the lock and keep it to the end of the transaction; as ``read``."""
+        self._judge(session.one(self._lock))
+
+    def _judge(self, row: tuple[int] | None) -> None:
+        reason = refusal(row[0] if row else None, self._url)
+        if reason is not None and not self._has_told:
+            LOG.critical("%s", reason)
+        self._has_told = reason is not None
+        if reason is not None:
+            raise errors.StoreFailed(reason)
+
+
+def lock(connection: Connection) -> int | None:
+    """Wait until no gate writes, and keep it so; the format, None without the row."""
+    row = select(gantt_head.c.format).where(gantt_head.c.id == 1).with_for_update()
+    found = connection.execute(row).scalar()
+    return None if found is None else int(found)
+
+
+def begin_history(connection: Connection, kind: str, *, becomes: int = FORMAT) -> int:
+    """Begin the log anew under a new epoch; the revision at which it begins.
+
+    ``becomes``: the format, which says who may write from here on.
+    The caller holds the lock and commits.
+    """
+    last = connection.execute(select(func.max(gantt_log.c.revision))).scalar()
+    revision = int(last or 0) + _GAP
+    connection.execute(delete(gantt_log))
+    connection.execute(
+        insert(gantt_log).values(
+            revision=revision,
+            batch=str(uuid.uuid4()),
+            at=to_micros(datetime.now(UTC)),
+            kind=kind,
+            request_id="",
+            changes=encode(()),
+        )
+    )
+    connection.execute(
+        update(gantt_head)
+        .where(gantt_head.c.id == 1)
+        .values(format=becomes, epoch=gantt_head.c.epoch + 1, compacted_to=revision - 1)
+    )
+    # What a clean stop left says nothing of the books from here on.
+    connection.execute(update(gantt_fingerprint).values(revision=0, batch="", facts=""))
+    return revision

@@ -1,0 +1,345 @@
+"""A database of OpenStack Placement is taken over, served, and handed back.
+
+Placement itself makes and fills it, and writes to it again afterwards.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+import gantt
+from gantt import errors
+from gantt.store import head, schema
+from gantt.store.adopt import OURS, PLACEMENTS, RELEASED, adopt, release
+from gantt.store.legacy import Legacy, Owner
+from gantt.store.tables import UPSTREAM_HEAD
+from tests.databases import Databases
+from tests.foreign import placement_on
+from tests.kinds import KINDS
+from tests.store.adoption import (
+    Service,
+    claim,
+    consumer,
+    create,
+    do,
+    fill,
+    gantt_on,
+    generation,
+    must_agree,
+    provider,
+)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file as Placement left it; copied, never used."""
+    path = tmp_path_factory.mktemp("filled") / "placement.db"
+    with placement_on(f"sqlite:///{path}") as placement:
+        fill(placement)
+    return path
+
+
+@pytest.fixture
+def old(filled: Path, tmp_path: Path) -> str:
+    """The URL of a copy."""
+    return f"sqlite:///{shutil.copy(filled, tmp_path / 'books.db')}"
+
+
+def run(url: str, *statements: str) -> list[tuple[object, ...]]:
+    """Send statements past everybody; the rows of the last."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            result = connection.execute(text(statement))
+        rows = [tuple(row) for row in result] if result.returns_rows else []
+    engine.dispose()
+    return rows
+
+
+# -- there and back, on every database ------------------------------------------------
+
+
+@pytest.fixture(params=KINDS)
+def empty(
+    request: pytest.FixtureRequest, tmp_path: Path, databases: Databases
+) -> Iterator[str]:
+    """A database without tables."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'books.db'}"
+    else:
+        with databases.database(request.param, is_furnished=False) as url:
+            yield url
+
+
+def test_there_and_back_and_there_again(empty: str, tmp_path: Path) -> None:
+    with placement_on(empty) as placement:
+        fill(placement)
+        taken = adopt(empty)
+        assert (taken.was, taken.mended) == (PLACEMENTS, Legacy())
+        assert taken.counts["resource_providers"] == 5
+        with gantt_on(empty, tmp_path) as ours:
+            must_agree(ours, placement)
+            _write(ours, 5)
+            # Placement keeps nothing in memory that these writes would belie.
+            must_agree(ours, placement)
+        assert release(empty).was == OURS
+        must_stay_away(empty)
+        _write(placement, 6)
+        assert run(empty, "SELECT version_num FROM alembic_version") == [
+            (UPSTREAM_HEAD,)
+        ]
+    # It starts on it, too, and finds its tables at its own revision.
+    with placement_on(empty) as placement:
+        again = adopt(empty)
+        assert again.was == RELEASED
+        assert again.revision is not None
+        assert taken.revision is not None
+        assert again.revision > taken.revision
+        with gantt_on(empty, tmp_path) as ours:
+            must_agree(ours, placement)
+            _write(ours, 7)
+            must_agree(ours, placement)
+    with closing(gantt.connect(empty)) as books:
+        assert books.verify().problems == ()
+
+
+def _write(service: Service, number: int) -> None:
+    """Create, allocate, move and delete: every sequence is drawn from."""
+    uuid = create(service, number, parent=3)
+    do(service, "PUT", f"/resource_classes/CUSTOM_CLASS_{number}")
+    do(service, "PUT", f"/traits/CUSTOM_TRAIT_{number}")
+    body = {
+        "resource_provider_generation": 1,
+        "traits": [f"CUSTOM_TRAIT_{number}", "CUSTOM_SILVER"],
+    }
+    do(service, "PUT", f"/resource_providers/{uuid}/traits", body)
+    aggregate = {
+        "resource_provider_generation": 2,
+        "aggregates": [f"aaaaaaaa-0000-4000-8000-{number:012}"],
+    }
+    do(service, "PUT", f"/resource_providers/{uuid}/aggregates", aggregate)
+    claims = {
+        number + 10: {uuid: {"VCPU": 2}},
+        number + 100: {uuid: {"VCPU": 1}},
+    }
+    more = {"project_id": f"new-{number}", "user_id": f"new-{number}"}
+    for each, where in claims.items():
+        kind = f"KIND_{number}"
+        answer = claim(service, each, where, consumer_type=kind, **more)
+        assert answer.status == 204, answer.text
+    do(service, "DELETE", f"/allocations/{consumer(number + 100)}")
+    too_much = claim(service, number + 100, {uuid: {"VCPU": 7}})
+    assert too_much.status == 409
+    spare = create(service, number + 200)
+    do(service, "DELETE", f"/resource_providers/{spare}")
+
+
+def must_stay_away(url: str) -> None:
+    for use in (schema.check, schema.sync, gantt.connect):
+        with pytest.raises(errors.Refused, match=r"handed back .*gantt-manage adopt"):
+            use(url)
+
+
+# -- what is refused ------------------------------------------------------------------
+
+
+def test_what_is_not_adopted_is_refused_with_the_way_to_go(old: str) -> None:
+    for use in (schema.check, schema.sync, gantt.connect):
+        with pytest.raises(errors.Refused, match="gantt-manage adopt"):
+            use(old)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE alembic_version SET version_num = '422ece571366'",
+            rf"says 422ece571366, .* {UPSTREAM_HEAD} .*placement-manage db sync",
+        ),
+        (
+            "UPDATE alembic_version SET version_num = 'feedfacefeed'",
+            rf"says feedfacefeed, .* {UPSTREAM_HEAD} .*newer. Use a Gantt",
+        ),
+        ("DELETE FROM alembic_version", rf"says None, .*db stamp {UPSTREAM_HEAD}"),
+        ("DROP TABLE allocations", "has no table allocations: restore"),
+        (
+            "UPDATE inventories SET resource_class_id = 77 WHERE id = 1",
+            r"1 of inventories.resource_class_id\): correct",
+        ),
+    ],
+)
+def test_other_tables_than_those_of_that_release(
+    old: str, statement: str, said: str
+) -> None:
+    run(old, statement)
+    for is_dry in (True, False):
+        with pytest.raises(errors.Refused, match=said):
+            adopt(old, is_dry=is_dry)
+    assert run(old, "SELECT name FROM sqlite_master WHERE name LIKE 'gantt%'") == []
+
+
+def test_nothing_to_adopt_or_to_release(tmp_path: Path, old: str) -> None:
+    path = tmp_path / "none.db"
+    with pytest.raises(errors.Refused, match="no database at"):
+        adopt(f"sqlite:///{path}")
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(errors.Refused, match="no tables of OpenStack Placement"):
+        adopt(f"sqlite:///{path}")
+    with pytest.raises(errors.Refused, match="not Gantt's"):
+        release(old)
+    with pytest.raises(errors.Refused, match="memory:// keeps no tables"):
+        adopt("memory://")
+
+
+def test_what_a_newer_gantt_has_released_is_left_to_it(old: str) -> None:
+    adopt(old)
+    release(old)
+    run(old, "UPDATE gantt_alembic_version SET version_num = '0099_later'")
+    with pytest.raises(errors.Refused, match=r"0099_later, .*newer Gantt"):
+        adopt(old)
+
+
+# -- once, twice, not at all ----------------------------------------------------------
+
+
+def test_a_dry_run_tells_and_changes_nothing(old: str) -> None:
+    run(old, "UPDATE resource_providers SET generation = NULL WHERE id = 1")
+    before = _dump(old)
+    told = adopt(old, is_dry=True)
+    assert (told.was, told.revision) == (PLACEMENTS, None)
+    assert told.mended == Legacy(no_generation=1)
+    assert _dump(old) == before
+    adopt(old)
+    before = _dump(old)
+    assert release(old, is_dry=True).was == OURS
+    assert _dump(old) == before
+
+
+def _dump(url: str) -> list[str]:
+    with sqlite3.connect(url.removeprefix("sqlite:///")) as connection:
+        return list(connection.iterdump())
+
+
+def test_both_may_be_repeated(old: str) -> None:
+    adopt(old)
+    once = _dump(old)
+    assert adopt(old).was == OURS
+    assert _dump(old) == once
+    release(old)
+    once = _dump(old)
+    assert release(old).was == RELEASED
+    assert _dump(old) == once
+
+
+def test_an_adoption_that_broke_off_goes_on(old: str) -> None:
+    """MariaDB keeps each CREATE TABLE, whatever comes after it."""
+    run(
+        old,
+        "CREATE TABLE gantt_alembic_version (version_num VARCHAR(32) NOT NULL)",
+        "INSERT INTO gantt_alembic_version VALUES ('0001_books')",
+    )
+    assert adopt(old).was == PLACEMENTS
+    schema.check(old)
+
+
+def test_dropped_tables_leave_what_placement_had(old: str, filled: Path) -> None:
+    before = _tables(f"sqlite:///{filled}")
+    adopt(old)
+    assert "gantt_head" in release(old, drop=True).dropped
+    assert _tables(old) == before
+    assert adopt(old).was == PLACEMENTS
+
+
+def _tables(url: str) -> list[tuple[object, ...]]:
+    return run(url, "SELECT name, sql FROM sqlite_master ORDER BY name")
+
+
+# -- rows of old releases -------------------------------------------------------------
+
+LEGACY = (
+    "UPDATE resource_providers SET generation = NULL, root_provider_id = NULL",
+    "UPDATE consumers SET consumer_type_id = NULL",
+    f"DELETE FROM consumers WHERE uuid IN ('{consumer(0)}', '{consumer(1)}')",
+    "UPDATE allocations SET created_at = NULL, updated_at = NULL",
+)
+
+
+def test_rows_of_old_releases_are_mended(old: str, tmp_path: Path) -> None:
+    run(old, *LEGACY)
+    assert adopt(old, owner=Owner("nobody's", "none")).mended == Legacy(5, 5, 2)
+    with gantt_on(old, tmp_path) as ours:
+        tree = do(ours, "GET", f"/resource_providers?in_tree={provider(2)}")
+        roots = {each["root_provider_uuid"] for each in tree["resource_providers"]}
+        assert (len(tree["resource_providers"]), roots) == (3, {provider(0)})
+        found = do(ours, "GET", f"/allocations/{consumer(1)}")
+        assert found["project_id"] == "nobody's"
+        assert found["consumer_generation"] == 0
+        typed = do(ours, "GET", f"/allocations/{consumer(2)}")
+        assert typed["consumer_type"] == "unknown"
+        assert generation(ours, provider(0)) == 0
+        do(ours, "DELETE", f"/allocations/{consumer(1)}")
+        with placement_on(old) as placement:
+            must_agree(ours, placement)
+
+
+def test_parents_in_a_circle_have_no_root(old: str) -> None:
+    run(
+        old,
+        "UPDATE resource_providers SET root_provider_id = NULL",
+        "UPDATE resource_providers SET parent_provider_id = 4 WHERE id = 4",
+    )
+    with pytest.raises(errors.Refused, match="1 providers .* in a circle"):
+        adopt(old)
+    assert run(old, "SELECT name FROM sqlite_master WHERE name LIKE 'gantt%'") == []
+
+
+# -- processes that run on ------------------------------------------------------------
+
+
+def test_a_running_gantt_stops_when_the_books_are_handed_back(
+    old: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    adopt(old)
+    with gantt_on(old, tmp_path) as ours, placement_on(old) as placement:
+        must_agree(ours, placement)
+        release(old)
+        for answer in (
+            ours("GET", "/resource_providers"),
+            ours("PUT", "/traits/CUSTOM_LATE", version=39),
+            claim(ours, 50, {provider(3): {"VCPU": 1}}),
+        ):
+            assert answer.status == 503, answer.text
+            assert "was handed back to OpenStack Placement" in answer.text
+            assert "gantt-manage adopt" in answer.text
+        told = [each for each in caplog.records if each.levelname == "CRITICAL"]
+        assert len(told) == 1
+        _write(placement, 5)
+        # Nothing of it came through in between; then it is Gantt's again.
+        adopt(old)
+        must_agree(ours, placement)
+        _write(ours, 6)
+        must_agree(ours, placement)
+
+
+def test_a_running_gantt_stops_when_a_newer_one_takes_over(
+    old: str, tmp_path: Path
+) -> None:
+    adopt(old)
+    with gantt_on(old, tmp_path) as ours:
+        engine = create_engine(old)
+        with engine.begin() as newer:
+            head.begin_history(newer, "Upgrade", becomes=2)
+        engine.dispose()
+        answer = ours("PUT", "/traits/CUSTOM_LATE", version=39)
+        assert answer.status == 503
+        assert "is in format 2 now, this program reads and writes format 1" in (
+            answer.text
+        )
