@@ -11,7 +11,6 @@ import random
 import uuid as uuids
 from abc import abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 from gantt.engine.clock import Clock
 from gantt.engine.hearing import Hearing
 from gantt.engine.records import Records
-from gantt.errors import ClaimLost, NotFound, NoValidHost
+from gantt.errors import ClaimLost, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
@@ -112,8 +111,7 @@ class Scheduling(Hearing):
             except ClaimLost as lost:
                 # A host was deleted right after it was claimed: none is kept.
                 reason = lost
-                with suppress(NotFound):
-                    self.release_claim(claimed.claim)
+                self._give_up(request, claimed)
         raise self._refused(
             request,
             NoValidHost(
@@ -121,6 +119,11 @@ class Scheduling(Hearing):
                 f"others were faster each time; at last: {reason}"
             ),
         )
+
+    def _give_up(self, request: ScheduleRequest, claimed: Claimed) -> None:
+        """End a claim that nobody will hear of, whatever became of its hosts."""
+        placed = zip(pipeline.names(request), claimed.generations, strict=True)
+        self.submit(c.ReleaseClaim(claimed.claim, tuple(placed)))
 
     def decide(self, request: ScheduleRequest) -> Decision:
         return self._decision(replace(request, dry_run=True))

@@ -154,11 +154,13 @@ class Candidates(Struct, frozen=True):
 
 class Claimed(Struct, frozen=True):
     """``taken``: per instance, the place of the choice that was taken among those
-    given."""
+    given; ``generations``: that of its consumer since (None: nothing is in the
+    books)."""
 
     claim: str
     taken: tuple[int, ...]
     leased_until: int | None = None
+    generations: tuple[int | None, ...] = ()
 
 
 class Report(Struct, frozen=True):

@@ -353,9 +353,12 @@ class ConfirmClaim(Struct, frozen=True):
 class ReleaseClaim(Struct, frozen=True):
     """The claim ends, with its allocations where nobody else wrote them since; what a
     remote Placement holds is to be given back there before the claim is dropped.
-    Answer: None. Raises NotFound."""
+    ``placed``: instances of a claim that nobody was told of, and the generations of
+    their consumers: those whose part of it is gone, as their host is, give back what
+    it added, too. Answer: None. Raises NotFound, without ``placed``."""
 
     claim: str
+    placed: tuple[tuple[str, int | None], ...] = ()
 
 
 class DropClaim(Struct, frozen=True):

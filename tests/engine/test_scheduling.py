@@ -18,6 +18,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import ClaimExpired, Invalid, NotFound, NoValidHost
+from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
@@ -113,6 +114,32 @@ def test_all_instances_or_none(engine: Gantt) -> None:
     with pytest.raises(NoValidHost, match="9 instances were asked for, 8 have"):
         engine.schedule(ask(count=9))
     assert held(engine) == {"a": 0, "b": 0}
+
+
+def test_a_host_that_goes_before_it_is_told_leaves_nothing(
+    engine: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its claim goes with it; what that held must not stay with the instance."""
+    for host in ("a", "b"):
+        report(engine, host)
+    submit, gone = engine.submit, list[str]()
+
+    def submit_and_delete(command: c.Command, request_id: str = "") -> Any:
+        answer = submit(command, request_id)
+        if isinstance(command, c.Claim) and not gone:
+            gone.extend(host for host, vcpus in held(engine).items() if vcpus)
+            engine.delete_host(gone[0], gone[0])
+        return answer
+
+    monkeypatch.setattr(engine, "submit", submit_and_delete)
+    request = ask(count=1)
+    ((chosen, *_),) = engine.schedule(request)
+    assert request.instance_uuids is not None
+    view = engine.get_allocations(request.instance_uuids[0])
+    assert view is not None
+    assert [*view.allocations] == [chosen.compute_node_uuid]
+    engine.release_claim(chosen.claim or "")
+    assert engine.get_allocations(request.instance_uuids[0]) is None
 
 
 def test_no_host_says_why(engine: Gantt) -> None:

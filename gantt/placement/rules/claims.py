@@ -61,7 +61,7 @@ def claim(draft: Draft, command: Claim) -> Claimed:
     leased_until = None if leased_for is None else draft.now + leased_for
     desk = _Desk(draft, command, leased_until)
     taken = tuple(desk.place(instance) for instance in command.instances)
-    return Claimed(command.claim, taken, leased_until)
+    return Claimed(command.claim, taken, leased_until, tuple(desk.generations))
 
 
 def _check(draft: Draft, command: Claim) -> None:
@@ -89,6 +89,7 @@ class _Desk:
         self._group = _Group(draft, command)
         self._providers: dict[str, ProviderRow | None] = {}
         self._held = {one.instance_uuid: one.held for one in command.instances}
+        self.generations: list[int | None] = []
 
     def place(self, instance: InstanceClaim) -> int:
         """The place of the first choice that holds. Raises ClaimLost."""
@@ -135,6 +136,7 @@ class _Desk:
             return _OFF
         if not self._group.allows(host, holder.uuid):
             return _GROUP
+        generation = None
         if self._command.is_remote:
             self._write_claim(choice, holder, None)
         elif not choice.allocations:
@@ -152,6 +154,7 @@ class _Desk:
                 self._ledger.add(place, amount)
             generation = self._write_allocations(asked, holder)
             self._write_claim(choice, holder, generation)
+        self.generations.append(generation)
         self._room.take(host)
         self._group.join(host, holder.uuid)
         return None

@@ -54,7 +54,7 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
 def release(draft: Draft, command: ReleaseClaim) -> None:
     """Leased or confirmed, the claim ends with what it holds. Raises NotFound."""
     rows = _lasting(draft, command.claim)
-    if not rows:
+    if not rows and not command.placed:
         raise NotFound(
             f"Claim {command.claim} holds nothing: it was released or its lease "
             "ended, its hosts have named all of its instances, or there never was "
@@ -62,6 +62,10 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
         )
     for row in rows:
         give_back(draft, row)
+    there = {row.instance_uuid for row in rows}
+    for uuid, generation in command.placed:
+        if uuid not in there and generation is not None:
+            _take_back(draft, uuid, generation)
 
 
 def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
@@ -192,12 +196,17 @@ def give_back(draft: Draft, row: ClaimRow) -> None:
             draft.put(t.CLAIMS, ended)
         return
     draft.delete(t.CLAIMS, row)
+    _take_back(draft, row.instance_uuid, row.consumer_generation)
+
+
+def _take_back(draft: Draft, uuid: str, generation: int | None) -> None:
+    """Delete what a claim added at this generation of the consumer."""
     state = draft.state
-    consumer = state.consumers.find(row.instance_uuid)
-    if consumer is None or consumer.generation != row.consumer_generation:
+    consumer = state.consumers.find(uuid)
+    if consumer is None or consumer.generation != generation:
         return
     left = False
-    for allocation in allocations_of(state, row.instance_uuid):
+    for allocation in allocations_of(state, uuid):
         if allocation.updated_at is None:
             draft.delete(t.ALLOCATIONS, allocation)
         else:

@@ -37,7 +37,7 @@ def test_the_first_choice_that_holds_is_taken() -> None:
     desk = FleetDesk(3)
     desk.do(claim("full", on(9, 1, size={"VCPU": 7})))
     answer = desk.do(claim("one", on(1, 1, 2, 3), on(2, 3, 1)))
-    assert answer == Claimed("one", (1, 0), None)
+    assert answer == Claimed("one", (1, 0), None, (1, 1))
     assert placed(desk) == {server(9): 1, server(1): 2, server(2): 3}
     assert desk.used(2) == desk.used(3) == SIZE
 
