@@ -41,6 +41,7 @@ from gantt.api.middleware import (
 from gantt.api.policy import build_policy
 from gantt.api.problem import Problem, Scene, render, status_line, translate
 from gantt.api.routes import ROUTES, Route, Router
+from gantt.api.watchers import Watchers
 from gantt.conf import Settings
 from gantt.observe.metrics import CONTENT_TYPE, exposition
 
@@ -52,6 +53,7 @@ def build_app(
     settings: Settings,
     *,
     policy: Policy | None = None,
+    watchers: Watchers | None = None,
     clock: Callable[[], float] = time.time,
 ) -> WsgiApp:
     """The whole service as a WSGI application over ``gantt``. Raises Refused."""
@@ -60,6 +62,7 @@ def build_app(
         options=settings.api,
         policy=policy or build_policy(settings),
         clock=clock,
+        watchers=watchers or Watchers(settings.serve.watchers),
     )
     app = build_routes(door, build_authenticator(settings.auth))
     if settings.auth.strategy == "keystone":

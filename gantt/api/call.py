@@ -20,6 +20,7 @@ from msgspec import Struct, field
 from gantt.api.accept import JSON, accepts_json
 from gantt.api.candidate_answer import Encoder
 from gantt.api.problem import Problem
+from gantt.api.watchers import Watchers
 
 if TYPE_CHECKING:
     from gantt.conf import ApiOptions
@@ -63,6 +64,7 @@ class Door(Struct, frozen=True):
     policy: Policy
     clock: Callable[[], float]
     candidates: Encoder = field(default_factory=Encoder)
+    watchers: Watchers = field(default_factory=Watchers)
 
 
 class Call:

@@ -29,6 +29,7 @@ QUERY_MISSING_VALUE = "placement.query.missing_value"
 NO_VALID_HOST = "gantt.no_valid_host"
 CLAIM_LOST = "gantt.claim_lost"
 CLAIM_EXPIRED = "gantt.claim_expired"
+GONE = "gantt.gone"
 
 CODES_SINCE = 23
 RETRY_AFTER_S = 1
@@ -69,6 +70,10 @@ STATUSES: dict[int, tuple[str, str]] = {
         "There was a conflict when trying to complete your request."
         "<br /><br />\n{detail}\n\n",
     ),
+    410: (
+        "Gone",
+        "This resource is no longer available.<br /><br />\n{detail}\n\n",
+    ),
     413: (
         "Request Entity Too Large",
         "The body of your request was too large for this server."
@@ -106,6 +111,7 @@ TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
     (errors.ClaimExpired, 409, CLAIM_EXPIRED),
     (errors.Conflict, 409, UNDEFINED_CODE),
     (errors.NoValidHost, 409, NO_VALID_HOST),
+    (errors.Gone, 410, GONE),
     (errors.Invalid, 400, UNDEFINED_CODE),
     (errors.NotFound, 404, UNDEFINED_CODE),
     (errors.Forbidden, 403, UNDEFINED_CODE),

@@ -29,6 +29,7 @@ from gantt.api import (
     verification,
 )
 from gantt.api.call import Call
+from gantt.api.native import watch
 from gantt.api.native.operation import Operation
 from gantt.api.native.table import OPERATIONS
 from gantt.api.problem import Problem
@@ -108,6 +109,7 @@ ROUTES: dict[str, dict[str, Route]] = {
         "GET": Route(diagnosis.explain, 10, first=diagnosis.assume_newest),
     },
     "/gantt/verify": {"GET": Route(verification.verify)},
+    "/gantt/watch": {"GET": Route(watch.watch, first=diagnosis.assume_newest)},
     "/traits": {"GET": Route(traits.list_, 6)},
     "/traits/{name}": {
         "GET": Route(traits.show, 6),

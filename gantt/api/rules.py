@@ -83,6 +83,7 @@ _ADMIN_OR_SERVICE = (
 
 _NATIVE = (
     "verify",
+    "watch",
     "select",
     "claims:confirm",
     "claims:release",

@@ -22,6 +22,7 @@ from gantt.cli.select import select
 from gantt.cli.serve import serve
 from gantt.cli.trait import trait
 from gantt.cli.usage import usage
+from gantt.cli.watch import watch
 
 NOUNS: tuple[click.Command, ...] = (
     serve,
@@ -38,6 +39,7 @@ NOUNS: tuple[click.Command, ...] = (
     explain,
     capacity,
     host,
+    watch,
 )
 
 

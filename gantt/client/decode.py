@@ -40,6 +40,7 @@ from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
+from gantt.model.watching import Events
 
 GENERATION = "resource_provider_generation"
 
@@ -309,6 +310,12 @@ def hosts(reply: Reply) -> tuple[HostView, ...]:
 def host_aggregates(reply: Reply) -> tuple[HostAggregate, ...]:
     """A listing of aggregates of hosts."""
     return msgspec.json.decode(reply.body, type=_Aggregates).aggregates
+
+
+@understood
+def events(reply: Reply) -> Events:
+    """A page of events."""
+    return msgspec.json.decode(reply.body, type=Events)
 
 
 @understood

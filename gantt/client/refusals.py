@@ -42,6 +42,7 @@ BY_STATUS: dict[int, type[errors.GanttError]] = {
     403: errors.Forbidden,
     404: errors.NotFound,
     409: errors.Conflict,
+    410: errors.Gone,
     429: errors.Busy,
     500: errors.StoreFailed,
     502: errors.Unavailable,

@@ -13,14 +13,14 @@ from gantt.client.allocations import RemoteAllocations
 from gantt.client.exchange import Exchange
 from gantt.client.names import RemoteNames
 from gantt.client.providers import RemoteProviders
-from gantt.client.scheduling import RemoteScheduling
 from gantt.client.transport import SessionTransport, SocketTransport, Transport
+from gantt.client.watching import RemoteWatching
 
 if TYPE_CHECKING:
     from gantt.model.protocol import GanttProtocol
 
 
-class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteScheduling):
+class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteWatching):
     """The books of a service at ``url``, as GanttProtocol; safe for many threads.
 
     ``token`` goes out as X-Auth-Token; a keystoneauth ``session`` signs in by itself.

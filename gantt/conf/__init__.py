@@ -13,6 +13,7 @@ from gantt.conf.values import (
     SYSTEM_DIRECTORY,
     ApiOptions,
     AuthOptions,
+    LogOptions,
     ServeOptions,
     Settings,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "SYSTEM_DIRECTORY",
     "ApiOptions",
     "AuthOptions",
+    "LogOptions",
     "ServeOptions",
     "Settings",
     "Source",

@@ -110,6 +110,20 @@ PATHS = [
     ),
 ]
 
+LOG = [
+    cfg.BoolOpt(
+        "debug",
+        default=False,
+        mutable=True,
+        help="Log more. Read again on SIGHUP.",
+    ),
+    cfg.BoolOpt(
+        "use_json",
+        default=False,
+        help="Log a JSON object per line (also --log-json).",
+    ),
+]
+
 GANTT = [
     cfg.StrOpt(
         "listen",
@@ -141,6 +155,36 @@ GANTT = [
         min=1,
         max=86400,
         help="Seconds that requests under way are given when the server stops.",
+    ),
+    cfg.FloatOpt(
+        "drain_delay_s",
+        default=0.0,
+        min=0,
+        max=3600,
+        help="On SIGTERM, seconds to answer all requests as before while /readyz says "
+        "503 already: as long as a load balancer takes to notice.",
+    ),
+    cfg.StrOpt(
+        "run_directory",
+        default="",
+        help="Where the workers of one server keep what they share: counters for "
+        "/metrics, and what the server tells them. Emptied at start; unset: a new one "
+        "under the directory for temporary files.",
+    ),
+    cfg.FloatOpt(
+        "watch_heartbeat_s",
+        default=15.0,
+        min=0.1,
+        max=3600,
+        help="A stream of events that has nothing to tell says so after so long.",
+    ),
+    cfg.FloatOpt(
+        "watch_stream_s",
+        default=3600.0,
+        min=1,
+        max=86400,
+        help="A stream of events ends after so long; its client comes back, signs in "
+        "anew, and misses nothing.",
     ),
     cfg.StrOpt(
         "tokens_file",
@@ -206,6 +250,14 @@ GANTT = [
         help="Revisions that gantt_log keeps at least; who is further behind loads "
         "all tables again.",
     ),
+    cfg.FloatOpt(
+        "leader_silence_s",
+        default=4.0,
+        min=0.5,
+        max=3600,
+        help="When the process that does the chores (compaction, the end of leases) "
+        "gave no sign for so long, another takes over.",
+    ),
     cfg.StrOpt(
         "freshness",
         default="strict",
@@ -230,7 +282,7 @@ PROBES: dict[str, Sequence[cfg.Opt]] = {
 def list_opts() -> Options:
     """For oslo.config's sample generator."""
     return [
-        ("DEFAULT", [*PATHS, *scheduling.DEFAULT]),
+        ("DEFAULT", [*LOG, *PATHS, *scheduling.DEFAULT]),
         ("api", API),
         ("placement", PLACEMENT),
         ("placement_database", DATABASE),

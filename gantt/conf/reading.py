@@ -20,6 +20,7 @@ from gantt.conf.values import (
     SYSTEM_DIRECTORY,
     ApiOptions,
     AuthOptions,
+    LogOptions,
     ServeOptions,
     Settings,
 )
@@ -131,11 +132,24 @@ def _ignored() -> Options:
     ]
 
 
+def _serve_options(own: Any) -> ServeOptions:
+    host, port = split_listen(own.listen)
+    return ServeOptions(
+        host,
+        port,
+        own.workers,
+        own.blocking_threads,
+        own.allow_insecure_bind,
+        own.drain_s,
+        own.drain_delay_s,
+        own.run_directory,
+    )
+
+
 def _settings(
     ours: cfg.ConfigOpts, probe: cfg.ConfigOpts, files: tuple[str, ...]
 ) -> Settings:
     placement, own = ours.placement, ours.gantt
-    host, port = split_listen(own.listen)
     if math.isnan(own.answer_timeout_s):  # which is neither below nor above a limit
         raise Refused("answer_timeout_s of [gantt] must be a number, not nan.")
     return Settings(
@@ -156,16 +170,11 @@ def _settings(
             placement.randomize_allocation_candidates,
             own.max_body_bytes,
             own.max_query_bytes,
+            own.watch_heartbeat_s,
+            own.watch_stream_s,
         ),
         auth=AuthOptions(ours.api.auth_strategy, own.tokens_file),
-        serve=ServeOptions(
-            host,
-            port,
-            own.workers,
-            own.blocking_threads,
-            own.allow_insecure_bind,
-            own.drain_s,
-        ),
+        serve=_serve_options(own),
         engine=EngineOptions(
             freshness=own.freshness,
             bound_ms=own.bound_ms,
@@ -177,12 +186,14 @@ def _settings(
             patient=own.patient,
             search_budget=own.search_budget,
             log_length=own.log_length,
+            leader_silence_s=own.leader_silence_s,
             commit_attempts=max(1, placement.allocation_conflict_retry_count),
             # A mistyped path must not become new, empty books.
             create=ours.placement_database.sync_on_startup,
             scheduler=scheduling.scheduler_options(ours),
             store=StoreOptions(create=ours.placement_database.sync_on_startup),
         ),
+        log=LogOptions(ours.debug, ours.use_json),
         allowed_origin=tuple(probe.cors.allowed_origin),
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,
         enforce_scope=probe.oslo_policy.enforce_scope,

@@ -21,7 +21,8 @@ class ApiOptions(Struct, frozen=True):
     """What the handlers of the HTTP API need to know.
 
     ``max_allocation_candidates`` -1: no limit. ``breadth_first``: candidates are
-    taken from each root in turn.
+    taken from each root in turn. ``watch_heartbeat_s``: a stream of events says
+    something so often; ``watch_stream_s``: then it ends, to be begun anew.
     """
 
     incomplete_consumer_project_id: str = NO_CONSUMER_ID
@@ -31,6 +32,8 @@ class ApiOptions(Struct, frozen=True):
     randomize_allocation_candidates: bool = False
     max_body_bytes: int = 32 * 1024 * 1024
     max_query_bytes: int = 32 * 1024
+    watch_heartbeat_s: float = 15.0
+    watch_stream_s: float = 3600.0
 
     @property
     def breadth_first(self) -> bool:
@@ -45,7 +48,12 @@ class AuthOptions(Struct, frozen=True):
 
 
 class ServeOptions(Struct, frozen=True):
-    """How the built-in server listens; ``drain_s``: how long a stop may take."""
+    """How the built-in server listens.
+
+    ``drain_s``: how long a stop may take; ``drain_delay_s``: how long it is told
+    before that this process is not ready any more. ``run_directory`` "": one of its
+    own, under the system's directory for temporary files.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8778
@@ -53,6 +61,20 @@ class ServeOptions(Struct, frozen=True):
     blocking_threads: int = 64
     allow_insecure_bind: bool = False
     drain_s: int = 30
+    drain_delay_s: float = 0.0
+    run_directory: str = ""
+
+    @property
+    def watchers(self) -> int:
+        """How many may watch at once: a quarter of the threads."""
+        return max(1, self.blocking_threads // 4)
+
+
+class LogOptions(Struct, frozen=True):
+    """What is logged (``debug``: all of it), and whether as a JSON object a line."""
+
+    debug: bool = False
+    use_json: bool = False
 
 
 class Settings(Struct, frozen=True):
@@ -66,6 +88,7 @@ class Settings(Struct, frozen=True):
     auth: AuthOptions
     serve: ServeOptions
     engine: EngineOptions
+    log: LogOptions = LogOptions()
     allowed_origin: tuple[str, ...] = ()
     proxy_headers: bool = False
     enforce_scope: bool = True

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from gantt.engine.clock import Clock
+from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError
 from gantt.store.contract import Lead, Store
@@ -22,6 +23,8 @@ LOG = logging.getLogger(__name__)
 
 # Who leads says so this many times before others give it up.
 _BEATS = 4
+# Revisions between two looks at how long the log is.
+_COMPACT_EVERY = 1_000
 
 
 class Chore(Struct, frozen=True):
@@ -30,6 +33,24 @@ class Chore(Struct, frozen=True):
     name: str
     is_due: Callable[[], bool]
     run: Callable[[], int]
+
+
+class Compaction:
+    """Keeps the log within ``keep`` revisions."""
+
+    def __init__(self, store: Store, replica: Replica, keep: int) -> None:
+        self._store = store
+        self._replica = replica
+        self._keep = keep
+        self._done_at = replica.durable
+
+    def is_due(self) -> bool:
+        return self._replica.durable - self._done_at >= _COMPACT_EVERY
+
+    def run(self) -> int:
+        """Raises StoreFailed, and is then due again after as many revisions."""
+        self._done_at = self._replica.durable
+        return self._store.compact(self._keep)
 
 
 class Leadership:

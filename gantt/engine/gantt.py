@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from gantt.engine import verify
 from gantt.engine.books import Books
-from gantt.engine.chores import Chore, Chores, Leadership
+from gantt.engine.chores import Chore, Chores, Compaction, Leadership
 from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.follower import Follower, load_state
 from gantt.engine.observing import Observer, Silence
@@ -28,14 +28,13 @@ from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_scheduling import RemoteScheduling
 from gantt.engine.replica import Replica
 from gantt.engine.threads import SystemThreads, Threads
-from gantt.engine.watching import Watching, follow
+from gantt.engine.watching import Watched, Watching
 from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model import answers as a
 from gantt.model import commands as c
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest
-from gantt.model.watching import Event, Events
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
 from gantt.state.state import State
@@ -44,11 +43,6 @@ from gantt.store.contract import Store
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 P = ParamSpec("P")
-
-# Revisions between two looks at how long the log is.
-_COMPACT_EVERY = 1_000
-# How soon a watch finds out that the engine was closed.
-_WATCH_WAIT_S = 1.0
 
 
 class Truncatable(Protocol):
@@ -66,7 +60,7 @@ class Truncatable(Protocol):
 A = TypeVar("A", bound=Truncatable)
 
 
-class Gantt(Books, RemoteScheduling):
+class Gantt(Books, RemoteScheduling, Watched):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -114,7 +108,6 @@ class Gantt(Books, RemoteScheduling):
         self._bearer = threading.local()
         self._is_closed = False
         self._searches_cut = 0
-        self._compacted_at = self._replica.durable
         if standard_names is not None:
             try:
                 self.submit(standard_names)
@@ -122,15 +115,7 @@ class Gantt(Books, RemoteScheduling):
                 self._gate.close()
                 raise
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
-        self._chores = Chores(
-            Leadership(store, self.name, options.leader_silence_s, clock),
-            (
-                Chore("compact", self._has_long_log, self._compact),
-                Chore("expire", self._has_ended_leases, self.expire_claims),
-            ),
-            options.sweep_s,
-            threads,
-        )
+        self._chores = self._begin_chores(threads)
 
     # -- the two ways in ----------------------------------------------------------
 
@@ -191,14 +176,6 @@ class Gantt(Books, RemoteScheduling):
             yield
         finally:
             self._bearer.request_id = ""
-
-    # -- watching -----------------------------------------------------------------
-
-    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
-        return self._watching.since(since, wait_s)
-
-    def watch(self, since: str | int | None = None) -> Iterator[Event]:
-        return follow(self._watching, since, _WATCH_WAIT_S)
 
     def find_candidates(self, request: CandidateRequest) -> a.Candidates:
         return self.search(search, request)
@@ -279,12 +256,18 @@ class Gantt(Books, RemoteScheduling):
             "reloads": self._follower.reloads,
         }
 
-    def _has_long_log(self) -> bool:
-        return self._replica.durable - self._compacted_at >= _COMPACT_EVERY
-
-    def _compact(self) -> int:
-        self._compacted_at = self._replica.durable
-        return self._store.compact(self._options.log_length)
+    def _begin_chores(self, threads: Threads) -> Chores:
+        options, store = self._options, self._store
+        compaction = Compaction(store, self._replica, options.log_length)
+        return Chores(
+            Leadership(store, self.name, options.leader_silence_s, self._wall),
+            (
+                Chore("compact", compaction.is_due, compaction.run),
+                Chore("expire", self._has_ended_leases, self.expire_claims),
+            ),
+            options.sweep_s,
+            threads,
+        )
 
     def _has_ended_leases(self) -> bool:
         with self._replica.lock:

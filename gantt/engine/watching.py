@@ -20,6 +20,8 @@ from gantt.store.contract import Page, Store
 
 LOOK_S = 0.1
 """How often somebody who waits looks for what other processes committed."""
+# How soon a watch finds out that the engine was closed.
+_TURN_S = 1.0
 # Rows that are named while the columns are locked.
 _NAMED_AT_ONCE = 256
 
@@ -91,19 +93,25 @@ class Watching:
         )
 
 
-def follow(
-    watching: Watching, since: str | int | None, wait_s: float
-) -> Iterator[Event]:
-    """Every event after ``since`` and all to come, until ``watching`` is closed."""
-    place = since
-    while True:
-        try:
-            found = watching.since(place, wait_s)
-        except StoreFailed:
-            if watching.is_closed:
+class Watched:
+    """The part of the library that tells what changes."""
+
+    _watching: Watching
+
+    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
+        return self._watching.since(since, wait_s)
+
+    def watch(self, since: str | int | None = None) -> Iterator[Event]:
+        """As GanttProtocol says; it ends when the engine is closed."""
+        place = since
+        while True:
+            try:
+                found = self._watching.since(place, _TURN_S)
+            except StoreFailed:
+                if self._watching.is_closed:
+                    return
+                raise
+            yield from found.events
+            if self._watching.is_closed and not found.events:
                 return
-            raise
-        yield from found.events
-        if watching.is_closed and not found.events:
-            return
-        place = found.cursor
+            place = found.cursor

@@ -7,7 +7,7 @@ caller need not know which of them it holds. Every method may raise
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from msgspec import UNSET, UnsetType
@@ -35,6 +35,7 @@ from gantt.model.requests import (
     UsageQuery,
 )
 from gantt.model.scheduling import SchedulerProtocol
+from gantt.model.watching import Event, Events
 
 
 class GanttProtocol(SchedulerProtocol, Protocol):
@@ -158,6 +159,15 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         consumers: Iterable[ConsumerAllocations],
     ) -> None:
         """Move inventories and allocations at once; raises as both of them."""
+
+    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
+        """A page of what follows ``since`` (a revision, or the id of an event; None:
+        what comes from now on); when that is nothing, what comes within ``wait_s``.
+        Raises Invalid, Gone (compacted away, or another history)."""
+
+    def watch(self, since: str | int | None = None) -> Iterator[Event]:
+        """Every event after ``since`` and all to come, each once and in order. Raises
+        as ``events``; go on after an error with the id of the last event."""
 
     def verify(self) -> Report:
         """Hold the columns of the process that answers against the tables and every

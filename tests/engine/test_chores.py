@@ -102,7 +102,7 @@ def test_exactly_one_engine_leads_and_another_follows_it(
 def test_chores_go_on_when_the_leader_dies(
     url: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.engine.gantt._COMPACT_EVERY", 5)
+    monkeypatch.setattr("gantt.engine.chores._COMPACT_EVERY", 5)
     dead = open_store(url)
     assert dead.lead("a process that was killed", dead.leader())
     books = connect(opened(url), sweep_s=0.01, leader_silence_s=0.5, log_length=10)

@@ -15,7 +15,7 @@ from tests.engine.test_outcomes import create
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gantt.engine.gantt._COMPACT_EVERY", 5)
+    monkeypatch.setattr("gantt.engine.chores._COMPACT_EVERY", 5)
 
 
 def log_rows(url: str) -> tuple[int, int, int]:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from gantt.api import diagnosis, verification
+from gantt.api.native import watch
 from gantt.api.native.operation import Operation
 from gantt.api.problem import STATUSES
 from gantt.model.answers import Report
@@ -22,6 +23,7 @@ from gantt.model.diagnosis import Diagnosis
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec
+from gantt.model.watching import Events
 
 Json = dict[str, Any]
 
@@ -75,6 +77,17 @@ OTHERS: tuple[Operation, ...] = (
         "Hold the columns of the process that answers against its tables.",
         rule="gantt:verify",
         answer=Report,
+    ),
+    Operation(
+        "GET",
+        "/gantt/watch",
+        watch.watch,
+        "What changes, revision by revision: as server-sent events, each with an "
+        "Event as its data, or with wait as JSON.",
+        rule="gantt:watch",
+        query=watch.WatchQuery,
+        answer=Events,
+        errors=(410,),
     ),
 )
 

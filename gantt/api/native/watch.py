@@ -1,0 +1,155 @@
+"""The log of changes over HTTP: as a stream of server-sent events, or page by page.
+
+A stream asks the engine for one page after the other and holds nothing of it while its
+client reads: who is slow, or gone, makes nobody wait but the thread of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import query
+from gantt.api.problem import Problem
+from gantt.errors import GanttError, Gone, Unavailable
+from gantt.model.watching import Event, Events
+
+MOST_WAIT_S = 60.0
+RETRY_AFTER_S = 5
+# How soon a stream notices that the server drains.
+_TURN_S = 0.5
+_RETRY_MS = 1000
+
+_encode = msgspec.json.Encoder().encode
+
+Since = Annotated[
+    str,
+    Meta(
+        description="REVISION, or REVISION-BATCHPREFIX as in the id of an event: what "
+        "comes after it is told. Left out: what comes from now on. The header "
+        "Last-Event-ID wins over it."
+    ),
+]
+Wait = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=MOST_WAIT_S,
+        description="Answer a page of events as JSON, as soon as there are any, or "
+        "after so many seconds none. Left out: a stream of server-sent events.",
+    ),
+]
+
+
+class WatchQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """GET /gantt/watch."""
+
+    since: Since | None = None
+    wait: Wait | None = None
+
+
+def watch(call: Call) -> None:
+    """GET /gantt/watch"""
+    call.authorize("gantt:watch")
+    asked = query(call, WatchQuery)
+    since = call.request.env.get("HTTP_LAST_EVENT_ID") or asked.since
+    watchers = call.door.watchers
+    if not watchers.enter():
+        raise Problem(
+            503,
+            f"{watchers.limit} watch this process already, and no more threads are "
+            "kept for that. Try again later, or at another process.",
+            headers=(("retry-after", str(RETRY_AFTER_S)),),
+        )
+    is_streaming = False
+    try:
+        if asked.wait is None:
+            # The first page before the first byte, so that a refusal has its status.
+            stream = Stream(call, call.gantt.events(since))
+            response = call.response
+            response.content_type = "text/event-stream"
+            response.set_header("cache-control", "no-store")
+            response.set_header("x-accel-buffering", "no")
+            response.stream = stream
+            is_streaming = True
+        else:
+            call.check_accept()
+            call.reply(_encode(_waited(call, since, asked.wait)))
+            call.response.set_header("cache-control", "no-store")
+    finally:
+        if not is_streaming:
+            watchers.leave()
+
+
+def _waited(call: Call, since: str | None, wait_s: float) -> Events:
+    """A page, after at most ``wait_s``, or sooner when the server drains."""
+    deadline = time.monotonic() + wait_s
+    place = since
+    while True:
+        left_s = deadline - time.monotonic()
+        found: Events = call.gantt.events(place, wait_s=max(0.0, min(left_s, _TURN_S)))
+        is_over = left_s <= _TURN_S or call.door.watchers.is_draining()
+        if found.events or is_over:
+            return found
+        place = found.cursor
+
+
+class Stream:
+    """The chunks of a response; ``close`` makes room for another watcher."""
+
+    def __init__(self, call: Call, first: Events) -> None:
+        self._gantt = call.gantt
+        self._watchers = call.door.watchers
+        self._heartbeat_s = call.options.watch_heartbeat_s
+        # Who was let in once is not let in for ever.
+        self._until = time.monotonic() + call.options.watch_stream_s
+        self._chunks = self._run(first)
+        self._is_open = True
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        return next(self._chunks)
+
+    def close(self) -> None:
+        """Called by the server when all is sent, or its client is gone."""
+        if self._is_open:
+            self._is_open = False
+            self._watchers.leave()
+
+    def _run(self, found: Events) -> Iterator[bytes]:
+        # An id alone is no event, but it is where a client comes back to.
+        yield f"retry: {_RETRY_MS}\nid: {found.cursor}\n\n".encode()
+        spoken_at = time.monotonic()
+        while True:
+            now = time.monotonic()
+            if found.events:
+                yield b"".join(map(_event, found.events))
+                spoken_at = time.monotonic()
+            elif now - spoken_at >= self._heartbeat_s:
+                yield b": nothing new\n\n"
+                spoken_at = time.monotonic()
+            if self._watchers.is_draining() or now >= self._until:
+                return
+            try:
+                found = self._gantt.events(found.cursor, wait_s=_TURN_S)
+            except Gone as gone:
+                yield b"event: gone\ndata: %s\n\n" % _encode({"detail": gone.message})
+                return
+            except Unavailable:
+                yield b": the database does not answer\n\n"
+                spoken_at = time.monotonic()
+                found = Events((), found.cursor)
+                time.sleep(_TURN_S)
+            except GanttError:
+                return
+
+
+def _event(event: Event) -> bytes:
+    return b"id: %s\ndata: %s\n\n" % (event.id.encode(), _encode(event))

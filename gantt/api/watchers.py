@@ -1,0 +1,51 @@
+"""How many may watch at once: each of them occupies a thread of the server.
+
+Apart from the handler because the whole application shares it, and so does the server
+when it drains: streams end then by themselves, for nobody else can end them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+MOST = 16
+
+
+def _never() -> bool:
+    return False
+
+
+class Watchers:
+    """At most ``limit`` at once. ``is_draining``: whether streams are to end."""
+
+    def __init__(
+        self, limit: int = MOST, is_draining: Callable[[], bool] = _never
+    ) -> None:
+        self.limit = limit
+        self.is_draining = is_draining
+        self._lock = threading.Lock()
+        self.present = 0
+        self.turned_away = 0
+
+    def enter(self) -> bool:
+        """Whether there was room for one more, who must ``leave``."""
+        with self._lock:
+            if self.present >= self.limit:
+                self.turned_away += 1
+                return False
+            self.present += 1
+            return True
+
+    def leave(self) -> None:
+        """Make room."""
+        with self._lock:
+            self.present -= 1
+
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        return {
+            "watchers": self.present,
+            "watchers_limit": self.limit,
+            "watchers_turned_away": self.turned_away,
+        }

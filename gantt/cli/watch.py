@@ -1,0 +1,97 @@
+"""``gantt watch``: what changes in the books, a line per revision, as it happens."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import click
+import msgspec
+
+from gantt.cli.session import Session, books_command
+from gantt.errors import Gone, Unavailable
+from gantt.model.watching import Event
+
+COLUMNS = ("id", "at", "kind", "request_id", "changes")
+
+
+@click.command("watch")
+@click.option(
+    "--since",
+    metavar="REVISION",
+    help="Begin after this revision, or after the event with this id; default: now.",
+)
+@click.option(
+    "--follow/--no-follow",
+    default=True,
+    show_default=True,
+    help="Wait for what comes, or stop at the end of the log.",
+)
+@books_command
+def watch(session: Session, *, since: str | None, follow: bool) -> None:
+    """Print every change of the books, until Ctrl-C.
+
+    With -o json a line is an object with the rows as they are from then on. A watch
+    that was broken off goes on with --since and the id of its last line.
+    """
+    place = since
+    if session.output == "csv":
+        click.echo(_csv(COLUMNS))
+    try:
+        for event in _events(session, since, follow=follow):
+            click.echo(_line(session.output, event))
+            place = event.id
+    except KeyboardInterrupt:
+        return
+    except Unavailable as error:
+        hint = f"go on with --since {place}" if place else "begin again"
+        raise Unavailable(f"{error.message} To miss nothing, {hint}.") from error
+    except Gone as error:
+        raise Gone(
+            f"{error.message} For 'gantt watch' that is a call without --since."
+        ) from error
+
+
+def _events(session: Session, since: str | None, *, follow: bool) -> Iterator[Event]:
+    if follow:
+        yield from session.books.watch(since)
+        return
+    place = since
+    while True:
+        found = session.books.events(place)
+        yield from found.events
+        if not found.events:
+            return
+        place = found.cursor
+
+
+def _line(output: str, event: Event) -> str:
+    if output == "json":
+        return msgspec.json.encode(event).decode()
+    moment = datetime.fromtimestamp(event.at / 1_000_000, UTC)
+    cells = (
+        event.id,
+        moment.isoformat(timespec="milliseconds"),
+        event.kind,
+        event.request_id or "-",
+        summary(event),
+    )
+    return _csv(cells) if output == "csv" else "  ".join(cells)
+
+
+def summary(event: Event) -> str:
+    """How many rows of which tables were written, and how many removed."""
+    written = Counter(one.table for one in event.changes if one.row is not None)
+    removed = Counter(one.table for one in event.changes if one.row is None)
+    parts = [f"{table} {count}" for table, count in written.items()]
+    parts += [f"{table} -{count}" for table, count in removed.items()]
+    return ", ".join(parts)
+
+
+def _csv(cells: tuple[str, ...]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="").writerow(cells)
+    return buffer.getvalue()

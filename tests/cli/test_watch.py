@@ -1,0 +1,63 @@
+"""``gantt watch``: a line per revision, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import gantt
+from gantt.cli.main import gantt as program
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path / 'gantt.db'}"
+    books = gantt.connect(url)
+    host = books.create_provider("one")
+    books.set_inventories(host.uuid, {"VCPU": gantt.Inventory(total=4)})
+    books.close()
+    return url
+
+
+def run(url: str, *arguments: str) -> list[str]:
+    options = ["watch", "--url", url, "--no-follow", *arguments]
+    answer = CliRunner().invoke(program, options)
+    assert answer.exit_code == 0, answer.output
+    return answer.output.splitlines()
+
+
+def test_every_revision_is_a_line(url: str) -> None:
+    lines = run(url, "--since", "0")
+    assert [line.split("  ")[2] for line in lines[-2:]] == [
+        "CreateProvider",
+        "SetInventories",
+    ]
+    assert "inventories 1" in lines[-1]
+    assert lines[-1].startswith(f"{len(lines)}-")
+
+
+def test_json_and_csv_are_for_programs(url: str) -> None:
+    events = [json.loads(line) for line in run(url, "--since", "1", "-o", "json")]
+    assert events[-1]["changes"][-1]["names"].get("resource_class", "VCPU") == "VCPU"
+    rows = list(
+        csv.DictReader(
+            io.StringIO("\n".join(run(url, "--since", events[0]["id"], "-o", "csv")))
+        )
+    )
+    assert [row["id"] for row in rows] == [event["id"] for event in events[1:]]
+
+
+def test_without_since_it_begins_now(url: str) -> None:
+    assert run(url) == []
+
+
+def test_a_place_that_is_gone_ends_with_status_1(url: str) -> None:
+    answer = CliRunner().invoke(program, ["watch", "--url", url, "--since", "9999"])
+    assert answer.exit_code == 1
+    assert "has not come to revision 9999" in answer.output
+    assert "without --since" in answer.output
