@@ -68,10 +68,16 @@ class Follower:
 
     def freshen(self) -> None:
         """Make sure that the columns are as fresh as the options promise."""
+        if self._bound_s is not None:
+            age_s = self._clock.monotonic() - self._asked_at
+            if age_s <= self._bound_s:
+                return
+        self.look()
+
+    def look(self) -> None:
+        """Come up to the end of the log as it is now."""
         durable = self._replica.durable
         came_at = self._clock.monotonic()
-        if self._bound_s is not None and came_at - self._asked_at <= self._bound_s:
-            return
         end = self._end_since(came_at)
         if end.revision < durable or not self._covers(end):
             self._catch_up(end, is_lost=end.revision < durable)

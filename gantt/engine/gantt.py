@@ -24,6 +24,7 @@ from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.follower import Follower, load_state
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
+from gantt.engine.poller import Poller
 from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_scheduling import RemoteScheduling
 from gantt.engine.replica import Replica
@@ -104,6 +105,8 @@ class Gantt(Books, RemoteScheduling, Watched):
             new_uuid=lambda: str(uuids.uuid4()),
         )
         self._watching = Watching(store, self._replica, self._follower, clock)
+        period_s = options.poll_ms / 1000
+        self._poller = Poller(self._follower, self._replica, period_s, threads)
         self._observer: Observer = Silence()
         self._bearer = threading.local()
         self._is_closed = False
@@ -112,6 +115,7 @@ class Gantt(Books, RemoteScheduling, Watched):
             try:
                 self.submit(standard_names)
             except BaseException:
+                self._poller.close()
                 self._gate.close()
                 raise
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
@@ -285,6 +289,7 @@ class Gantt(Books, RemoteScheduling, Watched):
             return
         self._is_closed = self._watching.is_closed = True
         self._chores.close()
+        self._poller.close()
         self._gate.close()
         verify.leave_fingerprint(self._store, self._replica.durable)
         self._store.close()

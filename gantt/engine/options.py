@@ -28,6 +28,7 @@ class EngineOptions(Struct, frozen=True):
     ``search_budget``: steps that one search for candidates may take.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.
+    ``poll_ms``: how often columns are brought up to date while nobody asks; 0: never.
     ``sweep_s``: how often a process looks for chores: whether it leads them, whether
     leases are over. ``leader_silence_s``: after so long without a sign of life, who
     leads is taken to be gone.
@@ -36,6 +37,7 @@ class EngineOptions(Struct, frozen=True):
 
     freshness: Literal["strict", "bounded"] = "strict"
     bound_ms: int = 50
+    poll_ms: int = 0
     queue_length: int = 4096
     batch_size: int = 128
     planning_ms: int = 50

@@ -88,9 +88,15 @@ class Session:
 
     def chunks(self, text: str, size: int) -> Iterator[Any]:
         """The rows of the answer, in lists of at most ``size``."""
-        cursor = self.execute(text)
+        self._counter.statements += 1
+        try:
+            cursor = self._database.stream(self._driver)
+            cursor.execute(text)
+        except self._errors as error:
+            raise self._translated(error) from error
         while chunk := self._fetched(lambda: cursor.fetchmany(size)):
             yield chunk
+        cursor.close()
 
     def start(self, statements: Sequence[str]) -> None:
         """Open a transaction as the database wants it opened."""

@@ -24,6 +24,10 @@ from gantt.store.contract import StoreOptions
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 
 LOG = logging.getLogger(__name__)
+POOLED = (
+    "settings of a connection do not last; a pooler in between must keep one session "
+    "for each connection"
+)
 
 
 class Statement(Struct, frozen=True):
@@ -127,6 +131,10 @@ class Database:
     def set_autocommit(self, connection: Any) -> None:
         """Make a driver's connection commit each statement by itself."""
         connection.autocommit = True
+
+    def stream(self, connection: Any) -> Any:
+        """A cursor that gives the first rows before it has the last."""
+        return connection.cursor()
 
     def fold(self, name: str) -> str:
         """What of ``name`` this database compares when it asks for uniqueness."""

@@ -6,6 +6,7 @@ compares names by a collation.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import struct
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from gantt import errors
 from gantt.model.changes import Change
 from gantt.model.rows import InventoryRow, Row
 from gantt.store.database import collation
-from gantt.store.database.dialect import Database
+from gantt.store.database.dialect import POOLED, Database
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 LOG = logging.getLogger(__name__)
@@ -62,6 +63,9 @@ class MysqlDatabase(Database):
 
     migrate = ("SELECT get_lock('gantt_migrate', 60)",)
     snapshot = (
+        # MariaDB alone knows the second: it ends transactions that wait for a slow
+        # reader. (MySQL reads no further than the comment.)
+        "SET @gantt = 1 /*M!, SESSION idle_transaction_timeout = 0 */",
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
         "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
     )
@@ -69,6 +73,8 @@ class MysqlDatabase(Database):
 
     # lock timeout, deadlock, record changed (Galera), not yet in the cluster
     _ABORTS = frozenset({1205, 1213, 1020, 1047, 3572})
+    # shutdown, aborted, killed, and MySQL's idle for too long: the server hangs up
+    _ENDS = frozenset({1053, 1152, 1927, 4031})
     _FOREIGN = frozenset({1062, 1451, 1452})
     _DATA = frozenset({1048, 1264, 1265, 1292, 1366, 1406, 1690, 1153})
 
@@ -117,13 +123,32 @@ class MysqlDatabase(Database):
         )
 
     def warnings(self, ask: Callable[[str], Any]) -> list[str]:
+        found = []
         value = str(ask("SELECT @@innodb_flush_log_at_trx_commit"))
-        if value == "1":
-            return []
-        return [
-            f"innodb_flush_log_at_trx_commit is {value}: a crash can lose answered "
-            "writes"
-        ]
+        if value != "1":
+            found.append(
+                f"innodb_flush_log_at_trx_commit is {value}: a crash can lose answered "
+                "writes"
+            )
+        is_mariadb = getattr(self.engine.dialect, "is_mariadb", False)
+        name = "tx_isolation" if is_mariadb else "transaction_isolation"
+        level = str(ask(f"SELECT @@{name}"))
+        if level != "READ-COMMITTED":
+            found.append(f"{name} is {level}, not READ-COMMITTED: {POOLED}")
+        charset = str(ask("SELECT @@character_set_database"))
+        if not charset.startswith("utf8"):
+            found.append(
+                f"the character set is {charset}: names with other letters are refused"
+            )
+        return found
+
+    def is_lost(self, error: Exception) -> bool:
+        code = error.args[0] if error.args else 0
+        return code in self._ENDS or super().is_lost(error)
+
+    def stream(self, connection: Any) -> Any:
+        # The plain cursor of this driver takes in all rows before it gives one.
+        return connection.cursor(importlib.import_module("pymysql.cursors").SSCursor)
 
     def _meaning(self, error: Exception) -> type[Exception]:
         code = error.args[0] if error.args else 0

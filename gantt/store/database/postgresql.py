@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gantt import errors
-from gantt.store.database.dialect import Database
+from gantt.store.database.dialect import POOLED, Database
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 
@@ -44,10 +44,19 @@ class PostgresDatabase(Database):
         )
 
     def warnings(self, ask: Callable[[str], Any]) -> list[str]:
+        found = []
         value = str(ask("SHOW synchronous_commit"))
-        if value in ("on", "remote_apply"):
-            return []
-        return [f"synchronous_commit is {value}: a crash can lose answered writes"]
+        if value not in ("on", "remote_apply"):
+            found.append(
+                f"synchronous_commit is {value}: a crash can lose answered writes"
+            )
+        level = str(ask("SHOW transaction_isolation"))
+        if level != "read committed":
+            found.append(f"transaction_isolation is {level}: {POOLED}")
+        idle = str(ask("SHOW idle_in_transaction_session_timeout"))
+        if idle == "0":
+            found.append(f"idle_in_transaction_session_timeout is {idle}: {POOLED}")
+        return found
 
     def is_lost(self, error: Exception) -> bool:
         # The driver has nothing to say of the state of a server that it lost.

@@ -1,0 +1,58 @@
+"""Keeps up with other processes even while nobody asks.
+
+A thread of its own, so that watchers and bounded readers find columns that are hardly
+older than a look, and a strict reader or the gate has little left to catch up with.
+Who is alone on a database looks less often: one look in ``_IDLE`` is enough.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from gantt.engine.follower import Follower
+from gantt.engine.replica import Replica
+from gantt.engine.threads import Threads
+from gantt.errors import GanttError
+
+LOG = logging.getLogger(__name__)
+
+# After so many looks that found nothing new, looks become rarer by that factor.
+_QUIET = 50
+_IDLE = 10
+_PAUSE_S = 1.0
+
+
+class Poller:
+    """Looks every ``period_s`` seconds for what others committed; 0: never."""
+
+    def __init__(
+        self, follower: Follower, replica: Replica, period_s: float, threads: Threads
+    ) -> None:
+        self._follower = follower
+        self._replica = replica
+        self._period_s = period_s
+        self._stop = threads.event()
+        self._thread = threads.start(self._run, "gantt-poller") if period_s else None
+
+    def close(self) -> None:
+        """Stop, and wait until it has."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        quiet = 0
+        pause_s = self._period_s
+        is_away = False
+        while not self._stop.wait(pause_s):
+            before = self._replica.durable
+            try:
+                self._follower.look()
+            except GanttError as error:
+                if not is_away:
+                    LOG.warning("nobody knows what other processes wrote: %s", error)
+                is_away, pause_s = True, max(_PAUSE_S, self._period_s)
+                continue
+            is_away = False
+            quiet = 0 if self._replica.durable != before else quiet + 1
+            pause_s = self._period_s * (_IDLE if quiet > _QUIET else 1)

@@ -1,0 +1,311 @@
+"""What only a server can do to a store: hang up, deadlock, fold names, keep less."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.errors import DuplicateName, StoreFailed
+from gantt.model import rows
+from gantt.model.changes import Change, Cursor
+from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
+from gantt.store import StoreOptions, open_store
+from gantt.store.database import Statement, open_database
+from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
+from gantt.store.session import Counter, Session
+from gantt.store.sql import SqlStore
+from tests.databases import Databases, DatabaseServer, execute
+from tests.engine.conftest import opened
+from tests.kinds import SERVER_KINDS
+from tests.store import books
+
+ON_MARIADB = pytest.mark.parametrize(
+    "kind",
+    [pytest.param("mariadb", marks=pytest.mark.server("mariadb"))],
+    indirect=True,
+)
+TRAIT = books.made(rows.TRAITS, books.name_row(50, "CUSTOM_LATE"))
+
+
+@pytest.fixture(params=SERVER_KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Which server the test runs on."""
+    return str(request.param)
+
+
+@pytest.fixture
+def server(kind: str, databases: Databases) -> DatabaseServer:
+    return databases.server(kind)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[SqlStore]:
+    store = open_store(url, StoreOptions(lock_timeout_s=20, idle_timeout_s=1))
+    assert isinstance(store, SqlStore)
+    yield store
+    store.close()
+
+
+def entries(store: SqlStore) -> list[rows.Row]:
+    return books.contents(store).get(rows.TRAITS, [])
+
+
+def write_once(store: SqlStore, batch: str = "b") -> None:
+    transaction = store.begin()
+    try:
+        revision = store.cursor().revision + 1
+        transaction.write([books.entry(Cursor(revision, batch), TRAIT)])
+        transaction.commit()
+    finally:
+        transaction.rollback()
+
+
+def test_a_session_is_set_as_the_design_says(
+    kind: str, store: SqlStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = Session(store._database, Counter())
+    wanted: dict[str, object] = {
+        "postgresql": {
+            "SHOW transaction_isolation": "read committed",
+            "SHOW idle_in_transaction_session_timeout": "1s",
+            "SHOW lock_timeout": "20s",
+            "SHOW timezone": "UTC",
+        },
+        "mariadb": {
+            "SELECT @@tx_isolation": "READ-COMMITTED",
+            "SELECT @@idle_transaction_timeout": 1,
+            "SELECT @@innodb_lock_wait_timeout": 20,
+            "SELECT @@time_zone": "+00:00",
+        },
+    }[kind]  # type: ignore[assignment]
+    assert {query: session.one(query)[0] for query in wanted} == wanted
+    asked = store._database.warnings(lambda query: session.one(query)[0])
+    assert asked == []
+    session.rollback()
+    session.close()
+
+
+def test_settings_that_lose_writes_are_told_at_the_start(
+    kind: str, url: str, server: DatabaseServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    risky, safe = {
+        "postgresql": (
+            f"ALTER DATABASE {url.rpartition('/')[2]} SET synchronous_commit = off",
+            "SELECT 1",
+        ),
+        "mariadb": (
+            "SET GLOBAL innodb_flush_log_at_trx_commit = 2",
+            "SET GLOBAL innodb_flush_log_at_trx_commit = 1",
+        ),
+    }[kind]
+    server.execute(risky)
+    try:
+        open_store(url).close()
+    finally:
+        server.execute(safe)
+    assert "a crash can lose answered writes" in caplog.text
+
+
+def test_the_clock_of_the_server_counts_microseconds(store: SqlStore) -> None:
+    transaction = store.begin()
+    found = [transaction.now() or 0 for _ in range(20)]
+    transaction.rollback()
+    assert abs(found[0] / 1e6 - time.time()) < 60
+    assert found == sorted(found)
+    assert any(now % 1_000_000 for now in found)
+
+
+def test_a_paused_writer_loses_the_lock_and_its_batch(store: SqlStore) -> None:
+    paused = store.begin()
+    time.sleep(1.6)
+    with pytest.raises(DefiniteAbort):
+        paused.write([books.entry(Cursor(1, "b"), TRAIT)])
+    paused.rollback()
+    write_once(store)
+    assert len(entries(store)) == 1
+
+
+def test_who_loads_slowly_is_not_taken_for_a_paused_writer(store: SqlStore) -> None:
+    write_once(store)
+    _, chunks = store.load()
+    time.sleep(1.6)
+    assert dict(chunks)[rows.TRAITS] == entries(store)
+
+
+def hang_up(kind: str, server: DatabaseServer, session: Session) -> None:
+    """End the connection of a session from outside."""
+    if kind == "postgresql":
+        number = session._driver.info.backend_pid
+        server.execute(f"SELECT pg_terminate_backend({number})")
+    else:
+        server.execute(f"KILL CONNECTION {session._driver.thread_id()}")
+    time.sleep(0.1)
+
+
+@pytest.mark.parametrize("is_committing", [False, True])
+def test_a_connection_that_was_ended(
+    kind: str, store: SqlStore, server: DatabaseServer, is_committing: bool
+) -> None:
+    transaction = store.begin()
+    if is_committing:
+        transaction.write([books.entry(Cursor(1, "b"), TRAIT)])
+    hang_up(kind, server, transaction._session)
+    with pytest.raises(UnknownOutcome if is_committing else DefiniteAbort):
+        if is_committing:
+            transaction.commit()
+        else:
+            transaction.write([books.entry(Cursor(1, "b"), TRAIT)])
+    transaction.rollback()
+    assert not store.has_batch("b")
+    write_once(store)
+    assert store.has_batch("b")
+
+
+def test_a_server_that_was_killed_and_comes_back(
+    store: SqlStore, server: DatabaseServer
+) -> None:
+    write_once(store)
+    end = store.cursor()
+    server.kill()
+    try:
+        for use in (store.cursor, store.load, store.begin, store.fingerprint):
+            with pytest.raises((StoreFailed, DefiniteAbort)):
+                use()
+        with pytest.raises(StoreFailed, match="is it running"):
+            store.begin()
+    finally:
+        server.start()
+    assert store.cursor() == end
+    assert store.has_batch("b")
+    assert len(entries(store)) == 1
+
+
+def test_a_real_deadlock_may_be_tried_again(url: str) -> None:
+    database = open_database(url, StoreOptions(lock_timeout_s=20))
+    store = open_store(url)
+    makers = [books.name_row(n, f"CUSTOM_{n}") for n in (1, 2)]
+    books.write(store, books.made(rows.TRAITS, *makers))
+    sessions = [Session(database, Counter()) for _ in range(2)]
+    touch = "UPDATE traits SET updated_at = NULL WHERE id = %s"
+    outcomes: list[Outcome] = []
+    both = threading.Barrier(2)
+
+    def cross(session: Session, first: int, second: int) -> None:
+        session.execute(touch, (first,))
+        both.wait(20)
+        try:
+            session.execute(touch, (second,))
+        except Outcome as outcome:
+            outcomes.append(outcome)
+        session.rollback()
+        session.close()
+
+    threads = [
+        threading.Thread(target=cross, args=(session, *order))
+        for session, order in zip(sessions, ((1, 2), (2, 1)), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert [type(outcome) for outcome in outcomes] == [DefiniteAbort]
+    database.close()
+    store.close()
+
+
+def test_ids_of_ours_are_not_given_again_by_the_server(
+    url: str, store: SqlStore
+) -> None:
+    write_once(store)
+    execute(url, "INSERT INTO traits (name) VALUES ('CUSTOM_FOREIGN')")
+    numbers = [row.id for row in entries(store) if isinstance(row, rows.NameRow)]
+    assert numbers[0] == 50
+    assert numbers[1] > 50
+
+
+# What is kept less exactly than it was given.
+
+RATIOS = (1.1, 0.1, 16.0, 1.23456789, 1e-7, 3.40282e38, 123456.789, 0.0, 1 / 3)
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_a_ratio_and_a_time_read_back_as_the_columns_have_them(
+    store: SqlStore, ratio: float
+) -> None:
+    provider = books.provider_row(1)
+    row = rows.InventoryRow(
+        *(1, 1, 0, 8, 0, 1, 8, 1, ratio),
+        books.NOW + 123_456,
+        books.NOW + 999_999,
+    )
+    changes = store.as_kept(
+        (
+            *books.made(rows.RESOURCE_CLASSES, books.name_row(0, "VCPU")),
+            *books.made(rows.PROVIDERS, provider),
+            *books.made(rows.INVENTORIES, row),
+        )
+    )
+    books.write(store, changes)
+    (kept,) = books.contents(store)[rows.INVENTORIES]
+    assert kept == changes[-1].new
+    assert store.as_kept((Change(rows.INVENTORIES, 1, None, kept),))[0].new == kept
+    assert isinstance(kept, rows.InventoryRow)
+    assert kept.allocation_ratio == pytest.approx(ratio, rel=1e-5)
+
+
+def test_an_engine_and_its_tables_agree_on_ratios(url: str) -> None:
+    with Gantt(opened(url)) as gantt:
+        gantt.submit(CreateResourceClass("CUSTOM_A"))
+        for number, ratio in enumerate(RATIOS):
+            uuid = gantt.create_provider(f"host-{number}").uuid
+            stock = Inventory(7, allocation_ratio=ratio)
+            gantt.set_inventories(uuid, {"CUSTOM_A": stock})
+        assert gantt.verify().problems == ()
+
+
+# Names.
+
+NAMES = (
+    "a A \u00e4 \u00c4 \u00df s ss \u00f8 o \u0131 i I \u4e2d \u6587 \u03b1 \u0391 "
+    "\u00e6 ae \u0142 l"
+).split()
+
+
+def test_names_are_one_name_where_the_server_says_so(store: SqlStore) -> None:
+    names = [*NAMES, "a ", " a"]
+    select = Statement("SELECT count(*) FROM traits WHERE name = %s", ("name",))
+    with store._chore() as session:
+        for number, name in enumerate(names):
+            session.execute("DELETE FROM traits")
+            session.execute(
+                "INSERT INTO traits (id, name) VALUES (%s, %s)", (number, name)
+            )
+            for other in names:
+                found = session.one(select.text, (other,))[0]
+                same = store.fold(name) == store.fold(other)
+                assert bool(found) == same, (name, other)
+
+
+@ON_MARIADB
+def test_what_the_collation_takes_for_one_is_one_in_the_columns(url: str) -> None:
+    with Gantt(opened(url)) as gantt:
+        gantt.submit(CreateResourceClass("CUSTOM_A"))
+        uuid = gantt.create_provider("H\u00f6st").uuid
+        with pytest.raises(DuplicateName):
+            gantt.create_provider("host")
+        gantt.set_inventories(uuid, {"CUSTOM_A": Inventory(100)})
+        for number, project in enumerate(("p\u00e9", "PE", "pe ")):
+            consumer = f"{number:08x}-1111-4111-8111-aaaaaaaaaaaa"
+            share = {uuid: {"CUSTOM_A": 1}}
+            gantt.set_allocations(
+                [ConsumerAllocations(consumer, share, project, "u", None)]
+            )
+        # Somebody who writes a uuid in capitals means the same consumer.
+        gantt.delete_allocations("00000001-1111-4111-8111-AAAAAAAAAAAA")
+        assert gantt.get_usages(uuid.upper()).usages == {"CUSTOM_A": 2}
+        assert gantt.counts()["foreign_writes"] == 0
+        assert gantt.verify().problems == ()
