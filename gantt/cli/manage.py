@@ -12,6 +12,7 @@ import click
 from msgspec.structs import replace
 
 from gantt import __version__
+from gantt.cli.adoption import adopt, imports, release
 from gantt.cli.database import database_options, settings_for
 from gantt.cli.failure import told_plainly
 from gantt.cli.output import print_rows
@@ -112,6 +113,10 @@ def verify(url: str | None, token: str | None) -> None:
             f"({counts}). Stop what else writes to the database, or restore a backup."
         )
     click.echo(f"No problems at revision {report.revision} ({counts}).")
+
+
+for _command in (adopt, release, imports):
+    manage.add_command(_command)
 
 
 def _books() -> GanttProtocol:

@@ -75,7 +75,7 @@ def adopt(url: str, *, owner: Owner = _NOBODY, is_dry: bool = False) -> Adoption
     """
     with _alone(url) as (database, connection):
         found = schema.found_in(connection)
-        _refuse_unfit(database, found)
+        refuse_unfit(database, found)
         whose = _whose(found)
         if whose == OURS:
             schema.refuse_foreign(database, found)
@@ -156,7 +156,7 @@ def _whose(found: Found) -> str:
     return OURS if found.has_head else PLACEMENTS
 
 
-def _refuse_unfit(database: Database, found: Found) -> None:
+def refuse_unfit(database: Database, found: Found) -> None:
     """Raises Refused unless the tables are those of Placement as we know them."""
     where = database.url
     if not found.has_books:
@@ -203,13 +203,19 @@ def _take_over(connection: Connection, found: Found) -> int:
 
 def _hand_back(database: Database, connection: Connection) -> None:
     """From here on every gate and every reader of ours finds that it must stop."""
-    if database.advance is not None:
-        for name, number in counts(connection, PLACEMENT_TABLES).items():
-            table = BOOKS[name]
-            if number and "id" in table.c:
-                highest = connection.execute(select(func.max(table.c.id))).scalar_one()
-                connection.exec_driver_sql(database.advance, (highest, name))
+    advance(database, connection, PLACEMENT_TABLES)
     head.begin_history(connection, "Release", becomes=head.RELEASED)
+
+
+def advance(database: Database, connection: Connection, tables: Iterable[str]) -> None:
+    """Let no sequence give an id again that was given without it."""
+    if database.advance is None:
+        return
+    for name in counts(connection, tables):
+        table = BOOKS[name]
+        if "id" in table.c:
+            highest = connection.execute(select(func.max(table.c.id))).scalar_one()
+            connection.exec_driver_sql(database.advance, (highest, name))
 
 
 def _leased(connection: Connection) -> int:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from sqlalchemy import create_engine, text
+
 from gantt.api.server import open_app
 from gantt.conf import load
 from tests.api.wsgi_client import Answer, WsgiClient
@@ -116,6 +118,37 @@ def fill(service: Service) -> None:
     assert answer.status == 204, answer.text
 
 
+def write(service: Service, number: int) -> None:
+    """Create, allocate, move and delete: every sequence is drawn from."""
+    uuid = create(service, number, parent=3)
+    do(service, "PUT", f"/resource_classes/CUSTOM_CLASS_{number}")
+    do(service, "PUT", f"/traits/CUSTOM_TRAIT_{number}")
+    body = {
+        "resource_provider_generation": 1,
+        "traits": [f"CUSTOM_TRAIT_{number}", "CUSTOM_SILVER"],
+    }
+    do(service, "PUT", f"/resource_providers/{uuid}/traits", body)
+    aggregate = {
+        "resource_provider_generation": 2,
+        "aggregates": [f"aaaaaaaa-0000-4000-8000-{number:012}"],
+    }
+    do(service, "PUT", f"/resource_providers/{uuid}/aggregates", aggregate)
+    claims = {
+        number + 10: {uuid: {"VCPU": 2}},
+        number + 100: {uuid: {"VCPU": 1}},
+    }
+    more = {"project_id": f"new-{number}", "user_id": f"new-{number}"}
+    for each, where in claims.items():
+        kind = f"KIND_{number}"
+        answer = claim(service, each, where, consumer_type=kind, **more)
+        assert answer.status == 204, answer.text
+    do(service, "DELETE", f"/allocations/{consumer(number + 100)}")
+    too_much = claim(service, number + 100, {uuid: {"VCPU": 7}})
+    assert too_much.status == 409
+    spare = create(service, number + 200)
+    do(service, "DELETE", f"/resource_providers/{spare}")
+
+
 def questions() -> Iterator[tuple[str, int]]:
     """Paths and microversions of all that can be read."""
     yield "/resource_providers", 39
@@ -152,6 +185,17 @@ def must_agree(ours: Service, theirs: Service) -> None:
             must_be_same(answers[0], answers[1], version)
         except AssertionError as difference:
             raise AssertionError(f"{target} @1.{version}\n{difference}") from None
+
+
+def run(url: str, *statements: str) -> list[tuple[object, ...]]:
+    """Send statements past everybody; the rows of the last."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        for statement in statements:
+            result = connection.execute(text(statement))
+        rows = [tuple(row) for row in result] if result.returns_rows else []
+    engine.dispose()
+    return rows
 
 
 @contextmanager

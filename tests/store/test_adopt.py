@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine
 
 import gantt
 from gantt import errors
@@ -24,16 +24,16 @@ from tests.databases import Databases
 from tests.foreign import placement_on
 from tests.kinds import KINDS
 from tests.store.adoption import (
-    Service,
     claim,
     consumer,
-    create,
     do,
     fill,
     gantt_on,
     generation,
     must_agree,
     provider,
+    run,
+    write,
 )
 
 
@@ -50,17 +50,6 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def old(filled: Path, tmp_path: Path) -> str:
     """The URL of a copy."""
     return f"sqlite:///{shutil.copy(filled, tmp_path / 'books.db')}"
-
-
-def run(url: str, *statements: str) -> list[tuple[object, ...]]:
-    """Send statements past everybody; the rows of the last."""
-    engine = create_engine(url)
-    with engine.begin() as connection:
-        for statement in statements:
-            result = connection.execute(text(statement))
-        rows = [tuple(row) for row in result] if result.returns_rows else []
-    engine.dispose()
-    return rows
 
 
 # -- there and back, on every database ------------------------------------------------
@@ -86,12 +75,12 @@ def test_there_and_back_and_there_again(empty: str, tmp_path: Path) -> None:
         assert taken.counts["resource_providers"] == 5
         with gantt_on(empty, tmp_path) as ours:
             must_agree(ours, placement)
-            _write(ours, 5)
+            write(ours, 5)
             # Placement keeps nothing in memory that these writes would belie.
             must_agree(ours, placement)
         assert release(empty).was == OURS
         must_stay_away(empty)
-        _write(placement, 6)
+        write(placement, 6)
         assert run(empty, "SELECT version_num FROM alembic_version") == [
             (UPSTREAM_HEAD,)
         ]
@@ -104,41 +93,10 @@ def test_there_and_back_and_there_again(empty: str, tmp_path: Path) -> None:
         assert again.revision > taken.revision
         with gantt_on(empty, tmp_path) as ours:
             must_agree(ours, placement)
-            _write(ours, 7)
+            write(ours, 7)
             must_agree(ours, placement)
     with closing(gantt.connect(empty)) as books:
         assert books.verify().problems == ()
-
-
-def _write(service: Service, number: int) -> None:
-    """Create, allocate, move and delete: every sequence is drawn from."""
-    uuid = create(service, number, parent=3)
-    do(service, "PUT", f"/resource_classes/CUSTOM_CLASS_{number}")
-    do(service, "PUT", f"/traits/CUSTOM_TRAIT_{number}")
-    body = {
-        "resource_provider_generation": 1,
-        "traits": [f"CUSTOM_TRAIT_{number}", "CUSTOM_SILVER"],
-    }
-    do(service, "PUT", f"/resource_providers/{uuid}/traits", body)
-    aggregate = {
-        "resource_provider_generation": 2,
-        "aggregates": [f"aaaaaaaa-0000-4000-8000-{number:012}"],
-    }
-    do(service, "PUT", f"/resource_providers/{uuid}/aggregates", aggregate)
-    claims = {
-        number + 10: {uuid: {"VCPU": 2}},
-        number + 100: {uuid: {"VCPU": 1}},
-    }
-    more = {"project_id": f"new-{number}", "user_id": f"new-{number}"}
-    for each, where in claims.items():
-        kind = f"KIND_{number}"
-        answer = claim(service, each, where, consumer_type=kind, **more)
-        assert answer.status == 204, answer.text
-    do(service, "DELETE", f"/allocations/{consumer(number + 100)}")
-    too_much = claim(service, number + 100, {uuid: {"VCPU": 7}})
-    assert too_much.status == 409
-    spare = create(service, number + 200)
-    do(service, "DELETE", f"/resource_providers/{spare}")
 
 
 def must_stay_away(url: str) -> None:
@@ -321,11 +279,11 @@ def test_a_running_gantt_stops_when_the_books_are_handed_back(
             assert "gantt-manage adopt" in answer.text
         told = [each for each in caplog.records if each.levelname == "CRITICAL"]
         assert len(told) == 1
-        _write(placement, 5)
+        write(placement, 5)
         # Nothing of it came through in between; then it is Gantt's again.
         adopt(old)
         must_agree(ours, placement)
-        _write(ours, 6)
+        write(ours, 6)
         must_agree(ours, placement)
 
 

@@ -1,0 +1,209 @@
+"""``gantt-manage adopt``, ``release`` and ``import``: whose the books are, and where.
+
+Apart from the chores of ``gantt-manage``, because these are done once in the life of a
+database, by somebody who wants to read what they would do first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from gantt.cli.database import settings_for
+from gantt.cli.failure import told_plainly
+from gantt.cli.output import print_rows
+
+if TYPE_CHECKING:
+    from gantt.conf import Settings
+    from gantt.store.importer import Copied, Progress
+    from gantt.store.legacy import Legacy, Owner
+
+_DATABASE = click.option(
+    "--database", metavar="URL", help="Default: that of gantt-manage itself."
+)
+_DRY_RUN = click.option(
+    "--dry-run", is_flag=True, help="Say what would be done, and change nothing."
+)
+
+
+@click.command()
+@_DATABASE
+@_DRY_RUN
+def adopt(database: str | None, *, dry_run: bool) -> None:
+    """Take over a database of OpenStack Placement, in place.
+
+    Stop Placement first. Its tables stay as they are, but for what it would mend
+    itself; Gantt's own are added beside them. A second time does nothing.
+    """
+    from gantt.store import adopt as taking
+
+    with told_plainly():
+        settings = _settings(database)
+        done = taking.adopt(
+            settings.database_url, owner=_owner(settings), is_dry=dry_run
+        )
+    click.echo(f"{done.url} holds {_listed(done.counts)}.")
+    if done.was == taking.OURS:
+        click.echo("It is Gantt's already: nothing to do.")
+        return
+    _say_mended(done.mended, is_dry=dry_run)
+    if dry_run:
+        click.echo("It can be adopted; nothing was changed.")
+        return
+    click.echo(
+        f"Adopted; its log begins at revision {done.revision}. Check it with "
+        "'gantt-manage verify', then start 'gantt serve'."
+    )
+
+
+@click.command()
+@_DATABASE
+@_DRY_RUN
+@click.option(
+    "--drop-tables",
+    is_flag=True,
+    help="Drop Gantt's own tables too: what hosts reported and what is claimed on "
+    "them is lost.",
+)
+def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
+    """Hand the database back to OpenStack Placement.
+
+    Gantt's own tables stay, so that 'adopt' finds them again. Processes that still
+    run stop reading and writing by themselves.
+    """
+    from gantt.store import adopt as taking
+
+    with told_plainly():
+        url = _settings(database).database_url
+        done = taking.release(url, drop=drop_tables, is_dry=dry_run)
+    click.echo(f"{done.url} holds {_listed(done.counts)}.")
+    if done.leased:
+        click.echo(
+            f"{done.leased} claims are neither confirmed nor expired: nothing ends "
+            "them or their allocations until Gantt runs again."
+        )
+    if done.dropped:
+        would = "Would drop" if dry_run else "Dropped"
+        click.echo(f"{would} {', '.join(done.dropped)}.")
+    if done.was == taking.RELEASED:
+        click.echo("It was handed back before.")
+    elif dry_run:
+        click.echo("It can be handed back; nothing was changed.")
+    else:
+        click.echo("Handed back: start Placement on it.")
+
+
+@click.group("import")
+def imports() -> None:
+    """Copy books from elsewhere."""
+
+
+@imports.command()
+@click.option("--from", "source", metavar="URL", required=True, help="Where from.")
+@_DATABASE
+@_DRY_RUN
+@click.option("--replace", is_flag=True, help="Lose what the target holds.")
+def placement(
+    source: str, database: str | None, *, dry_run: bool, replace: bool
+) -> None:
+    """Copy a database of Placement, or of Gantt, into another one.
+
+    The dialects may differ. All is copied in one transaction and compared before it
+    is kept. Stop what writes to the source first.
+    """
+    from gantt.store.importer import import_books
+
+    with told_plainly(), _bar(is_shown=not dry_run) as progress:
+        settings = _settings(database)
+        done = import_books(
+            source,
+            settings.database_url,
+            owner=_owner(settings),
+            replace=replace,
+            is_dry=dry_run,
+            progress=progress,
+        )
+    _say_copied(done, is_dry=dry_run)
+
+
+def _say_copied(done: Copied, *, is_dry: bool) -> None:
+    if done.replaced:
+        gone = "would be lost" if is_dry else "were replaced"
+        click.echo(f"Of {done.target} {gone}: {_listed(done.replaced)}.")
+    _say_mended(done.mended, is_dry=is_dry)
+    if is_dry:
+        counts = _listed(done.counts)
+        click.echo(f"Would copy {counts} from {done.source} to {done.target}.")
+        return
+    rows = [
+        (
+            name,
+            old.rows,
+            new.rows,
+            old.columns.get("generation"),
+            new.columns.get("generation"),
+            "same" if old.agrees_with(new) else "differ",
+        )
+        for name, (old, new) in done.compared.items()
+    ]
+    print_rows(
+        "table",
+        ("table", "read", "written", "generations", "written", "all sums"),
+        rows,
+    )
+    click.echo(
+        f"Copied {done.source} to {done.target}; its log begins at revision "
+        f"{done.revision}. Check it with 'gantt-manage verify'."
+    )
+
+
+@contextmanager
+def _bar(*, is_shown: bool) -> Iterator[Progress]:
+    """A bar for each table, on standard error, where somebody looks at it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    drawn = Progress(
+        *columns, console=console, disable=not (is_shown and console.is_terminal)
+    )
+    tasks = {}
+    with drawn:
+
+        def show(table: str, done: int, total: int) -> None:
+            if table not in tasks:
+                tasks[table] = drawn.add_task(table, total=total)
+            drawn.update(tasks[table], completed=done)
+
+        yield show
+
+
+def _say_mended(mended: Legacy, *, is_dry: bool) -> None:
+    if mended.total:
+        would = "Would fill in" if is_dry else "Filled in"
+        click.echo(
+            f"{would} what old releases left out: {mended.no_generation} generations "
+            f"and {mended.no_root} roots of providers, {mended.no_record} records of "
+            "consumers."
+        )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} {name}" for name, n in counts.items()) or "no rows"
+
+
+def _settings(database: str | None) -> Settings:
+    """Those of the program, another database named. Raises Refused."""
+    given, config_files = click.get_current_context().find_root().obj
+    return settings_for(database or given, config_files)
+
+
+def _owner(settings: Settings) -> Owner:
+    from gantt.store.legacy import Owner
+
+    api = settings.api
+    return Owner(api.incomplete_consumer_project_id, api.incomplete_consumer_user_id)

@@ -1,0 +1,149 @@
+"""``gantt-manage adopt``, ``release``, ``import placement``, as operators run them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gantt.cli.main import gantt
+from gantt.cli.manage import manage
+from gantt.connection import open_gantt
+from gantt.store import head, schema
+from tests.cli.conftest import Program
+from tests.foreign import placement_on
+from tests.store.adoption import consumer, fill, run
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("filled") / "placement.db"
+    with placement_on(f"sqlite:///{path}") as placement:
+        fill(placement)
+    return path
+
+
+@pytest.fixture
+def url(filled: Path, tmp_path: Path) -> str:
+    return f"sqlite:///{shutil.copy(filled, tmp_path / 'books.db')}"
+
+
+@pytest.fixture
+def program() -> Program:
+    return Program(manage, "")
+
+
+def test_adopt_verify_release(program: Program, url: str) -> None:
+    said = program.do("adopt", "--database", url, "--dry-run")
+    assert "5 resource_providers" in said
+    assert "can be adopted; nothing was changed" in said
+    assert "gantt-manage adopt" in program.fail("--database", url, "db", "sync")
+    said = program.do("adopt", "--database", url)
+    assert "Adopted; its log begins at revision 2" in said
+    assert "already" in program.do("adopt", "--database", url)
+    assert "No problems" in program.do("--database", url, "verify")
+    said = program.do("release", "--database", url, "--dry-run")
+    assert "can be handed back; nothing was changed" in said
+    assert "Handed back" in program.do("release", "--database", url)
+    assert "handed back before" in program.do("release", "--database", url)
+    assert "was handed back" in program.fail("--database", url, "verify")
+    # The database may be named for the program as well, as for its other commands.
+    said = program.do("--database", url, "adopt")
+    assert "Adopted; its log begins at revision 6" in said
+
+
+def test_adopt_tells_what_it_filled_in(program: Program, url: str) -> None:
+    run(
+        url,
+        "UPDATE resource_providers SET generation = NULL WHERE id = 1",
+        f"DELETE FROM consumers WHERE uuid = '{consumer(0)}'",
+    )
+    told = "1 generations and 0 roots of providers, 1 records of consumers"
+    assert f"Would fill in what old releases left out: {told}" in program.do(
+        "adopt", "--database", url, "--dry-run"
+    )
+    assert f"Filled in what old releases left out: {told}" in program.do(
+        "adopt", "--database", url
+    )
+
+
+def test_the_records_it_makes_are_of_whom_the_options_say(
+    program: Program, url: str, tmp_path: Path
+) -> None:
+    run(url, f"DELETE FROM consumers WHERE uuid = '{consumer(0)}'")
+    file = tmp_path / "placement.conf"
+    file.write_text(
+        f"[placement]\nincomplete_consumer_project_id = lost\n"
+        f"[placement_database]\nconnection = {url}\n"
+    )
+    program.do("--config-file", str(file), "adopt")
+    with open_gantt(url) as books:
+        found = books.get_allocations(consumer(0))
+    assert found is not None
+    assert found.project_id == "lost"
+
+
+def test_another_schema_is_refused_by_name(program: Program, url: str) -> None:
+    run(url, "UPDATE alembic_version SET version_num = 'b5c396305c25'")
+    said = program.fail("adopt", "--database", url)
+    for part in ("b5c396305c25", "a082b8bb98d0", "placement-manage db sync"):
+        assert part in said
+
+
+def test_release_drops_tables_when_asked(program: Program, url: str) -> None:
+    program.do("adopt", "--database", url)
+    words = ("release", "--database", url, "--drop-tables")
+    assert "Would drop" in program.do(*words, "--dry-run")
+    assert "Dropped gantt_" in program.do(*words)
+    assert "not Gantt's" in program.fail("release", "--database", url)
+
+
+def test_import(program: Program, url: str, tmp_path: Path) -> None:
+    target = f"sqlite:///{tmp_path / 'new.db'}"
+    words = ("import", "placement", "--from", url, "--database", target)
+    said = program.do(*words, "--dry-run")
+    assert "Would copy" in said
+    assert not (tmp_path / "new.db").exists()
+    lines = program.do(*words).splitlines()
+    assert lines[0].split()[:3] == ["table", "read", "written"]
+    found = {line.split()[0]: line.split()[1:] for line in lines[1:]}
+    assert found["resource_providers"][:2] == ["5", "5"]
+    assert found["resource_providers"][-1] == "same"
+    assert "differ" not in "\n".join(lines)
+    assert "is not empty" in program.fail(*words)
+    assert "were replaced: " in program.do(*words, "--replace")
+    assert "No problems" in program.do("--database", target, "verify")
+
+
+def test_commands_say_when_they_lack_a_database(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_GANTT_CONFIG_DIR", "/nonexistent")
+    for words in (("adopt",), ("release",), ("import", "placement", "--from", "x")):
+        assert "--database" in program.fail(*words)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE gantt_head SET format = 9", "format 9, this program .* format 1"),
+        (f"UPDATE gantt_head SET format = {head.RELEASED}", "gantt-manage adopt"),
+        (
+            "UPDATE gantt_alembic_version SET version_num = '0099_later'",
+            f"0099_later, which .*{schema.HEAD}",
+        ),
+    ],
+)
+def test_serve_ends_with_1_on_books_of_another_version(
+    tmp_path: Path, statement: str, said: str
+) -> None:
+    path = tmp_path / "gantt.db"
+    schema.sync(f"sqlite:///{path}")
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    words = ("serve", "--database", f"sqlite:///{path}", "--listen", "127.0.0.1:0")
+    told = Program(gantt, "").fail(*words)
+    assert re.search(said, told), told

@@ -1,0 +1,191 @@
+"""Books are copied from one database into another, whatever the dialects."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import gantt
+from gantt import errors
+from gantt.client import SchedulerClient
+from gantt.engine.options import EngineOptions
+from gantt.model.commands import Inventory
+from gantt.store import open_store, schema
+from gantt.store.adopt import adopt
+from gantt.store.importer import import_books
+from gantt.store.legacy import Legacy
+from tests.databases import Databases
+from tests.foreign import placement_on
+from tests.kinds import SERVER_KINDS
+from tests.store import books
+from tests.store.adoption import consumer, fill, gantt_on, must_agree, run, write
+
+STATS = {"vcpus": 4, "vcpus_used": 1, "memory_mb": 1024, "memory_mb_used": 0}
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite file as Placement left it; copied, never used."""
+    path = tmp_path_factory.mktemp("filled") / "placement.db"
+    with placement_on(f"sqlite:///{path}") as placement:
+        fill(placement)
+    return path
+
+
+@pytest.fixture
+def old(filled: Path, tmp_path: Path) -> str:
+    return f"sqlite:///{shutil.copy(filled, tmp_path / 'old.db')}"
+
+
+@pytest.fixture
+def new(tmp_path: Path) -> str:
+    """A file that is not there yet."""
+    return f"sqlite:///{tmp_path / 'new.db'}"
+
+
+@pytest.fixture(params=SERVER_KINDS)
+def server(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str]:
+    """An empty database of a server."""
+    with databases.database(request.param, is_furnished=False) as url:
+        yield url
+
+
+def test_there_and_back_over_a_server(
+    old: str, new: str, server: str, tmp_path: Path
+) -> None:
+    import_books(old, server)
+    with placement_on(old) as placement, gantt_on(server, tmp_path) as ours:
+        must_agree(ours, placement)
+        # Sequences give ids that nobody has.
+        write(ours, 5)
+        import_books(server, new)
+        with gantt_on(new, tmp_path) as again:
+            must_agree(again, ours)
+    for url in (server, new):
+        with closing(gantt.connect(url)) as found:
+            assert found.verify().problems == ()
+
+
+def test_what_was_copied_is_told_and_compared(old: str, new: str) -> None:
+    seen: list[tuple[str, int, int]] = []
+    done = import_books(old, new, progress=lambda *each: seen.append(each))
+    assert done.counts["resource_providers"] == 5
+    assert done.counts.keys() == done.compared.keys()
+    assert all(one.agrees_with(other) for one, other in done.compared.values())
+    assert ("resource_providers", 5, 5) in seen
+    assert done.compared["inventories"][1].columns["total"] > 500
+    schema.check(new)
+    # It is no adoption: the source belongs to whom it belonged to.
+    with pytest.raises(errors.Refused, match="gantt-manage adopt"):
+        schema.check(old)
+
+
+def test_a_dry_run_makes_nothing(old: str, new: str, tmp_path: Path) -> None:
+    told = import_books(old, new, is_dry=True)
+    assert (told.counts["resource_providers"], told.revision) == (5, None)
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_what_is_there_goes_only_when_asked(old: str, new: str) -> None:
+    with closing(gantt.connect(new)) as found:
+        found.create_provider("in the way")
+        for is_dry in (True, False):
+            with pytest.raises(errors.Refused, match=r"1 resource_prov.* --replace"):
+                import_books(old, new, is_dry=is_dry)
+        assert import_books(old, new, replace=True).replaced["resource_providers"] == 1
+        # Who runs on finds other books, and takes them as they are.
+        found.create_provider("after")
+        names = {each.name for each in found.list_providers()}
+        assert {"host-0", "after"} <= names
+        assert "in the way" not in names
+
+
+def test_the_names_that_every_gantt_adds_are_not_in_the_way(old: str, new: str) -> None:
+    gantt.connect(new).close()
+    import_books(old, new)
+
+
+def test_books_of_gantt_come_with_their_fleet(new: str, tmp_path: Path) -> None:
+    source = f"sqlite:///{tmp_path / 'gantt.db'}"
+    with closing(gantt.connect(source)) as found:
+        uuid = found.create_provider("host").uuid
+        found.set_inventories(uuid, {"VCPU": Inventory(total=4)})
+        SchedulerClient(found).update_resource_stats(None, ("host", "node"), STATS)
+    import_books(source, new)
+    stores = [open_store(url) for url in (source, new)]
+    assert books.contents(stores[0]) == books.contents(stores[1])
+    for each in stores:
+        each.close()
+
+
+def test_rows_of_old_releases_are_mended_in_the_copy(old: str, new: str) -> None:
+    run(
+        old,
+        "UPDATE resource_providers SET generation = NULL, root_provider_id = NULL",
+        f"DELETE FROM consumers WHERE uuid = '{consumer(0)}'",
+    )
+    assert import_books(old, new).mended == Legacy(5, 5, 1)
+    assert run(old, "SELECT count(root_provider_id) FROM resource_providers") == [(0,)]
+    with closing(gantt.connect(new, options=EngineOptions(create=False))) as found:
+        assert found.verify().problems == ()
+
+
+def test_parents_may_come_after_their_children(old: str, new: str) -> None:
+    run(
+        old,
+        "UPDATE resource_providers SET parent_provider_id = 5, root_provider_id = 5 "
+        "WHERE id = 4",
+    )
+    import_books(old, new)
+    with closing(gantt.connect(new)) as found:
+        assert found.verify().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "UPDATE alembic_version SET version_num = '422ece571366'",
+            "says 422ece571366",
+        ),
+        ("UPDATE consumers SET user_id = 99 WHERE id = 1", "1 of consumers.user_id"),
+        (
+            "UPDATE resource_providers SET root_provider_id = NULL, "
+            "parent_provider_id = id WHERE id = 4",
+            "in a circle",
+        ),
+    ],
+)
+def test_what_cannot_be_copied_is_not_copied_at_all(
+    old: str, new: str, statement: str, said: str
+) -> None:
+    run(old, statement)
+    with pytest.raises(errors.Refused, match=said):
+        import_books(old, new)
+    if Path(new.removeprefix("sqlite:///")).exists():
+        assert run(new, "SELECT count(*) FROM traits") == [(0,)]
+
+
+def test_places_that_make_no_sense(old: str, new: str, tmp_path: Path) -> None:
+    with pytest.raises(errors.Refused, match="to itself"):
+        import_books(old, old)
+    with pytest.raises(errors.Refused, match="no database at"):
+        import_books(new, old)
+    placements = f"sqlite:///{shutil.copy(tmp_path / 'old.db', tmp_path / 'p.db')}"
+    with pytest.raises(errors.Refused, match="gantt-manage adopt"):
+        import_books(old, placements, replace=True)
+    adopt(placements)
+    import_books(old, placements, replace=True)
+
+
+@pytest.mark.server("mariadb")
+def test_names_that_are_one_to_the_target(old: str, databases: Databases) -> None:
+    run(old, "INSERT INTO traits (name) VALUES ('CUSTOM_gold')")
+    with databases.database("mariadb") as url:
+        with pytest.raises(errors.Refused, match=r"CUSTOM_.*capitals"):
+            import_books(old, url)
+        assert run(url, "SELECT count(*) FROM traits") == [(0,)]
