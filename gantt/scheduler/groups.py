@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from gantt.model.spec import InstanceGroup
 from gantt.placement import groups
 from gantt.scheduler.hosts import Hosts
@@ -37,6 +39,12 @@ def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
         new = sum(name not in hosts.fleet.hosts_of(uuid) for uuid in picked)
         counts[name] = counts.get(name, 0) + new
     return hosts.counts_on(counts)
+
+
+def completed(hosts: Hosts, group: InstanceGroup) -> InstanceGroup:
+    """The group with all that is known of it here, for those who read nothing else."""
+    known = groups.members(hosts.fleet, group) | groups.promised(hosts.fleet, group)
+    return replace(group, members=known, hosts=member_hosts(hosts, group))
 
 
 def member_hosts(hosts: Hosts, group: InstanceGroup) -> frozenset[str]:

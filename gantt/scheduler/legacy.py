@@ -13,8 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from gantt.errors import Invalid, Refused
+from gantt.scheduler import groups
 from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.legacy_host import LegacyHost, LegacyHosts
@@ -66,12 +68,12 @@ class LegacyFilter(Filter):
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         views = LegacyHosts(hosts, request.options).all()
-        return self._judged(views, LegacySpec(request.spec))
+        return self._judged(views, _spec_of(hosts, request))
 
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:
         # Nova's filters leave limits on the host that they judge.
         view = LegacyHost(LegacyHosts(hosts, request.options), place)
-        self._judged([view], LegacySpec(request.spec))
+        self._judged([view], _spec_of(hosts, request))
         return {
             name: int(value)
             for name, value in view.limits.items()
@@ -148,7 +150,7 @@ class LegacyWeigher(Weigher):
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
         views = LegacyHosts(hosts, request.options).all()
-        spec = LegacySpec(request.spec)
+        spec = _spec_of(hosts, request)
         if self._all is None:
             return self._numbers(
                 (_asked(self._wrapped, self._one, view, view, spec) for view in views),
@@ -180,6 +182,15 @@ class LegacyWeigher(Weigher):
                 "finite number."
             )
         return number
+
+
+def _spec_of(hosts: Hosts, request: Request) -> LegacySpec:
+    """With the server group as Nova's conductor completes it."""
+    spec = request.spec
+    if spec.instance_group is not None:
+        group = groups.completed(hosts, spec.instance_group)
+        spec = replace(spec, instance_group=group)
+    return LegacySpec(spec)
 
 
 def _asked(wrapped: Any, method: Any, view: LegacyHost | None, *given: Any) -> Any:

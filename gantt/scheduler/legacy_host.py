@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import json
 
+from gantt.scheduler.filters.image_properties import canonical
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.legacy_object import LegacyList, LegacyObject, unpacked
 from gantt.scheduler.options import SchedulerOptions
@@ -209,7 +210,9 @@ FIELDS: dict[str, Callable[[LegacyHost], Any]] = {
     "hypervisor_hostname": _reported("hypervisor_hostname"),
     "cpu_info": _cpu_info,
     "supported_instances": lambda host: [
-        list(one) for one in host.report.get("supported_instances") or ()
+        # Nova's objects know one name for each thing.
+        [canonical(place, name) for place, name in enumerate(one[:3])]
+        for one in host.report.get("supported_instances") or ()
     ],
     "stats": lambda host: dict(host.report.get("stats") or {}),
     "numa_topology": _numa_topology,

@@ -106,6 +106,23 @@ POWER = plan_of(
 )
 
 
+def test_a_group_has_the_members_that_are_known_here() -> None:
+    class AntiAffinityFilter:
+        def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+            return not set(host_state.instances) & set(spec_obj.instance_group.members)
+
+    plan = Plan(
+        [a_host("h1", instances=["i1"]), a_host("h2"), a_host("h3")],
+        groups=[{"uuid": "g", "policy": "anti-affinity", "members": ["i1"]}],
+        claims=[{"instance": "i2", "host": "h2", "group": "g"}],
+    )
+    spec = RequestSpec(instance_group=InstanceGroup("g", "anti-affinity"))
+    mask = LegacyFilter(AntiAffinityFilter()).mask(
+        all_hosts(plan.state()), request(spec)
+    )
+    assert mask.tolist() == [False, False, True]
+
+
 def test_weighers() -> None:
     hosts, options = all_hosts(POWER.state()), SchedulerOptions()
     power, old = (
@@ -151,7 +168,7 @@ def view(**fields: Any) -> LegacyHost:
         instances={"i1": {"flavorid": "1"}},
         local_gb_used=2,
         cpu_info={"arch": "x86_64"},
-        supported_instances=[["x86_64", "kvm", "hvm"]],
+        supported_instances=[["amd64", "kvm", "hvm"]],
         metrics=[{"name": "cpu.percent", "value": 0.29, "source": "virt"}],
         pci_stats=[{"count": 2, "vendor_id": "8086"}],
         numa_topology={

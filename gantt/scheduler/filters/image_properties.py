@@ -52,7 +52,7 @@ class ImagePropertiesFilter(Filter):
         default = request.options.image_properties_default_architecture
         asked = {**dict.fromkeys(PROPERTIES), "hw_architecture": default, **properties}
         wanted = {
-            _canonical(place, asked[name])
+            canonical(place, asked[name])
             for place, name in enumerate(PROPERTIES)
             if asked[name]
         }
@@ -72,14 +72,15 @@ class ImagePropertiesFilter(Filter):
         return mask
 
 
-def _canonical(place: int, name: Any) -> str:
+def canonical(place: int, name: Any) -> str:
+    """The one name, of several, for what stands at ``place`` of a triple."""
     text = str(name).lower()
     return ALIASES[place].get(text, text)
 
 
 def _supports(triples: Any, wanted: set[str]) -> bool:
     return isinstance(triples, list) and any(
-        wanted <= {_canonical(place, name) for place, name in enumerate(triple[:3])}
+        wanted <= {canonical(place, name) for place, name in enumerate(triple[:3])}
         for triple in triples
         if isinstance(triple, list)
     )

@@ -1,0 +1,69 @@
+"""Nova's own filters and weighers behind the adapter say of our hosts what they say of
+Nova's."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from nova.weights import WeighedObject
+
+from gantt.errors import Invalid
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
+from gantt.scheduler.options import SchedulerOptions
+from tests.nova import upstream, worlds
+from tests.nova.pair import FILTERS, Pair, Tell, explore, opened, tell
+from tests.scheduler.fleets import Plan
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is an invalid UUID:FutureWarning")
+
+# It asks databases for the images of instances, which no plugin can do here.
+WEIGHERS = sorted(set(upstream.WEIGHERS) - {"ImagePropertiesWeigher"})
+
+
+def test_filters_judge_our_hosts_as_novas(record_property: Tell) -> None:
+    agreed: Counter[str] = Counter()
+
+    def run(plan: Plan, spec: RequestSpec, options: SchedulerOptions) -> None:
+        with opened(plan, spec, options) as pair:
+            for name in FILTERS:
+                theirs = pair.theirs(upstream.FILTERS[name]())
+                ours = pair.ours(LegacyFilter(upstream.FILTERS[name]()))
+                if any(isinstance(one, Exception) for one in theirs):
+                    assert isinstance(ours, Invalid) and name in str(ours)
+                else:
+                    assert ours == theirs, name
+                agreed["masks through the adapter"] += 1
+
+    explore(run, worlds.plans(), worlds.specs(), worlds.options())
+    tell(record_property, agreed, Counter())
+
+
+def test_weighers_score_our_hosts_as_novas(record_property: Tell) -> None:
+    agreed: Counter[str] = Counter()
+
+    def run(plan: Plan, spec: RequestSpec, options: SchedulerOptions) -> None:
+        with opened(plan, spec, options) as pair:
+            for name in WEIGHERS:
+                _agree(pair, name)
+                agreed["scores through the adapter"] += 1
+
+    explore(run, worlds.plans(least=2), worlds.specs_with_cells(), worlds.options())
+    tell(record_property, agreed, Counter())
+
+
+def _agree(pair: Pair, name: str) -> None:
+    theirs = pair.their_weights(upstream.WEIGHERS[name]())
+    adapter = LegacyWeigher(upstream.WEIGHERS[name]())
+    ours = pair.our_weights(adapter)
+    if isinstance(theirs, Exception):
+        assert isinstance(ours, Invalid) and name in str(ours)
+        return
+    assert not isinstance(ours, Invalid), ours
+    assert ours[1] == theirs[1], name
+
+
+def test_weighed_objects_are_what_nova_makes() -> None:
+    # The adapter gives such objects to weigh_objects of a plugin.
+    assert set(vars(WeighedObject(None, 0.0))) == {"obj", "weight"}
