@@ -120,10 +120,9 @@ class DatabaseServer(ABC):
             time.sleep(0.05)
 
     @property
-    def pid(self) -> int:
-        """The process whose end is the server's."""
-        assert self._process is not None
-        return self._process.pid
+    def is_running(self) -> bool:
+        """Whether its process is there."""
+        return self._process is not None and self._process.poll() is None
 
     def kill(self) -> None:
         """SIGKILL to all of it, as when the machine runs out of memory."""
@@ -134,7 +133,7 @@ class DatabaseServer(ABC):
 
     def close(self) -> None:
         """Stop and remove it, whatever state it is in."""
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self.is_running:
             self._process.send_signal(self.stop_signal)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(STOP_S)

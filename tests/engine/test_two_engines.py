@@ -7,6 +7,7 @@ import subprocess
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,7 +135,22 @@ print(json.dumps(granted))
 """
 
 
-def test_two_processes_share_one_file(url: str, connect: Connect) -> None:
+def on(kind: str, count: int) -> Any:
+    return pytest.param(kind, count, marks=pytest.mark.server(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("sqlite", 2),
+        on("postgresql", 2),
+        on("postgresql", 4),
+        on("mariadb", 2),
+        on("mariadb", 4),
+    ],
+    indirect=["kind"],
+)
+def test_processes_share_one_database(url: str, count: int, connect: Connect) -> None:
     books = connect(opened(url))
     furnish(books, total=50)
     workers = [
@@ -145,7 +161,7 @@ def test_two_processes_share_one_file(url: str, connect: Connect) -> None:
             text=True,
             cwd=ROOT,
         )
-        for first in (1000, 2000)
+        for first in range(1000, 1000 * (count + 1), 1000)
     ]
     for worker in workers:
         assert worker.stdout
