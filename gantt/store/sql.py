@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TypeVar
 
-from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 from gantt.store import schema
