@@ -30,6 +30,10 @@ ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 }
 OPERATORS = (*ORDERS, "in", "not", "or", "and")
 MOST_DEPTH = 50
+# Each part is asked of all hosts while nobody else decides.
+MOST_PARTS = 256
+_LARGEST = 2**63
+_SHOWN = 200
 
 
 def parse(text: Any) -> list[Any]:
@@ -43,20 +47,35 @@ def parse(text: Any) -> list[Any]:
         query = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise errors.Invalid(
-            f"The hint query is {text!r}, which is not JSON: {error}."
+            f"The hint query is {_shown(text)}, which is not JSON: {error}."
         ) from None
     if not query:
         return []
     _check(query, text, 0)
+    parts = _count(query)
+    if parts > MOST_PARTS:
+        raise errors.Invalid(
+            f"The hint query has {parts} parts; it may have {MOST_PARTS}: ask for less "
+            "at once."
+        )
     return list(query)
+
+
+def _shown(value: Any) -> str:
+    found = repr(value)
+    return found if len(found) <= _SHOWN else f"{found[:_SHOWN]}…"
+
+
+def _count(query: list[Any]) -> int:
+    return sum(_count(part) if isinstance(part, list) else 1 for part in query)
 
 
 def _check(query: Any, text: str, depth: int) -> None:
     first = query[0] if isinstance(query, list) else query
     if not isinstance(query, list) or first not in OPERATORS:
         raise errors.Invalid(
-            f"The hint query is {text!r}, and {first!r} is no operator: a query is a "
-            f"list that starts with one of {', '.join(OPERATORS)}."
+            f"The hint query is {_shown(text)}, and {_shown(first)} is no operator: a "
+            f"query is a list that starts with one of {', '.join(OPERATORS)}."
         )
     if depth > MOST_DEPTH:
         raise errors.Invalid(
@@ -65,6 +84,11 @@ def _check(query: Any, text: str, depth: int) -> None:
     for part in query[1:]:
         if isinstance(part, list) and part:
             _check(part, text, depth + 1)
+        elif isinstance(part, int) and not -_LARGEST <= part < _LARGEST:
+            raise errors.Invalid(
+                f"The hint query is {_shown(text)}, and has an integer that does not "
+                "fit into 64 bits: give a smaller one, or a number with a fraction."
+            )
 
 
 class Value:

@@ -38,6 +38,8 @@ OLD_PROPERTIES: Final = {
     "vmware_ostype": "os_distro",
 }
 REQUIRED_TRAIT: Final = "trait:"
+MAX_EXTRA_SPECS: Final = 256
+"""Each may be asked of all hosts while nobody else decides."""
 
 
 def flavor(part: Part) -> Flavor:
@@ -51,9 +53,19 @@ def flavor(part: Part) -> Flavor:
         name=part.text("name"),
         flavorid=part.get("flavorid", scalars.word) or "",
         id=part.number("id"),
-        extra_specs=part.words("extra_specs"),
+        extra_specs=_extra_specs(part),
     )
     part.done()
+    return found
+
+
+def _extra_specs(part: Part) -> dict[str, str]:
+    found = part.words("extra_specs")
+    if len(found) > MAX_EXTRA_SPECS:
+        raise Invalid(
+            f"{part.at('extra_specs')} has {len(found)} keys; at most "
+            f"{MAX_EXTRA_SPECS} may be."
+        )
     return found
 
 

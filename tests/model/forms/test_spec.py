@@ -254,6 +254,10 @@ def test_policies_of_old_groups(
         ({"flavor": objects.flavor(vcpus=-1)}, "flavor.vcpus must be .*, not -1"),
         ({"flavor": objects.flavor(vcpus=True)}, "flavor.vcpus must be .*, not true"),
         ({"flavor": objects.flavor(swap=10**40)}, "flavor.swap .* of 133 bits"),
+        (
+            {"flavor": objects.flavor(extra_specs={f"k{n}": "v" for n in range(257)})},
+            "flavor.extra_specs has 257 keys; at most 256",
+        ),
         ({"flavor": objects.flavor(swap=10**5000)}, "flavor.swap .* of 16610 bits"),
         ({"flavor": objects.flavor(extra_specs={"a": []})}, "extra_specs.a must be"),
         ({"num_instances": 0}, "request_spec.num_instances must be"),
