@@ -125,19 +125,21 @@ def _filled(state: State, field: Field, host_row: int, budget: Budget) -> int:
 
 
 def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
-    """int64[hosts]: as many as also pass what is asked before every instance: one more
-    on every host at once, until none passes."""
-    hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
-    counts = np.minimum(limits, 1)
-    alive = counts > 0
-    while alive.any():
-        hosts.consume_everywhere(job.taken)
-        alive &= counts < limits
+    """int64[hosts]: as many as also pass what is asked before every instance. Halving
+    finds them, since who cannot take one more cannot take two more."""
+    counts, most = np.minimum(limits, 1), limits.copy()
+    while (counts < most).any():
+        middle = (counts + most + 1) // 2
+        hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
+        hosts.consume_everywhere(job.taken, np.maximum(middle - 1, 0))
+        passing = np.ones(len(hosts), np.bool_)
         if job.asks_amounts:
-            alive &= unbooked.with_room(hosts, job.taken, field.policy.options)
+            passing &= unbooked.with_room(hosts, job.taken, field.policy.options)
         for one in again:
-            alive &= one.mask(hosts, field.request)
-        counts += alive
+            passing &= one.mask(hosts, field.request)
+        is_open = counts < most
+        counts = np.where(is_open & passing, middle, counts)
+        most = np.where(is_open & ~passing, middle - 1, most)
     return counts
 
 

@@ -67,7 +67,7 @@ def _shown(value: Any) -> str:
 
 
 def _count(query: list[Any]) -> int:
-    return sum(_count(part) if isinstance(part, list) else 1 for part in query)
+    return sum(1 + (_count(part) if isinstance(part, list) else 0) for part in query)
 
 
 def _check(query: Any, text: str, depth: int) -> None:

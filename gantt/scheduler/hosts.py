@@ -184,10 +184,10 @@ class Hosts:
             }
         return kept
 
-    def consume_everywhere(self, taken: Taken) -> None:
-        """An instance that takes so much goes to every host."""
+    def consume_everywhere(self, taken: Taken, counts: Int64s) -> None:
+        """So many instances (int64[n]) that take so much go to each host."""
         for column, amount in _columns_of(taken):
-            setattr(self, column, getattr(self, column) + amount)
+            setattr(self, column, getattr(self, column) + amount * counts)
 
     def consume(self, place: int, taken: Taken, instance_uuid: str) -> None:
         """An instance that takes so much goes to the host at ``place``."""
