@@ -12,13 +12,14 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import books, candidates, curve, scheduler
+from bench import books, candidates, curve, processes, scheduler
 from bench.report import Row, show
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "books": books.measure,
     "candidates": candidates.measure,
     "curve": curve.measure,
+    "processes": processes.measure,
     "scheduler": scheduler.measure,
 }
 

@@ -44,7 +44,7 @@ def _under_load(folder: Path) -> Iterator[Row]:
         yield Row(
             "PUT /allocations, 1 connection",
             f"≥ {CLAIMS_PER_COMMIT:.0%} of the disk's own commits",
-            _told(alone),
+            load.told(alone),
             ratio=f"{share:.0%} of {commits:,.0f}/s",
             is_met=share >= CLAIMS_PER_COMMIT and not alone.failures,
         )
@@ -78,12 +78,4 @@ def _cold_start(folder: Path, scale: float) -> Iterator[Row]:
 
 def _loaded(work: str, found: load.Load, goal: float) -> Row:
     is_met = found.per_s >= goal and not found.failures
-    return Row(work, f"≥ {goal:,.0f}/s", _told(found), is_met=is_met)
-
-
-def _told(found: load.Load) -> str:
-    failed = f", {found.failures} FAILED" if found.failures else ""
-    return (
-        f"{found.per_s:,.0f}/s{failed}; "
-        f"median {found.median_ms:.1f}, 99 % {found.p99_ms:.1f} ms"
-    )
+    return Row(work, f"≥ {goal:,.0f}/s", load.told(found), is_met=is_met)

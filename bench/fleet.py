@@ -127,10 +127,13 @@ def equal_children(hosts: int, children: int) -> list[Member]:
     return members
 
 
-def write(database: Path, members: Sequence[Member], *, allocations: int = 0) -> None:
-    """Add ``members`` to the books in ``database``, new ones if there are none, and
-    let so many consumers claim a processor each."""
-    books = gantt.connect(f"sqlite:///{database}")
+def write(
+    database: Path | str, members: Sequence[Member], *, allocations: int = 0
+) -> None:
+    """Add ``members`` to the books in ``database``, a URL or a file, new ones if there
+    are none, and let so many consumers claim a processor each."""
+    is_file = isinstance(database, Path)
+    books = gantt.connect(f"sqlite:///{database}" if is_file else str(database))
     try:
         with ThreadPoolExecutor(WRITERS) as writers:
 

@@ -140,3 +140,12 @@ def _parse(text: str) -> Load:
         p99_ms=milliseconds("99%"),
         failures=failures,
     )
+
+
+def told(found: Load) -> str:
+    """A run in words."""
+    failed = f", {found.failures} FAILED" if found.failures else ""
+    return (
+        f"{found.per_s:,.0f}/s{failed}; "
+        f"median {found.median_ms:.1f}, 99 % {found.p99_ms:.1f} ms"
+    )

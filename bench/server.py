@@ -51,7 +51,7 @@ class Server:
         """``gantt serve`` on a database file."""
         port = free_port()
         command = [
-            *(_program("gantt"), "serve"),
+            *(program("gantt"), "serve"),
             *("--database", f"sqlite:///{database}"),
             *("--listen", f"127.0.0.1:{port}"),
             *("--auth", "noauth2"),
@@ -69,9 +69,18 @@ class Server:
         folder = database.with_suffix(".upstream")
         folder.mkdir()
         copy = shutil.copy(database, folder / "placement.db")
+        return cls.upstream_on(
+            f"sqlite:///{copy}", folder, most_candidates=most_candidates
+        )
+
+    @classmethod
+    def upstream_on(
+        cls, url: str, folder: Path, *, workers: int = 1, most_candidates: int = -1
+    ) -> Server:
+        """The same on the database at ``url``; its files lie in ``folder``."""
         (folder / "placement.conf").write_text(
             "[placement_database]\n"
-            f"connection = sqlite:///{copy}\n"
+            f"connection = {url}\n"
             "[api]\n"
             "auth_strategy = noauth2\n"
             "[placement]\n"
@@ -79,14 +88,15 @@ class Server:
         )
         port = free_port()
         command = [
-            *(_program("granian"), "--interface", "wsgi", "--no-ws"),
-            *("--workers", "1", "--blocking-threads", "64"),
+            *(program("granian"), "--interface", "wsgi", "--no-ws"),
+            *("--workers", str(workers), "--blocking-threads", "64"),
             *("--workers-kill-timeout", "1"),
             *("--host", "127.0.0.1", "--port", str(port)),
             "placement.wsgi.api:application",
         ]
         environment = {"OS_PLACEMENT_CONFIG_DIR": str(folder)}
-        return cls(command, port, folder / "log", environment=environment)
+        log = folder / "upstream.log"
+        return cls(command, port, log, environment=environment)
 
     def __enter__(self) -> Server:
         began = time.perf_counter()
@@ -146,7 +156,7 @@ HEADERS = {
 }
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     """Of the environment that this runs in."""
     return str(Path(sys.executable).with_name(name))
 

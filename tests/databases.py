@@ -157,6 +157,13 @@ class DatabaseServer(ABC):
             self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
+    def copy(self, url: str) -> str:
+        """The URL of another database like one that nobody uses."""
+        self._count += 1
+        name = f"books{self._count}"
+        self._clone(str(make_url(url).database), name)
+        return self.url(name)
+
     def drop(self, url: str) -> None:
         """Remove a database, whoever uses it."""
         self.execute(f"DROP DATABASE IF EXISTS {make_url(url).database}")
@@ -352,13 +359,20 @@ SERVERS: dict[str, type[DatabaseServer]] = {
 class Databases:
     """The servers of one test run, each started when it is first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_durable: bool = False) -> None:
+        self._is_durable = is_durable
         self._running: dict[str, DatabaseServer] = {}
+
+    def __enter__(self) -> Databases:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def server(self, name: str) -> DatabaseServer:
         """Raises Missing."""
         if name not in self._running:
-            self._running[name] = SERVERS[name]()
+            self._running[name] = SERVERS[name](is_durable=self._is_durable)
         return self._running[name]
 
     @contextlib.contextmanager
