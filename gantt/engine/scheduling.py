@@ -108,10 +108,13 @@ class Scheduling(Hearing):
             }
             try:
                 return self._conclude(request, chosen, claimed, attempt, timings)
-            except ClaimLost as lost:
-                # A host was deleted right after it was claimed: none is kept.
-                reason = lost
+            except BaseException as error:
+                # A host was deleted right after it was claimed, or a plugin failed
+                # that sets limits: nobody hears of the claim, so none is kept.
                 self._give_up(request, claimed)
+                if not isinstance(error, ClaimLost):
+                    raise
+                reason = error
         raise self._refused(
             request,
             NoValidHost(

@@ -29,6 +29,8 @@ from gantt.state.hosts import Hosts as HostColumns
 EVERYTHING = tuple(HostColumns.specs)
 """Nobody can tell what a plugin for Nova reads."""
 
+_LIMITS = ("vcpu", "memory_mb", "disk_gb")
+
 NOVA_BASES = frozenset(
     {
         *("nova.filters", "nova.scheduler.filters"),
@@ -74,19 +76,20 @@ class LegacyFilter(Filter):
         # Nova's filters leave limits on the host that they judge.
         view = LegacyHost(LegacyHosts(hosts, request.options), place)
         self._judged([view], _spec_of(hosts, request))
-        return {
-            name: int(value)
-            for name, value in view.limits.items()
-            if isinstance(value, int | float)
-        }
+        found: dict[str, int] = _asked(self._wrapped, _limits_of, view, view)
+        return found
 
     def _judged(self, views: list[LegacyHost], spec: LegacySpec) -> Bools:
         if self._all is not None:
             return self._judged_at_once(self._all, views, spec)
         found = np.zeros(len(views), np.bool_)
         for place, view in enumerate(views):
-            found[place] = bool(_asked(self._wrapped, self._one, view, view, spec))
+            found[place] = _asked(self._wrapped, self._passes, view, view, spec)
         return found
+
+    def _passes(self, view: LegacyHost, spec: LegacySpec) -> bool:
+        assert self._one is not None
+        return bool(self._one(view, spec))
 
     def _judged_at_once(
         self, judge: Callable[..., Any], views: list[LegacyHost], spec: LegacySpec
@@ -197,11 +200,25 @@ def _asked(wrapped: Any, method: Any, view: LegacyHost | None, *given: Any) -> A
     """What the plugin answers. Raises Invalid with its name when it fails."""
     try:
         return method(*given)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise Invalid(
-            f"{_path(wrapped)} failed{_of(view)}: {type(error).__name__}: {error}. "
+            f"{_path(wrapped)} failed{_of(view)}: {_words(error)}. "
             "Nothing was decided; repair it, or take it out of [filter_scheduler]."
         ) from error
+
+
+def _words(error: BaseException) -> str:
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except Exception:  # it fails at that, too
+        return name
+
+
+def _limits_of(view: LegacyHost) -> dict[str, int]:
+    """Those that Nova's SchedulerLimits has; it ignores others, too."""
+    found = ((name, view.limits.get(name)) for name in _LIMITS)
+    return {name: int(value) for name, value in found if isinstance(value, int | float)}
 
 
 def _of(view: LegacyHost | None) -> str:

@@ -22,7 +22,7 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.scheduler import unbooked
+from gantt.scheduler import pipeline, unbooked
 from gantt.scheduler.options import SchedulerOptions
 
 SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
@@ -140,6 +140,24 @@ def test_a_host_that_goes_before_it_is_told_leaves_nothing(
     assert view is not None
     assert [*view.allocations] == [chosen.compute_node_uuid]
     engine.release_claim(chosen.claim or "")
+    assert engine.get_allocations(request.instance_uuids[0]) is None
+
+
+def test_a_plugin_that_fails_at_the_very_end_leaves_nothing(
+    engine: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits are told after the claim: without an answer there is none to keep."""
+    report(engine, "a")
+
+    def fail(*_given: Any, **_more: Any) -> None:
+        raise Invalid("no limits")
+
+    monkeypatch.setattr(pipeline, "tell", fail)
+    request = ask()
+    with pytest.raises(Invalid, match="no limits"):
+        engine.schedule(request)
+    assert held(engine) == {"a": 0}
+    assert request.instance_uuids is not None
     assert engine.get_allocations(request.instance_uuids[0]) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,59 @@ def test_limits_that_a_filter_leaves_on_the_host() -> None:
     hosts = all_hosts(RACKS.state())
     found = LegacyFilter(theirs.RackFilter()).limits(hosts, request(), 1)
     assert found == {"memory_mb": 49152}
+
+
+@pytest.mark.parametrize("limit", [float("nan"), float("inf")])
+def test_limits_that_are_no_numbers_are_refused_by_name(limit: float) -> None:
+    class OddLimits:
+        def host_passes(self, host_state: Any, _spec: Any) -> bool:
+            host_state.limits.update(vcpu=limit, power=3)
+            return True
+
+    hosts = all_hosts(RACKS.state())
+    with pytest.raises(Invalid, match=r"OddLimits failed for host .* cannot convert"):
+        LegacyFilter(OddLimits()).limits(hosts, request(), 1)
+
+
+def test_limits_that_nobody_knows_are_left_out() -> None:
+    class MoreLimits:
+        def host_passes(self, host_state: Any, _spec: Any) -> bool:
+            host_state.limits.update(vcpu=2.5, power=3)
+            return True
+
+    hosts = all_hosts(RACKS.state())
+    assert LegacyFilter(MoreLimits()).limits(hosts, request(), 1) == {"vcpu": 2}
+
+
+class _Mute(Exception):
+    def __str__(self) -> str:
+        raise ValueError
+
+
+class _Neither:
+    def __bool__(self) -> bool:
+        raise ValueError("neither")
+
+
+def _refuse_to_speak() -> None:
+    raise _Mute
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        (_refuse_to_speak, "_Mute"),
+        (_Neither, "ValueError: neither"),
+        (sys.exit, "SystemExit"),
+    ],
+)
+def test_a_filter_fails_by_its_name_however_it_does(answer: Any, named: str) -> None:
+    class OddFilter:
+        def host_passes(self, _host: Any, _spec: Any) -> Any:
+            return answer()
+
+    with pytest.raises(Invalid, match=f"OddFilter failed for host .*{named}"):
+        passing(OddFilter(), RequestSpec())
 
 
 def test_a_filter_that_fails_is_named_with_the_host() -> None:
