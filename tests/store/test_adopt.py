@@ -67,6 +67,7 @@ def empty(
             yield url
 
 
+@pytest.mark.slow
 def test_there_and_back_and_there_again(empty: str, tmp_path: Path) -> None:
     with placement_on(empty) as placement:
         fill(placement)
@@ -230,6 +231,7 @@ LEGACY = (
 )
 
 
+@pytest.mark.slow
 def test_rows_of_old_releases_are_mended(old: str, tmp_path: Path) -> None:
     run(old, *LEGACY)
     assert adopt(old, owner=Owner("nobody's", "none")).mended == Legacy(5, 5, 2)
@@ -262,6 +264,7 @@ def test_parents_in_a_circle_have_no_root(old: str) -> None:
 # -- processes that run on ------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_running_gantt_stops_when_the_books_are_handed_back(
     old: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
