@@ -3,7 +3,7 @@
 # ARGS="-k usages" goes to pytest, ARGS=curve to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench docs clean
+.PHONY: help setup run test check format bench soak docs clean
 
 help:      ## say what can be made
 	@sed -n 's/^\([a-z]*\): *## /make \1	/p' Makefile
@@ -27,6 +27,9 @@ format:    ## put every file into the house style
 
 bench:     ## measure speed on this machine, as a table
 	@scripts/bench $(ARGS)
+
+soak:      ## simulate faults for MINUTES=10, and say what was tried and lost
+	@scripts/soak $(ARGS)
 
 docs:      ## build the documentation into docs/_build
 	@scripts/setup dev

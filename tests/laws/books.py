@@ -8,8 +8,8 @@ from gantt.model.requests import ProviderQuery, TraitQuery, UsageQuery
 from gantt.model.rows import ROW_TYPES
 from gantt.placement import queries
 from gantt.placement.usages import total_usages
+from gantt.sim.reference import Reference
 from gantt.state.state import State
-from tests.laws.reference import Reference
 
 Books = dict[str, Any]
 
@@ -24,7 +24,7 @@ def told_by_queries(state: State, projects: tuple[str, ...]) -> Books:
         },
         "of": {one.uuid: _of_provider(state, one.uuid) for one in listed},
         "consumers": {
-            row.uuid: _of_consumer(state, row.uuid)  # type: ignore[union-attr]
+            row.uuid: _of_consumer(state, row.uuid)  # type: ignore[union-attr, arg-type]
             for row in state.rows("consumers")
         },
         "classes": [name.name for name in queries.resource_classes(state)],

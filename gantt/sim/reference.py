@@ -21,12 +21,8 @@ from gantt.model.names import is_custom_name
 Key = tuple[str, str]
 
 
-def _method_of(command: c.Command) -> str:
-    return re.sub("(?=[A-Z])", "_", type(command).__name__).lower()
-
-
-class Reference:
-    """``execute`` carries out one command whole, or raises and changes nothing."""
+class _Books:
+    """What stands in the books; providers and inventories."""
 
     def __init__(self, fold: Callable[[str], str]) -> None:
         self.fold = fold
@@ -43,10 +39,15 @@ class Reference:
         # (consumer, provider, class) -> amount
         self.allocations: dict[tuple[str, str, str], int] = {}
 
+    @staticmethod
+    def method_of(command: c.Command) -> str:
+        """The name of the method that carries out ``command``."""
+        return re.sub("(?=[A-Z])", "_", type(command).__name__).lower()
+
     def execute(self, command: c.Command) -> None:
         before = copy.deepcopy({k: v for k, v in vars(self).items() if k != "fold"})
         try:
-            getattr(self, _method_of(command))(command)
+            getattr(self, self.method_of(command))(command)
         except errors.GanttError:
             vars(self).update(before)
             raise
@@ -214,7 +215,9 @@ class Reference:
         self._replace(command.provider_uuid, {})
         self._bump(command.provider_uuid)
 
-    # -- labels and names ---------------------------------------------------------
+
+class _Labels(_Books):
+    """Labels and names."""
 
     def _set_aggregates(self, command: c.SetAggregates) -> None:
         self._exists(command.provider_uuid)
@@ -299,7 +302,9 @@ class Reference:
         self.known_classes = [*standard, *new, *custom]
         self.known_traits |= set(command.traits)
 
-    # -- allocations --------------------------------------------------------------
+
+class Reference(_Labels):
+    """All of it: ``execute`` carries out one command whole, or changes nothing."""
 
     def _set_allocations(self, command: c.SetAllocations) -> None:
         self._allocate(command.consumers, self.inventories)

@@ -1,0 +1,245 @@
+"""What must hold of every revision, judged on plain rows and a naive model.
+
+Apart from the checker because nothing here knows of callers or time: two states of the
+books, the command that lies between them, and what it may have changed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from gantt.errors import GanttError
+from gantt.model import commands as c
+from gantt.model import rows as t
+from gantt.model.answers import Claimed
+from gantt.model.changes import Cursor, LogEntry
+from gantt.model.rows import ROW_TYPES, Row
+from gantt.placement.rules import plan
+from gantt.sim.history import Finding, Op, Tables
+from gantt.sim.reference import Reference
+from gantt.sim.sight import Sight
+from gantt.state.state import State
+
+_RESHAPED = "Reshape"
+_SOFT = frozenset({None, "soft-affinity", "soft-anti-affinity"})
+
+
+class Step(Struct):
+    """From one revision to the next; ``command`` None: an engine's own."""
+
+    before: Tables
+    after: Tables
+    entry: LogEntry
+    command: c.Command | None = None
+    op: Op | None = None
+
+
+def judge(step: Step) -> Iterator[Finding]:
+    """The laws that this step breaks."""
+    before, after = Sight(step.before), Sight(step.after)
+    yield from _capacity(before, after)
+    yield from _generations(step)
+    yield from _identities(step)
+    yield from _leases(step)
+    command = step.command
+    if isinstance(command, c.Claim):
+        yield from _claim(step, command, after)
+        yield from _group(command, before, after)
+    elif command is not None and has_model(command):
+        yield from _as_modelled(before, after, command)
+
+
+def _capacity(before: Sight, after: Sight) -> Iterator[Finding]:
+    """Use that rises stays within the capacity. An overfull provider (its inventory
+    shrank) may be emptied, which does not raise it."""
+    for place, used in after.used.items():
+        if used <= before.used.get(place, 0):
+            continue
+        stock = after.stock.get(place)
+        capacity = 0.0
+        if stock is not None:
+            capacity = (stock.total - stock.reserved) * stock.allocation_ratio
+        if used > capacity:
+            yield Finding(
+                "no write raises use above capacity",
+                f"{place[1]} of {place[0]} went from {before.used.get(place, 0)} to "
+                f"{used} of {capacity:g}",
+            )
+
+
+def _generations(step: Step) -> Iterator[Finding]:
+    for table in (t.PROVIDERS, t.CONSUMERS):
+        for key, old in step.before[table].items():
+            new = step.after[table].get(key)
+            if new is not None and new.generation < old.generation:  # type: ignore[union-attr]
+                yield Finding("generations never fall", f"{table} {old} became {new}")
+
+
+def _leases(step: Step) -> Iterator[Finding]:
+    """Only what is leased, and over, expires."""
+    if step.entry.kind != "ExpireClaims":
+        return
+    for key, row in step.before[t.CLAIMS].items():
+        assert isinstance(row, t.ClaimRow)
+        if key in step.after[t.CLAIMS]:
+            continue
+        if row.leased_until is None or row.leased_until > step.entry.at:
+            yield Finding(
+                "a lease ends at its time and not after it was confirmed",
+                f"{row} expired at {step.entry.at}",
+            )
+
+
+def _claim(step: Step, command: c.Claim, after: Sight) -> Iterator[Finding]:
+    """All instances have what one of their choices says, or nobody has anything."""
+    claims = {row.instance_uuid: row for row in after.rows(t.CLAIMS, t.ClaimRow)}
+    answer = step.op.answer if step.op is not None else None
+    for number, instance in enumerate(command.instances):
+        row = claims.get(instance.instance_uuid)
+        law = "a claim is there whole"
+        if row is None or row.claim != command.claim:
+            yield Finding(law, f"{instance.instance_uuid} has no claim")
+            continue
+        fitting = [one for one in instance.choices if one.host_id == row.host_id]
+        if isinstance(answer, Claimed):
+            fitting = [instance.choices[answer.taken[number]]]
+        shares = after.shares(instance.instance_uuid)
+        if not any(_has(shares, choice, row) for choice in fitting):
+            yield Finding(law, f"{row} with {shares} is none of {fitting}")
+
+
+def _has(shares: dict[str, dict[str, int]], choice: c.Choice, row: t.ClaimRow) -> bool:
+    # What the instance has had on a provider before stays as it was.
+    return row.host_id == choice.host_id and choice.allocations.keys() <= shares.keys()
+
+
+def _group(command: c.Claim, before: Sight, after: Sight) -> Iterator[Finding]:
+    """Newcomers to a host leave the group as its policy says. Who is there already may
+    stay (Nova's rule)."""
+    group = command.group
+    if group is None or group.policy in _SOFT:
+        return
+    law = "no claim breaks its group's rule"
+    old, new = _whereabouts(before), _whereabouts(after)
+    placed = {one.instance_uuid: new[one.instance_uuid] for one in command.instances}
+    hosts = after.hosts()
+    promised = {
+        row.instance_uuid: {hosts[row.host_id]}
+        for row in after.rows(t.CLAIMS, t.ClaimRow)
+    }
+    members = {
+        row.instance_uuid
+        for row in before.rows(t.CLAIMS, t.ClaimRow)
+        if row.group_uuid == group.uuid
+    }
+    if group.policy == "affinity":
+        homes = {host for one in members for host in old[one]}
+        chosen = {h for one in placed for h in promised[one]} - homes
+        if chosen and (homes or len(chosen) > 1):
+            yield Finding(law, f"{group}: {sorted(chosen)} beside {sorted(homes)}")
+        return
+    others = Counter(h for one in members - placed.keys() for h in old[one])
+    newcomers = Counter(h for one, hosts in placed.items() for h in hosts - old[one])
+    for host, count in newcomers.items():
+        if others[host] + count > group.max_server_per_host:
+            yield Finding(law, f"{group}: {count} joined {others[host]} on {host}")
+
+
+def _whereabouts(sight: Sight) -> dict[str, set[str]]:
+    """Instance -> the hosts that it is promised, or that name it."""
+    hosts = sight.hosts()
+    found: dict[str, set[str]] = defaultdict(set)
+    for row in sight.rows(t.CLAIMS, t.ClaimRow):
+        found[row.instance_uuid].add(hosts[row.host_id])
+    for one in sight.rows(t.INSTANCES, t.InstanceRow):
+        found[one.uuid].add(one.host)
+    return found
+
+
+def _identities(step: Step) -> Iterator[Finding]:
+    """A row stays whose it is as long as it lives."""
+    for table in (t.PROVIDERS, t.CONSUMERS, t.ALLOCATIONS):
+        for key, row in step.after[table].items():
+            old = step.before[table].get(key)
+            if old is not None and _name(old) != _name(row):
+                # In one revision an id may go and come again.
+                changes = [one for one in step.entry.changes if one.key == key]
+                if not any(one.new is None and one.table == table for one in changes):
+                    yield Finding("rows stay whose they are", f"{old} became {row}")
+
+
+def _name(row: Row) -> Any:
+    return row.consumer_id if isinstance(row, t.AllocationRow) else row.uuid  # type: ignore[union-attr]
+
+
+# -- the naive model ----------------------------------------------------------------
+
+
+def has_model(command: c.Command) -> bool:
+    """Whether the reference model knows the command."""
+    return hasattr(Reference, Reference.method_of(command))
+
+
+def _as_modelled(before: Sight, after: Sight, command: c.Command) -> Iterator[Finding]:
+    """The whole command, and nothing else, as the naive model does it."""
+    model = before.reference()
+    law = "every revision is its command, whole"
+    try:
+        model.execute(command)
+    except GanttError as refusal:
+        yield Finding(law, f"the model refuses it: {type(refusal).__name__}")
+        return
+    expected, found = vars(model), vars(after.reference())
+    for name in expected.keys() - {"fold"}:
+        if expected[name] != found[name]:
+            yield Finding(law, f"{name}: {found[name]}, expected {expected[name]}")
+
+
+def verdict(tables: Tables, command: c.Command) -> str | None:
+    """What the command would hear here: the name of a refusal, "no change", "change";
+    None where the time decides."""
+    if isinstance(command, c.ExpireClaims):
+        return None
+    if not has_model(command):
+        return _by_the_rules(tables, command)
+    model = Sight(tables).reference()
+    before = {name: _frozen(value) for name, value in vars(model).items()}
+    try:
+        model.execute(command)
+    except GanttError as refusal:
+        return type(refusal).__name__
+    after = {name: _frozen(value) for name, value in vars(model).items()}
+    return "no change" if before == after else "change"
+
+
+def _frozen(value: Any) -> str:
+    return repr(sorted(value) if isinstance(value, set) else value)
+
+
+def _by_the_rules(tables: Tables, command: c.Command) -> str:
+    """What the rule itself says: whether the answer was of its time, if not right."""
+    state = State()
+    for table in ROW_TYPES:
+        state.load(table, [row for _, row in sorted(tables[table].items())])
+    state.apply((), Cursor())
+    try:
+        planned = plan(state, command, 0)
+    except GanttError as refusal:
+        return type(refusal).__name__
+    return "change" if planned.changes else "no change"
+
+
+def differing(left: Tables, right: Tables) -> str | None:
+    """The first row that the two do not share; times of links aside."""
+    for table in ROW_TYPES:
+        ours, theirs = left[table], right[table]
+        for key in sorted(ours.keys() | theirs.keys()):
+            a, b = ours.get(key), theirs.get(key)
+            are_links = isinstance(a, t.LinkRow) and isinstance(b, t.LinkRow)
+            if a != b and not are_links:
+                return f"{table} {key}: {a} is not {b}"
+    return None

@@ -1,0 +1,66 @@
+"""A place of the simulation where statements are sent, and what befalls them there.
+
+Apart from the two kinds of stores, because both pass the same points: before and after
+each statement, and at the commit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantt.sim.threads import SimClock
+from gantt.sim.weather import (
+    ABORT_COMMIT,
+    CLOCK,
+    CRASH,
+    DROPPED,
+    KEPT,
+    PAUSE,
+    SLOW,
+    Weather,
+)
+from gantt.sim.world import Crashed, Site, World
+
+_HOUR_US: Final = 3_600_000_000
+
+
+class Place(Site):
+    """A process: its clock, and what the weather does to it."""
+
+    def __init__(self, name: str, world: World, weather: Weather) -> None:
+        super().__init__(name)
+        self.world = world
+        self.weather = weather
+        self.clock = SimClock(world)
+
+    def step(self, what: str) -> None:
+        """Before a statement: time passes, perhaps much; perhaps all ends here."""
+        weather, world = self.weather, self.world
+        if self.is_dead:
+            raise Crashed
+        if weather.strikes(CLOCK):
+            jump = weather.amount(CLOCK, -_HOUR_US, _HOUR_US)
+            self.clock.skew_us = int(jump)
+            world.tell(f"the clock is {jump / 1e6:+.0f} s off")
+        if weather.strikes(PAUSE):
+            pause_s = weather.amount(PAUSE, 0.1, 20.0)
+            self.paused_until = world.time + pause_s
+            world.tell(f"pauses {pause_s:.1f} s before {what}")
+        self.maybe_crash(f"before {what}")
+        slow_s = weather.amount(SLOW, 0.05, 5.0) if weather.strikes(SLOW) else 0.0
+        world.step(slow_s or 0.000_5)
+
+    def maybe_crash(self, where: str) -> None:
+        """Perhaps the process is killed here. Raises Crashed."""
+        if self.weather.strikes(CRASH):
+            self.world.tell(f"killed {where}")
+            self.world.kill(self)
+            raise Crashed
+
+    def fate(self) -> str | None:
+        """What becomes of a commit: None, or one of three faults."""
+        for kind in (ABORT_COMMIT, KEPT, DROPPED):
+            if self.weather.strikes(kind):
+                self.world.tell(kind)
+                return kind
+        return None

@@ -1,0 +1,282 @@
+"""One run: several processes on one database, killed and started again, to the end.
+
+Apart from ``world``, which only knows actors: here are the engines, their clients, and
+what each of them writes into the history.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.errors import GanttError, StoreFailed
+from gantt.model.changes import Cursor
+from gantt.model.rows import ROW_TYPES, key_of
+from gantt.sim.checker import check
+from gantt.sim.databases import InMemory, OnDatabase, Shared
+from gantt.sim.history import Finding, History, Op, Read, Tables, empty_tables
+from gantt.sim.place import Place
+from gantt.sim.sight import Sight
+from gantt.sim.threads import SimThreads
+from gantt.sim.weather import Weather
+from gantt.sim.workload import STANDARD, Workload
+from gantt.sim.world import Event, Stuck, World
+from gantt.state.state import State
+from gantt.store.contract import Store, StoreOptions
+
+MEMORY, GALERA = "memory", "galera"
+
+
+class Plan(Struct, frozen=True):
+    """What a run is made from: the same plan gives the same run.
+
+    ``store``: memory, galera (books in memory, no lock between nodes), or the URL of a
+    database that may be emptied. ``steps``: commands and reads of all clients.
+    ``without``: kinds of faults to leave out.
+    """
+
+    seed: int
+    store: str = MEMORY
+    steps: int = 150
+    engines: int = 3
+    clients: int = 3
+    without: frozenset[str] = frozenset()
+
+
+class Result(Struct):
+    """What came of a run."""
+
+    plan: Plan
+    history: History
+    findings: list[Finding]
+    struck: dict[str, int]
+    counts: dict[str, int]
+    trace: list[Event]
+
+
+class Process(Place):
+    """One engine, while it lives."""
+
+    store: Store
+    gantt: Gantt
+
+    def open(self, shared: Shared, options: EngineOptions) -> None:
+        """As long as it takes."""
+        while True:
+            self.store = shared.store(self)
+            try:
+                self.gantt = Gantt(
+                    self.store,
+                    options,
+                    clock=self.clock,
+                    rng=random.Random(self.name),
+                    standard_names=STANDARD,
+                    threads=SimThreads(self.world, self),
+                )
+            except GanttError as error:
+                self.world.tell(f"cannot start: {error}")
+                shared.cut(self, self.store)
+                self.world.wait((self, "start"), 0.5)
+            else:
+                return
+
+
+class Run:
+    """All that happens from one Plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.world = World(plan.seed)
+        self.weather = Weather(plan.seed, plan.without)
+        self.history = History()
+        self._rng = random.Random(f"{plan.seed} run")
+        options = StoreOptions(
+            lock_timeout_s=10.0 if plan.store in (MEMORY, GALERA) else 0.0,
+            tail_limit=self._rng.choice((3, 50_000, 50_000)),
+        )
+        if plan.store in (MEMORY, GALERA):
+            galera = plan.store == GALERA
+            self.shared: Shared = InMemory(self.world, options, is_galera=galera)
+        else:
+            self.shared = OnDatabase(plan.store, options)
+        self._steps_left = plan.steps
+        self._processes: dict[str, Process] = {}
+        self._gate_counts: dict[str, int] = {}
+
+    def go(self) -> Result:
+        """Run to the end, and judge."""
+        self.world.spawn(self._direct, "director")
+        try:
+            self.world.run()
+        except Stuck as stuck:
+            self.history.problems.append(f"the run stands still: {stuck}")
+        self.history.log = self.shared.log()
+        self.history.tables = self.shared.tables()
+        self.shared.close()
+        return Result(
+            self.plan,
+            self.history,
+            check(self.history),
+            dict(self.weather.struck),
+            self._gate_counts,
+            self.world.trace,
+        )
+
+    # -- actors -------------------------------------------------------------------
+
+    def _direct(self) -> None:
+        """Start all, and look at what is there when they have ended."""
+        slots = [
+            self.world.spawn(lambda n=name: self._keep_alive(n), f"keeper {name}")  # type: ignore[misc]
+            for name in "abcdefgh"[: self.plan.engines]
+        ]
+        for slot in slots:
+            while not slot.is_done:
+                self.world.wait(slot)
+        self.weather.is_clear = True
+        self.world.tell("the weather clears")
+        for process in self._processes.values():
+            self._look_at_the_end(process)
+
+    def _keep_alive(self, slot: str) -> None:
+        """One process after the other, each until it is killed or all is done."""
+        rng = random.Random(f"{self.plan.seed} keeper {slot}")
+        options = self._options(rng)
+        number = 0
+        while self._steps_left > 0:
+            number += 1
+            process = Process(f"{slot}{number}", self.world, self.weather)
+            self._processes[slot] = process
+            self._start(process, options)
+            clients = range(0 if process.is_dead else self.plan.clients)
+            actors = [
+                self.world.spawn(self._client(process, n), f"{process}/{n}", process)
+                for n in clients
+            ]
+            for actor in actors:
+                while not actor.is_done:
+                    self.world.wait(actor)
+            if not process.is_dead:
+                return
+            while left := self.world.alive_on(process):
+                self.world.wait(left[0])
+            self.shared.cut(process, process.store)
+            del self._processes[slot]
+            self.world.wait((slot, "restart"), rng.uniform(0.1, 2.0))
+
+    def _start(self, process: Process, options: EngineOptions) -> None:
+        actor = self.world.spawn(
+            lambda: process.open(self.shared, options), f"{process}/start", process
+        )
+        while not actor.is_done:
+            self.world.wait(actor)
+
+    def _options(self, rng: random.Random) -> EngineOptions:
+        base = EngineOptions()
+        return replace(
+            base,
+            freshness=rng.choice(("strict", "strict", "bounded")),
+            batch_size=rng.choice((1, 3, 128)),
+            planning_ms=rng.choice((0, 50)),
+            sweep_s=rng.choice((0.5, 1.0, 5.0)),
+            commit_attempts=rng.choice((2, 10)),
+        )
+
+    def _client(self, process: Process, number: int) -> Callable[[], None]:
+        def live() -> None:
+            rng = random.Random(f"{self.plan.seed} client {process} {number}")
+            workload = Workload(rng)
+            seen = Sight(empty_tables())
+            is_first = True
+            while self._steps_left > 0:
+                self._steps_left -= 1
+                self.world.wait(("thinks", process, number), rng.expovariate(100))
+                kind = rng.random()
+                if is_first or kind < 0.3:
+                    seen, is_first = self._read(process, seen), False
+                elif kind < 0.32:
+                    self._compact(process, rng.choice((5, 20)))
+                else:
+                    self._write(process, workload.next(seen))
+
+        return live
+
+    # -- what clients do ----------------------------------------------------------
+
+    def _write(self, process: Process, command: Any) -> None:
+        ops, world = self.history.ops, self.world
+        op = Op(len(ops), process.name, command, world.tick)
+        ops.append(op)
+        world.tell(f"{op.request_id} asks {_short(command)}")
+        try:
+            op.answer = process.gantt.submit(command, op.request_id)
+            op.outcome = "ok"
+        except StoreFailed as error:
+            op.outcome, op.error, op.text = "unknown", "StoreFailed", str(error)
+        except GanttError as error:
+            op.outcome, op.error, op.text = "refused", type(error).__name__, str(error)
+        except Exception as error:
+            op.outcome, op.error, op.text = "broken", type(error).__name__, repr(error)
+        op.ended = world.tick
+        if process.gantt.counts()["foreign_writes"]:
+            self.history.problems.append(f"{process} saw a foreign write")
+        world.tell(f"{op.request_id} hears {op.outcome} {op.error} {op.text}".rstrip())
+
+    def _read(self, process: Process, before: Sight) -> Sight:
+        world, began = self.world, self.world.tick
+        try:
+            cursor, tables = process.gantt.read(_everything)
+        except StoreFailed as error:
+            world.tell(f"reads nothing: {error}")
+            return before
+        self.history.reads.append(
+            Read(
+                *(len(self.history.reads), process.name, began, world.tick),
+                *(cursor, tables),
+                is_strict=process.gantt._options.freshness == "strict",
+            )
+        )
+        world.tell(f"reads revision {cursor.revision}")
+        return Sight(tables)
+
+    def _compact(self, process: Process, keep: int) -> None:
+        try:
+            dropped = process.store.compact(keep)
+        except StoreFailed as error:
+            self.world.tell(f"compaction failed: {error}")
+        else:
+            self.world.tell(f"compaction dropped {dropped} revisions")
+
+    # -- the end ------------------------------------------------------------------
+
+    def _look_at_the_end(self, process: Process) -> None:
+        """With the weather clear, everything must be well."""
+        process.paused_until = 0.0
+        try:
+            self._read(process, Sight(empty_tables()))
+            for problem in process.gantt.verify().problems:
+                self.history.problems.append(f"verify of {process}: {problem}")
+            counts = process.gantt.counts()
+            for name in ("aborts", "unknown_outcomes", "reloads", "batches"):
+                so_far = self._gate_counts.get(name, 0)
+                self._gate_counts[name] = so_far + int(counts[name])
+            process.gantt.close()
+        except Exception as error:
+            self.history.problems.append(f"{process} at the end: {error!r}")
+
+
+def _everything(state: State) -> tuple[Cursor, Tables]:
+    return state.cursor, {
+        table: {key_of(row): row for row in state.rows(table)} for table in ROW_TYPES
+    }
+
+
+def _short(command: Any) -> str:
+    text = repr(command)
+    return text if len(text) < 400 else text[:400] + "…"

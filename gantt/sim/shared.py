@@ -1,0 +1,296 @@
+"""Books without SQL that several engines share: the store of the simulator.
+
+Apart from ``gantt.store.memory``, which one process has for itself: this one has rows,
+a log, a head lock with waiters, connections that are cut when idle, and suffers every
+fault. ``Galera`` has no lock between nodes: the later of two commits is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from gantt import errors
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
+from gantt.sim.place import Place
+from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
+from gantt.sim.world import World
+from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions
+from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
+from gantt.store.pages import page_of
+
+T = TypeVar("T")
+Tables = dict[str, dict[Key, Row]]
+
+
+class Books:
+    """What is durable: the tables and the log; ``history`` forgets nothing."""
+
+    def __init__(self, world: World, *, is_galera: bool = False) -> None:
+        self.world = world
+        self.is_galera = is_galera
+        self.tables: Tables = {name: {} for name in ROW_TYPES}
+        self.log: list[LogEntry] = []
+        self.history: list[LogEntry] = []
+        self.fingerprint: Fingerprint | None = None
+        self.lead = Lead()
+        self.holder: SharedTransaction | None = None
+
+    @property
+    def end(self) -> Cursor:
+        """The end of the log."""
+        if not self.log:
+            return Cursor()
+        return Cursor(self.log[-1].revision, self.log[-1].batch)
+
+    def tail(self, after: Cursor, limit: int) -> list[LogEntry] | None:
+        """As the contract's, on what is committed."""
+        found = [one for one in self.log if one.revision > after.revision]
+        if after.revision:
+            row = [one for one in self.log if one.revision == after.revision]
+            if not row or row[0].batch != after.batch:
+                return None
+        if found and found[0].revision != after.revision + 1:
+            return None
+        return None if len(found) > limit else [_as_kept(one) for one in found]
+
+    def commit(self, entries: Sequence[LogEntry]) -> None:
+        """All of it at once."""
+        for entry in entries:
+            for change in entry.changes:
+                _put(self.tables, change)
+            self.log.append(_as_kept(entry))
+            self.history.append(_as_kept(entry))
+
+
+def _as_kept(entry: LogEntry) -> LogEntry:
+    changes = tuple(Change(c.table, c.key, None, c.new) for c in entry.changes)
+    return LogEntry(
+        entry.revision, entry.batch, entry.at, entry.kind, entry.request_id, changes
+    )
+
+
+def _put(tables: Tables, change: Change) -> None:
+    if change.new is None:
+        tables[change.table].pop(change.key, None)
+    else:
+        tables[change.table][change.key] = change.new
+
+
+class SharedStore:
+    """One process's connections to the Books."""
+
+    def __init__(self, books: Books, place: Place, options: StoreOptions) -> None:
+        self.url = "sim://"
+        self.statements = 0
+        self.books = books
+        self.options = options
+        self.place = place
+        self._is_closed = False
+
+    def fold(self, name: str) -> str:
+        return name
+
+    def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+        return changes
+
+    def ask(self, what: str, query: Callable[[], T]) -> T:
+        """A statement that reads, on a connection of its own."""
+        self.statements += 1
+        self.place.step(what)
+        if self._is_closed:
+            raise errors.StoreFailed("The store sim:// is closed.")
+        for kind in (CUT, ABORT):
+            if self.place.weather.strikes(kind):
+                self.place.world.tell(f"{kind} at {what}")
+                raise errors.StoreFailed(f"The database did not answer: {kind}.")
+        answer = query()
+        self.place.maybe_crash(f"after {what}")
+        return answer
+
+    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+        tables: Tables = {}
+
+        def snapshot() -> Cursor:
+            tables.update({n: dict(rows) for n, rows in self.books.tables.items()})
+            return self.books.end
+
+        return self.ask("load", snapshot), self._chunks(tables)
+
+    def _chunks(self, tables: Tables) -> Iterator[tuple[str, list[Row]]]:
+        for name, rows in tables.items():
+            found = [row for _, row in sorted(rows.items())]
+            self.ask(f"load {name}", lambda: None)
+            yield name, found
+
+    def cursor(self) -> Cursor:
+        return self.ask("cursor", lambda: self.books.end)
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        limit = self.options.tail_limit
+        return self.ask("tail", lambda: self.books.tail(after, limit))
+
+    def begin(self) -> SharedTransaction:
+        self.ask("begin", lambda: None)
+        books, world = self.books, self.place.world
+        end = world.time + self.options.lock_timeout_s
+        while books.holder is not None and not books.is_galera:
+            idle_since = books.holder.last_at + self.options.idle_timeout_s
+            if idle_since <= world.time:
+                world.tell(f"hangs up on {books.holder.store.place}", "database")
+                books.holder.hang_up()
+            elif end <= world.time:
+                raise DefiniteAbort("The head lock could not be had in time.")
+            else:
+                world.wait(books, min(end, idle_since) - world.time)
+        return SharedTransaction(self)
+
+    def has_batch(self, batch: str) -> bool:
+        transaction = self.begin()
+        try:
+            return any(
+                one.batch == batch
+                for one in transaction.ask("has_batch", lambda: self.books.log)
+            )
+        finally:
+            transaction.rollback()
+
+    def fingerprint(self) -> Fingerprint:
+        end = self.books.end
+        return Fingerprint(end.revision, end.batch, {}, {})
+
+    def saved_fingerprint(self) -> Fingerprint | None:
+        return self.books.fingerprint
+
+    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
+        self.books.fingerprint = fingerprint
+
+    def compact(self, keep: int) -> int:
+        try:
+            transaction = self.begin()
+        except DefiniteAbort as abort:
+            raise errors.StoreFailed(str(abort)) from abort
+        try:
+            dropped = max(0, len(self.books.log) - max(keep, 1))
+            del self.books.log[:dropped]
+            return dropped
+        finally:
+            transaction.rollback()
+
+    def history(self, after: Cursor) -> Page:
+        return self.ask("history", lambda: page_of(self.books.log, after))
+
+    def leader(self) -> Lead:
+        return self.ask("leader", lambda: self.books.lead)
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        def take() -> Lead | None:
+            if seen != self.books.lead:
+                return None
+            self.books.lead = Lead(holder, seen.beat + 1)
+            return self.books.lead
+
+        return self.ask("lead", take)
+
+    def close(self) -> None:
+        self._is_closed = True
+
+
+class SharedTransaction:
+    """The head lock of the Books; on Galera a snapshot that others may overtake."""
+
+    def __init__(self, store: SharedStore) -> None:
+        self.store = store
+        self.last_at = store.place.world.time
+        self._written: list[LogEntry] = []
+        self._is_open = True
+        self._is_cut = False
+        self._start = store.books.end
+        store.books.holder = self
+
+    def ask(self, what: str, query: Callable[[], T]) -> T:
+        """A statement within the transaction."""
+        self.store.statements += 1
+        place = self.store.place
+        place.step(what)
+        if self._is_cut:
+            raise DefiniteAbort("The connection is lost: idle for too long.")
+        for kind in (CUT, ABORT, FULL):
+            if place.weather.strikes(kind):
+                place.world.tell(f"{kind} at {what}")
+                self.hang_up()
+                if kind == FULL:
+                    raise errors.StoreFailed("The disk is full.")
+                raise DefiniteAbort(f"{kind} at {what}")
+        answer = query()
+        self.last_at = place.world.time
+        place.maybe_crash(f"after {what}")
+        return answer
+
+    def now(self) -> int | None:
+        return None
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        books, limit = self.store.books, self.store.options.tail_limit
+
+        def tail() -> list[LogEntry] | None:
+            self._start = books.end
+            return books.tail(after, limit)
+
+        return self.ask("tail", tail)
+
+    def write(self, entries: Sequence[LogEntry]) -> None:
+        for table in {c.table: None for e in entries for c in e.changes}:
+            self.ask(f"write {table}", lambda: None)
+        self.ask("append to the log", lambda: self._compare(entries))
+        self._written.extend(entries)
+
+    def _compare(self, entries: Sequence[LogEntry]) -> None:
+        """Every row must be as the change says it was."""
+        if self.store.books.end != self._start:
+            return  # somebody overtook us: the commit will tell
+        touched: dict[tuple[str, Key], Row | None] = {}
+        for entry in entries:
+            for change in entry.changes:
+                place = (change.table, change.key)
+                rows = self.store.books.tables[change.table]
+                known = touched[place] if place in touched else rows.get(change.key)
+                # The columns do not keep the times of links.
+                are_links = isinstance(known, LinkRow) and change.old is not None
+                if known != change.old and not are_links:
+                    raise ForeignWrite(f"{place}: {known} is not {change.old}")
+                touched[place] = change.new
+
+    def commit(self) -> None:
+        if not self._is_open:
+            return
+        place, books = self.store.place, self.store.books
+        place.step("commit")
+        fate = place.fate()
+        if self._is_cut:
+            raise UnknownOutcome("The connection was closed.")
+        try:
+            if fate == ABORT_COMMIT:
+                raise DefiniteAbort("Deadlock found when trying to commit.")
+            if fate == DROPPED:
+                raise UnknownOutcome("The connection broke during COMMIT.")
+            if books.end != self._start:
+                raise DefiniteAbort("Certification failed: another node was first.")
+            books.commit(self._written)
+            if fate == KEPT:
+                raise UnknownOutcome("The connection broke during COMMIT.")
+        finally:
+            self.hang_up()
+        place.maybe_crash("after commit")
+
+    def rollback(self) -> None:
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """The transaction is over, for whoever ends it."""
+        self._is_open = False
+        self._is_cut = True
+        if self.store.books.holder is self:
+            self.store.books.holder = None
+            self.store.books.world.wake(self.store.books)

@@ -1,0 +1,345 @@
+"""Stores on a real database whose connections suffer the weather.
+
+The faults come in below the store, where the driver is, so that all of the store's
+reading of errors and handling of connections is the real one. The locks that the store
+has for its own threads are taken here first, in simulated time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from gantt import errors
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.rows import Row
+from gantt.sim.drivers import Driver
+from gantt.sim.place import Place
+from gantt.sim.threads import SimLock
+from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
+from gantt.sim.world import Crashed
+from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions, Transaction
+from gantt.store.database import Database, open_database
+from gantt.store.sql import SqlStore
+
+_PATIENCE_S = 10.0
+
+
+class Wires:
+    """All connections of all processes to one database.
+
+    ``before_compaction`` is called under the head lock before log rows are dropped.
+    """
+
+    def __init__(self, options: StoreOptions) -> None:
+        self.options = options
+        self.open: list[Connection] = []
+        self.before_compaction: Callable[[], None] = lambda: None
+
+    def reap(self) -> None:
+        """What a server does with those who are idle within a transaction."""
+        for one in list(self.open):
+            idle_s = one.place.world.time - one.last_at
+            is_idle = one.is_within and idle_s > self.options.idle_timeout_s
+            if is_idle and one.driver.hangs_up:
+                one.place.world.tell(f"hangs up on {one.place}", "database")
+                one.hang_up()
+
+    def cut(self, place: Place) -> None:
+        """The process is no more, and so are its connections."""
+        for one in list(self.open):
+            if one.place is place:
+                one.hang_up()
+
+
+class Connection:
+    """A driver's connection, as the store's Session uses it."""
+
+    def __init__(self, raw: Any, driver: Driver, place: Place, wires: Wires) -> None:
+        self.raw = raw
+        self.driver = driver
+        self.place = place
+        self.wires = wires
+        self.is_within = False
+        self.is_cut = False
+        self.last_at = place.world.time
+        self.wires.open.append(self)
+
+    def cursor(self) -> Cursors:
+        return Cursors(self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # psycopg is told of autocommit by an attribute.
+        if name == "autocommit":
+            self.raw.autocommit = value
+        else:
+            super().__setattr__(name, value)
+
+    def guard(self, what: str, kinds: Sequence[str]) -> None:
+        """Before a statement. Raises the driver's error, or Crashed."""
+        self.place.step(what)
+        if self.is_cut:
+            raise self.driver.error(CUT)
+        for kind in kinds:
+            if self.place.weather.strikes(kind):
+                self.place.world.tell(f"{kind} at {what}")
+                if kind == CUT and self.driver.hangs_up:
+                    self.hang_up()
+                raise self.driver.error(kind)
+        self.last_at = self.place.world.time
+
+    def commit(self) -> None:
+        self.guard("commit", ())
+        fate = self.place.fate()
+        if fate in (ABORT_COMMIT, DROPPED):
+            self.raw.rollback()
+        else:
+            self.raw.commit()
+        self.leave()
+        if fate in (KEPT, DROPPED) and self.driver.hangs_up:
+            self.hang_up()
+        if fate is not None:
+            raise self.driver.error(fate)
+        self.place.maybe_crash("after commit")
+
+    def rollback(self) -> None:
+        if not self.is_cut:
+            self.raw.rollback()
+        self.leave()
+
+    def leave(self) -> None:
+        """The transaction is over."""
+        if self.is_within:
+            self.is_within = False
+            self.place.world.wake(self.wires)
+
+    def hang_up(self) -> None:
+        """The connection is closed; what was pending is rolled back."""
+        if not self.is_cut:
+            self.is_cut = True
+            self.wires.open.remove(self)
+            self.raw.close()
+        self.leave()
+
+
+class Cursors:
+    """The cursor of a Connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._raw = connection.raw.cursor()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+    def execute(self, text: str, values: Sequence[Any] = ()) -> None:
+        if text.startswith("BEGIN IMMEDIATE") or "FOR UPDATE" in text:
+            self._take_head(text, values)
+            return
+        self._send(text, lambda: self._raw.execute(text, values))
+
+    def executemany(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
+        if text.startswith("DELETE FROM gantt_log"):
+            self._connection.wires.before_compaction()
+        self._send(text, lambda: self._raw.executemany(text, rows))
+
+    def _send(self, text: str, send: Callable[[], object]) -> None:
+        one = self._connection
+        what = " ".join(text.split()[:3])
+        kinds = (CUT, ABORT, FULL) if one.is_within else (CUT,)
+        one.guard(what, kinds)
+        send()
+        one.place.maybe_crash(f"after {what}")
+
+    def _take_head(self, text: str, values: Sequence[Any]) -> None:
+        """Wait for the lock in simulated time; the database never waits long."""
+        one = self._connection
+        end = one.place.world.time + _PATIENCE_S
+        while True:
+            one.guard("begin", (CUT, ABORT))
+            one.wires.reap()
+            try:
+                self._raw.execute(text, values)
+            except one.driver.module.Error as error:
+                left_s = end - one.place.world.time
+                if left_s <= 0 or not one.driver.is_locked(error):
+                    raise
+                one.raw.rollback()
+                one.place.world.wait(one.wires, min(left_s, 1.0))
+            else:
+                break
+        one.is_within = True
+        one.place.maybe_crash("after begin")
+
+
+class _Pooled:
+    """A pooled connection, as Session uses it."""
+
+    def __init__(self, inner: Any, connection: Connection) -> None:
+        self._inner = inner
+        self.dbapi_connection = connection
+
+    def _forget(self) -> None:
+        connection = self.dbapi_connection
+        connection.leave()
+        if connection in connection.wires.open:
+            connection.wires.open.remove(connection)
+
+    def close(self) -> None:
+        self._forget()
+        self._inner.close()
+
+    def invalidate(self) -> None:
+        self._forget()
+        self._inner.invalidate()
+
+
+class WiredDatabase:
+    """A Database whose connections are wired to the weather."""
+
+    def __init__(self, inner: Database, place: Place, wires: Wires) -> None:
+        self._inner = inner
+        self._place = place
+        self._wires = wires
+        self._driver = Driver(inner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def connect(self) -> _Pooled:
+        self._place.step("connect")
+        if self._place.weather.strikes(CUT):
+            self._place.world.tell("connection refused")
+            raise errors.StoreFailed("simulated: the database cannot be reached")
+        pooled = self._inner.connect()
+        raw = pooled.dbapi_connection
+        if self._driver.dialect == "mysql":
+            cursor = pooled.cursor()
+            cursor.execute("SET SESSION innodb_lock_wait_timeout = 0")
+            cursor.close()
+        return _Pooled(pooled, Connection(raw, self._driver, self._place, self._wires))
+
+
+class WiredStore:
+    """An SqlStore whose locks between threads are the simulation's."""
+
+    def __init__(self, url: str, place: Place, wires: Wires) -> None:
+        self._wires = wires
+        self._place = place
+        database = WiredDatabase(open_database(url, wires.options), place, wires)
+        self.inner = SqlStore(cast(Database, database))
+        self._gate = SimLock(place.world, f"gate of {place}")
+        self._reading = SimLock(place.world, f"reader of {place}")
+
+    @property
+    def url(self) -> str:
+        return self.inner.url
+
+    @property
+    def statements(self) -> int:
+        return self.inner.statements
+
+    def fold(self, name: str) -> str:
+        return self.inner.fold(name)
+
+    def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+        return self.inner.as_kept(changes)
+
+    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+        return self.inner.load()
+
+    def cursor(self) -> Cursor:
+        with self._reading:
+            return self.inner.cursor()
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        with self._reading:
+            return self.inner.tail(after)
+
+    def begin(self) -> Transaction:
+        self._gate.acquire()
+        try:
+            return _WiredTransaction(self.inner.begin(), self._gate)
+        except BaseException:
+            self._gate.release()
+            raise
+
+    def has_batch(self, batch: str) -> bool:
+        with self._gate:
+            return self.inner.has_batch(batch)
+
+    def fingerprint(self) -> Fingerprint:
+        return self.inner.fingerprint()
+
+    def saved_fingerprint(self) -> Fingerprint | None:
+        with self._reading:
+            return self.inner.saved_fingerprint()
+
+    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
+        with self._gate:
+            self.inner.save_fingerprint(fingerprint)
+
+    def history(self, after: Cursor) -> Page:
+        with self._reading:
+            return self.inner.history(after)
+
+    def leader(self) -> Lead:
+        with self._reading:
+            return self.inner.leader()
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        with self._gate:
+            return self.inner.lead(holder, seen)
+
+    def compact(self, keep: int) -> int:
+        with self._gate:
+            return self.inner.compact(keep)
+
+    def close(self) -> None:
+        with self._gate, self._reading:
+            self.inner.close()
+
+    def cut(self) -> None:
+        """Clear up after a process that was killed."""
+        self._wires.cut(self._place)
+        with suppress(Crashed):
+            self.inner.close()
+
+
+class _WiredTransaction:
+    """A transaction that gives up the gate of its process at its end."""
+
+    def __init__(self, inner: Transaction, gate: SimLock) -> None:
+        self._inner = inner
+        self._gate = gate
+        self._is_open = True
+
+    def now(self) -> int | None:
+        return self._inner.now()
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        return self._inner.tail(after)
+
+    def write(self, entries: Sequence[LogEntry]) -> None:
+        self._inner.write(entries)
+
+    def commit(self) -> None:
+        try:
+            self._inner.commit()
+        finally:
+            self._leave()
+
+    def rollback(self) -> None:
+        try:
+            self._inner.rollback()
+        finally:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._gate.release()

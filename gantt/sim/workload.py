@@ -1,0 +1,314 @@
+"""Random commands that fight each other: nearly full providers, few names, old news.
+
+Each is made from what its client saw last, which others may have changed meanwhile: so
+generations are right often and wrong sometimes, and every refusal comes about.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from uuid import UUID
+
+from msgspec import UNSET, UnsetType
+
+from gantt.model import commands as c
+from gantt.model import rows as t
+from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
+from gantt.model.spec import InstanceGroup
+from gantt.sim.sight import Sight
+
+CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_SLOT")
+NAMES = ("a", "b", "c", "d", "e", "f")
+HOSTS = ("h1", "h2", "h3")
+TRAITS = ("CUSTOM_T", "CUSTOM_U")
+GROUPS = (
+    "00000001-3333-4333-8333-333333333333",
+    "00000002-3333-4333-8333-333333333333",
+)
+AGGREGATES = tuple(f"{n:08x}-2222-4222-8222-222222222222" for n in (1, 2))
+STANDARD = c.SyncNames(CLASSES[:3], ("HW_CPU_X86_AVX", "STORAGE_DISK_SSD"))
+
+
+_POLICIES = ("anti-affinity", "affinity")
+
+
+class _Books:
+    """Wishes about the books."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+
+    def _uuid(self) -> str:
+        return str(UUID(int=self._rng.getrandbits(128), version=4))
+
+    def _one(self, known: list[str]) -> str:
+        """Something known, nearly always."""
+        if known and self._rng.random() < 0.95:
+            return self._rng.choice(known)
+        return self._uuid()
+
+    def _generation(self, known: int | None) -> int | None:
+        kind = self._rng.random()
+        if kind < 0.6:
+            return known
+        return None if kind < 0.9 else (known or 0) + 1
+
+    def _inventory(self) -> c.Inventory:
+        rng = self._rng
+        return c.Inventory(
+            total=rng.choice((2, 4, 6, 8, 12)),
+            reserved=rng.choice((0, 0, 0, 1)),
+            max_unit=rng.choice((100, 100, 3)),
+            step_size=rng.choice((1, 1, 1, 2)),
+            allocation_ratio=rng.choice((1.0, 1.0, 1.5, 0.5)),
+        )
+
+    def _shares(self, sight: Sight) -> dict[str, dict[str, int]]:
+        places = sight.places()
+        found: dict[str, dict[str, int]] = {}
+        for _ in range(self._rng.choice((1, 1, 2, 3)) if places else 0):
+            uuid, name = self._rng.choice(places)
+            found.setdefault(uuid, {})[name] = self._rng.choice((1, 1, 2, 3))
+        return found
+
+    # -- allocations --------------------------------------------------------------
+
+    def _consumer(self, sight: Sight, uuid: str) -> c.ConsumerAllocations:
+        known = sight.consumer_generation(uuid)
+        generation: int | UnsetType | None = known
+        if self._rng.random() < 0.2:
+            generation = UNSET if self._rng.random() < 0.5 else 7
+        kind = self._rng.choice((UNSET, "INSTANCE", "MIGRATION"))
+        wanted = self._shares(sight)
+        return c.ConsumerAllocations(
+            uuid, wanted, self._rng.choice(("p", "q")), "u", generation, kind
+        )
+
+    def _claim_new(self, sight: Sight) -> c.Command | None:
+        if not sight.places():
+            return None
+        uuid = self._uuid()
+        wanted = self._shares(sight)
+        return c.SetAllocations(
+            (c.ConsumerAllocations(uuid, wanted, "p", "u", None, "INSTANCE"),)
+        )
+
+    def _claim_again(self, sight: Sight) -> c.Command | None:
+        known = sight.consumers()
+        if not known:
+            return None
+        return c.SetAllocations((self._consumer(sight, self._rng.choice(known)),))
+
+    def _move(self, sight: Sight) -> c.Command | None:
+        known = sight.consumers()
+        if len(known) < 2:
+            return None
+        two = self._rng.sample(known, 2)
+        return c.SetAllocations(tuple(self._consumer(sight, one) for one in two))
+
+    def _give_back(self, sight: Sight) -> c.Command | None:
+        known = sight.consumers()
+        return c.DeleteAllocations(self._one(known)) if known else None
+
+    # -- providers ----------------------------------------------------------------
+
+    def _create_provider(self, sight: Sight) -> c.Command | None:
+        known = sight.providers()
+        if len(known) > 8:
+            return None
+        parent = self._rng.choice(known) if known and self._rng.random() < 0.4 else None
+        return c.CreateProvider(self._uuid(), self._rng.choice(NAMES), parent)
+
+    def _rename(self, sight: Sight) -> c.Command | None:
+        known = sight.providers()
+        return c.UpdateProvider(self._one(known), self._rng.choice(NAMES))
+
+    def _delete_provider(self, sight: Sight) -> c.Command | None:
+        return c.DeleteProvider(self._one(sight.providers()))
+
+    def _set_inventories(self, sight: Sight) -> c.Command | None:
+        uuid = self._one(sight.providers())
+        names = self._rng.sample(CLASSES, self._rng.choice((1, 2, 3)))
+        wanted = {name: self._inventory() for name in names}
+        generation = self._generation(sight.generation(uuid))
+        return c.SetInventories(uuid, wanted, generation)
+
+    def _change_inventory(self, sight: Sight) -> c.Command | None:
+        places = sight.places()
+        if not places:
+            return None
+        uuid, name = self._rng.choice(places)
+        if self._rng.random() < 0.3:
+            return c.DeleteInventory(uuid, name)
+        if self._rng.random() < 0.3:
+            return c.PutInventory(uuid, self._rng.choice(CLASSES), self._inventory())
+        generation = self._generation(sight.generation(uuid))
+        return c.SetInventory(uuid, name, self._inventory(), generation)
+
+    def _label(self, sight: Sight) -> c.Command | None:
+        uuid = self._one(sight.providers())
+        generation = self._generation(sight.generation(uuid))
+        if self._rng.random() < 0.5:
+            traits = self._rng.sample(TRAITS, self._rng.choice((0, 1, 2)))
+            return c.SetTraits(uuid, tuple(traits), generation)
+        some = self._rng.sample(AGGREGATES, self._rng.choice((0, 1, 2)))
+        return c.SetAggregates(uuid, tuple(some), generation)
+
+    def _names(self, sight: Sight) -> c.Command | None:
+        del sight
+        trait, spare = self._rng.choice(TRAITS), "CUSTOM_SPARE"
+        return self._rng.choice(
+            (
+                c.CreateTrait(trait),
+                c.CreateTrait(trait),
+                c.DeleteTrait(trait),
+                c.CreateResourceClass(CLASSES[3]),
+                c.CreateResourceClass(spare),
+                c.RenameResourceClass(spare, "CUSTOM_OTHER"),
+                c.DeleteResourceClass(self._rng.choice((spare, "CUSTOM_OTHER"))),
+            )
+        )
+
+    def _reshape(self, sight: Sight) -> c.Command | None:
+        """All that one provider has goes to another, with who uses it."""
+        known = sight.providers()
+        full = sorted({uuid for uuid, _ in sight.places()})
+        if len(known) < 2 or not full:
+            return None
+        source = self._rng.choice(full)
+        target = self._rng.choice([uuid for uuid in known if uuid != source])
+        moved = {**sight.inventories(target), **sight.inventories(source)}
+        owners = []
+        for uuid in sight.consumers():
+            shares = sight.shares(uuid)
+            if source not in shares:
+                continue
+            wanted = {k: dict(v) for k, v in shares.items() if k != source}
+            row = wanted.setdefault(target, {})
+            for name, amount in shares[source].items():
+                row[name] = row.get(name, 0) + amount
+            generation = sight.consumer_generation(uuid)
+            owners.append(c.ConsumerAllocations(uuid, wanted, "p", "u", generation))
+        pair = (
+            c.ReshapedProvider(source, sight.generation(source) or 0, {}),
+            c.ReshapedProvider(target, sight.generation(target) or 0, moved),
+        )
+        return c.Reshape(pair, tuple(owners))
+
+
+class Workload(_Books):
+    """What one client wishes for, of the books and of the fleet."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng)
+        self._makers: tuple[tuple[int, Callable[[Sight], c.Command | None]], ...] = (
+            (14, self._claim_new),
+            (8, self._claim_again),
+            (5, self._move),
+            (6, self._give_back),
+            (6, self._set_inventories),
+            (3, self._change_inventory),
+            (4, self._create_provider),
+            (3, self._rename),
+            (2, self._delete_provider),
+            (4, self._label),
+            (3, self._names),
+            (4, self._reshape),
+            (6, self._report),
+            (2, self._service),
+            (3, self._instances),
+            (1, self._delete_host),
+            (2, self._group),
+            (14, self._claim_hosts),
+            (5, self._end_claim),
+            (1, self._expire),
+        )
+
+    def next(self, sight: Sight) -> c.Command:
+        """A wish that suits what was seen."""
+        makers = [make for weight, make in self._makers for _ in range(weight)]
+        while True:
+            command = self._rng.choice(makers)(sight)
+            if command is not None:
+                return command
+
+    def _report(self, sight: Sight) -> c.Command | None:
+        host = self._rng.choice(HOSTS)
+        stats = HostStats(
+            vcpus=self._rng.choice((2, 4, 6)),
+            memory_mb=self._rng.choice((512, 1024)),
+            local_gb=10,
+            cpu_allocation_ratio=1.0,
+            ram_allocation_ratio=1.0,
+            disk_allocation_ratio=1.0,
+        )
+        if self._rng.random() < 0.2:
+            on_it = tuple(sight.claimed_on(host))
+            stats = HostStats(vcpus=4, memory_mb=1024, local_gb=10, instances=on_it)
+        return c.UpdateHost(host, host, stats, self._uuid())
+
+    def _service(self, sight: Sight) -> c.Command | None:
+        del sight
+        is_off = self._rng.random() < 0.3
+        return c.UpdateService(Service(self._rng.choice(HOSTS), disabled=is_off))
+
+    def _instances(self, sight: Sight) -> c.Command | None:
+        host = self._rng.choice(HOSTS)
+        claimed, named = sight.claimed_on(host), sight.instances_on(host)
+        kind = self._rng.random()
+        if kind < 0.4 and claimed:
+            return c.UpdateInstances(host, (Instance(self._rng.choice(claimed)),))
+        if kind < 0.7 and named:
+            return c.DeleteInstance(host, self._rng.choice(named))
+        return c.SyncInstances(host, tuple(named))
+
+    def _delete_host(self, sight: Sight) -> c.Command | None:
+        hosts = sorted(sight.hosts().values())
+        return c.DeleteHost(hosts[-1], hosts[-1]) if len(hosts) == len(HOSTS) else None
+
+    def _group(self, sight: Sight) -> c.Command | None:
+        del sight
+        number = self._rng.choice((0, 1))
+        return c.SetServerGroup(ServerGroup(GROUPS[number], policy=_POLICIES[number]))
+
+    def _claim_hosts(self, sight: Sight) -> c.Command | None:
+        hosts = sight.hosts()
+        if not hosts:
+            return None
+        rng = self._rng
+        group = None
+        if rng.random() < 0.6:
+            number = rng.choice((0, 1))
+            group = InstanceGroup(GROUPS[number], _POLICIES[number])
+        amounts = {"VCPU": 1, "MEMORY_MB": 64}
+        by_books = rng.random() < 0.8
+        choices = []
+        for key in rng.sample(sorted(hosts), len(hosts)):
+            provider = sight.provider_of(hosts[key])
+            if provider is not None:
+                choices.append(c.Choice(key, {provider: amounts} if by_books else {}))
+        if not choices:
+            return None
+        pool = [self._uuid(), self._uuid(), self._uuid(), *sight.claimed()[:2]]
+        chosen = rng.sample(pool, rng.choice((1, 1, 2, 3)))
+        return c.Claim(
+            self._uuid(),
+            tuple(c.InstanceClaim(one, tuple(choices)) for one in chosen),
+            *(1, 64, 0, "p", "u"),
+            group=group,
+            leased_for_us=rng.choice((None, 100_000, 5_000_000, 60_000_000)),
+        )
+
+    def _end_claim(self, sight: Sight) -> c.Command | None:
+        claims = sorted({row.claim for row in sight.rows(t.CLAIMS, t.ClaimRow)})
+        if not claims:
+            return None
+        claim = self._rng.choice(claims)
+        if self._rng.random() < 0.5:
+            return c.ReleaseClaim(claim)
+        return c.ConfirmClaim(claim, self._rng.choice((None, None, 1_000_000)))
+
+    def _expire(self, sight: Sight) -> c.Command | None:
+        del sight
+        return c.ExpireClaims(grace_us=self._rng.choice((0, 1_000_000)))

@@ -1,0 +1,105 @@
+"""A short simulation on every store. GANTT_SIM_SEEDS makes it longer."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gantt.errors import Refused
+from gantt.sim import __main__ as program
+from gantt.sim.history import Finding
+from gantt.sim.run import GALERA, MEMORY, Plan, Run
+from gantt.sim.weather import KINDS
+from tests.databases import Databases
+from tests.kinds import KINDS as DATABASES
+
+SEEDS = int(os.environ.get("GANTT_SIM_SEEDS", "6"))
+FIRST = int(os.environ.get("GANTT_SIM_SEED", "1"))
+
+
+def try_seeds(store: str, record: Any, name: str) -> Counter[str]:
+    """Raises AssertionError with the command that replays what failed."""
+    struck: Counter[str] = Counter()
+    for seed in range(FIRST, FIRST + SEEDS):
+        plan = Plan(seed, store, steps=100)
+        result = Run(plan).go()
+        replay = program.command(plan, name)
+        assert result.findings == [], f"{replay}: {result.findings[0]}"
+        struck.update(result.struck)
+    record("told", (f"Simulated on {name}", {"seeds": SEEDS, **struck}))
+    return struck
+
+
+@pytest.mark.parametrize("store", [MEMORY, GALERA])
+def test_in_memory(store: str, record_property: Any) -> None:
+    struck = try_seeds(store, record_property, store)
+    assert set(struck) <= set(KINDS)
+    assert len(struck) > 5, "the weather was too good to tell anything"
+
+
+@pytest.mark.parametrize("kind", DATABASES)
+def test_on_databases(
+    kind: str, tmp_path: Path, databases: Databases, record_property: Any
+) -> None:
+    if kind == "sqlite":
+        try_seeds(f"sqlite:///{tmp_path}/sim.db", record_property, kind)
+        return
+    server = databases.server(kind)
+    server.execute("CREATE DATABASE gantt_sim")
+    url = server.url("gantt_sim")
+    try:
+        try_seeds(url, record_property, kind)
+    finally:
+        server.drop(url)
+
+
+def test_a_run_is_a_function_of_its_seed() -> None:
+    def told(seed: int) -> list[str]:
+        return [
+            f"{e.tick} {e.who} {e.text}" for e in Run(Plan(seed, steps=60)).go().trace
+        ]
+
+    assert told(5) == told(5)
+    assert told(5) != told(6)
+
+
+def test_a_shorter_run_is_the_beginning_of_a_longer_one() -> None:
+    long, short = Run(Plan(4, steps=90)).go(), Run(Plan(4, steps=45)).go()
+    asked = [op.command for op in short.history.ops[:20]]
+    assert asked == [op.command for op in long.history.ops[:20]]
+
+
+def test_a_database_must_say_that_it_may_be_emptied(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match='"sim"'):
+        Run(Plan(1, f"sqlite:///{tmp_path}/books.db"))
+
+
+def test_a_seed_is_replayed_as_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["--seed", "3", "--steps", "40"]) == 0
+    told = capsys.readouterr().out
+    assert "op-0 asks" in told
+    assert "seed 3:" in told
+    assert "0 laws broken" in told
+
+
+def test_many_seeds_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert program.main(["--seeds", "2", "--steps", "30", "--store", "galera"]) == 0
+    assert "galera: 2 seeds from 0, 0 broke a law" in capsys.readouterr().out
+
+
+def test_what_broke_is_told_with_its_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(history: Any) -> list[Finding]:
+        return [Finding("a law", "broken")] if len(history.ops) >= 5 else []
+
+    monkeypatch.setattr("gantt.sim.run.check", broken)
+    assert program.main(["--seed", "2", "--steps", "60"]) == 1
+    told = capsys.readouterr().out
+    assert "BROKEN a law: broken" in told
+    steps = int(told.partition("--steps ")[2].split()[0])
+    assert 5 <= steps < 60
