@@ -44,12 +44,13 @@ def set_aggregates(draft: Draft, command: SetHostAggregates) -> None:
     """Each aggregate as it is from now on, the last one of a uuid; providers of hosts
     that joined or left follow. Raises Conflict (a number is another's), Invalid."""
     said = {one.uuid: one for one in command.aggregates}.values()
-    numbers = [one.id for one in said if one.id is not None]
-    if len(set(numbers)) != len(numbers):
-        raise Conflict(
-            "Two aggregates shall have the same id; each has one of its own: "
-            f"{', '.join(f'{one.uuid} has {one.id}' for one in said)}."
-        )
+    owners: dict[int, str] = {}
+    for one in said:
+        if one.id is not None and owners.setdefault(one.id, one.uuid) != one.uuid:
+            raise Conflict(
+                "Two aggregates shall have the same id; each has one of its own: "
+                f"{owners[one.id]} has {one.id}, and {one.uuid} has {one.id}."
+            )
     for aggregate in said:
         _set_aggregate(draft, aggregate)
 
