@@ -26,7 +26,9 @@ from gantt.api.auth import (
 from gantt.api.call import Call, Caller, Door, Policy
 from gantt.api.envelope import (
     CALLER,
+    ORIGIN_ID,
     REQUEST_ID,
+    ROUTE,
     WsgiApp,
     logged,
     mounted,
@@ -43,7 +45,8 @@ from gantt.api.problem import Problem, Scene, render, status_line, translate
 from gantt.api.routes import ROUTES, Route, Router
 from gantt.api.watchers import Watchers
 from gantt.conf import Settings
-from gantt.observe.metrics import CONTENT_TYPE, exposition
+from gantt.observe.metrics import CONTENT_TYPE, Meters
+from gantt.placement.totals import totals
 
 LOG = logging.getLogger(__name__)
 
@@ -54,6 +57,7 @@ def build_app(
     *,
     policy: Policy | None = None,
     watchers: Watchers | None = None,
+    meters: Meters | None = None,
     clock: Callable[[], float] = time.time,
 ) -> WsgiApp:
     """The whole service as a WSGI application over ``gantt``. Raises Refused."""
@@ -64,18 +68,40 @@ def build_app(
         clock=clock,
         watchers=watchers or Watchers(settings.serve.watchers),
     )
+    meters = meters or build_meters(gantt, door.watchers)
+    gantt.observe(meters)
     app = build_routes(door, build_authenticator(settings.auth))
     if settings.auth.strategy == "keystone":
         app = require_keystone(app, settings.oslo)
     if settings.allowed_origin:
         app = allow_origins(app, settings.oslo)
-    app = logged(app)
-    app = with_health(app, gantt.is_ready)
-    app = with_metrics(app, exposition(gantt.counts), CONTENT_TYPE)
+    app = logged(app, meters.served)
+    app = with_health(app, lambda: _unready(door))
+    app = with_metrics(app, lambda: _metrics(meters), CONTENT_TYPE)
     app = mounted(app)
     if settings.proxy_headers:
         app = accept_proxy_headers(app, settings.oslo)
     return app
+
+
+def build_meters(gantt: Any, watchers: Watchers) -> Meters:
+    """What of ``gantt`` and its door is measured."""
+
+    def counts() -> dict[str, float]:
+        return {**gantt.counts(), **watchers.counts(), "revision_lag": gantt.lag()}
+
+    return Meters(counts, lambda: cast(Any, gantt.read(totals)))
+
+
+def _metrics(meters: Meters) -> bytes:
+    meters.mirror()
+    return meters.exposition()
+
+
+def _unready(door: Door) -> str:
+    if door.watchers.is_draining():
+        return "draining"
+    return str(door.gantt.unready())
 
 
 def build_routes(
@@ -110,7 +136,7 @@ class Pipeline:
         """Raises Problem."""
         environ = request.env
         call = Call(
-            self._door, request, response, request_id=environ.get(REQUEST_ID, "")
+            self._door, request, response, request_id=environ.get(ORIGIN_ID, "")
         )
         request.context = cast(Any, call)
         call.caller = environ[CALLER] = identify(environ, self._authenticate)
@@ -127,6 +153,7 @@ class Pipeline:
         """Without the circle of Request and Call the body is gone once it is sent,
         rather than when garbage is next collected."""
         request.context = cast(Any, None)
+        request.env[ROUTE] = request.uri_template or ""
 
 
 def identify(environ: dict[str, Any], authenticate: Authenticate) -> Caller:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import random
 import re
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote
@@ -21,14 +22,22 @@ LOG = logging.getLogger("gantt.api.access")
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
+Served = Callable[[str, str, str, float], None]
 
 MOUNT = "/placement"
 REQUEST_ID = "gantt.request_id"
+# The id under which what the request does is known: where it began, or its own.
+ORIGIN_ID = "gantt.origin_id"
+ROUTE = "gantt.route"
 CALLER = "gantt.caller"
 
 _GLOBAL_ID = re.compile(r"req-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _PLAIN_PATH = re.compile(r"[!-~]*\Z")
 _LINE = '[%s %s %s %s] %s "%s %s" status: %s len: %s microversion: %s'
+_FIELDS = (
+    *("global_request_id", "request_id", "user", "project", "remote"),
+    *("method", "uri", "status", "len", "microversion"),
+)
 _VARIANTS = "89ab"
 _NOBODY = Caller()
 
@@ -72,24 +81,25 @@ def with_metrics(app: WsgiApp, read: Callable[[], bytes], content_type: str) -> 
     return serve
 
 
-def with_health(app: WsgiApp, is_ready: Callable[[], bool]) -> WsgiApp:
-    """/livez: this process answers. /readyz, /healthcheck: it can do its work.
+def with_health(app: WsgiApp, unready: Callable[[], str]) -> WsgiApp:
+    """/livez: this process answers. /readyz, /healthcheck: it knows all that was
+    committed and can do its work; ``unready`` says why not, or "".
 
     Nobody has to log in for these, and they leave no log line."""
-    checks: dict[str, Callable[[], bool]] = {
-        "/livez": lambda: True,
-        "/readyz": is_ready,
-        "/healthcheck": is_ready,
+    checks: dict[str, Callable[[], str]] = {
+        "/livez": str,
+        "/readyz": unready,
+        "/healthcheck": unready,
     }
 
     def check(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         probe = checks.get(environ.get("PATH_INFO", ""))
         if probe is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return app(environ, start_response)
-        is_good = probe()
-        body = b"OK" if is_good else b"NOT READY"
+        reason = probe()
+        body = f"NOT READY: {reason}".encode() if reason else b"OK"
         start_response(
-            "200 OK" if is_good else "503 Service Unavailable",
+            "503 Service Unavailable" if reason else "200 OK",
             [
                 ("content-type", "text/plain; charset=UTF-8"),
                 ("content-length", str(len(body))),
@@ -118,13 +128,22 @@ def request_ids(rng: random.Random) -> Callable[[], str]:
     return make
 
 
-def logged(app: WsgiApp) -> WsgiApp:
-    """Give the request an id, settle what it accepts, and log one line about it."""
+def _unmeasured(route: str, method: str, code: str, seconds: float) -> None:
+    """Nobody counts requests."""
+
+
+def logged(app: WsgiApp, served: Served = _unmeasured) -> WsgiApp:
+    """Give the request an id, settle what it accepts, log one line about it, and tell
+    ``served`` its route, method, status and seconds until the answer began."""
     make_id = request_ids(random.Random())  # noqa: S311 - ids are no secrets
-    lines = Lines(LOG, _LINE)
+    lines = Lines(LOG, _LINE, _FIELDS)
+    clock = time.perf_counter
 
     def handle(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        started = clock()
         request_id = environ[REQUEST_ID] = make_id()
+        sent_id = sent_request_id(environ)
+        environ[ORIGIN_ID] = sent_id or request_id
         accept = environ.get("HTTP_ACCEPT")
         if not accept or accept == "*/*":
             environ["HTTP_ACCEPT"] = "application/json"
@@ -136,7 +155,9 @@ def logged(app: WsgiApp) -> WsgiApp:
         ) -> Any:
             headers.append(("x-openstack-request-id", request_id))
             if LOG.isEnabledFor(logging.INFO):
-                lines.log(_told(environ, path, status, headers))
+                lines.log(_told(environ, path, status, headers, sent_id))
+            route = environ.get(ROUTE, "")
+            served(route, environ["REQUEST_METHOD"], status[:3], clock() - started)
             return start_response(status, headers, exc_info)
 
         return app(environ, start)
@@ -144,8 +165,21 @@ def logged(app: WsgiApp) -> WsgiApp:
     return handle
 
 
+def sent_request_id(environ: Environ) -> str:
+    """The id that the request bears from where it began; "" without a sound one."""
+    for name in ("HTTP_X_OPENSTACK_REQUEST_ID", "HTTP_X_OPENSTACK_GLOBAL_REQUEST_ID"):
+        sent: str = environ.get(name, "")
+        if sent and _GLOBAL_ID.match(sent):
+            return sent
+    return ""
+
+
 def _told(
-    environ: Environ, path: str, status: str, headers: list[tuple[str, str]]
+    environ: Environ,
+    path: str,
+    status: str,
+    headers: list[tuple[str, str]],
+    sent_id: str,
 ) -> tuple[str, ...]:
     """What ``_LINE`` says of a request."""
     length = version = "-"
@@ -154,12 +188,11 @@ def _told(
             length = value
         elif name == "openstack-api-version":
             version = value.rpartition(".")[2]
-    sent_id = environ.get("HTTP_X_OPENSTACK_REQUEST_ID", "")
     caller: Caller = environ.get(CALLER, _NOBODY)
     query = environ.get("QUERY_STRING")
     uri = path if _PLAIN_PATH.match(path) else quote(path, encoding="latin-1")
     return (
-        sent_id if _GLOBAL_ID.match(sent_id) else "-",
+        sent_id or "-",
         environ[REQUEST_ID],
         caller.user_id or "-",
         caller.project_id or "-",

@@ -1,8 +1,8 @@
 """``gantt serve``: the application under granian, in as many workers as are wanted.
 
 The engine lives in the worker (it has threads, which a fork would lose), so a worker
-gets a ``Source`` and makes everything itself; the parent only checks, listens and
-restarts nothing: a worker that cannot go on ends the service with exit status 1.
+gets a ``Source`` and makes everything itself; the parent checks, listens, and replaces
+workers that die. Workers that cannot go on end the service with exit status 1.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import ipaddress
 import logging
+import os
 import resource
 import signal
 import socket
@@ -19,6 +20,8 @@ from multiprocessing.util import Finalize
 from typing import Any
 
 from gantt.api.envelope import WsgiApp
+from gantt.api.running import RunDirectory
+from gantt.api.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.errors import GanttError, Refused
 from gantt.observe.logs import configure_logging, flush_logs
@@ -28,6 +31,8 @@ LOG = logging.getLogger(__name__)
 CONNECTIONS = 16384
 _OTHER_FILES = 256
 _PR_SET_PDEATHSIG = 1
+# Where prometheus_client has the processes of one server count.
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _GRANIAN_LOGS = {
     "handlers": {},
     "loggers": {"_granian": {"propagate": True}},
@@ -39,23 +44,30 @@ def serve(source: Source) -> None:
 
     Raises Refused before anything listens; SystemExit(1) when a worker gives up.
     """
-    from granian import Granian
     from granian.constants import Interfaces
     from granian.log import LogLevels
+
+    from gantt.api.processes import Processes
 
     settings = source.load()
     options = settings.serve
     check_bind(settings)
     check_database(settings)
     check_port(options)
-    configure_logging()
+    configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
     _allow_open_files(CONNECTIONS + _OTHER_FILES)
-    server = Granian(
+    run = RunDirectory.begin(options.run_directory)
+    os.environ[FOLDER] = str(run.metrics)
+    server = Processes(
         "gantt",
+        run=run,
+        check=source.load,
+        delay_s=options.drain_delay_s,
         address=options.host,
         port=options.port,
         interface=Interfaces.WSGI,
         workers=options.workers,
+        respawn_failed_workers=True,
         blocking_threads=options.blocking_threads,
         # Connections beyond the threads wait here rather than being refused; idle
         # ones count, so that each machine of a large fleet may keep one.
@@ -66,17 +78,25 @@ def serve(source: Source) -> None:
         log_dictconfig=_GRANIAN_LOGS,
     )
     LOG.info("Listening on http://%s", _shown(options))
-    server.serve(target_loader=partial(make_worker_app, source), wrap_loader=False)
+    try:
+        loader = partial(make_worker_app, source, run)
+        server.serve(target_loader=loader, wrap_loader=False)
+    finally:
+        run.end()
 
 
-def make_worker_app(source: Source) -> WsgiApp:
+def make_worker_app(source: Source, run: RunDirectory) -> WsgiApp:
     """In a worker: open the books and build the application over them."""
     # The parent hears Ctrl-C and says SIGTERM; both at once can hang a worker.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Ctrl-C is the parent's; a hang-up would end a worker without a word.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _end_with_parent()
-    configure_logging()
+    run.welcome(os.getpid())
     try:
-        app, gantt = open_app(source.load())
+        settings = source.load()
+        configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+        app, gantt = open_app(settings, source, run)
     except GanttError as error:
         LOG.error("%s", error)  # written at once: it is an error
         sys.exit(1)
@@ -104,9 +124,13 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
-    """The application and the Gantt under it. Raises Refused."""
-    from gantt.api.app import build_app
+def open_app(
+    settings: Settings, source: Source | None = None, run: RunDirectory | None = None
+) -> tuple[WsgiApp, Any]:
+    """The application and the Gantt under it; ``source`` and ``run`` where a parent
+    process says what to do. Raises Refused."""
+    from gantt.api.app import build_app, build_meters
+    from gantt.api.tending import Tender
     from gantt.connection import open_gantt
 
     check_database(settings)
@@ -114,10 +138,20 @@ def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
         settings.database_url, settings.engine, session=placement_session(settings)
     )
     try:
-        return build_app(books, settings), books
+        is_draining = _never if run is None else partial(run.is_draining, os.getpid())
+        watchers = Watchers(settings.serve.watchers, is_draining)
+        meters = build_meters(books, watchers)
+        app = build_app(books, settings, watchers=watchers, meters=meters)
+        if meters.folder:
+            Tender(meters, books, source, run)
+        return app, books
     except BaseException:
         books.close()
         raise
+
+
+def _never() -> bool:
+    return False
 
 
 def check_database(settings: Settings) -> None:

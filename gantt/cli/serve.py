@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Let noauth2 listen where other machines can reach it.",
 )
+@click.option("--log-json", is_flag=True, help="Log a JSON object per line.")
 @click.option(
     "--register-machine",
     is_flag=True,
@@ -58,15 +59,18 @@ def serve(
     workers: int | None,
     config_files: tuple[str, ...],
     insecure_bind: bool,
+    log_json: bool,
     register_machine: bool,
 ) -> None:
-    """Serve the Placement API until SIGTERM or SIGINT."""
+    """Serve the Placement API until SIGTERM or SIGINT; SIGHUP reads again what may
+    change meanwhile: [DEFAULT] debug and the scheduler's options."""
     given: dict[tuple[str, str], Any] = {
         ("placement_database", "connection"): database,
         ("gantt", "listen"): listen,
         ("api", "auth_strategy"): auth,
         ("gantt", "workers"): workers,
         ("gantt", "allow_insecure_bind"): insecure_bind or None,
+        ("DEFAULT", "use_json"): log_json or None,
     }
     overrides = tuple(
         (group, name, value)

@@ -68,7 +68,7 @@ def load(
         ours.set_default("auth_strategy", default_auth, "api")
     try:
         for (group, name), value in (overrides or {}).items():
-            ours.set_override(name, value, group)
+            ours.set_override(name, value, None if group == "DEFAULT" else group)
         return _settings(ours, probe, tuple(files + directories))
     except (cfg.Error, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error

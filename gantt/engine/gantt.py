@@ -229,6 +229,13 @@ class Gantt(Books, RemoteScheduling, Watched):
             return "the database does not answer"
         return "closed" if self._is_closed else ""
 
+    def lag(self) -> int:
+        """How many revisions are committed that this process has not asked for yet."""
+        try:
+            return max(0, self._store.cursor().revision - self._replica.durable)
+        except GanttError:
+            return 0
+
     def observe(self, observer: Observer) -> None:
         """Tell ``observer`` from now on what is done, and how long it takes."""
         self._observer = self._gate.observer = self._records.observer = observer

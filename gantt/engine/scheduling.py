@@ -36,6 +36,11 @@ from gantt.scheduler.policy import policy_of
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
+# What is settled when an engine is opened.
+_FIXED = (
+    *("placement", "placement_token", "placement_timeout_s", "placement_lease_s"),
+    *("use_placement", "records"),
+)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -78,6 +83,15 @@ class Scheduling(Hearing):
     ) -> T:
         """As ``read``, but an answer does not wait until it is durable (a refusal
         does): for what goes through the gate before anybody hears of it."""
+
+    def retune(self, options: SchedulerOptions) -> None:
+        """Decide by ``options`` from now on, all but those of ``_FIXED``. Raises
+        Refused, and then nothing changes."""
+        kept = {name: getattr(self._policy, name) for name in _FIXED}
+        wanted = replace(options, **kept)
+        if wanted != self._policy:
+            self._driver = driver_of(policy_of(wanted))
+            self._policy = wanted
 
     # -- where things run ---------------------------------------------------------
 

@@ -9,12 +9,14 @@ a twentieth of a second later; errors are written at once.
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import os
 import sys
 import threading
 import time
 from collections import deque
+from datetime import UTC, datetime
 from typing import TextIO
 
 LOG_FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s %(message)s"
@@ -53,6 +55,28 @@ class LineFormatter(logging.Formatter):
         return f"{known[1]},{int(record.msecs):03d}"
 
 
+class JsonFormatter(logging.Formatter):
+    """Writes a JSON object per line; a record may bring ``fields`` beside its text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """``time`` is UTC; ``error``: a traceback."""
+        told: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(
+                timespec="milliseconds"
+            ),
+            "pid": record.process,
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        names: tuple[str, ...] = getattr(record, "fields", ())
+        if names and isinstance(record.args, tuple):
+            told.update(zip(names, record.args, strict=True))
+        if record.exc_info:
+            told["error"] = self.formatException(record.exc_info)
+        return json.dumps(told, default=str)
+
+
 class Lines:
     """Records of one logger and one place in the code, over and over.
 
@@ -60,10 +84,15 @@ class Lines:
     it down.
     """
 
-    def __init__(self, logger: logging.Logger, text: str) -> None:
-        """``text``: as for ``logging``, at INFO; its arguments come with each line."""
+    def __init__(
+        self, logger: logging.Logger, text: str, fields: tuple[str, ...] = ()
+    ) -> None:
+        """``text``: as for ``logging``, at INFO; its arguments, which ``fields`` names
+        for those who want them apart, come with each line."""
         here = (__file__, 0)
         made = logging.LogRecord(logger.name, logging.INFO, *here, text, (), None)
+        if fields:
+            made.fields = fields
         self._logger = logger
         self._common = vars(made)
 
@@ -158,12 +187,20 @@ class BunchHandler(logging.Handler):
                 self._wake.set()
 
 
-def configure_logging(level: int = logging.INFO) -> None:
+def set_debug(debug: bool) -> None:
+    """Log everything of Gantt's own, or what people usually want."""
+    logging.getLogger("gantt").setLevel(logging.DEBUG if debug else logging.NOTSET)
+
+
+def configure_logging(
+    level: int = logging.INFO, *, debug: bool = False, use_json: bool = False
+) -> None:
     """Log to stderr in bunches, unless somebody has set up logging already."""
     root = logging.getLogger()
+    set_debug(debug)
     if not root.handlers:
         handler = BunchHandler(sys.stderr)
-        handler.setFormatter(LineFormatter())
+        handler.setFormatter(JsonFormatter() if use_json else LineFormatter())
         root.addHandler(handler)
         root.setLevel(level)
         atexit.register(handler.flush)

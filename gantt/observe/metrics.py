@@ -1,26 +1,54 @@
-"""What an engine has done and where its limits stand, in Prometheus' words.
+"""What a service does and where its limits stand, in Prometheus' words.
 
-Apart from the engine, which only counts: names and help texts are for people who look
-at many services at once.
+Apart from the engine, which counts and tells: names and help texts are for people who
+look at many services at once. Where several processes serve as one, the client library
+keeps what each counts in files of a directory (PROMETHEUS_MULTIPROC_DIR), and whichever
+of them is asked adds up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 from prometheus_client.registry import Collector
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+from gantt.model.selection import Decision
 
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
+
+Counts = Callable[[], Mapping[str, float]]
+# Resource class -> (capacity, used).
+Totals = Callable[[], Mapping[str, tuple[float, float]]]
+
+# Of all processes together: the newest, the sum, or each by its number.
+_NEWEST, _SUM, _EACH = "livemax", "livesum", "liveall"
 _GAUGES = {
-    "revision": "Last durable revision that this process knows.",
-    "queue_length": "Commands that wait for the gate.",
-    "queue_limit": "Commands that may wait for the gate (queue_length).",
-    "batch_limit": "Commands that one commit may hold (batch_size).",
-    "search_limit": "Steps that one search may take (search_budget).",
-    "log_limit": "Revisions that the log keeps (log_length).",
+    "revision": (_NEWEST, "Last durable revision that is known."),
+    "revision_lag": (_NEWEST, "Revisions that the slowest process does not know yet."),
+    "leader": (_EACH, "Whether the process leads the chores."),
+    "queue_length": (_SUM, "Commands that wait for the gate."),
+    "queue_limit": (_NEWEST, "Commands that may wait for the gate (queue_length)."),
+    "batch_limit": (_NEWEST, "Commands that one commit may hold (batch_size)."),
+    "search_limit": (_NEWEST, "Steps that one search may take (search_budget)."),
+    "log_limit": (_NEWEST, "Revisions that the log keeps (log_length)."),
+    "decisions_kept": (_SUM, "Decisions that can be explained."),
+    "decisions_limit": (_NEWEST, "Decisions that a process keeps (records)."),
+    "shapes_kept": (_SUM, "Shapes of requests that the caching driver keeps."),
+    "watchers": (_SUM, "Requests that watch."),
+    "watchers_limit": (_NEWEST, "Requests that may watch one process."),
 }
 _COUNTERS = {
     "batches": "Batches that went through the gate.",
@@ -30,29 +58,181 @@ _COUNTERS = {
     "aborts": "Batches that the database aborted, to be planned again.",
     "unknown_outcomes": "Commits whose answer was lost.",
     "foreign_writes": "Times that somebody else was found to write to the tables.",
-    "compacted": "Old revisions that this process dropped from the log.",
-    "commit_seconds": "Seconds spent in writing and committing.",
+    "compacted": "Old revisions that were dropped from the log.",
+    "leases_swept": "Claims whose lease was ended.",
     "reloads": "Times that all tables were loaded again.",
     "searches_cut": "Searches for candidates that met their limit.",
+    "claims_lost": "Decisions whose every place was lost to others.",
+    "shape_hits": "Decisions for a shape that the caching driver knew.",
+    "shape_misses": "Decisions for a shape that it did not know.",
+    "events_told": "Revisions told to watchers.",
+    "watchers_turned_away": "Watchers for whom there was no room.",
+}
+# Where the names of counts are not those that operators were promised.
+_NAMES = {"claims_lost": "claim_conflicts"}
+_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_FOUND = (0, 1, 10, 100, 1_000, 10_000, 100_000)
+_METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "PATCH", "OPTIONS"})
+
+
+class Meters:
+    """All metrics of one process. Told by the engine (see ``engine.observing``) and by
+    the door, and reads ``counts`` when it is asked or told to."""
+
+    def __init__(self, counts: Counts, totals: Totals | None = None) -> None:
+        self._counts = counts
+        self.folder = os.environ.get(FOLDER, "")
+        self._own = own = CollectorRegistry()
+        self._books = CollectorRegistry()
+        if totals is not None:
+            self._books.register(_Books(totals))
+        self._gauges = {
+            name: Gauge(f"gantt_{name}", text, registry=own, multiprocess_mode=mode)  # type: ignore[arg-type]
+            for name, (mode, text) in _GAUGES.items()
+        }
+        self._counters = {
+            name: Counter(f"gantt_{_NAMES.get(name, name)}", text, registry=own)
+            for name, text in _COUNTERS.items()
+        }
+        self._seen = dict.fromkeys(_COUNTERS, 0.0)
+        self._requests = _counter(own, "http_requests", "route", "method", "code")
+        self._request_s = _histogram(own, "http_seconds", _SECONDS, "route", "method")
+        self._batch = _histogram(own, "batch_commands", _SIZES)
+        self._commit_s = _histogram(own, "commit_seconds", _SECONDS)
+        self._search_s = _histogram(own, "candidates_seconds", _SECONDS)
+        self._returned = _histogram(own, "candidates_returned", _FOUND)
+        self._stage_s = _histogram(own, "schedule_seconds", _SECONDS, "stage")
+        self._decisions = _counter(own, "schedule", "outcome")
+        self._removed = _counter(own, "filter_removed", "filter")
+        self._none = _counter(own, "no_valid_host", "reason")
+        self._served: dict[tuple[str, str, str], tuple[Any, Any]] = {}
+
+    # -- told by the door and the engine ------------------------------------------
+
+    def served(self, route: str, method: str, code: str, seconds: float) -> None:
+        """A request was answered. ``route``: its template, "" where there is none."""
+        key = (route, method, code)
+        found = self._served.get(key)
+        if found is None:
+            known = method if method in _METHODS else "other"
+            found = self._served[key] = (
+                self._requests.labels(route or "none", known, code),
+                self._request_s.labels(route or "none", known),
+            )
+        found[0].inc()
+        found[1].observe(seconds)
+
+    def committed(self, commands: int, seconds: float) -> None:
+        self._batch.observe(commands)
+        self._commit_s.observe(seconds)
+
+    def searched(self, seconds: float, found: int) -> None:
+        self._search_s.observe(seconds)
+        self._returned.observe(found)
+
+    def decided(self, decision: Decision) -> None:
+        for stage, seconds in decision.timings.items():
+            self._stage_s.labels(stage).observe(seconds)
+        for step in decision.steps:
+            if step.before > step.after:
+                self._removed.labels(step.name).inc(step.before - step.after)
+        if decision.failure is None:
+            self._decisions.labels("placed").inc()
+        else:
+            self._decisions.labels("no_valid_host").inc()
+            self._none.labels(_reason(decision)).inc()
+
+    # -- asked --------------------------------------------------------------------
+
+    def mirror(self) -> None:
+        """Take over the counts as they are now. By one thread at a time."""
+        counts = self._counts()
+        for name, gauge in self._gauges.items():
+            if name in counts:
+                gauge.set(counts[name])
+        for name, counter in self._counters.items():
+            more = counts.get(name, 0.0) - self._seen[name]
+            if more > 0:
+                counter.inc(more)
+                self._seen[name] += more
+
+    def exposition(self) -> bytes:
+        """All metrics, of all processes that share a folder."""
+        registry = self._own
+        if self.folder:
+            _forget_the_dead(Path(self.folder))
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry, self.folder)  # type: ignore[no-untyped-call]
+        return generate_latest(registry) + generate_latest(self._books)
+
+
+class _Books(Collector):
+    """What the books say: the same whichever process is asked."""
+
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+
+    def collect(self) -> Iterable[Metric]:
+        capacity = GaugeMetricFamily(
+            "gantt_capacity", "What all providers can give.", labels=["rc"]
+        )
+        used = GaugeMetricFamily(
+            "gantt_used", "What of it is allocated.", labels=["rc"]
+        )
+        for name, (most, now) in self._totals().items():
+            capacity.add_metric([name], most)
+            used.add_metric([name], now)
+        yield capacity
+        yield used
+
+
+def _reason(decision: Decision) -> str:
+    """The filter that left no host, or what else it was."""
+    for step in decision.steps:
+        if step.before and not step.after:
+            return step.name
+    return "claims_lost" if decision.hosts and decision.steps else "books"
+
+
+def _counter(registry: CollectorRegistry, name: str, *labels: str) -> Counter:
+    return Counter(f"gantt_{name}", _TEXTS[name], labels, registry=registry)
+
+
+def _histogram(
+    registry: CollectorRegistry, name: str, buckets: tuple[float, ...], *labels: str
+) -> Histogram:
+    text = _TEXTS[name]
+    return Histogram(f"gantt_{name}", text, labels, registry=registry, buckets=buckets)
+
+
+_TEXTS = {
+    "http_requests": "Requests by route, method and status.",
+    "http_seconds": "Seconds until the answer began.",
+    "batch_commands": "Commands in one commit.",
+    "commit_seconds": "Seconds spent in writing and committing a batch.",
+    "candidates_seconds": "Seconds of a search for candidates.",
+    "candidates_returned": "Candidates that a search answered.",
+    "schedule_seconds": "Seconds of a decision, by stage.",
+    "schedule": "Decisions by outcome.",
+    "filter_removed": "Hosts that a filter removed.",
+    "no_valid_host": "Requests that got no host, by the filter that left none.",
 }
 
 
-class _EngineCollector(Collector):
-    """Reads the counts when somebody asks for them."""
-
-    def __init__(self, counts: Callable[[], dict[str, float]]) -> None:
-        self._counts = counts
-
-    def collect(self) -> Iterable[Metric]:
-        counts = self._counts()
-        for name, text in _GAUGES.items():
-            yield GaugeMetricFamily(f"gantt_{name}", text, value=counts[name])
-        for name, text in _COUNTERS.items():
-            yield CounterMetricFamily(f"gantt_{name}", text, value=counts[name])
+def _forget_the_dead(folder: Path) -> None:
+    """Gauges are of processes that live; what others counted stays."""
+    for file in folder.glob("gauge_live*_*.db"):
+        pid = file.stem.rpartition("_")[2]
+        if pid.isdigit() and not _lives(int(pid)):
+            mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
 
 
-def exposition(counts: Callable[[], dict[str, float]]) -> Callable[[], bytes]:
-    """A function that writes all metrics as they are when it is called."""
-    registry = CollectorRegistry()
-    registry.register(_EngineCollector(counts))
-    return lambda: generate_latest(registry)
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -22,11 +22,17 @@ class Books:
 
     ready = True
 
-    def is_ready(self) -> bool:
-        return self.ready
+    def unready(self) -> str:
+        return "" if self.ready else "the database does not answer"
 
     def counts(self) -> dict[str, float]:
         return {}
+
+    def lag(self) -> int:
+        return 0
+
+    def observe(self, observer: object) -> None:
+        del observer  # nothing happens here
 
 
 def client_for(
@@ -46,7 +52,7 @@ def client_for(
         clock=lambda: float(NOW),
     )
     app = build_routes(door, noauth2, table)
-    return WsgiClient(mounted(with_health(logged(app), books.is_ready)))
+    return WsgiClient(mounted(with_health(logged(app), books.unready)))
 
 
 def answer_nothing(call: Call) -> None:

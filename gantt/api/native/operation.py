@@ -38,7 +38,8 @@ class Operation(Struct, frozen=True):
         call.check_accept()
         if self.rule:
             call.authorize(self.rule)
-        answer = self.handler(call, **fields)
+        with call.gantt.bearing(call.request_id):
+            answer = self.handler(call, **fields)
         if self.answer is None:
             call.no_content()
         else:

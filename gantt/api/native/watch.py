@@ -124,8 +124,10 @@ class Stream:
             self._watchers.leave()
 
     def _run(self, found: Events) -> Iterator[bytes]:
-        # An id alone is no event, but it is where a client comes back to.
-        yield f"retry: {_RETRY_MS}\nid: {found.cursor}\n\n".encode()
+        # An id alone is no event, but it is where a client comes back to. Never one of
+        # an event that is yet to be told: the connection may break in between.
+        place = "" if found.events else f"id: {found.cursor}\n"
+        yield f"retry: {_RETRY_MS}\n{place}\n".encode()
         spoken_at = time.monotonic()
         while True:
             now = time.monotonic()

@@ -1,0 +1,76 @@
+"""granian's parent process, with what Gantt adds to signals and workers.
+
+Apart from ``server`` because importing this imports granian, which no other WSGI
+server needs.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from granian.server.mp import MPServer
+
+from gantt.api.running import RunDirectory
+from gantt.errors import GanttError
+
+LOG = logging.getLogger(__name__)
+
+
+class Processes(MPServer):
+    """SIGTERM: not ready, then drain. SIGHUP: ``check`` the configuration, and have
+    the workers read it again. A worker that dies is replaced; one that dies again
+    right after that ends the service."""
+
+    def __init__(
+        self,
+        *args: Any,
+        run: RunDirectory,
+        check: Callable[[], object],
+        delay_s: float,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._run = run
+        self._check = check
+        self._delay_s = delay_s
+        self._is_told = False
+
+    def signal_handler_interrupt(self, *args: Any, **_kwargs: Any) -> None:
+        """The first SIGTERM waits for who balances load; any further one does not."""
+        is_patient = args[:1] == (signal.SIGTERM,) and self._delay_s > 0
+        is_first, self._is_told = not self._is_told, True
+        self._run.drain()
+        if is_patient and is_first:
+            LOG.info("Not ready any more; draining in %g s", self._delay_s)
+            stop = super().signal_handler_interrupt
+            timer = threading.Timer(self._delay_s, stop)
+            timer.daemon = True
+            timer.start()
+        else:
+            super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
+
+    def signal_handler_reload(self, *_args: Any, **_kwargs: Any) -> None:
+        """Workers go on with what they have when it cannot be read."""
+        try:
+            self._check()
+        except GanttError as error:
+            LOG.error("SIGHUP: everything stays as it is. %s", error)
+            return
+        LOG.info("SIGHUP: reading the configuration again")
+        self._run.reread()
+
+    def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
+        """A worker whose streams end before it is asked to stop: it waits for them."""
+        worker: Any = super()._spawn_worker(*args, **kwargs)
+        stop = worker.terminate
+
+        def terminate() -> None:
+            self._run.drain(worker.inner.pid)
+            stop()
+
+        worker.terminate = terminate
+        return worker

@@ -1,0 +1,73 @@
+"""Whether a process says that it is up, ready, draining; nobody needs to sign in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from gantt.api.app import build_app
+from gantt.api.watchers import Watchers
+from gantt.conf import load
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.errors import StoreFailed
+from tests.api.wsgi_client import WsgiClient
+
+
+@pytest.fixture
+def books() -> Iterator[Gantt]:
+    with open_gantt("memory://") as found:
+        yield found
+
+
+def client_of(books: Gantt, watchers: Watchers | None = None) -> WsgiClient:
+    settings = load(environ={}, default_auth="noauth2")
+    return WsgiClient(build_app(books, settings, watchers=watchers), token=None)
+
+
+@pytest.mark.parametrize("path", ["/healthcheck", "/livez", "/readyz"])
+@pytest.mark.parametrize("prefix", ["", "/placement"])
+def test_all_is_well(books: Gantt, path: str, prefix: str) -> None:
+    found = client_of(books)("GET", prefix + path)
+    assert (found.status, found.text) == (200, "OK")
+    assert found.headers["cache-control"] == "no-store"
+    assert client_of(books)("HEAD", prefix + path).body == b""
+
+
+def test_a_database_that_is_away_is_no_reason_to_be_restarted(
+    books: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise StoreFailed("host db.internal refused user secret")
+
+    client = client_of(books)
+    monkeypatch.setattr(books._store, "cursor", fail)
+    for path in ("/readyz", "/healthcheck"):
+        found = client("GET", path)
+        assert found.status == 503
+        # Anybody may ask, so that what exactly is wrong is for the log alone.
+        assert found.text == "NOT READY: the database does not answer"
+    assert client("GET", "/livez").status == 200
+
+
+def test_who_drains_is_not_ready_and_still_answers(books: Gantt) -> None:
+    client = client_of(books, Watchers(4, lambda: True))
+    for path in ("/readyz", "/healthcheck"):
+        found = client("GET", path)
+        assert (found.status, found.text) == (503, "NOT READY: draining")
+    assert client("GET", "/livez").status == 200
+    assert client("GET", "/").status == 200
+
+
+def test_who_was_closed_is_not_ready(books: Gantt) -> None:
+    client = client_of(books)
+    books.close()
+    assert client("GET", "/readyz").status == 503
+
+
+def test_the_limit_of_watchers_follows_the_threads() -> None:
+    options = load(environ={}).serve
+    assert replace(options, blocking_threads=10).watchers == 2
+    assert replace(options, blocking_threads=1).watchers == 1

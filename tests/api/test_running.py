@@ -1,0 +1,199 @@
+"""Several workers that serve as one: signals, deaths, and what is measured together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.client import HTTPException
+from pathlib import Path
+
+import pytest
+
+from gantt.api.running import RunDirectory
+from gantt.client.remote import RemoteGantt
+from tests.databases import Databases
+from tests.kinds import KINDS
+from tests.live import Live, spawn, wait_until_up
+
+CONFIG = """
+[DEFAULT]
+debug = false
+[placement_database]
+sync_on_startup = true
+[gantt]
+workers = 2
+drain_delay_s = {delay}
+run_directory = {folder}/run
+leader_silence_s = 1
+"""
+WAIT_S = 30.0
+
+
+@pytest.fixture(params=KINDS)
+def url(
+    request: pytest.FixtureRequest, databases: Databases, tmp_path: Path
+) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'books.db'}"
+    else:
+        with databases.database(request.param) as url:
+            yield url
+
+
+@pytest.fixture
+def live(url: str, tmp_path: Path) -> Iterator[Live]:
+    config = tmp_path / "gantt.conf"
+    config.write_text(CONFIG.format(delay=1.5, folder=tmp_path))
+    options = ("--auth", "noauth2", "--config-file", str(config), "--log-json")
+    started = spawn(url, tmp_path / "log", options=options)
+    try:
+        wait_until_up(started)
+        until(lambda: len(workers(started)) == 2)
+        yield started
+    finally:
+        started.kill()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait; a connection may be lost meanwhile, with the worker that had it."""
+    deadline = time.monotonic() + WAIT_S
+    while True:
+        with contextlib.suppress(OSError, HTTPException):
+            if is_so():
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def workers(live: Live) -> list[int]:
+    path = Path(f"/proc/{live.process.pid}/task/{live.process.pid}/children")
+    return [int(pid) for pid in path.read_text().split()]
+
+
+def get(live: Live, path: str) -> tuple[int, str]:
+    request = urllib.request.Request(
+        live.url + path,
+        headers={"X-Auth-Token": "admin", "Connection": "close"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def metric(live: Live, name: str) -> dict[str, float]:
+    """Samples of a metric by their labels."""
+    text = get(live, "/metrics")[1]
+    found = re.findall(rf"^{name}({{.*}})? (\S+)$", text, re.MULTILINE)
+    return {labels: float(value) for labels, value in found}
+
+
+def leaders(live: Live) -> list[int]:
+    found = metric(live, "gantt_leader")
+    pids = [re.findall(r'pid="(\d+)"', one)[0] for one, led in found.items() if led]
+    return [int(pid) for pid in pids]
+
+
+def test_workers_answer_as_one(live: Live) -> None:
+    # A connection for each request, so that both of them get some.
+    names = [f"host-{number}" for number in range(20)]
+    start = RemoteGantt(live.url).events().cursor
+    for name in names:
+        one = RemoteGantt(live.url)
+        one.create_provider(name)
+        one.close()
+        # Strict reads see what the other wrote.
+        listed = get(live, f"/resource_providers?name={name}")[1]
+        assert name in listed
+    heard = RemoteGantt(live.url).events(start).events
+    assert [(event.changes[0].row or {})["name"] for event in heard] == names
+    until(lambda: sum(metric(live, "gantt_http_requests_total").values()) >= 40)
+    posts = (
+        '{code="200",method="POST",route="/resource_providers"}',
+        '{code="201",method="POST",route="/resource_providers"}',
+    )
+    found = metric(live, "gantt_http_requests_total")
+    assert sum(found.get(labels, 0) for labels in posts) == len(names)
+    until(lambda: sum(metric(live, "gantt_batch_commands_sum").values()) >= len(names))
+
+
+def test_a_worker_that_dies_is_replaced_and_another_leads(live: Live) -> None:
+    until(lambda: len(leaders(live)) == 1)
+    until(lambda: len(metric(live, "gantt_leader")) == 2)  # both of them are up
+    (dead,) = leaders(live)
+    before = sum(metric(live, "gantt_commands_total").values())
+    os.kill(dead, signal.SIGKILL)
+    until(lambda: dead not in workers(live) and len(workers(live)) == 2)
+    until(lambda: len(leaders(live)) == 1 and leaders(live) != [dead])
+    until(lambda: get(live, "/readyz") == (200, "OK"))
+    # What the dead one counted is not forgotten, what it was is.
+    assert sum(metric(live, "gantt_commands_total").values()) >= before
+    assert str(dead) not in "".join(metric(live, "gantt_leader"))
+
+
+def test_sigterm_says_so_before_it_drains(live: Live) -> None:
+    stream = urllib.request.urlopen(
+        urllib.request.Request(
+            live.url + "/gantt/watch", headers={"X-Auth-Token": "admin"}
+        ),
+        timeout=20,
+    )
+    live.process.send_signal(signal.SIGTERM)
+    until(lambda: get(live, "/readyz") == (503, "NOT READY: draining"))
+    assert get(live, "/resource_providers")[0] == 200
+    assert stream.read().startswith(b"retry: ")  # and it ends by itself
+    assert live.process.wait(WAIT_S) == 0
+    assert "Traceback" not in live.log.read_text()
+
+
+def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
+    config = tmp_path / "gantt.conf"
+    before, good = workers(live), config.read_text()
+    config.write_text(good.replace("leader_silence_s = 1", "leader_silence_s = never"))
+    live.process.send_signal(signal.SIGHUP)
+    until(lambda: "everything stays as it is" in live.log.read_text())
+    config.write_text(good.replace("debug = false", "debug = true"))
+    live.process.send_signal(signal.SIGHUP)
+    told = "read the configuration again (process"
+    until(lambda: live.log.read_text().count(told) == 2)
+    assert workers(live) == before
+    assert get(live, "/readyz") == (200, "OK")
+
+
+def test_a_directory_is_emptied_of_what_a_killed_server_left(tmp_path: Path) -> None:
+    first = RunDirectory.begin(str(tmp_path / "run"))
+    first.drain()
+    first.reread()
+    (first.metrics / "counter_1.db").touch()
+    (tmp_path / "run" / "mine").touch()
+    again = RunDirectory.begin(str(tmp_path / "run"))
+    assert not again.is_draining(1)
+    assert again.reread_at() == 0
+    assert not list(again.metrics.iterdir())
+    again.drain(7)
+    assert again.is_draining(7)
+    assert not again.is_draining(8)
+    again.welcome(7)
+    assert not again.is_draining(7)
+    again.end()
+    assert (tmp_path / "run" / "mine").exists()
+
+
+def test_a_directory_of_its_own_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left = tmp_path / "gantt-run-999999999-killed"
+    left.mkdir()
+    run = RunDirectory.begin("")
+    assert not left.exists()
+    assert Path(run.path).parent == tmp_path
+    run.end()
+    assert not Path(run.path).exists()
