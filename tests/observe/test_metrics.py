@@ -37,9 +37,10 @@ def test_names_are_those_that_operators_were_promised() -> None:
     meters = Meters(lambda: counts, lambda: {"VCPU": (16.0, 4.0)})
     meters.mirror()
     counts["batches"] = 6.0
-    meters.mirror()
     meters.served("/traits/{name}", "GET", "204", 0.002)
+    meters.served("/traits/{name}", "GET", "404", 60)
     meters.served("", "BREW", "404", 0.001)
+    meters.mirror()
     meters.committed(3, 0.004)
     meters.searched(0.001, 12)
     meters.decided(decision(None, Step("ComputeFilter", 3, 2, 1)))
@@ -53,7 +54,12 @@ def test_names_are_those_that_operators_were_promised() -> None:
         "gantt_batches_total 6.0",
         'gantt_http_requests_total{code="204",method="GET",route="/traits/{name}"} 1.0',
         'gantt_http_requests_total{code="404",method="other",route="none"} 1.0',
-        'gantt_http_seconds_count{method="GET",route="/traits/{name}"} 1.0',
+        'gantt_http_seconds_count{method="GET",route="/traits/{name}"} 2.0',
+        'gantt_http_seconds_sum{method="GET",route="/traits/{name}"} 60.002',
+        'gantt_http_seconds_bucket{le="0.001",method="GET",route="/traits/{name}"} 0.0',
+        'gantt_http_seconds_bucket{le="0.01",method="GET",route="/traits/{name}"} 1.0',
+        'gantt_http_seconds_bucket{le="30.0",method="GET",route="/traits/{name}"} 1.0',
+        'gantt_http_seconds_bucket{le="+Inf",method="GET",route="/traits/{name}"} 2.0',
         "gantt_batch_commands_sum 3.0",
         "gantt_commit_seconds_count 1.0",
         "gantt_candidates_seconds_count 1.0",
@@ -70,13 +76,23 @@ def test_names_are_those_that_operators_were_promised() -> None:
         assert line in lines
 
 
+def test_requests_are_counted_though_nobody_asks() -> None:
+    meters = Meters(dict)
+    for _ in range(3000):
+        meters.served("/", "GET", "200", 0.001)
+    assert len(meters._served) < 1024
+    meters.mirror()
+    text = meters.exposition().decode()
+    assert 'gantt_http_requests_total{code="200",method="GET",route="/"} 3000.0' in text
+
+
 PROCESS = """
 import sys
 from gantt.observe.metrics import Meters
 mine = float(sys.argv[1])
 meters = Meters(lambda: {"queue_length": mine, "revision": mine, "batches": mine})
-meters.mirror()
 meters.served("/", "GET", "200", 0.001)
+meters.mirror()
 print(meters.exposition().decode(), flush=True)
 if len(sys.argv) > 2:
     sys.stdin.read()
