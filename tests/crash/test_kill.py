@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,13 +46,13 @@ def database(kind: str, tmp_path: Path, databases: Databases) -> Iterator[str]:
 
 
 def test_acknowledged_writes_survive_and_no_other_is_half_there(
-    kind: str, database: str, tmp_path: Path
+    kind: str, database: str, tmp_path: Path, record_property: Any
 ) -> None:
     rng = random.Random(SEED)
     rounds = ROUNDS if kind == "sqlite" else max(2, ROUNDS // 3)
     providers = _prepare(database)
     kept: set[str] = set()
-    heard = 0
+    told: Counter[str] = Counter()
     for number in range(rounds):
         live = start(database, tmp_path / "log")
         address = live.url.removeprefix("http://")
@@ -64,9 +65,24 @@ def test_acknowledged_writes_survive_and_no_other_is_half_there(
         live.kill()
         for client in clients:
             client.join()
-        heard += sum(len(c.history.acknowledged) for c in clients)
+        told.update(_told(clients))
         kept = _check(database, providers, kept, clients, f"seed {SEED} round {number}")
-    assert heard > rounds, "the clients were never answered: nothing was tested"
+        if ROUNDS > 20:  # a long run is watched (pytest -s)
+            print(kind, dict(told), flush=True)
+    record_property("told", (f"kill -9 under load on {kind}", told))
+    assert told["acknowledged"] > rounds, (
+        "the clients were never answered: nothing was tested"
+    )
+
+
+def _told(clients: list[Client]) -> dict[str, int]:
+    """What one kill met; ``_check`` raises when anything was lost."""
+    heard = [client.history for client in clients]
+    return {
+        "kills": 1,
+        "acknowledged": sum(len(h.acknowledged) + len(h.returned) for h in heard),
+        "without an answer": sum(len(h.unknown) for h in heard),
+    }
 
 
 def _prepare(database: str) -> list[str]:
