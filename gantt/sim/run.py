@@ -142,7 +142,10 @@ class Run:
         self.weather.is_clear = True
         self.world.tell("the weather clears")
         for process in self._processes.values():
-            self._look_at_the_end(process)
+            if process.is_dead:  # killed when its clients had all gone
+                self.shared.cut(process, process.store)
+            else:
+                self._look_at_the_end(process)
 
     def _keep_alive(self, slot: str) -> None:
         """One process after the other, each until it is killed or all is done."""

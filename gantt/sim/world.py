@@ -197,11 +197,12 @@ class World:
                     return self.current
                 return free[int(self._rng.random() * len(free))]
             if not self._pass_time(living):
-                waits = ", ".join(f"{a.name} for {a.waits_for}" for a in living)
-                return self._give_up(f"everybody waits: {waits}")
+                return self._give_up("everybody waits")
 
     def _give_up(self, text: str) -> Actor:
-        self.problem = self.problem or Stuck(text)
+        living = [one for one in self._actors if not one.is_done]
+        waits = ", ".join(f"{a.name} for {a.waits_for}" for a in living if a.waits_for)
+        self.problem = self.problem or Stuck(f"{text}: {waits}")
         return self._main
 
     def _is_free(self, actor: Actor) -> bool:
