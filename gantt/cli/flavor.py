@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from gantt.errors import Invalid
+from gantt.model.forms.scalars import MAX_WHOLE
 from gantt.model.forms.spec import read_spec
 from gantt.model.spec import Flavor, RequestSpec
 
@@ -62,4 +63,7 @@ def document(name: str) -> dict[str, Any]:
 def _amount(text: str, word: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise click.UsageError(f"{word!r}: {text!r} is no whole number.")
-    return int(text[:20])
+    found = int(text[:20])
+    if found > MAX_WHOLE:
+        raise click.UsageError(f"{word!r}: at most {MAX_WHOLE} may be asked for.")
+    return found

@@ -21,6 +21,8 @@ from gantt.model.scheduling import Selections
 from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
 
+_MOST = 100_000  # new instances
+
 COLUMNS = (
     "instance",
     "choice",
@@ -93,6 +95,10 @@ def select(
 
 
 def _new(count: int) -> tuple[str, ...]:
+    if count > _MOST:
+        raise click.UsageError(
+            f"{count} instances are too many for one request: ask for at most {_MOST}."
+        )
     return tuple(str(uuid4()) for _ in range(count))
 
 

@@ -137,6 +137,8 @@ def test_zones(fleet: Program) -> None:
         ["--flavor", "colour=1"],
         ["--flavor", SIZE, "--count", "0"],
         ["--flavor", SIZE, "--count", "1", "--instance", "x"],
+        ["--flavor", f"vcpus={2**31}"],
+        ["--flavor", "vcpus=1", "--count", str(2**31)],
     ],
 )
 def test_wrong_usage(cli: Program, words: list[str]) -> None:
