@@ -93,10 +93,11 @@ def make_worker_app(source: Source, run: RunDirectory) -> WsgiApp:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _end_with_parent()
     run.welcome(os.getpid())
+    read_at = run.reread_at()
     try:
         settings = source.load()
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
-        app, gantt = open_app(settings, source, run)
+        app, gantt = open_app(settings, source, run, read_at)
     except GanttError as error:
         LOG.error("%s", error)  # written at once: it is an error
         sys.exit(1)
@@ -125,10 +126,14 @@ def _end_with_parent() -> None:
 
 
 def open_app(
-    settings: Settings, source: Source | None = None, run: RunDirectory | None = None
+    settings: Settings,
+    source: Source | None = None,
+    run: RunDirectory | None = None,
+    read_at: int = 0,
 ) -> tuple[WsgiApp, Any]:
-    """The application and the Gantt under it; ``source`` and ``run`` where a parent
-    process says what to do. Raises Refused."""
+    """The application and the Gantt under it. Where a parent process says what to do,
+    ``source`` and ``run``, and what that said before ``settings`` were read. Raises
+    Refused."""
     from gantt.api.app import build_app, build_meters
     from gantt.api.tending import Tender
     from gantt.connection import open_gantt
@@ -143,7 +148,7 @@ def open_app(
         meters = build_meters(books, watchers)
         app = build_app(books, settings, watchers=watchers, meters=meters)
         if meters.folder:
-            Tender(meters, books, source, run)
+            Tender(meters, books, source, run, read_at)
         return app, books
     except BaseException:
         books.close()

@@ -22,7 +22,10 @@ PERIOD_S = 1.0
 
 
 class Tender:
-    """Runs until the process ends. ``source`` and ``run`` None: nobody says so."""
+    """Runs until the process ends. ``source`` and ``run`` None: nobody says so.
+
+    ``read_at``: what ``run`` said before the configuration in force was read.
+    """
 
     def __init__(
         self,
@@ -30,12 +33,13 @@ class Tender:
         gantt: Any,
         source: Source | None = None,
         run: RunDirectory | None = None,
+        read_at: int = 0,
     ) -> None:
         self._meters = meters
         self._gantt = gantt
         self._source = source
         self._directory = run
-        self._read_at = 0 if run is None else run.reread_at()
+        self._read_at = read_at
         self._stop = threading.Event()
         # Threads do not survive a fork: a process begins its own.
         self._thread = threading.Thread(
