@@ -14,6 +14,7 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -26,6 +27,19 @@ from sqlalchemy import URL, create_engine, exc, make_url
 from gantt.store import schema
 from tests.live import free_port
 
+# Outlives whoever started a server, however that ends, and clears up after it.
+_GUARD = """
+import os, shutil, signal, sys
+folder, pid = sys.argv[1], 0
+for line in sys.stdin:
+    pid = int(line)
+if pid and os.path.exists(folder):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+shutil.rmtree(folder, ignore_errors=True)
+"""
 START_S = 60.0
 STOP_S = 30.0
 EMPTY = "empty"
@@ -67,6 +81,12 @@ class DatabaseServer(ABC):
         self.folder = Path(tempfile.mkdtemp(prefix=f"gantt-{self.name}-", dir=folder))
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
+        self._guard = subprocess.Popen(
+            [sys.executable, "-c", _GUARD, str(self.folder)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+            text=True,
+        )
         self._count = 0
         try:
             self._own(self.folder)
@@ -103,6 +123,17 @@ class DatabaseServer(ABC):
 
     def start(self) -> None:
         """Start, and return when it answers."""
+        deadline = time.monotonic() + START_S
+        self._spawn()
+        while not self._answers():
+            assert time.monotonic() < deadline, f"{self.name}:\n{self.log[-4000:]}"
+            time.sleep(0.05)
+            if not self.is_running:
+                # What is left of one that was killed may still hold its memory.
+                time.sleep(0.5)
+                self._spawn()
+
+    def _spawn(self) -> None:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 self._command(),
@@ -113,11 +144,7 @@ class DatabaseServer(ABC):
                 cwd=self.folder,
                 **self._identity,
             )
-        deadline = time.monotonic() + START_S
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"{self.name} did not start:\n{self.log[-4000:]}")
-            time.sleep(0.05)
+        self._tell_guard(self._process.pid)
 
     @property
     def is_running(self) -> bool:
@@ -138,7 +165,14 @@ class DatabaseServer(ABC):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(STOP_S)
         self.kill()
+        self._tell_guard(0)
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._guard.communicate()
+
+    def _tell_guard(self, pid: int) -> None:
+        assert self._guard.stdin is not None
+        self._guard.stdin.write(f"{pid}\n")
+        self._guard.stdin.flush()
 
     @property
     def log(self) -> str:
