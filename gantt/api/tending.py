@@ -73,9 +73,9 @@ class Tender:
 
 
 def apply_mutable(settings: Settings, gantt: Any) -> None:
-    """Take over what may change while a process runs: [DEFAULT] debug, and all of the
-    scheduler but whose books it asks. Tokens and policy are read again by themselves.
-    Raises Refused."""
+    """Take over what may change while a process runs: [DEFAULT] debug, how fresh reads
+    are, and all of the scheduler but whose books it asks. Tokens and policy are read
+    again by themselves. Raises Refused."""
     set_debug(settings.log.debug)
-    gantt.retune(settings.engine.scheduler)
+    gantt.retune(settings.engine)
     LOG.info("read the configuration again (process %d)", os.getpid())

@@ -63,7 +63,7 @@ def serve(
     register_machine: bool,
 ) -> None:
     """Serve the Placement API until SIGTERM or SIGINT; SIGHUP reads again what may
-    change meanwhile: [DEFAULT] debug and the scheduler's options."""
+    change meanwhile: [DEFAULT] debug, freshness, the scheduler's options."""
     given: dict[tuple[str, str], Any] = {
         ("placement_database", "connection"): database,
         ("gantt", "listen"): listen,

@@ -55,9 +55,8 @@ class Follower:
         self._store = store
         self._replica = replica
         self._clock = clock
-        self._bound_s = (
-            options.bound_ms / 1000 if options.freshness == "bounded" else None
-        )
+        self._bound_s: float | None = None
+        self.keep_fresh(options)
         self._timeout_s = options.answer_timeout_s
         # Loading took longer than any bound, perhaps: the first reader asks.
         self._asked_at = -math.inf
@@ -65,6 +64,11 @@ class Follower:
         # When the last question was begun, and what the store said.
         self._answer = (-math.inf, Cursor())
         self.reloads = 0
+
+    def keep_fresh(self, options: EngineOptions) -> None:
+        """Promise what ``options`` say from now on."""
+        is_bounded = options.freshness == "bounded"
+        self._bound_s = options.bound_ms / 1000 if is_bounded else None
 
     def freshen(self) -> None:
         """Make sure that the columns are as fresh as the options promise."""

@@ -22,6 +22,7 @@ from gantt.engine.books import Books
 from gantt.engine.chores import Chore, Chores, Compaction, Leadership
 from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.follower import Follower, load_state
+from gantt.engine.health import Health
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
 from gantt.engine.poller import Poller
@@ -61,7 +62,7 @@ class Truncatable(Protocol):
 A = TypeVar("A", bound=Truncatable)
 
 
-class Gantt(Books, RemoteScheduling, Watched):
+class Gantt(Books, RemoteScheduling, Watched, Health):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -215,26 +216,6 @@ class Gantt(Books, RemoteScheduling, Watched):
     def revision(self) -> int:
         """The last durable revision that this process knows."""
         return self._replica.durable
-
-    def is_ready(self) -> bool:
-        """Whether reads and writes can be answered now."""
-        return not self.unready()
-
-    def unready(self) -> str:
-        """Why nothing can be answered now; "" when all that was committed is known."""
-        try:
-            self._follower.freshen()
-        except GanttError as error:
-            LOG.warning("not ready: %s", error)
-            return "the database does not answer"
-        return "closed" if self._is_closed else ""
-
-    def lag(self) -> int:
-        """How many revisions are committed that this process has not asked for yet."""
-        try:
-            return max(0, self._store.cursor().revision - self._replica.durable)
-        except GanttError:
-            return 0
 
     def observe(self, observer: Observer) -> None:
         """Tell ``observer`` from now on what is done, and how long it takes."""

@@ -84,7 +84,7 @@ class Scheduling(Hearing):
         """As ``read``, but an answer does not wait until it is durable (a refusal
         does): for what goes through the gate before anybody hears of it."""
 
-    def retune(self, options: SchedulerOptions) -> None:
+    def decide_by(self, options: SchedulerOptions) -> None:
         """Decide by ``options`` from now on, all but those of ``_FIXED``. Raises
         Refused, and then nothing changes."""
         kept = {name: getattr(self._policy, name) for name in _FIXED}

@@ -44,7 +44,7 @@ class Watching:
         what comes within ``wait_s``. Raises Invalid, Gone, StoreFailed."""
         deadline = self._clock.monotonic() + wait_s
         if since is None:
-            self._follower.freshen()
+            self._follower.look()
             after = self._store.cursor()
         else:
             after = read_cursor(since)
@@ -64,14 +64,14 @@ class Watching:
             if left_s <= 0 or self.is_closed:
                 return False
             self._replica.wait_beyond(after.revision, epoch, min(left_s, LOOK_S))
-            self._follower.freshen()
+            self._follower.look()
             if self._replica.durable != after.revision or self._replica.epoch != epoch:
                 return True
 
     def _told(self, page: Page) -> Events:
         """The events of a page."""
         # Names are those of the columns, which must know what the log says.
-        self._follower.freshen()
+        self._follower.look()
         events = tuple(self._event(entry) for entry in page.entries)
         self.told += len(events)
         return Events(events, events[-1].id if events else place_of(page.start))

@@ -1,0 +1,57 @@
+"""How an engine is: whether it keeps up, and what may be changed while it runs.
+
+Apart from the engine's answers because it is asked by who runs it, not by who uses it.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+
+from gantt.engine.follower import Follower
+from gantt.engine.options import EngineOptions
+from gantt.engine.replica import Replica
+from gantt.errors import GanttError
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store.contract import Store
+
+LOG = logging.getLogger(__name__)
+
+
+class Health(ABC):
+    """The part of the engine that looks at itself."""
+
+    _store: Store
+    _replica: Replica
+    _follower: Follower
+    _is_closed: bool
+
+    @abstractmethod
+    def decide_by(self, options: SchedulerOptions) -> None:
+        """Decide by ``options`` from now on."""
+
+    def is_ready(self) -> bool:
+        """Whether reads and writes can be answered now."""
+        return not self.unready()
+
+    def unready(self) -> str:
+        """Why nothing can be answered now; "" when all that was committed is known."""
+        try:
+            self._follower.look()
+        except GanttError as error:
+            LOG.warning("not ready: %s", error)
+            return "the database does not answer"
+        return "closed" if self._is_closed else ""
+
+    def lag(self) -> int:
+        """How many revisions are committed that this process has not asked for yet."""
+        try:
+            return max(0, self._store.cursor().revision - self._replica.durable)
+        except GanttError:
+            return 0
+
+    def retune(self, options: EngineOptions) -> None:
+        """Take over what may change while this runs: how fresh reads are, and by what
+        is decided. Raises Refused, and then nothing changes."""
+        self.decide_by(options.scheduler)
+        self._follower.keep_fresh(options)
