@@ -289,6 +289,8 @@ class Fleet:
         self.claims = Claims()
         # Moves when what is said of aggregates or groups, not of one host, changes.
         self.context_touched = 0
+        # Moves when a provider changes that stands for no host: it may share.
+        self.others_touched = 0
         self._journal: deque[tuple[int, int]] = deque(maxlen=_JOURNAL)
         self._forgotten = 0
 
@@ -411,8 +413,11 @@ class Fleet:
 
     def provider_touched(self, provider: int, stamp: int) -> None:
         """What is said of a root provider, or of its tree, changed."""
-        for row in self.hosts.rows_of_provider(provider):
+        rows = self.hosts.rows_of_provider(provider)
+        for row in rows:
             self._mark(row, stamp)
+        if not rows:
+            self.others_touched = stamp
 
     def _mark(self, row: int, stamp: int) -> None:
         self.hosts.touched[row] = stamp

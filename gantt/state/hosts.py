@@ -124,6 +124,8 @@ class Hosts(HostColumns):
         self._by_host: _Index = {}
         self._by_uuid: _Index = {}
         self._by_provider: _Index = {}
+        # Moves when another provider, or none, stands for a host.
+        self.structure = 0
         self._reports = Reports()
         self._factors = Factors()
 
@@ -267,6 +269,7 @@ class Hosts(HostColumns):
         if provider != NO_ROW:
             _join(self._by_provider, provider, row)
         self.provider[row] = provider
+        self.structure += 1
 
     def _enter(self, values: HostRow) -> int:
         row = self.take()

@@ -20,12 +20,15 @@ class Names:
         self._by_name = names_index(fold)
         self._by_id: dict[int, int] = {}
         self._free: list[int] = []
+        # Moves when a name comes, goes or changes: an index may mean another then.
+        self.moves = 0
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def put(self, row: NameRow) -> None:
         """Add the row, or take in its new values."""
+        self.moves += 1
         index = self._by_id.get(row.id)
         if index is None:
             index = self._free.pop() if self._free else len(self._rows)
@@ -41,6 +44,7 @@ class Names:
 
     def remove(self, key: int) -> None:
         """Forget the name with this id."""
+        self.moves += 1
         index = self._by_id.pop(key)
         row = self._rows[index]
         assert row is not None

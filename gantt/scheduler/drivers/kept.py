@@ -38,7 +38,8 @@ class Kept:
         self._ranking: Ranking | None = None
         self._policy = policy
         self._state = state
-        self._stamps = _stamps(state)
+        self._stamps: tuple[object, ...] = _stamps(state)
+        self._others = fleet.others_touched
         self._seen = state.applied
         self.rows: Int64s = fleet.hosts.live_rows().astype(np.int64)
         self._place_of = np.full(fleet.hosts.height, NO_ROW, np.int64)
@@ -48,6 +49,9 @@ class Kept:
         self.everyone.flags.writeable = False
         request = Request(job.spec, policy.options, now)
         self.surveys = fields.surveys_of(state, job, budget)
+        self._hangs_on_others = not all(
+            isinstance(one, FlatSurvey) for one in self.surveys
+        )
         first = [*fields.first_sieves(state, self.everybody, job, policy, self.surveys)]
         self.first = tuple(sieve.name for sieve in first)
         self._filters = tuple(
@@ -79,11 +83,13 @@ class Kept:
         """Bring everything up to date; False: it has to be made anew."""
         if state is not self._state or _stamps(state) != self._stamps:
             return False
+        if self._hangs_on_others and state.fleet.others_touched != self._others:
+            return False
         changed = state.fleet.changed_since(self._seen)
         if changed is None or 4 * len(changed) > len(self.rows):
             return False
-        self._seen = state.applied
         if not changed:
+            self._seen = state.applied
             return True
         rows = np.fromiter(changed, np.int64, len(changed))
         places = self._place_of[rows]
@@ -92,10 +98,13 @@ class Kept:
         request = Request(self.job.spec, self._policy.options, now)
         self.everybody = Hosts(state.fleet, self.rows)
         sub = Hosts(state.fleet, rows)
+        # Until all of it is up to date it is good for nothing, should a rule raise.
+        stamps, self._stamps = self._stamps, ()
         if not self._judge(state, sub, places, request, budget):
             self._settle(request)
         else:
             self._score(sub, places, request)
+        self._stamps, self._seen = stamps, state.applied
         return True
 
     def _judge(
@@ -107,7 +116,7 @@ class Kept:
         budget: Budget,
     ) -> bool:
         """Masks at ``places``; whether the same hosts pass as before."""
-        if not all(isinstance(one, FlatSurvey) for one in self.surveys):
+        if self._hangs_on_others:
             self._survey_again(state, budget)
         first = fields.first_sieves(state, sub, self.job, self._policy, self.surveys)
         masks = [
@@ -162,13 +171,18 @@ class Kept:
                 self._ranking.move(at)
 
 
-def _stamps(state: State) -> tuple[int, int, int, int]:
-    """What must not move: aggregates and groups, who there is, how they hang together,
-    and names."""
+def _stamps(state: State) -> tuple[object, ...]:
+    """What must not move: aggregates and groups, the age of computes, who there is and
+    which provider stands for whom, how providers hang together, and names."""
     fleet = state.fleet
     return (
         fleet.context_touched,
+        fleet.services.oldest_compute,
         fleet.hosts.count,
         fleet.hosts.height,
+        fleet.hosts.structure,
         state.providers.structure,
+        state.classes.moves,
+        state.traits.moves,
+        state.aggregates.moves,
     )
