@@ -24,6 +24,9 @@ from gantt.placement.rules import plan
 from gantt.state.state import State
 
 T0 = 1_700_000_000_000_000
+TRAITS = ("CUSTOM_A", "CUSTOM_B")
+SHARES = "MISC_SHARES_VIA_AGGREGATE"
+POOL = "00000000-0000-4000-9000-000000000000"
 GROUPS = ("anti-affinity", "affinity", "soft-affinity", "soft-anti-affinity")
 
 
@@ -129,6 +132,40 @@ class Desk:
         else:
             self.report(f"h{rng.randrange(len(live) + 2)}", whole=True)
 
+    def stir_books(self) -> None:
+        """Something happens to names, traits, inventories or trees."""
+        rng, state = self.rng, self.state
+        live = [provider.uuid for provider in state.providers.rows()]
+        uuid = rng.choice(live)
+        found = state.providers.find(uuid)
+        assert found is not None
+        trait = rng.choice(TRAITS)
+        kind = rng.randrange(8)
+        if kind == 0:
+            self.try_to(c.CreateTrait(trait))
+        elif kind == 1:
+            self.try_to(c.DeleteTrait(trait))
+        elif kind == 2:
+            self.try_to(c.SetTraits(uuid, (trait,), found.generation))
+        elif kind == 3:
+            self.try_to(c.SetTraits(uuid, (SHARES,), found.generation))
+        elif kind == 4:
+            parent = rng.choice((None, uuid))
+            new = self.new_uuid()
+            self.try_to(c.CreateProvider(new, f"p{new}", parent))
+            self.try_to(c.SetAggregates(new, (POOL,)))
+        elif kind == 5:
+            self.try_to(
+                c.PutInventory(uuid, "DISK_GB", c.Inventory(rng.choice((0, 50))))
+            )
+        elif kind == 6:
+            self.try_to(c.SetAggregates(uuid, rng.choice(((), (POOL,)))))
+        else:
+            version = rng.choice((60, 80))
+            self.try_to(
+                c.UpdateService(Service(f"h{rng.randrange(6)}", version=version))
+            )
+
     def request(self, count: int = 1) -> ScheduleRequest:
         """Some request for ``count`` instances, of a few shapes."""
         rng = self.rng
@@ -142,7 +179,14 @@ class Desk:
                 vcpus=rng.choice((1, 2)),
                 memory_mb=rng.choice((512, 2048)),
                 root_gb=rng.choice((0, 10)),
-                extra_specs=rng.choice(({}, {"capabilities:hypervisor_type": "QEMU"})),
+                extra_specs=rng.choice(
+                    (
+                        {},
+                        {"capabilities:hypervisor_type": "QEMU"},
+                        {f"trait:{rng.choice(TRAITS)}": "required"},
+                        {f"trait:{rng.choice(TRAITS)}": "forbidden"},
+                    )
+                ),
             ),
             image=rng.choice((None, Image(properties={"hw_architecture": "x86_64"}))),
             project_id="p",
