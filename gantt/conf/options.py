@@ -173,10 +173,11 @@ GANTT = [
     ),
     cfg.FloatOpt(
         "watch_heartbeat_s",
-        default=15.0,
+        default=5.0,
         min=0.1,
         max=3600,
-        help="A stream of events that has nothing to tell says so after so long.",
+        help="A stream of events that has nothing to tell says so after so long; "
+        "a client that is gone is noticed then.",
     ),
     cfg.FloatOpt(
         "watch_stream_s",

@@ -32,7 +32,7 @@ class ApiOptions(Struct, frozen=True):
     randomize_allocation_candidates: bool = False
     max_body_bytes: int = 32 * 1024 * 1024
     max_query_bytes: int = 32 * 1024
-    watch_heartbeat_s: float = 15.0
+    watch_heartbeat_s: float = 5.0
     watch_stream_s: float = 3600.0
 
     @property

@@ -105,7 +105,9 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
             threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
         )
-        self._watching = Watching(store, self._replica, self._follower, clock)
+        self._watching = Watching(
+            store, self._replica, self._follower, clock=clock, threads=threads
+        )
         period_s = options.poll_ms / 1000
         self._poller = Poller(self._follower, self._replica, period_s, threads)
         self._observer: Observer = Silence()

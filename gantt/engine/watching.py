@@ -13,6 +13,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.follower import Follower
 from gantt.engine.naming import told
 from gantt.engine.replica import Replica
+from gantt.engine.threads import Threads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.model.watching import Event, Events, RowChange, place_of, read_cursor
@@ -30,12 +31,21 @@ class Watching:
     """Answers watchers from the log of ``store``."""
 
     def __init__(
-        self, store: Store, replica: Replica, follower: Follower, clock: Clock
+        self,
+        store: Store,
+        replica: Replica,
+        follower: Follower,
+        *,
+        clock: Clock,
+        threads: Threads,
     ) -> None:
         self._store = store
         self._replica = replica
         self._follower = follower
         self._clock = clock
+        self._reading = threads.lock()
+        # At which epoch and revision the last page was read, after what, and the page.
+        self._last: tuple[tuple[int, int, Cursor], Events] | None = None
         self.told = 0
         self.is_closed = False
 
@@ -54,7 +64,16 @@ class Watching:
             after = page.start
         if not self._has_more(after, deadline):
             return Events((), place_of(after))
-        return self._told(self._store.history(after))
+        return self._shared(after)
+
+    def _shared(self, after: Cursor) -> Events:
+        """What follows ``after``, read once for all who stand there now: of many
+        watchers most stand at the end."""
+        with self._reading:
+            place = (self._replica.epoch, self._replica.durable, after)
+            if self._last is None or self._last[0] != place:
+                self._last = (place, self._told(self._store.history(after)))
+            return self._last[1]
 
     def _has_more(self, after: Cursor, deadline: float) -> bool:
         """Wait until the log may have gone on, or is another one."""

@@ -219,5 +219,5 @@ def test_a_stream_tells_that_its_place_is_gone_and_outlives_an_outage(
 
 
 def test_options_have_their_defaults() -> None:
-    assert ApiOptions().watch_heartbeat_s == 15
+    assert ApiOptions().watch_heartbeat_s == 5
     assert load(environ={}).serve.watchers == 16

@@ -12,8 +12,10 @@ import pytest
 from gantt.engine.gantt import Gantt
 from gantt.errors import Gone, Invalid
 from gantt.model import commands as c
+from gantt.model.changes import Cursor
 from gantt.model.watching import Event
 from gantt.store import StoreOptions, open_store
+from gantt.store.contract import Page
 from gantt.store.pages import PAGE
 from tests.databases import execute
 from tests.engine.conftest import Connect, opened
@@ -119,6 +121,27 @@ def test_a_watch_hears_what_another_process_commits(url: str, connect: Connect) 
     assert [row.row["name"] for e in heard for row in e.changes if row.row] == [
         create(number).name for number in range(1, 61)
     ]
+
+
+def test_many_who_wait_at_the_end_are_told_from_one_reading(
+    books: Gantt, store: FaultyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    books.submit(create(1))
+    asked = []
+    real = store.inner.history
+
+    def history(after: Cursor) -> Page:
+        asked.append(after)
+        return real(after)
+
+    monkeypatch.setattr(store.inner, "history", history)
+    with ThreadPoolExecutor(8) as pool:
+        heard = [pool.submit(books.events, 1, wait_s=20) for _ in range(8)]
+        while len(asked) < 8:
+            time.sleep(0.01)
+        books.submit(create(2))
+        assert {revisions(one.result(20).events)[0] for one in heard} == {2}
+    assert len(asked) == 9
 
 
 def test_a_watch_ends_when_the_engine_is_closed(books: Gantt) -> None:
