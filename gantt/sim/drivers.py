@@ -41,6 +41,13 @@ class Driver:
         """Whether there is a server that can close a connection."""
         return self.dialect != "sqlite"
 
+    def hang_up(self, connection: Any) -> None:
+        """Close a connection as its server would; the pool will close it again."""
+        if self.dialect == "mysql":
+            connection._force_close()
+        else:
+            connection.close()
+
     def error(self, kind: str) -> Exception:
         """The driver's error for a fault."""
         text = f"simulated: {kind}"

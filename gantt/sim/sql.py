@@ -66,8 +66,8 @@ class Connection:
         self.last_at = place.world.time
         self.wires.open.append(self)
 
-    def cursor(self) -> Cursors:
-        return Cursors(self)
+    def cursor(self, *kind: Any, **options: Any) -> Cursors:
+        return Cursors(self, self.raw.cursor(*kind, **options))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.raw, name)
@@ -122,16 +122,16 @@ class Connection:
         if not self.is_cut:
             self.is_cut = True
             self.wires.open.remove(self)
-            self.raw.close()
+            self.driver.hang_up(self.raw)
         self.leave()
 
 
 class Cursors:
     """The cursor of a Connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, raw: Any) -> None:
         self._connection = connection
-        self._raw = connection.raw.cursor()
+        self._raw = raw
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._raw, name)
