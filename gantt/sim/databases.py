@@ -126,7 +126,10 @@ def _empty(url: str) -> None:
     database = open_database(url, StoreOptions())
     pooled = database.connect()
     cursor = pooled.cursor()
-    cursor.execute("UPDATE resource_providers SET parent_provider_id = NULL")
+    cursor.execute(
+        "UPDATE resource_providers SET parent_provider_id = NULL, "
+        "root_provider_id = NULL"
+    )
     for table in (*reversed(ROW_TYPES), "gantt_log"):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
     cursor.execute("UPDATE gantt_head SET compacted_to = 0")
