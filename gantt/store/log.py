@@ -43,8 +43,6 @@ TABLE_NUMBERS: dict[str, int] = {
 
 _MAX_KIND = 64
 _MAX_REQUEST_ID = 255
-# A batch is looked for right after its COMMIT went unanswered.
-_RECENT = 100_000
 # Said in full, because SQLite otherwise gets it as a parameter.
 _NONE: ColumnElement[int] = literal_column("0")
 
@@ -129,10 +127,14 @@ class Log:
         return [_entry(*row) for row in found]
 
     def has_batch(self, session: Session, batch: str) -> bool:
-        """Whether one of the last revisions was written by ``batch``."""
-        start = self.end(session).revision - _RECENT
-        values = self._recent_values((start, batch))
-        return session.one(self._recent.text, values) is not None
+        """Whether a revision that the log still has was written by ``batch``.
+
+        However long ago: who was cut off during COMMIT may come back late, and would
+        carry out again what it does not find.
+        """
+        return (
+            session.one(self._recent.text, self._recent_values((0, batch))) is not None
+        )
 
     def append(self, session: Session, entries: Sequence[LogEntry]) -> None:
         """A row per entry; a revision that exists is a ForeignWrite."""
