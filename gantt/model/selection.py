@@ -41,7 +41,13 @@ class Selection(Struct, frozen=True):
 
 class Step(Struct, frozen=True):
     """What one filter did: hosts in and out, and how many it *alone* removed: those
-    that pass every other one."""
+    that pass every other one that was asked about them.
+
+    A filter that looks at hosts one by one comes last and is asked only about those
+    that everything before it left; the exact search in the books is asked after all
+    filters. So ``removed_alone`` of a step may count hosts that a later one of these
+    would have refused too, had it been asked.
+    """
 
     name: str
     before: int

@@ -54,10 +54,17 @@ def pick(
     uuids: tuple[str, ...],
     options: SchedulerOptions,
     rng: Dice | None,
+    *,
+    has_alternates: bool = False,
 ) -> list[list[Place]]:
     """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
-    run out. Raises BudgetSpent."""
+    run out. ``has_alternates``: a lone instance gets as many places as its alternates
+    need, and the last of several is taken too, so that what is asked of ``round_`` and
+    ``places`` next knows of all. Raises BudgetSpent."""
     most = choices_per_instance(options, len(uuids))
+    is_alone = len(uuids) == 1
+    if has_alternates and is_alone:
+        most = max(most, options.max_attempts)
     picked: list[list[Place]] = []
     for number, uuid in enumerate(uuids):
         found = best_places(round_, places, most, options, rng)
@@ -65,9 +72,10 @@ def pick(
             break
         picked.append([place for _, place in found])
         at, place = found[0]
-        if number + 1 < len(uuids):
+        is_last = number + 1 == len(uuids)
+        if not is_last or (has_alternates and not is_alone):
             places.take(place.candidate)
-            round_.consume(at, uuid, uuids[number + 1])
+            round_.consume(at, uuid, "" if is_last else uuids[number + 1])
     return picked
 
 

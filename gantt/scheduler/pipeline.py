@@ -12,10 +12,12 @@ for new picks when every place of an instance was lost.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import Invalid, NoValidHost
+from gantt.errors import BudgetSpent, Invalid, NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.scheduling import Selections
@@ -27,14 +29,16 @@ from gantt.scheduler.explain import why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.pick import Dice, Place, best_places, pick
+from gantt.scheduler.pick import Dice, Place, best_places, choices_per_instance, pick
 from gantt.scheduler.places import Places
 from gantt.scheduler.round import Round
 from gantt.state.state import State
 
 
 class Picks(Struct, frozen=True, eq=False):
-    """``places``: per instance, in the order of trial; ``spare``: for alternates."""
+    """``places``: per instance, in the order of trial, the first of them for the claim
+    (``choices_per_instance``), all for alternates; ``spare``: for alternates of many.
+    """
 
     job: Job
     field: Field
@@ -73,7 +77,14 @@ def choose(
     options = driver.policy.options
     round_ = Round(field, job)
     places = Places(state, field, steps)
-    picked = pick(round_, places, names(request), options, rng)
+    picked = pick(
+        round_,
+        places,
+        names(request),
+        options,
+        rng,
+        has_alternates=request.return_alternates,
+    )
     if len(picked) < request.count:
         text = _too_few(len(picked), request.count, len(field.all_rows))
         if job.listing is not None and job.listing.trouble:
@@ -82,9 +93,11 @@ def choose(
     spare: list[Place] = []
     if request.return_alternates and len(picked) > 1:
         wanted = len(picked) + options.max_attempts
-        spare = [
-            place for _, place in best_places(round_, places, wanted, options, rng)
-        ]
+        # Every instance has its place: nobody is refused for want of alternates.
+        with suppress(BudgetSpent):
+            spare = [
+                place for _, place in best_places(round_, places, wanted, options, rng)
+            ]
     return Picks(job, field, picked, spare, options)
 
 
@@ -107,6 +120,7 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
     """The command that holds every place, or none."""
     spec, options = picks.job.spec, picks.options
     lease = request.lease_s
+    most = choices_per_instance(options, len(picks.places))
     return Claim(
         claim,
         tuple(
@@ -114,7 +128,7 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
                 uuid,
                 tuple(
                     Choice(place.host_id, place.candidate.allocations)
-                    for place in places
+                    for place in places[:most]
                 ),
             )
             for uuid, places in zip(names(request), picks.places, strict=True)

@@ -1,0 +1,94 @@
+"""Alternates: as many as asked for, and none that the request itself has filled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
+from gantt.model import commands as c
+from gantt.model.hosts import HostStats
+from gantt.model.names import SHARES_VIA_AGGREGATE
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+
+POOL = "00000000-0000-4000-8000-000000000001"
+NEAR = "00000000-0000-4000-8000-000000000002"
+
+
+def opened(**options: int) -> Gantt:
+    known = SchedulerOptions(**options)  # type: ignore[arg-type]
+    return open_gantt("memory://", EngineOptions(scheduler=known))
+
+
+def report(engine: Gantt, host: str) -> str:
+    """A host with room for four; its provider."""
+    stats = HostStats(
+        vcpus=4,
+        memory_mb=8192,
+        local_gb=100,
+        vcpus_used=0,
+        memory_mb_used=0,
+        local_gb_used=0,
+        free_ram_mb=8192,
+        free_disk_gb=100,
+        cpu_allocation_ratio=1.0,
+        hypervisor_hostname=host,
+    )
+    engine.update_host(host, host, stats)
+    (view,) = engine.list_hosts(host=host)
+    assert view.provider_uuid is not None
+    return view.provider_uuid
+
+
+def ask(count: int) -> ScheduleRequest:
+    flavor = Flavor(vcpus=1, memory_mb=512, root_gb=10)
+    names = tuple(
+        f"0000000{number}-0000-4000-8000-0000000000ff" for number in range(count)
+    )
+    return ScheduleRequest(RequestSpec(flavor=flavor, project_id="p"), names)
+
+
+@pytest.fixture
+def pooled() -> Iterator[Gantt]:
+    """Four hosts with one pool of disk, for two instances."""
+    with opened() as engine:
+        engine.create_provider("pool", uuid=POOL)
+        engine.set_inventories(POOL, {"DISK_GB": c.Inventory(total=20)})
+        engine.submit(c.SetTraits(POOL, (SHARES_VIA_AGGREGATE,)))
+        engine.submit(c.SetAggregates(POOL, (NEAR,)))
+        for host in "abcd":
+            uuid = report(engine, host)
+            engine.submit(c.SetAggregates(uuid, (NEAR,)))
+            engine.submit(c.DeleteInventory(uuid, "DISK_GB"))
+        yield engine
+
+
+@pytest.mark.parametrize("choices", [1, 2, 16])
+@pytest.mark.parametrize("attempts", [1, 3, 5])
+def test_few_choices_do_not_cut_alternates(choices: int, attempts: int) -> None:
+    with opened(choices=choices, max_attempts=attempts) as engine:
+        for host in "abcdef":
+            report(engine, host)
+        ((_, *alternates),) = engine.schedule(ask(1))
+        assert len({one.service_host for one in alternates}) == attempts - 1
+
+
+def test_alternates_are_found_after_every_instance_has_its_place(
+    pooled: Gantt,
+) -> None:
+    found = pooled.schedule(ask(2))
+    assert [len(one) for one in found] == [1, 1]
+
+
+def test_alternates_of_many_where_there_is_room() -> None:
+    with opened(choices=1) as engine:
+        for host in "abcdef":
+            report(engine, host)
+        found = engine.schedule(ask(2))
+        assert [len(one) for one in found] == [3, 3]
+        chosen = {one[0].service_host for one in found}
+        assert not chosen & {more.service_host for one in found for more in one[1:]}
