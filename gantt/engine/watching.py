@@ -83,9 +83,14 @@ class Watching:
             if left_s <= 0 or self.is_closed:
                 return False
             self._replica.wait_beyond(after.revision, epoch, min(left_s, LOOK_S))
-            self._follower.look()
-            if self._replica.durable != after.revision or self._replica.epoch != epoch:
+            if not self._has_moved(after, epoch):
+                self._follower.look()
+            if self._has_moved(after, epoch):
                 return True
+
+    def _has_moved(self, after: Cursor, epoch: int) -> bool:
+        replica = self._replica
+        return replica.durable != after.revision or replica.epoch != epoch
 
     def _told(self, page: Page) -> Events:
         """The events of a page."""
