@@ -96,11 +96,13 @@ class Run:
         self.weather = Weather(plan.seed, plan.without)
         self.history = History()
         self._rng = random.Random(f"{plan.seed} run")
+        is_memory = plan.store in (MEMORY, GALERA)
         options = StoreOptions(
-            lock_timeout_s=10.0 if plan.store in (MEMORY, GALERA) else 0.0,
+            # A real database is asked again and again: 0 is for ever on PostgreSQL.
+            lock_timeout_s=10.0 if is_memory else 0.01,
             tail_limit=self._rng.choice((3, 50_000, 50_000)),
         )
-        if plan.store in (MEMORY, GALERA):
+        if is_memory:
             galera = plan.store == GALERA
             self.shared: Shared = InMemory(self.world, options, is_galera=galera)
         else:
