@@ -25,11 +25,12 @@ from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement import amount_source
 from gantt.scheduler import pipeline
 from gantt.scheduler.capacity import capacity
 from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.explain import Scoreboard
-from gantt.scheduler.job import Job, is_inventoried
+from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pipeline import Picks
 from gantt.scheduler.policy import policy_of
@@ -74,6 +75,11 @@ class Scheduling(Hearing):
         self._by_books = options.use_placement == "always"
         self._lost = 0
 
+    @property
+    @abstractmethod
+    def revision(self) -> int:
+        """The last durable revision that this process knows."""
+
     @abstractmethod
     def glance(
         self,
@@ -96,8 +102,10 @@ class Scheduling(Hearing):
     # -- where things run ---------------------------------------------------------
 
     def schedule(self, request: ScheduleRequest) -> Selections:
+        self._turn_to_books()
         if request.dry_run or not request.is_claiming:
             decision = self._decision(request)
+            self._records.add(decision)
             if decision.failure is not None:
                 raise NoValidHost(decision.failure, decision.why)
             return decision.chosen
@@ -143,6 +151,7 @@ class Scheduling(Hearing):
         self.submit(c.ReleaseClaim(claimed.claim, tuple(placed)))
 
     def decide(self, request: ScheduleRequest) -> Decision:
+        self._turn_to_books()
         return self._decision(replace(request, dry_run=True))
 
     def _decision(self, request: ScheduleRequest) -> Decision:
@@ -170,6 +179,7 @@ class Scheduling(Hearing):
         return expired
 
     def capacity(self, spec: RequestSpec) -> Capacity:
+        self._turn_to_books()
         job = self._ready(replace(spec, num_instances=1))
         return self.read(self._capacity, spec, job)
 
@@ -179,7 +189,7 @@ class Scheduling(Hearing):
             spec,
             self._driver,
             now=self._wall.now(),
-            by_books=self._asks_books(state),
+            by_books=self._by_books,
             budget=self._steps,
             job=job,
         )
@@ -236,19 +246,23 @@ class Scheduling(Hearing):
             request,
             self._driver,
             now=now,
-            by_books=self._asks_books(state),
+            by_books=self._by_books,
             rng=self._dice,
             budget=self._steps,
             job=job,
         )
 
-    def _asks_books(self, state: State) -> bool:
-        """Whether inventory decides amounts; "auto" switches once, and says so."""
-        if not self._by_books and self._policy.use_placement == "auto":
-            self._by_books = is_inventoried(state)
-            if self._by_books:
-                LOG.info("every enabled host has inventory: the books decide amounts")
-        return self._by_books
+    def _turn_to_books(self) -> None:
+        """Ask whether inventory decides amounts by now: "auto" turns once, for good."""
+        if self._by_books or self._policy.use_placement != "auto":
+            return
+        stage = self.glance(amount_source.stage)
+        if stage == "ready":
+            self._by_books = self.submit(c.TurnToBooks())
+        else:
+            self._by_books = stage == "books"
+        if self._by_books:
+            LOG.info("every enabled host has inventory: the books decide amounts")
 
     def _decide(
         self, state: State, request: ScheduleRequest, job: Job | None
@@ -299,7 +313,9 @@ class Scheduling(Hearing):
 
     def _refused(self, request: ScheduleRequest, refusal: NoValidHost) -> NoValidHost:
         now = self._wall.now()
-        self._records.add(_failed(request, refusal, 0, now, self._driver.name))
+        self._records.add(
+            _failed(request, refusal, self.revision, now, self._driver.name)
+        )
         return refusal
 
 

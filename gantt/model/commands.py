@@ -326,7 +326,8 @@ class Claim(Struct, frozen=True):
     there. ``leased_for_us``: the claim ends after so many microseconds unless it is
     confirmed. ``is_remote``: a remote Placement judges amounts and keeps the choices'
     allocations; here they are remembered with the claim, which must be leased until
-    they were written there. Answer: Claimed. Raises ClaimLost.
+    they were written there. ``asks_service``: the host must not be disabled or forced
+    down. Answer: Claimed. Raises ClaimLost.
     """
 
     claim: str
@@ -340,6 +341,7 @@ class Claim(Struct, frozen=True):
     ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
     leased_for_us: int | None = None
     is_remote: bool = False
+    asks_service: bool = True
 
 
 class ConfirmClaim(Struct, frozen=True):
@@ -387,6 +389,12 @@ class ExpireClaims(Struct, frozen=True):
     grace_us: int = 0
 
 
+class TurnToBooks(Struct, frozen=True):
+    """From now on inventory decides amounts, as soon as every enabled host has some.
+    Claims from before get the allocations that they lack. Answer: bool, whether the
+    books decide."""
+
+
 Command: TypeAlias = (
     CreateProvider
     | UpdateProvider
@@ -425,4 +433,5 @@ Command: TypeAlias = (
     | DropClaim
     | SettleClaims
     | ExpireClaims
+    | TurnToBooks
 )

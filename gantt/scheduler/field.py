@@ -74,6 +74,11 @@ class Field(Struct, eq=False):
         return self.known_steps
 
     @property
+    def asked(self) -> frozenset[str]:
+        """The names of the filters that the request went through."""
+        return frozenset(sieve.name for sieve in self.sieves)
+
+    @property
     def has_room_anywhere(self) -> bool:
         """Whether amounts leave anybody."""
         return all(

@@ -14,7 +14,6 @@ from gantt.placement.candidates.listing import Listing
 from gantt.scheduler import prefilters, shape
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
-from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
 
@@ -61,15 +60,3 @@ def prepare(
         return Job(spec, questions, Taken(flavor.vcpus, flavor.memory_mb, spec.disk_mb))
     amounts = shape.resources(spec, options)
     return Job(spec, questions[:1], Taken(**amounts), asks_amounts=True)
-
-
-def is_inventoried(state: State) -> bool:
-    """Whether every enabled host has inventory in the books, so that they can decide
-    amounts; False when there is no host at all."""
-    hosts = state.fleet.hosts
-    enabled = [row for row in hosts.live_rows().tolist() if not hosts.is_disabled[row]]
-    return bool(enabled) and all(
-        hosts.provider[row] != NO_ROW
-        and state.inventories.classes_of(int(hosts.provider[row]))
-        for row in enabled
-    )

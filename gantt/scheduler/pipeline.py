@@ -21,11 +21,12 @@ from gantt.errors import BudgetSpent, Invalid, NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.scheduling import Selections
-from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
+from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.answer import selections
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.explain import why
+from gantt.scheduler.explain import Rest, why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
@@ -33,6 +34,11 @@ from gantt.scheduler.pick import Dice, Place, best_places, choices_per_instance,
 from gantt.scheduler.places import Places
 from gantt.scheduler.round import Round
 from gantt.state.state import State
+
+_GROUP_FILTERS = {
+    groups.AFFINITY: "ServerGroupAffinityFilter",
+    groups.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+}
 
 
 class Picks(Struct, frozen=True, eq=False):
@@ -89,7 +95,10 @@ def choose(
         text = _too_few(len(picked), request.count, len(field.all_rows))
         if job.listing is not None and job.listing.trouble:
             text = f"{text} {job.listing.trouble}"
-        raise NoValidHost(text, why(state, job, field))
+        # Whoever is left was asked and refused, else there would be another pick.
+        left = round_.hosts.rows
+        rest = Rest(left, left, len(picked), request.count)
+        raise NoValidHost(text, why(state, job, field, rest))
     spare: list[Place] = []
     if request.return_alternates and len(picked) > 1:
         wanted = len(picked) + options.max_attempts
@@ -120,6 +129,7 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
     """The command that holds every place, or none."""
     spec, options = picks.job.spec, picks.options
     lease = request.lease_s
+    asked = picks.field.asked
     most = choices_per_instance(options, len(picks.places))
     return Claim(
         claim,
@@ -136,14 +146,26 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
         *picks.job.taken,
         spec.project_id or request.project_id or "",
         spec.user_id or request.user_id or "",
-        request.spec.instance_group,
+        _enforced(request.spec.instance_group, asked),
         (
             options.initial_cpu_allocation_ratio,
             options.initial_ram_allocation_ratio,
             options.initial_disk_allocation_ratio,
         ),
         None if lease is None else int(lease * 1_000_000),
+        asks_service="ComputeFilter" in asked,
     )
+
+
+def _enforced(
+    group: InstanceGroup | None, asked: frozenset[str]
+) -> InstanceGroup | None:
+    """The group with the rule that the gate is to hold: the one that was held while
+    hosts were picked, and none where its filter is not enabled or hosts are forced."""
+    if group is None or group.policy is None:
+        return group
+    needed = _GROUP_FILTERS.get(group.policy)
+    return replace(group, policy=None) if needed and needed not in asked else group
 
 
 def tell(

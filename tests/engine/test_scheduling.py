@@ -69,7 +69,7 @@ def ask(
 def held(engine: Gantt) -> dict[str, int]:
     """Host -> VCPUs that are allocated on it."""
     return {
-        view.host: engine.get_usages(view.provider_uuid).usages["VCPU"]
+        view.host: engine.get_usages(view.provider_uuid).usages.get("VCPU", 0)
         for view in engine.list_hosts()
         if view.provider_uuid is not None
     }
@@ -359,6 +359,30 @@ def test_no_race_breaks_a_server_group(engine: Gantt, policy: str) -> None:
     # One host has disk for ten; five hosts may have two members each.
     assert usages == ([10] if policy == "affinity" else [2] * 5)
     assert placed == 10
+
+
+@pytest.mark.parametrize("naming", ["report", "update", "sync"])
+def test_a_member_counts_also_when_its_host_has_named_it(
+    engine: Gantt, naming: str
+) -> None:
+    for host in ("a", "b"):
+        report(engine, host)
+    group = InstanceGroup(str(uuids.uuid4()), "anti-affinity")
+    first = ask(instance_group=group)
+    assert first.instance_uuids is not None
+    names = first.instance_uuids
+    host = engine.schedule(first)[0][0].service_host
+    if naming == "report":
+        engine.update_host(host, host, HostStats(instances=names))
+    elif naming == "update":
+        engine.update_instances(host, [Instance(names[0])])
+    else:
+        engine.sync_instances(host, list(names))
+    assert engine.list_hosts(host=host)[0].claimed["instances"] == 0
+    second = engine.schedule(ask(instance_group=group))[0][0].service_host
+    assert {host, second} == {"a", "b"}
+    with pytest.raises(NoValidHost):
+        engine.schedule(ask(instance_group=group))
 
 
 def test_without_books_claims_stand_for_amounts() -> None:

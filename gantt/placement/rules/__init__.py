@@ -25,6 +25,7 @@ from gantt.placement.rules import (
     names,
     providers,
     reshape,
+    turn,
 )
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
@@ -69,6 +70,7 @@ RULES: dict[type[Struct], Rule] = {
     c.DropClaim: leases.drop,
     c.SettleClaims: leases.settle,
     c.ExpireClaims: leases.expire,
+    c.TurnToBooks: turn.to_books,
 }
 
 

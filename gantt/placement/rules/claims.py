@@ -132,7 +132,8 @@ class _Desk:
         host = hosts.row_of_id(choice.host_id)
         if host is None:
             return _GONE
-        if hosts.is_disabled[host] or hosts.is_forced_down[host]:
+        is_off = hosts.is_disabled[host] or hosts.is_forced_down[host]
+        if is_off and self._command.asks_service:
             return _OFF
         if not self._group.allows(host, holder.uuid):
             return _GROUP

@@ -8,16 +8,26 @@ from msgspec.structs import replace
 
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.filters.compute import ComputeFilter
+from gantt.scheduler.filters.server_group_affinity import ServerGroupAffinityFilter
+from gantt.scheduler.filters.server_group_anti_affinity import (
+    ServerGroupAntiAffinityFilter,
+)
 from gantt.scheduler.policy import Policy
 
 _ANY = 2**31
 
 
 class ChanceDriver(FilterDriver):
-    """One filter, no weigher, and the first of all in any order."""
+    """No weigher, and the first of all in any order; the rules of server groups hold,
+    for the gate would refuse what breaks them."""
 
     name: ClassVar[str] = "chance"
 
     def __init__(self, policy: Policy) -> None:
         options = replace(policy.options, host_subset_size=_ANY)
-        super().__init__(Policy(options, (ComputeFilter(),), ()))
+        filters = (
+            ComputeFilter(),
+            ServerGroupAffinityFilter(),
+            ServerGroupAntiAffinityFilter(),
+        )
+        super().__init__(Policy(options, filters, ()))

@@ -1,0 +1,45 @@
+"""Where amounts come from: what hosts report, until the books have taken over.
+
+``use_placement = auto`` begins with reports and turns to the books once every enabled
+host has inventory. That is for good: a turn back would forget who uses what. So it is
+remembered among the services, as one of Gantt's own.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from gantt.state.column import NO_ROW
+from gantt.state.fleet import Fleet
+from gantt.state.state import State
+
+OURS = ("", "gantt-scheduler")
+"""Host and binary of the service that stands for the books having taken over."""
+
+
+def stage(state: State) -> Literal["books", "ready", "reports"]:
+    """``ready``: every enabled host has inventory, and nobody has said so yet."""
+    if has_turned(state.fleet):
+        return "books"
+    return "ready" if is_inventoried(state) else "reports"
+
+
+def has_turned(fleet: Fleet) -> bool:
+    """Whether the books decide amounts for good."""
+    return OURS in fleet.services.by_place
+
+
+def is_inventoried(state: State) -> bool:
+    """Whether every enabled host has inventory in the books; False when there is no
+    such host at all."""
+    hosts = state.fleet.hosts
+    rows = np.flatnonzero(
+        hosts.is_live[: hosts.height] & ~hosts.is_disabled[: hosts.height]
+    )
+    providers = hosts.provider[rows]
+    if not len(rows) or (providers == NO_ROW).any():
+        return False
+    classes_of = state.inventories.classes_of
+    return all(classes_of(provider) for provider in providers.tolist())
