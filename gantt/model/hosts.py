@@ -51,7 +51,7 @@ class HostStats(Struct, frozen=True):
     disk_allocation_ratio: float | UnsetType | None = UNSET
     mapped: int | UnsetType | None = UNSET
     # Not of compute_nodes: traits of the provider, and instances that the report
-    # already counts (their claims are no longer taken off).
+    # already counts (they are on the host, and their claims are no longer taken off).
     traits: tuple[str, ...] | UnsetType = UNSET
     instances: tuple[str, ...] | UnsetType = UNSET
 

@@ -6,7 +6,7 @@ are microseconds since the epoch in UTC, or None where the database has NULL.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
@@ -151,8 +151,14 @@ class HostAggregateRow(Struct, frozen=True, array_like=True):
     updated_at: int | None
 
 
+GROUP: Final = "_group"
+"""The key among the facts of an instance that no host says: its claim, which ended when
+the host named it, alone knew the group."""
+
+
 class InstanceRow(Struct, frozen=True, array_like=True):
-    """An instance that its host names. ``facts``: JSON text."""
+    """An instance that its host names. ``facts``: JSON text of what the host says of
+    it, and under ``GROUP`` the uuid of the server group that it was claimed for."""
 
     id: int
     uuid: str

@@ -53,10 +53,14 @@ def host_at(state: State, row: int) -> HostView:
 
 
 def host_to_be(
-    state: State, row: HostRow, stats: dict[str, Any], ended: list[ClaimRow]
+    state: State,
+    row: HostRow,
+    stats: dict[str, Any],
+    ended: list[ClaimRow],
+    named: tuple[str, ...],
 ) -> HostView:
-    """The host as it will be when ``row`` is written and claims on it have ended;
-    ``stats``: those of ``row``."""
+    """The host as it will be when ``row`` is written, claims on it have ended, and it
+    has named these instances; ``stats``: those of ``row``."""
     pending = [
         claim
         for uuid in state.fleet.claims.on(row.id)
@@ -70,7 +74,7 @@ def host_to_be(
     }
     place = row.host, row.node
     updated_at = row.created_at if row.updated_at is None else row.updated_at
-    return _view(state.fleet, place, row.uuid, stats, claimed, updated_at)
+    return _view(state.fleet, place, row.uuid, stats, claimed, updated_at, named)
 
 
 def host_aggregates(state: State) -> tuple[HostAggregate, ...]:
@@ -96,6 +100,7 @@ def _view(
     stats: dict[str, Any],
     claimed: dict[str, int],
     updated_at: int | None,
+    named: tuple[str, ...] = (),
 ) -> HostView:
     host, node = place
     shown = dict(stats)
@@ -106,7 +111,7 @@ def _view(
         uuid,
         shown,
         claimed,
-        tuple(sorted(fleet.instances.on(host))),
+        tuple(sorted({*fleet.instances.on(host), *named})),
         _service(fleet.services.by_place.get((host, COMPUTE))),
         fleet.aggregates.of_host(host),
         updated_at,

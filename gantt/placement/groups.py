@@ -18,8 +18,10 @@ SOFT_ANTI_AFFINITY = "soft-anti-affinity"
 
 
 def members(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
-    """Instances of the group: those that the caller names, and those known here."""
-    return group.members | fleet.groups.members.get(group.uuid, frozenset())
+    """Instances of the group: those that the caller names, and those known here, also
+    those that were claimed for it and that their hosts name since."""
+    known = fleet.groups.members.get(group.uuid, frozenset())
+    return group.members | known | fleet.instances.of_group(group.uuid)
 
 
 def promised(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:

@@ -14,7 +14,7 @@ import msgspec
 from gantt.model.rows import ClaimRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
-from gantt.state.fleet import COMPUTE, Fleet
+from gantt.state.fleet import COMPUTE, Fleet, grouped
 from gantt.state.reports import AMOUNTS, amounts
 from gantt.state.state import State
 
@@ -215,6 +215,10 @@ def _instances(fleet: Fleet) -> Iterator[str]:
             yield f"instance {row.uuid}: its uuid leads elsewhere"
         if table.on(row.host).get(row.uuid) is not row:
             yield f"instance {row.uuid}: not among those on {row.host}"
+        group = grouped(row)
+        members = table.of_group(group) if group else ()
+        if table.group_of(row.uuid) != group or (group and row.uuid not in members):
+            yield f"instance {row.uuid}: not the member of group {group} that it is"
     on_hosts = sum(len(table.on(host)) for host in table.hosts())
     if on_hosts != len(table.by_id):
         yield f"instances: {on_hosts} on hosts, {len(table.by_id)} in all"

@@ -122,6 +122,8 @@ class Instances(Table[InstanceRow]):
         super().__init__()
         self.by_uuid: dict[str, InstanceRow] = {}
         self._on: dict[str, dict[str, InstanceRow]] = {}
+        self._in_group: dict[str, dict[str, None]] = {}
+        self._group_of: dict[str, str] = {}
 
     def on(self, host: str) -> dict[str, InstanceRow]:
         """Instances on ``host`` by uuid; not to be changed."""
@@ -131,6 +133,14 @@ class Instances(Table[InstanceRow]):
         """The hosts that name any instance."""
         return self._on.keys()
 
+    def of_group(self, group_uuid: str) -> frozenset[str]:
+        """The instances that were claimed for a server group."""
+        return frozenset(self._in_group.get(group_uuid, ()))
+
+    def group_of(self, instance_uuid: str) -> str | None:
+        """The server group that an instance was claimed for."""
+        return self._group_of.get(instance_uuid)
+
     def put(self, row: InstanceRow) -> set[str]:
         """The hosts whose instances changed."""
         old = self.by_id.get(row.id)
@@ -138,6 +148,9 @@ class Instances(Table[InstanceRow]):
         if old is not None and old.host != row.host:
             self._leave(old)
             changed.add(old.host)
+        if old is None or old.facts != row.facts:
+            self._leave_group(row.uuid)
+            self._join_group(row)
         self.by_id[row.id] = self.by_uuid[row.uuid] = row
         self._on.setdefault(row.host, {})[row.uuid] = row
         return changed
@@ -147,6 +160,7 @@ class Instances(Table[InstanceRow]):
         row = self.by_id.pop(key)
         self.by_uuid.pop(row.uuid, None)
         self._leave(row)
+        self._leave_group(row.uuid)
         return {row.host}
 
     def _leave(self, row: InstanceRow) -> None:
@@ -154,6 +168,30 @@ class Instances(Table[InstanceRow]):
         mine.pop(row.uuid, None)
         if not mine:
             del self._on[row.host]
+
+    def _join_group(self, row: InstanceRow) -> None:
+        group = grouped(row)
+        if group is not None:
+            self._group_of[row.uuid] = group
+            self._in_group.setdefault(group, {})[row.uuid] = None
+
+    def _leave_group(self, uuid: str) -> None:
+        group = self._group_of.pop(uuid, None)
+        if group is not None:
+            members = self._in_group[group]
+            del members[uuid]
+            if not members:
+                del self._in_group[group]
+
+
+def grouped(row: InstanceRow) -> str | None:
+    """The server group that the facts of an instance tell."""
+    # Most facts tell of none: do not even decode them.
+    if f'"{t.GROUP}"' not in row.facts:
+        return None
+    facts = msgspec.json.decode(row.facts)
+    found = facts.get(t.GROUP) if isinstance(facts, dict) else None
+    return found if isinstance(found, str) else None
 
 
 class Claims(Table[ClaimRow]):

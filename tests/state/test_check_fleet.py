@@ -195,6 +195,10 @@ BREAKS: dict[str, tuple[Break, str]] = {
         lambda f: f.instances._on.update({"h2": {"x": f.instances.by_id[1]}}),
         "instances: 2 on hosts, 1 in all",
     ),
+    "group of an instance": (
+        lambda f: f.instances._group_of.update({"alice": "group-1"}),
+        "instance alice: not the member of group None that it is",
+    ),
     "uuid of a group": (
         lambda f: f.groups.by_uuid.clear(),
         "server group group-1: its uuid leads elsewhere",

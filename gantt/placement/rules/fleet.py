@@ -28,12 +28,11 @@ from gantt.model.hosts import HostAggregate
 from gantt.model.names import MAX_INT
 from gantt.model.rows import (
     HostAggregateRow,
-    InstanceRow,
     ProviderRow,
     ServerGroupRow,
     ServiceRow,
 )
-from gantt.placement.rules import labels, leases
+from gantt.placement.rules import instances, labels, leases
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 
@@ -72,7 +71,8 @@ def delete_aggregate(draft: Draft, command: DeleteHostAggregate) -> None:
 def update_instances(draft: Draft, command: UpdateInstances) -> None:
     """The host names these, among others; their claims on it are no longer pending."""
     for instance in {one.uuid: one for one in command.instances}.values():
-        _put_instance(draft, command.host, instance.uuid, _text(instance.facts))
+        instances.put(draft, command.host, instance.uuid, instance.facts)
+        leases.named(draft, command.host, instance.uuid)
 
 
 def delete_instance(draft: Draft, command: DeleteInstance) -> None:
@@ -94,7 +94,8 @@ def sync_instances(draft: Draft, command: SyncInstances) -> bool:
         if uuid not in named:
             draft.delete(t.INSTANCES, row)
     for uuid in named:
-        _put_instance(draft, command.host, uuid, None)
+        instances.put(draft, command.host, uuid, None)
+        leases.named(draft, command.host, uuid)
     return known.keys() == named.keys()
 
 
@@ -196,20 +197,6 @@ def _providers_of(draft: Draft, host: str) -> list[ProviderRow]:
     table = draft.state.fleet.hosts
     rows = (int(table.provider[row]) for row in table.rows_of(host))
     return [draft.state.providers.at(row) for row in rows if row != NO_ROW]
-
-
-def _put_instance(draft: Draft, host: str, uuid: str, facts: str | None) -> None:
-    """``facts`` None: what is known of it stays."""
-    old = draft.state.fleet.instances.by_uuid.get(uuid)
-    if old is None:
-        key = draft.new_id(t.INSTANCES)
-        row = InstanceRow(key, uuid, host, facts or "{}", draft.now, None)
-        draft.put(t.INSTANCES, row)
-    elif old.host != host or facts not in (None, old.facts):
-        text = old.facts if facts is None else facts
-        moved = replace(old, host=host, facts=text, updated_at=draft.now)
-        draft.put(t.INSTANCES, moved)
-    leases.named(draft, host, uuid)
 
 
 def _text(value: Any) -> str:

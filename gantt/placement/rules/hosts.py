@@ -16,7 +16,7 @@ from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
 from gantt.model.hosts import HostView
 from gantt.model.rows import HostRow, ProviderRow
 from gantt.placement import fleet_queries
-from gantt.placement.rules import labels, leases, owned, providers, reports
+from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 
@@ -45,12 +45,9 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     host = _Host(row, {} if row is None else table.stats[row])
     found = reports.news(command.stats, host.known)
     if row is not None and not found and _is_settled(draft, row, host, command):
-        ended = _ended(draft, int(table.id[row]), command)
-        if not ended:
+        if not _names_any(draft, int(table.id[row]), command):
             return fleet_queries.host_at(draft.state, row)
-        for claim in ended:
-            draft.delete(t.CLAIMS, claim)
-        return fleet_queries.host_to_be(draft.state, table.at(row), host.known, ended)
+        return _named(draft, command, table.at(row), host.known)
     return _take_in(draft, command, host, found)
 
 
@@ -84,6 +81,32 @@ def _is_settled(draft: Draft, row: int, host: _Host, command: UpdateHost) -> boo
         and record.get("provider") == state.providers.id[provider]
         and owned.is_settled(record["inventories"], owned.amounts(host.known, command))
     )
+
+
+def _names_any(draft: Draft, host_id: int, command: UpdateHost) -> bool:
+    """Whether the report lists an instance that is not known to be there, or one that
+    the host was promised."""
+    named = command.stats.instances
+    if named is UNSET:
+        return False
+    known = draft.state.fleet.instances.on(command.host)
+    is_known = all(uuid in known for uuid in named)
+    return not is_known or bool(_ended(draft, host_id, command))
+
+
+def _named(
+    draft: Draft, command: UpdateHost, row: HostRow, stats: dict[str, Any]
+) -> HostView:
+    """The host, once what its report lists is known to be there, and not promised any
+    more. What it does not list stays: it may be another node's, or newer."""
+    named = command.stats.instances
+    listed = () if named is UNSET else tuple(dict.fromkeys(named))
+    for uuid in listed:
+        instances.put(draft, command.host, uuid, None)
+    ended = _ended(draft, row.id, command)
+    for claim in ended:
+        draft.delete(t.CLAIMS, claim)
+    return fleet_queries.host_to_be(draft.state, row, stats, ended, listed)
 
 
 def _ended(draft: Draft, host_id: int, command: UpdateHost) -> list[Any]:
@@ -127,10 +150,7 @@ def _take_in(
             None if old is None else draft.now,
         )
         draft.put(t.HOSTS, new)
-    ended = _ended(draft, new.id, command)
-    for claim in ended:
-        draft.delete(t.CLAIMS, claim)
-    return fleet_queries.host_to_be(draft.state, new, stats, ended)
+    return _named(draft, command, new, stats)
 
 
 def _settled_uuid(

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from gantt.errors import Conflict, GanttError, Invalid
+from gantt.errors import ClaimLost, Conflict, GanttError, Invalid
 from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
-from gantt.placement import fleet_queries
-from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
+from gantt.model.spec import InstanceGroup
+from gantt.placement import fleet_queries, groups
+from gantt.state.check import problems
+from tests.placement.fleet_desk import (
+    FleetDesk,
+    claim,
+    on,
+    report,
+    server,
+    undone,
+    uuid_of,
+)
 
 GOLD, SILVER = uuid_of(901), uuid_of(902)
 
@@ -194,3 +204,56 @@ def test_groups() -> None:
     desk.do(c.DeleteServerGroup("g"))
     assert list(desk.state.rows(t.SERVER_GROUPS)) == []
     assert desk.changes(c.DeleteServerGroup("g")) == 0
+
+
+GROUP = InstanceGroup("g", "anti-affinity")
+
+
+def newcomer(number: int, *hosts: int) -> c.Claim:
+    return claim(f"claim {number}", on(number, *hosts), group=GROUP)
+
+
+def members(desk: FleetDesk) -> dict[str, int]:
+    return groups.counts(desk.state.fleet, GROUP)
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        c.UpdateInstances("h1", (Instance(server(1), {"a": 1}),)),
+        c.SyncInstances("h1", (server(1),)),
+        report(1, instances=(server(1),)),
+    ],
+)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_who_was_claimed_for_a_group_stays_its_member(
+    naming: c.Command, is_known: bool
+) -> None:
+    desk = FleetDesk(2)
+    if is_known:
+        desk.do(c.SetServerGroup(ServerGroup("g", "g", "anti-affinity")))
+    desk.do(newcomer(1, 1))
+    assert undone(desk, naming)
+    desk.do(naming)
+    assert desk.claims() == [] and members(desk) == {"h1": 1}
+    assert desk.changes(naming) == 0
+    assert "server group" in desk.refusal(newcomer(2, 1), ClaimLost)
+    assert desk.do(newcomer(2, 1, 2)).taken == (1,)
+    # Whatever else its host says of it, or where it goes.
+    desk.do(c.UpdateInstances("h1", (Instance(server(1), {"_group": "other"}),)))
+    assert members(desk) == {"h1": 1, "h2": 1}
+    desk.do(c.SyncInstances("h3", (server(1),)))
+    assert members(desk) == {"h3": 1, "h2": 1}
+    assert problems(desk.state) == []
+    desk.do(c.DeleteInstance("h3", server(1)))
+    assert members(desk) == {"h2": 1}
+    assert problems(desk.state) == []
+
+
+def test_what_a_host_says_of_an_instance_puts_it_into_no_group() -> None:
+    desk = FleetDesk(1)
+    desk.do(c.UpdateInstances("h1", (Instance(server(1), {"_group": "g"}),)))
+    assert members(desk) == {}
+    # A claim for a group, where it is already, does.
+    desk.do(claim("one", on(1, 1), group=GROUP), c.SyncInstances("h1", (server(1),)))
+    assert members(desk) == {"h1": 1}

@@ -19,7 +19,15 @@ from gantt.model import rows as t
 from gantt.model.hosts import HostAggregate, HostStats, Instance
 from gantt.model.names import MAX_INT
 from tests.placement.desk import NOBODY
-from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
+from tests.placement.fleet_desk import (
+    FleetDesk,
+    claim,
+    on,
+    report,
+    server,
+    undone,
+    uuid_of,
+)
 
 AVX, SSE = "HW_CPU_X86_AVX", "HW_CPU_X86_SSE"
 
@@ -275,3 +283,27 @@ def test_instances_stay_while_a_node_of_their_host_does() -> None:
         c.DeleteHost("h1", "n1"),
     )
     assert len(list(desk.state.rows(t.INSTANCES))) == 1
+
+
+def test_an_instance_that_a_report_lists_is_on_the_host() -> None:
+    desk = FleetDesk(2)
+    desk.do(claim("one", on(1, 1)))
+    first = report(1, instances=(server(1), server(2), server(1)))
+    assert undone(desk, first)
+    view = desk.do(first)
+    assert view == desk.host()
+    assert view.instances == (server(1), server(2))
+    assert view.claimed["instances"] == 0
+    assert desk.changes(first) == 0
+    # It tells of one node and of one moment: who is not listed may be there.
+    assert desk.changes(report(1, instances=())) == 0
+    # Something else that is new in it makes no difference.
+    moved = report(2, instances=(server(2),), vcpus_used=2)
+    assert desk.do(moved) == desk.host(2)
+    assert (desk.host(1).instances, desk.host(2).instances) == (
+        (server(1),),
+        (server(2),),
+    )
+    desk.do(c.DeleteInstance("h1", server(1)))
+    desk.do(first)
+    assert desk.host().instances == (server(1), server(2))

@@ -1,0 +1,52 @@
+"""The rule for an instance that its host names, in whichever statement it does.
+
+Apart because reports name instances and so do statements about nothing else. The server
+group of an instance is known from its claim alone, which ends as soon as the host names
+it: the group then goes on among the facts, under a key that no host can say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from gantt.errors import Invalid
+from gantt.model import rows as t
+from gantt.model.rows import InstanceRow
+from gantt.placement.rules.draft import Draft
+
+
+def put(draft: Draft, host: str, uuid: str, facts: Mapping[str, Any] | None) -> None:
+    """``host`` has the instance; ``facts`` None: what is known of it stays. What it was
+    promised is the caller's to end. Raises Invalid (no JSON)."""
+    old = draft.state.fleet.instances.by_uuid.get(uuid)
+    text = _text(draft, uuid, facts, old)
+    if old is None:
+        key = draft.new_id(t.INSTANCES)
+        draft.put(t.INSTANCES, InstanceRow(key, uuid, host, text, draft.now, None))
+    elif old.host != host or old.facts != text:
+        moved = replace(old, host=host, facts=text, updated_at=draft.now)
+        draft.put(t.INSTANCES, moved)
+
+
+def _text(
+    draft: Draft, uuid: str, facts: Mapping[str, Any] | None, old: InstanceRow | None
+) -> str:
+    fleet = draft.state.fleet
+    claim = fleet.claims.by_instance.get(uuid)
+    known = fleet.instances.group_of(uuid)
+    group = known if claim is None else claim.group_uuid or known
+    if facts is None:
+        if old is not None and group == known:
+            return old.facts
+        facts = {} if old is None else msgspec.json.decode(old.facts)
+    kept = {key: value for key, value in facts.items() if key != t.GROUP}
+    if group is not None:
+        kept[t.GROUP] = group
+    try:
+        return msgspec.json.encode(kept, order="sorted").decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise Invalid(f"This is no JSON, so it cannot be kept: {error}.") from error
