@@ -47,6 +47,18 @@ class Hearing(ABC):
     def submit(self, command: c.Command, request_id: str = "") -> Any:
         """Carry out ``command``; its answer, once it is durable."""
 
+    def confirm_claim(self, claim: str) -> None:
+        self.submit(c.ConfirmClaim(claim))
+
+    def release_claim(self, claim: str) -> None:
+        self.submit(c.ReleaseClaim(claim))
+
+    def expire_claims(self) -> int:
+        """Release the leases that have ended; how many claims that were."""
+        grace = int(self._policy.lease_skew_s * 1_000_000)
+        expired: int = self.submit(c.ExpireClaims(grace_us=grace))
+        return expired
+
     def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
         options = self._policy
         ratios = (

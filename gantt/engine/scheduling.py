@@ -166,18 +166,6 @@ class Scheduling(Hearing):
         are asked; None: nothing is. Raises NoValidHost, Invalid."""
         return None
 
-    def confirm_claim(self, claim: str) -> None:
-        self.submit(c.ConfirmClaim(claim))
-
-    def release_claim(self, claim: str) -> None:
-        self.submit(c.ReleaseClaim(claim))
-
-    def expire_claims(self) -> int:
-        """Release the leases that have ended; how many claims that were."""
-        grace = int(self._policy.lease_skew_s * 1_000_000)
-        expired: int = self.submit(c.ExpireClaims(grace_us=grace))
-        return expired
-
     def capacity(self, spec: RequestSpec) -> Capacity:
         self._turn_to_books()
         job = self._ready(replace(spec, num_instances=1))
