@@ -1,7 +1,8 @@
 """How many more instances of a kind fit, where, and what blocks more.
 
 Counted host by host from what each has left, so that it costs passes over arrays and
-not a decision per instance; trees are filled candidate by candidate, within a budget.
+not a decision per instance; trees are filled candidate by candidate, within a budget,
+and what several of them share is counted once.
 """
 
 from __future__ import annotations
@@ -11,22 +12,25 @@ from collections import Counter
 import numpy as np
 from msgspec.structs import replace
 
-from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Capacity
 from gantt.model.spec import RequestSpec
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.summarize import Rows
+from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler import unbooked
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.explain import nearest, why
+from gantt.scheduler.explain import Rest, why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.places import Places
-from gantt.state.column import Int32s, Int64s
+from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
 
 _MOST_ON_A_HOST = 100_000
+_MOST_FREE = 2.0**52
+_UNLIMITED = 2**62
 
 
 def capacity(
@@ -52,7 +56,7 @@ def capacity(
             by_books=by_books,
             budget=steps,
         )
-    counts = _limits(state, field, steps)
+    trees, counts = _limits(state, field)
     again = tuple(
         one
         for one in field.policy.filters
@@ -60,68 +64,152 @@ def capacity(
     )
     if again or job.asks_amounts:
         counts = _fill(field, job, counts, again)
-    counts = _grouped(field, counts)
+    asked = counts > 0
+    counts, refused = _one_by_one(state, field, counts, trees & asked, steps)
     hosts: dict[str, int] = {}
     for place in np.flatnonzero(counts).tolist():
         name = state.fleet.hosts.hosts[int(field.hosts.rows[place])]
         hosts[name] = hosts.get(name, 0) + int(counts[place])
-    return Capacity(
-        sum(hosts.values()),
-        hosts,
-        field.steps,
-        nearest(state, field),
-        why(state, job, field).change,
-    )
+    told = why(state, job, field, Rest(field.hosts.rows, refused))
+    return Capacity(sum(hosts.values()), hosts, told.steps, told.nearest, told.change)
 
 
-def _limits(state: State, field: Field, budget: Budget) -> Int64s:
-    """int64[hosts]: how many the books have room for; a host that gives everything
-    itself is divided out, a tree is filled candidate by candidate."""
-    counts = np.full(len(field.hosts), _MOST_ON_A_HOST, np.int64)
-    if not field.surveys and field.listing is None:
-        return counts
-    alone = np.zeros(len(counts), np.bool_)
-    providers = field.hosts.provider
-    for survey in field.surveys[:1]:
-        alone = survey.alone_at(providers)
-        counts[alone] = _divided(state, survey.request, providers[alone])
-    for place in np.flatnonzero(~alone).tolist():
-        counts[place] = _filled(state, field, int(field.hosts.rows[place]), budget)
-    return counts
+def _limits(state: State, field: Field) -> tuple[Bools, Int64s]:
+    """bool[hosts]: trees, of which only a search can tell; int64[hosts]: how many the
+    books have room for on the others. Hosts that the gate refuses have room for none,
+    forced or not."""
+    rows, table = field.hosts.rows, state.fleet.hosts
+    trees = np.full(len(rows), field.listing is not None, np.bool_)
+    counts = np.full(len(rows), _MOST_ON_A_HOST, np.int64)
+    if field.surveys:
+        providers: Rows = table.provider[rows].astype(np.intp)
+        for survey in field.surveys:
+            viable = survey.viable_at(providers)
+            trees |= viable & ~survey.alone_at(providers)
+        counts[~trees] = _divided(state, field.surveys, providers[~trees])
+    counts[table.is_disabled[rows] | table.is_forced_down[rows]] = 0
+    return trees, counts
 
 
-def _divided(state: State, request: CandidateRequest, providers: Int32s) -> Int64s:
-    """int64[n]: what each provider has free, by what one instance takes of it."""
-    counts = np.full(len(providers), _MOST_ON_A_HOST, np.int64)
-    total: Counter[str] = Counter()
-    for group in request.groups:
-        total.update(group.resources)
-    for name, amount in total.items():
-        index = state.classes.index_of(name)
-        table = None if index is None else state.inventories.table(index)
-        if table is None or amount < 1:
-            continue
-        slots = table.slots_of(providers.astype(np.intp))
-        free = np.clip(table.capacity[slots] - table.used[slots], 0, 2.0**62)
-        counts = np.minimum(counts, (free // amount).astype(np.int64))
-    return counts
+def _divided(state: State, surveys: tuple[AnySurvey, ...], providers: Rows) -> Int64s:
+    """int64[n]: what each provider has free, by what one instance takes of it. A later
+    survey's instances come when there is no room left for an earlier one's."""
+    counts = np.zeros(len(providers), np.int64)
+    used: dict[str, Int64s] = {}
+    for survey in surveys:
+        amounts: Counter[str] = Counter()
+        for group in survey.request.groups:
+            amounts.update(group.resources)
+        fits = np.full(len(providers), _MOST_ON_A_HOST, np.int64)
+        fits[~survey.viable_at(providers)] = 0
+        for name, amount in amounts.items():
+            if amount > 0:
+                free = _free(state, name, providers) - used.get(name, 0)
+                fits = np.minimum(fits, np.maximum(free, 0) // amount)
+        for name, amount in amounts.items():
+            used[name] = used.get(name, 0) + fits * amount
+        counts += fits
+    return np.minimum(counts, _MOST_ON_A_HOST)
 
 
-def _filled(state: State, field: Field, host_row: int, budget: Budget) -> int:
-    """How many candidates a tree gives, one after the other; what the budget leaves
-    uncounted is not promised."""
-    places = Places(state, field, budget)
+def _free(state: State, name: str, providers: Rows) -> Int64s:
+    """int64[n]: how much of a class each has left; 0: it has none of the class."""
+    free = np.zeros(len(providers), np.int64)
+    index = state.classes.index_of(name)
+    table = None if index is None else state.inventories.table(index)
+    if table is not None:
+        slots = table.slots_of(providers)
+        has = slots != NO_ROW
+        at = slots[has]
+        left = np.floor(table.capacity[at] - table.used[at])
+        free[has] = np.clip(left, 0, _MOST_FREE).astype(np.int64)
+    return free
+
+
+def _one_by_one(
+    state: State, field: Field, limits: Int64s, trees: Bools, budget: Budget
+) -> tuple[Int64s, Int64s]:
+    """int64[hosts]: ``limits``, trees (bool[hosts]) filled in them, less what the rule
+    of a server group forbids; and the rows of trees that the search refused.
+
+    All trees are filled on one sheet, one host after the other, for what they share is
+    there once. Members that must be together are on one host: a sheet for each.
+    """
+    counts, refused = limits.copy(), list[int]()
+    rule = _Rule(field)
+    counts[~rule.allowed] = 0
+    names, rows = state.fleet.hosts.hosts, field.hosts.rows
+    sheets: dict[str, Places] = {}
+    for place in np.flatnonzero((counts > 0) & (trees | rule.is_hard)).tolist():
+        row = int(rows[place])
+        name = names[row]
+        most = count = min(int(counts[place]), rule.left(name))
+        if trees[place] and most:
+            key = name if rule.is_together else ""
+            if key not in sheets:
+                sheets[key] = Places(state, field, budget)
+            count, is_refused = _filled(sheets[key], row, most)
+            if is_refused:
+                refused.append(row)
+        rule.add(name, count)
+        counts[place] = count
+    if rule.is_together:
+        best = rule.fullest()
+        counts[[names[row] != best for row in rows.tolist()]] = 0
+    return counts, np.array(refused, np.int64)
+
+
+def _filled(places: Places, host_row: int, most: int) -> tuple[int, bool]:
+    """How many candidates a tree gives, one after the other, and whether it was
+    refused the first; what the budget leaves uncounted is not promised."""
     count = 0
     try:
-        while count < _MOST_ON_A_HOST:
+        while count < most:
             found = places.find(host_row)
             if found is None or not found.allocations:
-                break
+                return count, found is None and not count
             places.take(found)
             count += 1
     except Spent:
         pass
-    return count
+    return count, False
+
+
+class _Rule:
+    """What a server group leaves of each service host, whichever of its nodes.
+    ``allowed``: bool[hosts]; ``is_together``: all go to one service host, any one."""
+
+    def __init__(self, field: Field) -> None:
+        group, hosts = field.request.spec.instance_group, field.hosts
+        policy = None if group is None else group.policy
+        self.is_hard = policy in (groups.AFFINITY, groups.ANTI_AFFINITY)
+        self.is_together = False
+        self.allowed = np.ones(len(hosts), np.bool_)
+        self._most = _UNLIMITED
+        self._there: Counter[str] = Counter()
+        self._added: Counter[str] = Counter()
+        if group is None:
+            return
+        if policy == groups.ANTI_AFFINITY:
+            self._most = group.max_server_per_host
+            self._there.update(groups.counts(hosts.fleet, group))
+        elif policy == groups.AFFINITY:
+            known = groups.hosts(hosts.fleet, group)
+            self.is_together = not known
+            if known:
+                self.allowed = hosts.at_hosts(known)
+
+    def left(self, name: str) -> int:
+        """How many more the service host may have."""
+        return max(0, self._most - self._there[name] - self._added[name])
+
+    def add(self, name: str, count: int) -> None:
+        """So many go there."""
+        self._added[name] += count
+
+    def fullest(self) -> str | None:
+        """The service host that takes the most."""
+        return max(self._added, key=self._added.__getitem__, default=None)
 
 
 def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
@@ -140,20 +228,4 @@ def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> 
         is_open = counts < most
         counts = np.where(is_open & passing, middle, counts)
         most = np.where(is_open & ~passing, middle - 1, most)
-    return counts
-
-
-def _grouped(field: Field, counts: Int64s) -> Int64s:
-    """What the rule of a server group leaves of ``counts``."""
-    group = field.request.spec.instance_group
-    if group is None or not len(counts):
-        return counts
-    fleet = field.hosts.fleet
-    if group.policy == groups.ANTI_AFFINITY:
-        there = field.hosts.counts_on(groups.counts(fleet, group))
-        return np.clip(counts, 0, np.maximum(group.max_server_per_host - there, 0))
-    if group.policy == groups.AFFINITY and not groups.hosts(fleet, group):
-        best = np.zeros_like(counts)
-        best[counts.argmax()] = counts.max()
-        return best
     return counts

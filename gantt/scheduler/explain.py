@@ -6,7 +6,10 @@ was made of.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+from msgspec import Struct
 
 from gantt.errors import GanttError
 from gantt.model.diagnosis import Diagnosis
@@ -14,28 +17,51 @@ from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Near, Score, Why
 from gantt.placement.candidates.explain import explain
 from gantt.scheduler import field as fields
-from gantt.scheduler.field import Field, Sieve
+from gantt.scheduler.field import Field, Sieve, steps_of
 from gantt.scheduler.job import Job
-from gantt.state.column import NO_TIME
+from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
 
+PICKED = "instances picked before"
+EXACT = "exact search"
 _MOST_NEAR = 10
 _BUDGET = 20_000
 
 
-def why(state: State, job: Job, field: Field) -> Why:
-    """Everything that can be told about a field that is empty, or too small."""
+class Rest(Struct, frozen=True, eq=False):
+    """How the picking ended. ``kept``: int64 rows of ``state.hosts`` that filters still
+    pass after the last pick; ``refused``: int64, those of them where the exact search
+    finds no place; ``picked`` of ``wanted`` instances have one."""
+
+    kept: Int64s
+    refused: Int64s
+    picked: int = 0
+    wanted: int = 0
+
+
+def why(state: State, job: Job, field: Field, rest: Rest | None = None) -> Why:
+    """Everything that can be told about a field that is empty, or too small, and of
+    what was left of it in the end."""
+    more = () if rest is None else tuple(_in_the_end(field, rest))
+    sieves = (*field.sieves, *more)
+    steps = tuple(steps_of(sieves, len(field.all_rows))) if more else field.steps
+    if rest is not None and rest.picked:
+        fewer = f"ask for {rest.picked} instead of {rest.wanted} instances"
+        return Why(steps, nearest(state, field, sieves), fewer)
+    is_refused = bool(more) and not fields.all_of(sieves, len(field.all_rows)).any()
     books = None
-    if field.surveys and not field.has_room_anywhere:
+    if field.surveys and (is_refused or not field.has_room_anywhere):
         books = _ask(state, job.questions[0])
-    change = _change(field.sieves, books)
-    return Why(field.steps, nearest(state, field), change, books)
+    change = _change(field.sieves, more, books)
+    return Why(steps, nearest(state, field, sieves), change, books)
 
 
-def nearest(state: State, field: Field, most: int = _MOST_NEAR) -> tuple[Near, ...]:
+def nearest(
+    state: State, field: Field, sieves: tuple[Sieve, ...], most: int = _MOST_NEAR
+) -> tuple[Near, ...]:
     """Hosts that the fewest sieves removed, fewest first."""
     failures = np.zeros(len(field.all_rows), np.int64)
-    for sieve in field.sieves:
+    for sieve in sieves:
         failures += ~sieve.mask
     removed = np.flatnonzero(failures)
     order = removed[np.argsort(failures[removed], kind="stable")][:most]
@@ -43,9 +69,17 @@ def nearest(state: State, field: Field, most: int = _MOST_NEAR) -> tuple[Near, .
     found = []
     for place in order.tolist():
         row = int(field.all_rows[place])
-        names = tuple(s.name for s in field.sieves if not s.mask[place])
+        names = tuple(s.name for s in sieves if not s.mask[place])
         found.append(Near(hosts.hosts[row], hosts.nodes[row], names))
     return tuple(found)
+
+
+def _in_the_end(field: Field, rest: Rest) -> Iterator[Sieve]:
+    """Who passed at first and was lost on the way, as sieves of their own."""
+    fell = np.setdiff1d(field.hosts.rows, rest.kept)
+    for name, rows in ((PICKED, fell), (EXACT, rest.refused)):
+        if len(rows):
+            yield Sieve(name, ~np.isin(field.all_rows, rows))
 
 
 class Scoreboard:
@@ -85,14 +119,19 @@ def age_s(state: State, row: int, now: int) -> float | None:
     return None if at == NO_TIME or at > now else (now - at) / 1_000_000
 
 
-def _change(sieves: tuple[Sieve, ...], books: Diagnosis | None) -> str | None:
+def _change(
+    sieves: tuple[Sieve, ...], more: tuple[Sieve, ...], books: Diagnosis | None
+) -> str | None:
     """The smallest change that would have left somebody: what the books say when
-    nobody has room, else the sieve that alone removed the most."""
-    if books is not None:
-        return None if books.relaxation is None else books.relaxation.text
+    nobody has room, else the sieve that alone removed the most. Nobody can go without
+    ``more``."""
+    if books is not None and books.relaxation is not None:
+        return books.relaxation.text
+    if books is not None and not more:
+        return None
     best, most = None, 0
     for sieve in sieves:
-        others = [one for one in sieves if one is not sieve]
+        others = [one for one in (*sieves, *more) if one is not sieve]
         left = fields.all_of(others, len(sieve.mask))
         count = int(np.count_nonzero(left & ~sieve.mask))
         if count > most:

@@ -1,0 +1,202 @@
+"""Capacity is the number of single claims that succeed one after the other, and a
+refusal says at which step hosts ran out."""
+
+from __future__ import annotations
+
+import random
+import uuid as uuids
+
+import pytest
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
+from gantt.errors import NoValidHost
+from gantt.model import commands as c
+from gantt.model.hosts import HostStats, Service
+from gantt.model.names import SHARES_VIA_AGGREGATE
+from gantt.model.selection import Why
+from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
+from gantt.scheduler.explain import EXACT, PICKED
+from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+
+PINNED = {"hw:cpu_policy": "dedicated"}
+ISOLATED = {
+    "resources1:SRIOV_NET_VF": "1",
+    "resources2:SRIOV_NET_VF": "1",
+    "group_policy": "isolate",
+}
+
+
+def opened(most: int | None = None) -> Gantt:
+    options = SchedulerOptions()
+    if most is not None:
+        options = SchedulerOptions(
+            enabled_filters=(*DEFAULT_FILTERS, "NumInstancesFilter"),
+            max_instances_per_host=most,
+        )
+    return open_gantt("memory://", EngineOptions(scheduler=options))
+
+
+def report(engine: Gantt, host: str, node: str, vcpus: int = 4) -> str:
+    """A node with so many VCPUs; its provider."""
+    stats = HostStats(
+        vcpus=vcpus,
+        memory_mb=8192,
+        local_gb=100,
+        vcpus_used=0,
+        memory_mb_used=0,
+        local_gb_used=0,
+        free_ram_mb=8192,
+        free_disk_gb=100,
+        cpu_allocation_ratio=1.0,
+        hypervisor_hostname=node,
+    )
+    engine.update_host(host, node, stats)
+    (view,) = [one for one in engine.list_hosts(host=host) if one.node == node]
+    assert view.provider_uuid is not None
+    return view.provider_uuid
+
+
+def spec_of(**fields: object) -> RequestSpec:
+    extra = fields.pop("extra_specs", {})
+    disk = fields.pop("root_gb", 10)
+    flavor = Flavor(vcpus=1, memory_mb=512, root_gb=disk, extra_specs=extra)  # type: ignore[arg-type]
+    return RequestSpec(flavor=flavor, project_id="p", user_id="u", **fields)  # type: ignore[arg-type]
+
+
+def claimed(engine: Gantt, spec: RequestSpec) -> int:
+    """How many claims of one instance succeed."""
+    for count in range(500):
+        try:
+            engine.schedule(ScheduleRequest(spec, (str(uuids.uuid4()),)))
+        except NoValidHost:
+            return count
+    raise AssertionError("no end of it")
+
+
+def grow(engine: Gantt, rng: random.Random, *, has_pool: bool) -> None:
+    """Service hosts of one or two nodes, some with PCPUs, some with children."""
+    near, pool = str(uuids.uuid4()), str(uuids.uuid4())
+    if has_pool:
+        engine.create_provider("pool", uuid=pool)
+        total = rng.choice((40, 90))
+        engine.set_inventories(pool, {"DISK_GB": c.Inventory(total=total)})
+        engine.submit(c.SetTraits(pool, (SHARES_VIA_AGGREGATE,)))
+        engine.submit(c.SetAggregates(pool, (near,)))
+    for number in range(rng.randrange(2, 5)):
+        for node in range(rng.choice((1, 1, 2))):
+            name = f"n{number}-{node}"
+            uuid = report(engine, f"h{number}", name, rng.choice((2, 4, 6)))
+            if has_pool:
+                engine.submit(c.SetAggregates(uuid, (near,)))
+                engine.submit(c.DeleteInventory(uuid, "DISK_GB"))
+            if rng.random() < 0.5:
+                pinned = c.Inventory(total=rng.choice((1, 3)))
+                engine.submit(c.AddInventory(uuid, "PCPU", pinned))
+            for child in range(rng.choice((0, 1, 2))):
+                key = str(uuids.uuid4())
+                engine.create_provider(f"{name}-{child}", uuid=key, parent_uuid=uuid)
+                ports = c.Inventory(total=rng.choice((1, 3)))
+                engine.set_inventories(key, {"SRIOV_NET_VF": ports})
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_capacity_is_what_can_be_claimed(seed: int) -> None:
+    rng = random.Random(seed)
+    with opened(rng.choice((None, 3))) as engine:
+        grow(engine, rng, has_pool=seed % 3 == 0)
+        group = None
+        if seed % 4 == 1:
+            most = rng.choice((1, 3))
+            group = InstanceGroup(str(uuids.uuid4()), "anti-affinity", most)
+        extra = rng.choice(({}, PINNED, ISOLATED))
+        spec = spec_of(extra_specs=extra, instance_group=group)
+        found = engine.capacity(spec)
+        assert found.total == sum(found.hosts.values()) == claimed(engine, spec)
+        assert engine.capacity(spec).total == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_members_that_stay_together_fill_one_service_host(seed: int) -> None:
+    rng = random.Random(seed)
+    with opened() as engine:
+        grow(engine, rng, has_pool=seed % 2 == 0)
+        group = InstanceGroup(str(uuids.uuid4()), "affinity")
+        found = engine.capacity(spec_of(instance_group=group))
+        ((host, count),) = found.hosts.items()
+        # To force a host keeps a request in its tree, away from the pool.
+        others = tuple({one.host for one in engine.list_hosts()} - {host})
+        only = spec_of(instance_group=group, ignore_hosts=others)
+        assert count == found.total == claimed(engine, only)
+
+
+def test_a_group_that_is_somewhere_stays_there_even_by_force() -> None:
+    with opened() as engine:
+        for host in ("a", "b"):
+            report(engine, host, host)
+        group = InstanceGroup(str(uuids.uuid4()), "affinity")
+        engine.schedule(
+            ScheduleRequest(
+                spec_of(instance_group=group, force_hosts=("a",)), (str(uuids.uuid4()),)
+            )
+        )
+        elsewhere = spec_of(instance_group=group, force_hosts=("b",))
+        assert engine.capacity(elsewhere).total == 0
+        assert engine.capacity(spec_of(instance_group=group)).hosts == {"a": 3}
+
+
+def test_nobody_is_forced_onto_a_disabled_host() -> None:
+    with opened() as engine:
+        report(engine, "a", "a")
+        engine.update_service(Service("a", disabled=True))
+        assert engine.capacity(spec_of(force_hosts=("a",))).total == 0
+
+
+def test_hosts_that_run_out_are_told_of() -> None:
+    with opened() as engine:
+        for host in ("a", "b"):
+            report(engine, host, host)
+        names = tuple(str(uuids.uuid4()) for _ in range(9))
+        with pytest.raises(NoValidHost) as refusal:
+            engine.schedule(ScheduleRequest(spec_of(), names))
+    why = refusal.value.why
+    assert isinstance(why, Why)
+    last = why.steps[-1]
+    assert (last.name, last.before, last.after, last.removed_alone) == (EXACT, 2, 0, 2)
+    assert {one.host: one.removed_by for one in why.nearest} == {
+        "a": (EXACT,),
+        "b": (EXACT,),
+    }
+    assert why.change == "ask for 8 instead of 9 instances"
+
+
+def test_hosts_that_fill_up_by_a_filter_are_told_of() -> None:
+    with opened(2) as engine:
+        for host in ("a", "b"):
+            report(engine, host, host)
+        names = tuple(str(uuids.uuid4()) for _ in range(5))
+        with pytest.raises(NoValidHost) as refusal:
+            engine.schedule(ScheduleRequest(spec_of(), names))
+    why = refusal.value.why
+    assert isinstance(why, Why)
+    assert (why.steps[-1].name, why.steps[-1].after) == (PICKED, 0)
+    assert why.change == "ask for 4 instead of 5 instances"
+
+
+def test_a_tree_that_only_the_exact_search_refuses_is_told_of() -> None:
+    with opened() as engine:
+        uuid = report(engine, "a", "a")
+        child = str(uuids.uuid4())
+        engine.create_provider("a-0", uuid=child, parent_uuid=uuid)
+        engine.set_inventories(child, {"SRIOV_NET_VF": c.Inventory(total=8)})
+        spec = spec_of(extra_specs=ISOLATED)
+        with pytest.raises(NoValidHost) as refusal:
+            engine.schedule(ScheduleRequest(spec, (str(uuids.uuid4()),)))
+        found = engine.capacity(spec)
+    why = refusal.value.why
+    assert isinstance(why, Why)
+    assert why.steps[-1].name == EXACT
+    assert why.nearest[0].removed_by == (EXACT,)
+    assert why.change == "ask with group_policy none"
+    assert (found.total, found.steps, found.change) == (0, why.steps, why.change)
