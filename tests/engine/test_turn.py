@@ -9,7 +9,7 @@ import pytest
 
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
-from gantt.errors import NoValidHost
+from gantt.errors import Invalid, NoValidHost
 from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
@@ -91,3 +91,11 @@ def test_every_decision_leaves_a_record() -> None:
         record = engine.decisions()[0]
         assert record.failure is not None
         assert record.revision == engine.revision
+
+
+def test_a_request_for_too_many_says_how_many_it_may_be_for() -> None:
+    with open_gantt("memory://") as engine:
+        report(engine, "a")
+        spec = RequestSpec(flavor=Flavor(vcpus=1), num_instances=2**31 - 1)
+        with pytest.raises(Invalid, match="max_instances"):
+            engine.decide(ScheduleRequest(spec))
