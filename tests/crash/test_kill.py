@@ -69,7 +69,7 @@ def test_acknowledged_writes_survive_and_no_other_is_half_there(
         kept = _check(database, providers, kept, clients, f"seed {SEED} round {number}")
         if ROUNDS > 20:  # a long run is watched (pytest -s)
             print(kind, dict(told), flush=True)
-    record_property("told", (f"kill -9 under load on {kind}", told))
+    record_property("told", (f"kill -9 under load on {kind}", dict(told)))
     assert told["acknowledged"] > rounds, (
         "the clients were never answered: nothing was tested"
     )
