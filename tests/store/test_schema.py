@@ -18,6 +18,12 @@ from tests.store import books
 QUICK = StoreOptions(lock_timeout_s=0.05)
 
 
+@pytest.fixture
+def kind() -> str:
+    """Files are looked into and schemas compared here: SQLite alone."""
+    return "sqlite"
+
+
 def _run(path: Path, *statements: str) -> None:
     connection = sqlite3.connect(path)
     for statement in statements:

@@ -25,6 +25,12 @@ TIMES = ["created_at DATETIME", "updated_at DATETIME"]
 ID = "id INTEGER NOT NULL"
 
 
+@pytest.fixture
+def kind() -> str:
+    """Files are looked into and schemas compared here: SQLite alone."""
+    return "sqlite"
+
+
 def _names(column: str, table: str) -> dict[str, Any]:
     return {
         "columns": [*TIMES, ID, f"{column} VARCHAR(255) NOT NULL"],
