@@ -16,9 +16,9 @@ class ComputeFilter(Filter):
     down, and was seen within ``service_down_time`` of now.
 
     A host of which no service is known counts as up and enabled, and so does a service
-    that never said when it was seen: library users may report neither. A host that
-    never reported ``free_disk_gb`` has no state yet, which Nova finds out only when it
-    claims.
+    that never said when it was seen: library users may report neither. A host whose
+    ``free_disk_gb`` is null has no state yet, which Nova finds out only when it claims;
+    one that never speaks of disks has one once it told its vcpus or memory.
     """
 
     needs = ("has_state", "is_disabled", "is_forced_down", "last_seen_up")

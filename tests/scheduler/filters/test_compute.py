@@ -49,8 +49,23 @@ def test_who_never_reported_its_disk_has_no_state_yet(fields: dict[str, Any]) ->
     assert not passes(ComputeFilter(), a_host(**fields))
 
 
+def test_who_never_speaks_of_disks_has_a_state_all_the_same() -> None:
+    host = a_host()
+    del host["free_disk_gb"], host["local_gb"], host["local_gb_used"]
+    assert passes(ComputeFilter(), host)
+    for size in ("vcpus", "memory_mb"):
+        del host[size]
+    assert not passes(ComputeFilter(), host)
+
+
+def _has_reported(host: Plain) -> bool:
+    if "free_disk_gb" in host:
+        return host["free_disk_gb"] is not None
+    return "vcpus" in host or "memory_mb" in host
+
+
 def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
-    if host.get("free_disk_gb") is None:
+    if not _has_reported(host):
         return False
     service = host["service"]
     if service is None:
