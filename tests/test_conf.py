@@ -92,6 +92,7 @@ def test_a_placement_conf_is_understood(tmp_path: Path) -> None:
     assert not found.enforce_new_defaults
     assert found.engine.commit_attempts == 3
     assert found.engine.store.create
+    assert found.engine.store.pool_size == 5
 
 
 def test_defaults() -> None:
@@ -145,9 +146,21 @@ def test_an_option_reaches_the_value_of_its_name(option: Any) -> None:
     default = option.default
     value = not default if isinstance(default, bool) else 2 * default
     found = load(environ={}, overrides={("gantt", option.name): value})
-    values = (found.api, found.serve, found.engine)
+    values = (found.api, found.serve, found.engine, found.engine.store)
     (owner,) = [each for each in values if hasattr(each, option.name)]
     assert getattr(owner, option.name) == value
+
+
+def test_a_process_looks_for_the_others_unless_there_can_be_none() -> None:
+    url = ("placement_database", "connection")
+    assert load(environ={}, overrides={url: "sqlite:///g.db"}).engine.poll_ms == 20
+    assert load(environ={}, overrides={url: "memory://"}).engine.poll_ms == 0
+
+
+def test_a_pool_without_a_limit_has_a_connection_for_each_thread() -> None:
+    given = {("placement_database", "max_pool_size"): 0}
+    found = load(environ={}, overrides={**given, ("gantt", "blocking_threads"): 7})
+    assert found.engine.store.pool_size == 7
 
 
 def test_a_given_file_is_read_alone(tmp_path: Path) -> None:
@@ -183,10 +196,11 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
         load([write(tmp_path / "bad.conf", text)])
 
 
+@pytest.mark.parametrize("name", ["answer_timeout_s", "lock_timeout_s", "patience_s"])
 @pytest.mark.parametrize("value", ["nan", "inf", "9" * 40])
-def test_a_time_that_is_none_is_refused(tmp_path: Path, value: str) -> None:
-    (tmp_path / "bad.conf").write_text(f"[gantt]\nanswer_timeout_s = {value}\n")
-    with pytest.raises(Refused, match="answer_timeout_s"):
+def test_a_time_that_is_none_is_refused(tmp_path: Path, name: str, value: str) -> None:
+    (tmp_path / "bad.conf").write_text(f"[gantt]\n{name} = {value}\n")
+    with pytest.raises(Refused, match=name):
         load([str(tmp_path / "bad.conf")], environ={})
 
 

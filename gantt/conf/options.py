@@ -14,6 +14,7 @@ from oslo_config import cfg
 
 from gantt.conf import scheduling
 from gantt.conf.values import AUTH_STRATEGIES, NO_CONSUMER_ID
+from gantt.store.contract import StoreOptions
 
 Options: TypeAlias = list[tuple[str, Sequence[cfg.Opt]]]
 
@@ -74,6 +75,14 @@ DATABASE = [
         default=False,
         help="Make the tables, or bring them up to date, before serving.",
     ),
+    cfg.IntOpt(
+        "max_pool_size",
+        default=StoreOptions().pool_size,
+        min=0,
+        max=4096,
+        help="Connections that each process keeps for readers; beside them the gate "
+        "has one. 0: one for each of blocking_threads.",
+    ),
 ]
 
 # Accepted for the sake of existing files; Gantt has one way to do what they tune.
@@ -85,7 +94,6 @@ IGNORED = {
         "sqlite_synchronous",
         "mysql_sql_mode",
         "connection_recycle_time",
-        "max_pool_size",
         "max_retries",
         "retry_interval",
         "max_overflow",
@@ -230,6 +238,7 @@ GANTT = [
         "patience_s",
         default=2.0,
         min=0.01,
+        max=86400,
         help="When a write has waited so long, the gate is taken to stand still.",
     ),
     cfg.IntOpt(
@@ -250,6 +259,38 @@ GANTT = [
         min=1_000,
         help="Revisions that gantt_log keeps at least; who is further behind loads "
         "all tables again.",
+    ),
+    cfg.IntOpt(
+        "tail_limit",
+        default=StoreOptions().tail_limit,
+        min=1,
+        help="A process that is more revisions behind loads all tables again rather "
+        "than read them one by one.",
+    ),
+    cfg.IntOpt(
+        "poll_ms",
+        default=20,
+        min=0,
+        max=3_600_000,
+        help="How often a process looks for what others wrote while nobody asks it; "
+        "ten times as rarely after fifty looks that found nothing. 0: only when it is "
+        "asked. memory:// never looks.",
+    ),
+    cfg.FloatOpt(
+        "lock_timeout_s",
+        default=StoreOptions().lock_timeout_s,
+        min=0.01,
+        max=3600,
+        help="Seconds that the gate waits for other processes' gates before it tries "
+        "again (MariaDB: whole ones, at least 1).",
+    ),
+    cfg.FloatOpt(
+        "idle_timeout_s",
+        default=StoreOptions().idle_timeout_s,
+        min=1,
+        max=3600,
+        help="Seconds after which PostgreSQL and MariaDB take the lock from a gate "
+        "that stands still in the middle of a batch.",
     ),
     cfg.FloatOpt(
         "leader_silence_s",

@@ -15,7 +15,7 @@ from msgspec import Struct
 from oslo_config import cfg
 
 from gantt.conf import scheduling
-from gantt.conf.options import IGNORED, PROBES, Options, list_opts
+from gantt.conf.options import GANTT, IGNORED, PROBES, Options, list_opts
 from gantt.conf.values import (
     SYSTEM_DIRECTORY,
     ApiOptions,
@@ -27,6 +27,8 @@ from gantt.conf.values import (
 from gantt.engine.options import EngineOptions
 from gantt.errors import Refused
 from gantt.store.contract import StoreOptions
+
+MEMORY = "memory://"
 
 
 class Source(Struct, frozen=True):
@@ -146,12 +148,29 @@ def _serve_options(own: Any) -> ServeOptions:
     )
 
 
+def _store_options(database: Any, own: Any) -> StoreOptions:
+    return StoreOptions(
+        create=database.sync_on_startup,
+        lock_timeout_s=own.lock_timeout_s,
+        idle_timeout_s=own.idle_timeout_s,
+        pool_size=database.max_pool_size or own.blocking_threads,
+        tail_limit=own.tail_limit,
+    )
+
+
+def _check_numbers(own: Any) -> None:
+    """Raises Refused for what is neither below nor above a limit."""
+    for option in GANTT:
+        value = own[option.dest]
+        if isinstance(value, float) and math.isnan(value):
+            raise Refused(f"{option.name} of [gantt] must be a number, not nan.")
+
+
 def _settings(
     ours: cfg.ConfigOpts, probe: cfg.ConfigOpts, files: tuple[str, ...]
 ) -> Settings:
-    placement, own = ours.placement, ours.gantt
-    if math.isnan(own.answer_timeout_s):  # which is neither below nor above a limit
-        raise Refused("answer_timeout_s of [gantt] must be a number, not nan.")
+    placement, database, own = ours.placement, ours.placement_database, ours.gantt
+    _check_numbers(own)
     return Settings(
         # Libraries define the options that we probe in their own words, and two
         # definitions of one name clash: they get a ConfigOpts of their own.
@@ -161,7 +180,7 @@ def _settings(
             [],
         ),
         files=files,
-        database_url=ours.placement_database.connection or "",
+        database_url=database.connection or "",
         api=ApiOptions(
             placement.incomplete_consumer_project_id,
             placement.incomplete_consumer_user_id,
@@ -187,11 +206,13 @@ def _settings(
             search_budget=own.search_budget,
             log_length=own.log_length,
             leader_silence_s=own.leader_silence_s,
+            # Nobody else can write there.
+            poll_ms=0 if database.connection == MEMORY else own.poll_ms,
             commit_attempts=max(1, placement.allocation_conflict_retry_count),
             # A mistyped path must not become new, empty books.
-            create=ours.placement_database.sync_on_startup,
+            create=database.sync_on_startup,
             scheduler=scheduling.scheduler_options(ours),
-            store=StoreOptions(create=ours.placement_database.sync_on_startup),
+            store=_store_options(database, own),
         ),
         log=LogOptions(ours.debug, ours.use_json),
         allowed_origin=tuple(probe.cors.allowed_origin),
