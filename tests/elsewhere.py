@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIServer, make_server
 
+from gantt import errors
 from gantt.client.remote import RemoteGantt
 from gantt.client.remote_books import PlacementBooks
 from gantt.engine.clock import SystemClock
@@ -24,8 +25,10 @@ from gantt.model.answers import Candidates, ConsumerView
 from gantt.model.commands import ConsumerAllocations, Inventory
 from gantt.model.hosts import HostStats
 from gantt.model.requests import CandidateRequest
+from gantt.model.rows import CLAIMS, ClaimRow
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
+from gantt.state.state import State
 from gantt.store import Store, open_store
 from tests.inprocess import QuietHandler, service
 
@@ -199,3 +202,30 @@ def _upstream() -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def claims(engine: Gantt) -> list[ClaimRow]:
+    def rows(state: State) -> list[ClaimRow]:
+        return [row for row in state.rows(CLAIMS) if isinstance(row, ClaimRow)]
+
+    return engine.read(rows)
+
+
+def only(request: ScheduleRequest) -> str:
+    """The instance of a request for one."""
+    (uuid,) = request.instance_uuids or ()
+    return uuid
+
+
+def raising(*found: BaseException) -> Callable[[], None]:
+    """Raises each of ``found`` in turn, then nothing."""
+    left = list(found)
+
+    def fail() -> None:
+        if left:
+            raise left.pop(0)
+
+    return fail
+
+
+LOST = errors.Unavailable("the connection died")

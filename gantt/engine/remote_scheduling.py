@@ -192,10 +192,12 @@ class RemoteScheduling(Scheduling):
         }
         try:
             return self._conclude(request, chosen, claimed, attempt, timings)
-        except ClaimLost:
-            # A host was deleted right after it was claimed: none is kept.
+        except BaseException:
+            # A host was deleted right after it was claimed, or a plugin failed that
+            # sets limits: nobody hears of the claim, so none is kept.
             with suppress(NotFound):
-                self.release_claim(claimed.claim)
+                self.release_claim(command.claim)
+            self._return(_wanted(command, claimed), command.claim)
             raise
 
     def _end_old(self, request: ScheduleRequest) -> None:
@@ -240,11 +242,27 @@ class RemoteScheduling(Scheduling):
         try:
             self.submit(c.ConfirmClaim(command.claim, again))
         except ClaimExpired as error:
-            taken = self.glance(_owned_by_others, wanted, command.claim)
-            for uuid in wanted.keys() - taken:
-                self._remote.give_back(uuid, wanted[uuid])
+            self._return(wanted, command.claim)
             raise ClaimLost(str(error)) from error
         return outcome
+
+    def _return(self, wanted: dict[str, Holding], claim: str) -> None:
+        """Give back there what was written for a claim that holds nothing here any
+        more. What cannot be given back now is told in the log."""
+        assert self._remote is not None
+        taken = self.glance(_owned_by_others, wanted, claim)
+        for uuid in sorted(wanted.keys() - taken):
+            try:
+                self._remote.give_back(uuid, wanted[uuid])
+            except GanttError as error:
+                LOG.error(
+                    "instance %s keeps the allocations of claim %s in the remote "
+                    "Placement, though the claim is over: %s Where they are not gone "
+                    "soon, delete them there.",
+                    uuid,
+                    claim,
+                    error,
+                )
 
     # -- what is over -------------------------------------------------------------
 

@@ -1,0 +1,358 @@
+"""What goes wrong on the way to a remote Placement: nothing is left there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gantt import errors
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt as open_engine
+from gantt.model.commands import (
+    Command,
+    ConfirmClaim,
+    ConsumerAllocations,
+)
+from gantt.model.holding import read_holding
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.store import open_store
+from tests.elsewhere import (
+    LEASE_S,
+    LOST,
+    SMALL,
+    Crash,
+    Elsewhere,
+    Shaky,
+    Wall,
+    ask,
+    claims,
+    engine_on,
+    only,
+    raising,
+)
+
+
+def test_what_others_took_meanwhile_is_not_taken_twice(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1", "h2", vcpus=2)
+    mine = {"VCPU": 2}
+    taken: list[str] = []
+
+    def rob() -> None:
+        if not taken:
+            taken.append("h1")
+            (row,) = claims(engine)
+            (host,) = read_holding(row.remote or "").allocations
+            other = ConsumerAllocations(only(ask()), {host: mine}, "p", "u")
+            there.books.set_allocations([other])
+
+    books.before = rob
+    request = ask()
+    ((chosen, *_),) = engine.schedule(request)
+    assert there.used(chosen.service_host) == 1
+    assert there.used() == 3
+    assert len(books.asked) == 1
+    (row,) = claims(engine)
+    assert row.leased_until is None
+
+
+def test_a_host_that_was_given_up_is_asked_again_when_no_other_is_left(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1", vcpus=2)
+    books.before = raising(errors.DoesNotFit("the requested amount would exceed"))
+    engine.schedule(ask(2))
+    assert len(books.asked) == 2
+    assert there.used() == 2
+
+
+def test_what_is_refused_for_good_is_told_once(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    spec = RequestSpec(flavor=SMALL, project_id="project")
+    with pytest.raises(errors.NoValidHost, match="(?i)uuid|pattern|schema"):
+        engine.schedule(ScheduleRequest(spec, ("not-a-uuid",)))
+    assert (books.writes, there.used(), claims(engine)) == (1, 0, [])
+    assert engine.scheduling_counts()["no_valid_host"] == 1
+
+
+def test_a_write_that_lost_a_race_is_repeated(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    race = errors.ConcurrentUpdate("Inventory changed while attempting to allocate")
+    books.before = raising(race, race)
+    engine.schedule(ask())
+    assert (books.writes, there.used(), len(books.asked)) == (3, 1, 1)
+
+
+def test_no_candidates_where_nobody_answers(there: Elsewhere, wall: Wall) -> None:
+    with engine_on(Shaky("http://127.0.0.1:9"), wall=wall) as engine:
+        there.providers["h1"] = "11111111-1111-4111-8111-111111111111"
+        there.report(engine, "h1")
+        with pytest.raises(errors.NoValidHost, match="gave no candidates: No answer"):
+            engine.schedule(ask())
+        assert "No answer" in (engine.decide(ask()).failure or "")
+        assert claims(engine) == []
+
+
+def test_a_lost_answer_is_found_out(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    books.after = raising(LOST)
+    engine.schedule(ask(2))
+    assert (there.used(), books.writes) == (2, 2)
+    assert [row.leased_until for row in claims(engine)] == [None, None]
+
+
+def test_what_never_arrived_is_sent_again(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    books.before = raising(LOST, LOST)
+    engine.schedule(ask())
+    assert (there.used(), books.writes) == (1, 3)
+
+
+@pytest.mark.parametrize("arrives", [False, True])
+def test_what_nobody_knows_is_settled_when_the_lease_ends(
+    there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall, arrives: bool
+) -> None:
+    there.fleet(engine, "h1")
+    request = ask()
+    if arrives:
+        books.after = raising(LOST, LOST)
+        books.before = raising(LOST, LOST, LOST)
+    else:
+        books.before = raising(*(LOST,) * 4)
+    with pytest.raises(errors.Unavailable, match="Nobody knows whether"):
+        engine.schedule(request)
+    assert there.used() == arrives
+    (row,) = claims(engine)
+    assert row.leased_until is not None
+    books.before = books.after = lambda: None
+    wall.ahead_s = LEASE_S + 1
+    assert engine.expire_claims() == 1
+    assert (there.used(), claims(engine)) == (0, [])
+
+
+def test_the_same_instance_is_asked_for_again(
+    there: Elsewhere, books: Shaky, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    request = ask()
+    books.after = raising(Crash())
+    with pytest.raises(Crash):
+        engine.schedule(request)
+    engine.schedule(request)
+    held = there.of(only(request))
+    assert held is not None
+    assert (held.generation, there.used()) == (1, 1)
+    assert len(claims(engine)) == 1
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_crash_leaves_nothing_behind(
+    there: Elsewhere, here: str, wall: Wall, is_written: bool
+) -> None:
+    books = Shaky(there.url)
+    engine = engine_on(books, wall=wall, store=open_store(here))
+    there.fleet(engine, "h1", "h2")
+    kept = ask()
+    engine.schedule(kept)
+    if is_written:
+        books.after = raising(Crash())
+    else:
+        books.before = raising(Crash())
+    with pytest.raises(Crash):
+        engine.schedule(ask(2))
+    assert there.used() == (3 if is_written else 1)
+    engine.close()
+    with engine_on(Shaky(there.url), wall=wall, store=open_store(here)) as heir:
+        assert heir.expire_claims() == 0
+        wall.ahead_s = LEASE_S + 1
+        assert heir.expire_claims() == 1
+        assert there.used() == 1
+        assert [row.instance_uuid for row in claims(heir)] == [only(kept)]
+        assert heir.verify().problems == ()
+
+
+def test_what_others_wrote_since_stays(
+    there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall
+) -> None:
+    there.fleet(engine, "h1")
+    request = ask()
+    uuid = only(request)
+    books.after = raising(Crash())
+    with pytest.raises(Crash):
+        engine.schedule(request)
+    provider = there.providers["h1"]
+    there.books.set_allocations(
+        [ConsumerAllocations(uuid, {provider: {"VCPU": 3}}, "p", "u")]
+    )
+    wall.ahead_s = LEASE_S + 1
+    engine.expire_claims()
+    assert (there.used(), claims(engine)) == (3, [])
+
+
+def test_what_cannot_be_given_back_now_is_given_back_later(
+    there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall
+) -> None:
+    there.fleet(engine, "h1")
+    ((one, *_),) = engine.schedule(ask())
+    books.before = raising(LOST)
+    engine.release_claim(one.claim or "")
+    (row,) = claims(engine)
+    assert row.is_over
+    assert there.used() == 1
+    engine.expire_claims()
+    assert there.used() == 1  # somebody may be at it just now
+    wall.ahead_s = 300
+    engine.expire_claims()
+    assert (there.used(), claims(engine)) == (0, [])
+
+
+def test_a_host_that_goes_gives_back_what_was_not_confirmed(
+    there: Elsewhere, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1")
+    engine.schedule(ask(lease_s=50))
+    engine.delete_host("h1", "h1")
+    assert there.used() == 1
+    engine.expire_claims()
+    assert (there.used(), claims(engine)) == (0, [])
+
+
+def _confirming(
+    engine: Gantt, monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]
+) -> None:
+    """``then`` happens once, right after a claim was confirmed."""
+    submit = engine.submit
+    left = [then]
+
+    def confirmed(command: Command, request_id: str = "") -> Any:
+        answer = submit(command, request_id)
+        if isinstance(command, ConfirmClaim) and left:
+            left.pop()()
+        return answer
+
+    monkeypatch.setattr(engine, "submit", confirmed)
+
+
+def test_a_host_that_goes_before_the_answer_leaves_nothing_there(
+    there: Elsewhere, engine: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.fleet(engine, "h1", "h2", vcpus=4)
+    gone: list[str] = []
+
+    def deleted() -> None:
+        gone.append(next(host for host in there.providers if there.used(host)))
+        engine.delete_host(gone[0], gone[0])
+
+    _confirming(engine, monkeypatch, deleted)
+    chosen = engine.schedule(ask(4))
+    (left,) = {"h1", "h2"} - set(gone)
+    assert [row[0].service_host for row in chosen] == [left] * 4
+    assert (there.used(left), there.used(gone[0])) == (4, 0)
+
+
+def test_what_fails_before_the_answer_leaves_nothing_there(
+    there: Elsewhere, engine: Gantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there.fleet(engine, "h1")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a plugin's limits")
+
+    monkeypatch.setattr(engine, "_conclude", fail)
+    with pytest.raises(RuntimeError, match="a plugin's limits"):
+        engine.schedule(ask(2))
+    assert (there.used(), claims(engine)) == (0, [])
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_lease_that_ends_on_the_way_is_begun_anew(
+    there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall, is_written: bool
+) -> None:
+    there.fleet(engine, "h1")
+    swept: list[int] = []
+
+    def sweep() -> None:
+        if not swept:
+            wall.ahead_s = LEASE_S + 1
+            swept.append(1)
+            swept.append(engine.expire_claims())
+
+    if is_written:
+        books.after = sweep
+    else:
+        books.before = sweep
+    engine.schedule(ask(2))
+    assert swept == [1, 1]
+    assert there.used() == 2
+    assert [row.leased_until for row in claims(engine)] == [None, None]
+
+
+def test_two_processes_give_back_once(there: Elsewhere, here: str, wall: Wall) -> None:
+    first, second = Shaky(there.url), Shaky(there.url)
+    with (
+        engine_on(first, wall=wall, store=open_store(here)) as one,
+        engine_on(second, wall=wall, store=open_store(here)) as two,
+    ):
+        there.fleet(one, "h1", "h2")
+        for _ in range(3):
+            one.schedule(ask(lease_s=5))
+        writes = first.writes
+        wall.ahead_s = 10
+        found = run(one.expire_claims, two.expire_claims)
+        assert sum(found) == 3
+        assert first.writes + second.writes == writes + 3
+        assert (there.used(), claims(one), claims(two)) == (0, [], [])
+
+
+def run(*calls: Callable[[], int]) -> list[int]:
+    """All of them at once, and what they answer."""
+    found: list[int] = []
+    threads = [
+        threading.Thread(target=lambda call=call: found.append(call()))
+        for call in calls
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_the_sweeper_does_it_by_itself(there: Elsewhere, wall: Wall) -> None:
+    with engine_on(Shaky(there.url), wall=wall) as engine:
+        there.fleet(engine, "h1")
+        engine.schedule(ask(lease_s=1))
+        wall.ahead_s = 5
+        assert engine._has_ended_leases()
+        engine.expire_claims()
+        assert not engine._has_ended_leases()
+        assert there.used() == 0
+
+
+def test_without_the_remote_its_claims_are_forgotten_with_a_word(
+    there: Elsewhere, here: str, wall: Wall, caplog: pytest.LogCaptureFixture
+) -> None:
+    with engine_on(Shaky(there.url), wall=wall, store=open_store(here)) as engine:
+        there.fleet(engine, "h1")
+        ((one, *_),) = engine.schedule(ask(lease_s=1000))
+    with open_engine(here) as plain:
+        plain.delete_host("h1", "h1")
+        plain.expire_claims()
+        assert [row.is_over for row in claims(plain)] == [True]
+        plain.release_claim(one.claim or "")
+        assert claims(plain) == []
+        with pytest.raises(errors.NotFound):
+            plain.release_claim(one.claim or "")
+    assert "look whether it holds allocations there" in caplog.text
