@@ -50,10 +50,12 @@ class FirstRequest:
 def _open() -> Any:
     import atexit
 
-    from gantt.api.server import open_app
+    from gantt.api.server import open_app, warn_of_unknown
     from gantt.conf import Source
 
-    app, gantt = open_app(Source().load())
+    settings = Source().load()
+    warn_of_unknown(settings)
+    app, gantt = open_app(settings)
     atexit.register(gantt.close)
     return app
 

@@ -55,6 +55,7 @@ def serve(source: Source) -> None:
     check_database(settings)
     check_port(options)
     configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+    warn_of_unknown(settings)
     _allow_open_files(CONNECTIONS + _OTHER_FILES)
     run = RunDirectory.begin(options.run_directory)
     os.environ[FOLDER] = str(run.metrics)
@@ -83,6 +84,12 @@ def serve(source: Source) -> None:
         server.serve(target_loader=loader, wrap_loader=False)
     finally:
         run.end()
+
+
+def warn_of_unknown(settings: Settings) -> None:
+    """Say what of the configuration nobody reads."""
+    for told in settings.unknown:
+        LOG.warning("%s", told)
 
 
 def make_worker_app(source: Source, run: RunDirectory) -> WsgiApp:

@@ -38,6 +38,8 @@ def settings_for(database: str | None, config_files: tuple[str, ...]) -> Setting
 
     overrides = {("placement_database", "connection"): database} if database else {}
     settings = load(config_files, overrides=overrides)
+    for told in settings.unknown:
+        click.echo(f"Warning: {told}", err=True)
     if not settings.database_url:
         raise Refused(
             "No database is configured: give --database URL, or set "

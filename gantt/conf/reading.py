@@ -16,6 +16,7 @@ from oslo_config import cfg
 
 from gantt.conf import scheduling
 from gantt.conf.options import GANTT, IGNORED, PROBES, Options, list_opts
+from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
     SYSTEM_DIRECTORY,
     ApiOptions,
@@ -64,15 +65,18 @@ def load(
     """
     environ = os.environ if environ is None else environ
     files, directories = _find(config_files, environ)
-    ours = _parse(files, directories, list_opts() + _ignored())
+    known = list_opts() + _ignored()
+    ours = _parse(files, directories, known)
     probe = _parse(files, directories, list(PROBES.items()))
     if not (files or directories):
         ours.set_default("auth_strategy", default_auth, "api")
     try:
         for (group, name), value in (overrides or {}).items():
             ours.set_override(name, value, None if group == "DEFAULT" else group)
-        return _settings(ours, probe, tuple(files + directories))
-    except (cfg.Error, ValueError) as error:
+        places = tuple(files + directories)
+        unknown = unknown_options(places, environ, known + list(PROBES.items()))
+        return _settings(ours, probe, places, unknown)
+    except (cfg.Error, OSError, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error
 
 
@@ -167,7 +171,10 @@ def _check_numbers(own: Any) -> None:
 
 
 def _settings(
-    ours: cfg.ConfigOpts, probe: cfg.ConfigOpts, files: tuple[str, ...]
+    ours: cfg.ConfigOpts,
+    probe: cfg.ConfigOpts,
+    files: tuple[str, ...],
+    unknown: tuple[str, ...],
 ) -> Settings:
     placement, database, own = ours.placement, ours.placement_database, ours.gantt
     _check_numbers(own)
@@ -180,6 +187,7 @@ def _settings(
             [],
         ),
         files=files,
+        unknown=unknown,
         database_url=database.connection or "",
         api=ApiOptions(
             placement.incomplete_consumer_project_id,

@@ -79,7 +79,8 @@ class LogOptions(Struct, frozen=True):
 
 class Settings(Struct, frozen=True):
     """Everything that was configured. ``oslo`` is for libraries of OpenStack alone,
-    which register and read their own options in it."""
+    which register and read their own options in it. ``unknown``: sentences on what is
+    in the files and nobody reads."""
 
     oslo: Any
     files: tuple[str, ...]
@@ -94,3 +95,4 @@ class Settings(Struct, frozen=True):
     enforce_scope: bool = True
     enforce_new_defaults: bool = True
     policy_file: str = "policy.yaml"
+    unknown: tuple[str, ...] = ()

@@ -1,0 +1,97 @@
+"""Options that nobody reads, as sentences: most of them are misspelt.
+
+Apart from the reading, which takes what it knows and cannot see the rest. Files are
+shared with Placement and Nova, whose own options are no mistake here: of sections whose
+names we know all of, what is in no list is told; of others, what looks like ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from oslo_config import cfg, iniparser
+
+# All that Placement 16 and Nova 34 have in these sections and Gantt does not read.
+UPSTREAMS: Final[Mapping[str, frozenset[str]]] = {
+    "scheduler": frozenset({"discover_hosts_in_cells_interval", "workers"}),
+    "filter_scheduler": frozenset({"track_instance_changes"}),
+    "metrics": frozenset(),
+    "placement_database": frozenset(),
+    "gantt": frozenset(),
+}
+_LIKE: Final = 0.6
+_MUCH_LIKE: Final = 0.85
+_PREFIX: Final = "OS_"
+
+
+def unknown_options(
+    files: Iterable[str],
+    environ: Iterable[str],
+    options: Sequence[tuple[str, Sequence[cfg.Opt]]],
+) -> tuple[str, ...]:
+    """A sentence for each name in ``files`` (of files or directories) or ``environ``
+    that is probably meant to be one of ``options``, and is none."""
+    known: dict[str, set[str]] = {}
+    for group, opts in options:
+        known.setdefault(group, set()).update(opt.dest for opt in opts)
+    found: dict[str, None] = {}
+    for place, group, name in (*_written(files), *_exported(environ)):
+        told = _judged(group, name, known)
+        if told:
+            found[f"{place}: {told}"] = None
+    return tuple(found)
+
+
+def _judged(group: str, name: str, known: Mapping[str, set[str]]) -> str:
+    """What is wrong with the name of an option; "" when nothing is."""
+    if group not in known:
+        near = get_close_matches(group, sorted(known), 1, _MUCH_LIKE)
+        return f"there is no section [{group}]: [{near[0]}] is meant?" if near else ""
+    names = known[group]
+    if name in names or name in UPSTREAMS.get(group, ()):
+        return ""
+    likeness = _LIKE if group in UPSTREAMS else _MUCH_LIKE
+    near = get_close_matches(name, sorted(names), 1, likeness)
+    if near:
+        return f"there is no option {name} in [{group}]: {near[0]} is meant?"
+    if group in UPSTREAMS:
+        return f"there is no option {name} in [{group}]: it is not read."
+    return ""
+
+
+def _written(files: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """(file, section, option) of all that the files say."""
+    for name in files:
+        path = Path(name)
+        for file in sorted(path.glob("*.conf")) if path.is_dir() else [path]:
+            names = _Names()
+            with file.open(encoding="utf-8") as lines:
+                names.parse(lines)
+            yield from ((str(file), group, option) for group, option in names.found)
+
+
+def _exported(environ: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """(variable, section, option) of ``OS_SECTION__OPTION``, where the section is one
+    that we know all of: others' variables look like that too."""
+    for variable in environ:
+        group, separator, name = variable.removeprefix(_PREFIX).partition("__")
+        if variable.startswith(_PREFIX) and separator and group.lower() in UPSTREAMS:
+            yield variable, group.lower(), name.lower()
+
+
+class _Names(iniparser.BaseParser):
+    """Which options stand in which sections."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+        self._section = ""
+
+    def new_section(self, section: str) -> None:
+        self._section = section if section == "DEFAULT" else section.lower()
+
+    def assignment(self, key: str, value: list[str]) -> None:
+        del value
+        self.found.append((self._section, key))
