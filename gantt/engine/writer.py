@@ -47,6 +47,11 @@ class Batch(Struct):
     outcomes: list[tuple[Ticket, Answer | BaseException]] = field(default_factory=list)
 
     @property
+    def end(self) -> Cursor:
+        """Where the log stands once it bears the batch."""
+        return Cursor(self.entries[-1].revision, self.uuid)
+
+    @property
     def changes(self) -> list[Change]:
         """All changes, in the order in which they were assumed."""
         return [change for entry in self.entries for change in entry.changes]
@@ -236,7 +241,15 @@ class Gate:
             self.counts.unknown_outcomes += 1
             LOG.warning("the answer to a commit was lost (%s): looking for it", lost)
             transaction.rollback()
-            if not self._was_kept(batch.uuid):
+            was_kept = self._was_kept(batch.end)
+            if was_kept is None:
+                # Its tickets stay claimed: nobody may say that it was not carried out.
+                self._replica.undo(batch.changes, batch.before)
+                raise _nobody_knows(
+                    "this process was cut off for so long that the log was compacted "
+                    "past the place of this write"
+                ) from lost
+            if not was_kept:
                 self._take_back(batch)
                 abort = DefiniteAbort("the commit was lost with its answer")
                 raise (lost.failure or abort) from lost
@@ -254,17 +267,16 @@ class Gate:
         self._replica.settle()
         self.observer.committed(len(batch.outcomes), took_s)
 
-    def _was_kept(self, batch: str) -> bool:
-        """Ask until the database answers: nobody is told anything before."""
+    def _was_kept(self, end: Cursor) -> bool | None:
+        """Ask until the database answers: nobody is told anything before. None: it
+        cannot tell any more."""
         for pause_s in _pauses():
             try:
-                return self._store.has_batch(batch)
+                return self._store.has_batch(end)
             except (Outcome, StoreFailed) as error:
                 # Whatever went wrong with asking says nothing about the batch.
                 if self.queue.is_closing:
-                    raise StoreFailed(
-                        f"The outcome of the last batch is not known: {error}"
-                    ) from error
+                    raise _nobody_knows(error) from error
                 LOG.warning("the database does not answer: %s", error)
                 self._clock.sleep(pause_s)
         raise AssertionError("unreachable: the pauses never end")
@@ -274,6 +286,13 @@ class Gate:
         self._replica.undo(batch.changes, batch.before)
         for ticket, _ in batch.outcomes:
             ticket.disclaim()
+
+
+def _nobody_knows(why: object) -> StoreFailed:
+    return StoreFailed(
+        "The answer to a commit was lost, and its outcome is not known: it was carried "
+        f"out whole, or not at all ({why}). Look before you try again."
+    )
 
 
 def _pauses() -> Iterator[float]:

@@ -206,7 +206,7 @@ class Run:
                 if is_first or kind < 0.3:
                     seen, is_first = self._read(process, seen), False
                 elif kind < 0.32:
-                    self._compact(process, rng.choice((40, 60)))
+                    self._compact(process, rng.choice((5, 20)))
                 else:
                     self._write(process, workload.next(seen))
 

@@ -146,15 +146,17 @@ class SharedStore:
                 world.wait(books, min(end, idle_since) - world.time)
         return SharedTransaction(self)
 
-    def has_batch(self, batch: str) -> bool:
+    def has_batch(self, end: Cursor) -> bool | None:
         transaction = self.begin()
         try:
-            return any(
-                one.batch == batch
-                for one in transaction.ask("has_batch", lambda: self.books.log)
-            )
+            log = transaction.ask("has_batch", lambda: self.books.log)
+            later = (one for one in log if one.revision >= end.revision)
+            found = next(later, None)
         finally:
             transaction.rollback()
+        if found is None:
+            return False
+        return found.batch == end.batch if found.revision == end.revision else None
 
     def fingerprint(self) -> Fingerprint:
         end = self.books.end

@@ -268,9 +268,9 @@ class WiredStore:
             self._gate.release()
             raise
 
-    def has_batch(self, batch: str) -> bool:
+    def has_batch(self, end: Cursor) -> bool | None:
         with self._gate:
-            return self.inner.has_batch(batch)
+            return self.inner.has_batch(end)
 
     def fingerprint(self) -> Fingerprint:
         return self.inner.fingerprint()

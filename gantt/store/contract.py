@@ -116,9 +116,10 @@ class Store(Protocol):
         """Take the head lock. Raises DefiniteAbort when it cannot be had in time,
         errors.StoreFailed when the database cannot be reached or written."""
 
-    def has_batch(self, batch: str) -> bool:
-        """Whether the log bears ``batch``, judged under the head lock; raises as
-        ``begin``."""
+    def has_batch(self, end: Cursor) -> bool | None:
+        """Whether the log bears the batch that ends, or would end, at ``end``, judged
+        under the head lock. None: nobody can tell, because the log was compacted past
+        that place, or begun anew. Raises as ``begin``."""
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the tables as they are. Raises errors.StoreFailed, as do

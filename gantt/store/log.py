@@ -98,12 +98,13 @@ class Log:
             .limit(literal_column(str(self._limit + 2)))
             .offset(_NONE)
         )
-        self._recent = database.compile(
-            select(log.revision)
-            .where(log.revision > bindparam("from_revision"))
-            .where(log.batch == bindparam("from_batch"))
+        self._first_from = database.compile(
+            select(log.revision, log.batch)
+            .where(log.revision >= bindparam("from_revision"))
+            .order_by(log.revision)
+            .limit(literal_column("1"))
+            .offset(_NONE)
         )
-        self._recent_values = self._recent.picker(("from_revision", "from_batch"))
         self._insert = database.compile(insert(gantt_log))
         self._insert_values = self._insert.picker(LogEntry.__struct_fields__)
 
@@ -126,15 +127,17 @@ class Log:
             return None
         return [_entry(*row) for row in found]
 
-    def has_batch(self, session: Session, batch: str) -> bool:
-        """Whether a revision that the log still has was written by ``batch``.
+    def has_batch(self, session: Session, end: Cursor) -> bool | None:
+        """Whether the row at ``end`` is that batch's; None when there is none, and
+        later ones are.
 
-        However long ago: who was cut off during COMMIT may come back late, and would
-        carry out again what it does not find.
+        Who was cut off during COMMIT may come back after the log was compacted past
+        its batch: "it is not there" would have it carried out again.
         """
-        return (
-            session.one(self._recent.text, self._recent_values((0, batch))) is not None
-        )
+        found = session.one(self._first_from.text, (end.revision,))
+        if found is None:
+            return False  # the log has not come so far
+        return found[1] == end.batch if found[0] == end.revision else None
 
     def append(self, session: Session, entries: Sequence[LogEntry]) -> None:
         """A row per entry; a revision that exists is a ForeignWrite."""

@@ -62,9 +62,9 @@ class MemoryStore:
             raise DefiniteAbort("The head lock of memory:// could not be had in time.")
         return MemoryTransaction(self)
 
-    def has_batch(self, batch: str) -> bool:
+    def has_batch(self, end: Cursor) -> bool | None:
         with self._head:
-            return self._end.batch == batch
+            return self._end == end
 
     def fingerprint(self) -> Fingerprint:
         return Fingerprint(self._end.revision, self._end.batch, {}, {})

@@ -22,7 +22,8 @@ class DataError(Outcome):
 
 
 class UnknownOutcome(Outcome):
-    """COMMIT failed without an answer: ask ``Store.has_batch`` whether it was kept.
+    """COMMIT failed without an answer: ask ``Store.has_batch`` whether it was kept; it
+    may be that nobody can tell.
 
     ``failure``: what to tell the callers if it was not, and trying again is no use.
     """

@@ -210,10 +210,10 @@ class SqlStore:
         except Outcome as outcome:
             raise as_failure(outcome, self.url) from outcome
 
-    def has_batch(self, batch: str) -> bool:
+    def has_batch(self, end: Cursor) -> bool | None:
         session = self._take_head()
         try:
-            return self.log.has_batch(session, batch)
+            return self.log.has_batch(session, end)
         finally:
             # Nothing was written: a COMMIT could only add another unknown outcome.
             self.finish(session, session.rollback)

@@ -62,9 +62,9 @@ class FaultyStore:
         self.pass_by("begin")
         return FaultyTransaction(self, self.inner.begin())
 
-    def has_batch(self, batch: str) -> bool:
+    def has_batch(self, end: Cursor) -> bool | None:
         self.pass_by("has_batch")
-        return self.inner.has_batch(batch)
+        return self.inner.has_batch(end)
 
 
 class FaultyTransaction:

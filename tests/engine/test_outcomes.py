@@ -14,7 +14,7 @@ from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.commands import CreateProvider, UpdateProvider
 from gantt.state import check
 from gantt.store.outcomes import DataError, DefiniteAbort, UnknownOutcome
-from tests.engine.conftest import Connect
+from tests.engine.conftest import Connect, opened
 from tests.engine.faults import Callers, FaultyStore, ScriptedClock
 
 
@@ -157,6 +157,32 @@ def test_nobody_hears_before_the_outcome_is_known(
     assert answer.result(20).name == "node-1"
     assert reader.result(20) in ([], ["node-1"])
     assert names(books) == ["node-1"]
+    callers.close()
+
+
+@pytest.mark.parametrize("was_kept", [True, False])
+def test_an_outcome_that_nobody_knows_is_told_as_such(
+    shared: FaultyStore, url: str, connect: Connect, was_kept: bool
+) -> None:
+    books, other = connect(shared), connect(opened(url))
+    point = "committed" if was_kept else "commit"
+    shared.fail(point, UnknownOutcome("connection reset"))
+    hold = shared.hold("has_batch")
+    callers = Callers(books)
+    answer = callers.run(books.submit, create(1))
+    hold.wait()
+    for number in range(2, 5):
+        other.submit(create(number))
+    other._store.compact(1)
+    hold.release()
+    with pytest.raises(StoreFailed, match="whole, or not at all.*Look before"):
+        answer.result(20)
+    assert shared.passed["write"] == 1  # it was not planned again
+    expected = ["node-1"] * was_kept + ["node-2", "node-3", "node-4"]
+    assert names(books) == expected
+    books.submit(create(5))
+    assert names(books) == [*expected, "node-5"]
+    assert books.verify().problems == ()
     callers.close()
 
 

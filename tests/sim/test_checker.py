@@ -93,6 +93,16 @@ def halve(history: History) -> None:
     forge(history, entry, *kept)
 
 
+def halve_unknown(history: History) -> None:
+    op_of(history, entry_of(history, "SetAllocations")).outcome = "unknown"
+    halve(history)
+
+
+def do_unknown_twice(history: History) -> None:
+    op_of(history, history.log[-1]).outcome = "unknown"
+    do_twice(history)
+
+
 def overfill(history: History) -> None:
     entry = entry_of(history, "SetAllocations")
     forge(history, entry, *changed(entry, t.ALLOCATIONS, used=1_000_000))
@@ -163,7 +173,9 @@ def raise_of_another_tree(history: History) -> None:
             "acknowledged writes are there exactly once, others not or once",
         ),
         (come_from_nowhere, ONCE),
+        (do_unknown_twice, ONCE),
         (halve, "every revision is its command, whole"),
+        (halve_unknown, "every revision is its command, whole"),
         (overfill, "no write raises use above capacity"),
         (fall_back, "generations never fall"),
         (skip, "revisions follow each other"),
@@ -183,6 +195,20 @@ def test_a_planted_violation_is_found(calm: History, plant: Plant, law: str) -> 
     history = copy.deepcopy(calm)
     plant(history)
     assert law in laws_broken(history)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_unknown_outcome_is_there_whole_or_not_at_all(
+    calm: History, is_there: bool
+) -> None:
+    history = copy.deepcopy(calm)
+    if not is_there:
+        lose(history)
+    op = max(
+        (op for op in history.ops if op.outcome == "ok"), key=lambda one: one.number
+    )
+    op.outcome, op.error = "unknown", "StoreFailed"
+    assert laws_broken(history) == set()
 
 
 # -- the fleet, by hand -------------------------------------------------------------

@@ -57,6 +57,11 @@ def test_on_databases(
         server.drop(url)
 
 
+@pytest.mark.parametrize(("seed", "store"), [(20066, GALERA)])
+def test_what_once_broke_a_law_holds(seed: int, store: str) -> None:
+    assert Run(Plan(seed, store)).go().findings == []
+
+
 def test_a_run_is_a_function_of_its_seed() -> None:
     def told(seed: int) -> list[str]:
         return [

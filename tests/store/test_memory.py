@@ -23,8 +23,8 @@ def test_a_commit_moves_the_end_of_the_log() -> None:
     end = books.write(store, CHANGES, CHANGES)
     assert end.revision == 2
     assert store.cursor() == end
-    assert store.has_batch(end.batch)
-    assert not store.has_batch("another")
+    assert store.has_batch(end)
+    assert store.has_batch(Cursor(2, "another")) is False
     assert store.tail(end) == []
     assert store.tail(Cursor()) is None
 

@@ -160,9 +160,9 @@ def test_a_connection_that_was_ended(
         else:
             transaction.write([books.entry(Cursor(1, "b"), TRAIT)])
     transaction.rollback()
-    assert not store.has_batch("b")
+    assert store.has_batch(Cursor(1, "b")) is False
     write_once(store)
-    assert store.has_batch("b")
+    assert store.has_batch(Cursor(1, "b"))
 
 
 def test_a_server_that_was_killed_and_comes_back(
@@ -180,7 +180,7 @@ def test_a_server_that_was_killed_and_comes_back(
     finally:
         server.start()
     assert store.cursor() == end
-    assert store.has_batch("b")
+    assert store.has_batch(Cursor(1, "b"))
     assert len(entries(store)) == 1
 
 

@@ -219,8 +219,21 @@ def test_compaction_keeps_the_last_rows(store: SqlStore) -> None:
 
 def test_a_batch_is_found_or_not(store: SqlStore) -> None:
     end = _fill(store)
-    assert store.has_batch(end.batch)
-    assert not store.has_batch("never")
+    assert store.has_batch(end)
+    assert store.has_batch(Cursor(end.revision, "never")) is False
+    assert store.has_batch(Cursor(end.revision + 1, "never")) is False
+
+
+def test_past_a_compaction_nobody_can_tell_whether_a_batch_was_there(
+    store: SqlStore,
+) -> None:
+    end = _fill(store)
+    store.compact(2)
+    first = end.revision - 1
+    assert store.has_batch(Cursor(first, end.batch)) is True
+    assert store.has_batch(Cursor(first, "never")) is False
+    assert store.has_batch(Cursor(first - 1, end.batch)) is None
+    assert store.has_batch(Cursor(1, "never")) is None
 
 
 def test_a_revision_is_never_written_twice(store: SqlStore) -> None:
@@ -398,7 +411,7 @@ def test_a_failed_commit(store: SqlStore, code: int, outcome: type[Exception]) -
     with pytest.raises(outcome):
         transaction.commit()
     session._driver = driver
-    assert not store.has_batch("b")
+    assert store.has_batch(Cursor(1, "b")) is False
     _fill(store)
 
 
