@@ -46,7 +46,6 @@ from gantt.api.routes import ROUTES, Route, Router
 from gantt.api.watchers import Watchers
 from gantt.conf import Settings
 from gantt.observe.metrics import CONTENT_TYPE, Meters
-from gantt.placement.totals import totals
 
 LOG = logging.getLogger(__name__)
 
@@ -90,7 +89,7 @@ def build_meters(gantt: Any, watchers: Watchers) -> Meters:
     def counts() -> dict[str, float]:
         return {**gantt.counts(), **watchers.counts(), "revision_lag": gantt.lag()}
 
-    return Meters(counts, lambda: cast(Any, gantt.read(totals)))
+    return Meters(counts, gantt.totals)
 
 
 def _metrics(meters: Meters) -> bytes:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from contextlib import suppress
 
+from gantt.engine.clock import Clock
 from gantt.engine.follower import Follower
 from gantt.engine.options import EngineOptions
 from gantt.engine.replica import Replica
 from gantt.errors import GanttError
+from gantt.placement.totals import host_states, totals
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.contract import Store
 
@@ -25,6 +28,8 @@ class Health(ABC):
     _replica: Replica
     _follower: Follower
     _is_closed: bool
+    _wall: Clock
+    _policy: SchedulerOptions
 
     @abstractmethod
     def decide_by(self, options: SchedulerOptions) -> None:
@@ -49,6 +54,17 @@ class Health(ABC):
             return max(0, self._store.cursor().revision - self._replica.durable)
         except GanttError:
             return 0
+
+    def totals(self) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
+        """Resource class -> (capacity, used), and how many hosts are in each state; as
+        last known while the database is away."""
+        with suppress(GanttError):
+            self._follower.freshen()
+        now = self._wall.now()
+        down_after = int(self._policy.service_down_time * 1_000_000)
+        with self._replica.lock:
+            state = self._replica.state
+            return totals(state), host_states(state, now, down_after)
 
     def retune(self, options: EngineOptions) -> None:
         """Take over what may change while this runs: how fresh reads are, and by what

@@ -33,8 +33,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
 
 Counts = Callable[[], Mapping[str, float]]
-# Resource class -> (capacity, used).
-Totals = Callable[[], Mapping[str, tuple[float, float]]]
+# Resource class -> (capacity, used), and state -> hosts.
+Totals = Callable[[], tuple[Mapping[str, tuple[float, float]], Mapping[str, int]]]
 
 # Of all processes together: the newest, the sum, or each by its number.
 _NEWEST, _SUM, _EACH = "livemax", "livesum", "liveall"
@@ -221,11 +221,21 @@ class _Books(Collector):
         used = GaugeMetricFamily(
             "gantt_used", "What of it is allocated.", labels=["rc"]
         )
-        for name, (most, now) in self._totals().items():
+        hosts = GaugeMetricFamily(
+            "gantt_hosts",
+            "Hosts by state: enabled, disabled, down (forced, or not seen for "
+            "service_down_time), stale (said nothing of what it has left).",
+            labels=["state"],
+        )
+        amounts, states = self._totals()
+        for name, (most, now) in amounts.items():
             capacity.add_metric([name], most)
             used.add_metric([name], now)
+        for state, count in states.items():
+            hosts.add_metric([state], count)
         yield capacity
         yield used
+        yield hosts
 
 
 def _reason(decision: Decision) -> str:

@@ -34,7 +34,7 @@ def decision(failure: str | None, *steps: Step) -> Decision:
 
 def test_names_are_those_that_operators_were_promised() -> None:
     counts = {"revision": 7.0, "queue_length": 2.0, "claims_lost": 3.0, "batches": 5.0}
-    meters = Meters(lambda: counts, lambda: {"VCPU": (16.0, 4.0)})
+    meters = Meters(lambda: counts, lambda: ({"VCPU": (16.0, 4.0)}, {"down": 2}))
     meters.mirror()
     counts["batches"] = 6.0
     meters.served("/traits/{name}", "GET", "204", 0.002)
@@ -72,6 +72,7 @@ def test_names_are_those_that_operators_were_promised() -> None:
         'gantt_no_valid_host_total{reason="books"} 1.0',
         'gantt_capacity{rc="VCPU"} 16.0',
         'gantt_used{rc="VCPU"} 4.0',
+        'gantt_hosts{state="down"} 2.0',
     ):
         assert line in lines
 
