@@ -128,7 +128,8 @@ class Follower:
     def reload(self) -> None:
         """Load everything under a new epoch; under ``turn``, with nothing assumed."""
         self.reloads += 1
-        self._replica.reload(lambda: load_state(self._store))
+        store = self._store
+        self._replica.reload(lambda: (load_state(store), store.stamp()))
 
     def _covers(self, end: Cursor) -> bool:
         known = self._replica.state.cursor

@@ -91,7 +91,7 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
         self._options = options
         self._store = store
         self._rng = rng
-        self._replica = Replica(load_state(store), threads)
+        self._replica = Replica(load_state(store), threads, stamp=store.stamp())
         verify.compare_fingerprints(store, self._replica.state)
         self._follower = Follower(
             store, self._replica, options, clock=clock, threads=threads
@@ -266,7 +266,7 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
     def _has_ended_leases(self) -> bool:
         with self._replica.lock:
             claims = self._replica.state.fleet.claims
-            if claims.leased and min(claims.leased.values()) <= self._wall.now():
+            if claims.leased and min(claims.leased.values()) <= self._gate.time.now():
                 return True
             return self._has_unsettled(claims)
 

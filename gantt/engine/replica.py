@@ -29,9 +29,13 @@ class Mark(NamedTuple):
 class Replica:
     """A State with its locks. A reload replaces ``state``: read it under ``lock``."""
 
-    def __init__(self, state: State, threads: Threads | None = None) -> None:
+    def __init__(
+        self, state: State, threads: Threads | None = None, *, stamp: int = 0
+    ) -> None:
         threads = threads or SystemThreads()
         self.state = state
+        # The latest time that is known to stand in the log; under ``turn``.
+        self.stamp = stamp
         self.lock = threads.lock()
         self.turn = threads.lock()
         self.epoch = 0
@@ -91,11 +95,13 @@ class Replica:
         for entry in entries:
             with self.lock:
                 self.state.apply(entry.changes, Cursor(entry.revision, entry.batch))
+            self.stamp = max(self.stamp, entry.at)
         self.settle()
 
-    def reload(self, load: Callable[[], State]) -> None:
-        """Begin again from what the store has; under ``turn``."""
-        state = load()
+    def reload(self, load: Callable[[], tuple[State, int]]) -> None:
+        """Begin again from what the store has, and its stamp; under ``turn``."""
+        state, stamp = load()
+        self.stamp = max(self.stamp, stamp)
         with self.lock:
             self.state = state
             self._begin_epoch()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from gantt.engine.clock import Clock
+from gantt.engine.clock import BooksTime, Clock
 from gantt.engine.follower import Follower
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
@@ -89,7 +89,7 @@ class Gate:
         self._options = options
         self._clock = clock
         self._new_uuid = new_uuid
-        self._now = 0
+        self.time = BooksTime(clock)
         self._threads = threads
         self.queue = Queue(options, threads)
         self.counts = Counts()
@@ -172,8 +172,6 @@ class Gate:
             with self._replica.turn:
                 tail = transaction.tail(self._replica.state.cursor)
                 self._follower.take_in(tail)
-                if tail:
-                    self._now = max(self._now, tail[-1].at)
                 batch = self._assume(tickets, transaction.now())
                 if batch.entries:
                     self._make_durable(batch, transaction)
@@ -188,8 +186,8 @@ class Gate:
 
         What does not fit into the planning time leaves ``tickets`` and waits again.
         """
-        now = database_now if database_now is not None else self._clock.now()
-        self._now = max(self._now, now)
+        clock = self.time.hear(database_now)
+        stamp = self._replica.stamp = max(self._replica.stamp, clock)
         batch = Batch(self._new_uuid(), self._replica.state.cursor)
         deadline = self._clock.monotonic() + self._options.planning_ms / 1000
         for number, ticket in enumerate(tuple(tickets)):
@@ -202,14 +200,18 @@ class Gate:
                 tickets.remove(ticket)  # its caller has given up
                 continue
             with self._replica.lock:
-                batch.outcomes.append((ticket, self._assume_one(ticket, batch)))
+                batch.outcomes.append(
+                    (ticket, self._assume_one(ticket, batch, stamp, clock))
+                )
             self.counts.commands += 1
         return batch
 
-    def _assume_one(self, ticket: Ticket, batch: Batch) -> Answer | BaseException:
+    def _assume_one(
+        self, ticket: Ticket, batch: Batch, stamp: int, clock: int
+    ) -> Answer | BaseException:
         state = self._replica.state
         try:
-            planned = plan(state, ticket.command, self._now)
+            planned = plan(state, ticket.command, stamp, clock)
         except GanttError as refusal:
             self.counts.refusals += 1
             return refusal
@@ -224,7 +226,7 @@ class Gate:
                 LogEntry(
                     cursor.revision,
                     batch.uuid,
-                    self._now,
+                    stamp,
                     type(ticket.command).__name__,
                     ticket.request_id,
                     changes,

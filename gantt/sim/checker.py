@@ -72,6 +72,12 @@ def _continuous(log: list[LogEntry]) -> Iterator[Finding]:
                 "revisions follow each other",
                 f"{before.revision} is followed by {entry.revision}",
             )
+        if entry.at < before.at:
+            yield Finding(
+                "stamps never fall",
+                f"revision {entry.revision} is of {entry.at}, {before.revision} was "
+                f"of {before.at}",
+            )
 
 
 class _Order:

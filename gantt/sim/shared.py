@@ -127,6 +127,10 @@ class SharedStore:
     def cursor(self) -> Cursor:
         return self.ask("cursor", lambda: self.books.end)
 
+    def stamp(self) -> int:
+        log = self.books.log
+        return self.ask("stamp", lambda: log[-1].at if log else 0)
+
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         limit = self.options.tail_limit
         return self.ask("tail", lambda: self.books.tail(after, limit))

@@ -256,6 +256,10 @@ class WiredStore:
         with self._reading:
             return self.inner.cursor()
 
+    def stamp(self) -> int:
+        with self._reading:
+            return self.inner.stamp()
+
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         with self._reading:
             return self.inner.tail(after)

@@ -109,6 +109,9 @@ class Store(Protocol):
     def cursor(self) -> Cursor:
         """The end of the log, cheaply. Raises StoreFailed."""
 
+    def stamp(self) -> int:
+        """``at`` of the last entry of the log, 0 without one. Raises StoreFailed."""
+
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         """As ``Transaction.tail``, without the lock."""
 

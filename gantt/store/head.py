@@ -97,14 +97,15 @@ def begin_history(connection: Connection, kind: str, *, becomes: int = FORMAT) -
     ``becomes``: the format, which says who may write from here on.
     The caller holds the lock and commits.
     """
-    last = connection.execute(select(func.max(gantt_log.c.revision))).scalar()
+    ends = func.max(gantt_log.c.revision), func.max(gantt_log.c.at)
+    last, stamp = connection.execute(select(*ends)).one()
     revision = int(last or 0) + _GAP
     connection.execute(delete(gantt_log))
     connection.execute(
         insert(gantt_log).values(
             revision=revision,
             batch=str(uuid.uuid4()),
-            at=to_micros(datetime.now(UTC)),
+            at=max(int(stamp or 0), to_micros(datetime.now(UTC))),
             kind=kind,
             request_id="",
             changes=encode(()),

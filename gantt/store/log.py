@@ -91,6 +91,12 @@ class Log:
             .limit(literal_column("1"))
             .offset(_NONE)
         )
+        self._last_at = database.compile(
+            select(log.at)
+            .order_by(log.revision.desc())
+            .limit(literal_column("1"))
+            .offset(_NONE)
+        )
         self._after = database.compile(
             select(*(log[name] for name in LogEntry.__struct_fields__))
             .where(log.revision >= bindparam("from_revision"))
@@ -112,6 +118,11 @@ class Log:
         """The last revision and its batch."""
         row = session.one(self._end.text)
         return Cursor(int(row[0]), row[1]) if row else Cursor()
+
+    def stamp(self, session: Session) -> int:
+        """When the last revision was made; 0 without one."""
+        row = session.one(self._last_at.text)
+        return int(row[0]) if row else 0
 
     def tail(self, session: Session, after: Cursor) -> list[LogEntry] | None:
         """Entries after ``after``; None when the log does not continue it, or is

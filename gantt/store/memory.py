@@ -52,6 +52,9 @@ class MemoryStore:
     def cursor(self) -> Cursor:
         return self._end
 
+    def stamp(self) -> int:
+        return self._log[-1].at if self._log else 0
+
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         return [] if after == self._end else None
 

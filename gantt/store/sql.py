@@ -88,6 +88,9 @@ class SqlStore:
     def cursor(self) -> Cursor:
         return self._read(self._look)
 
+    def stamp(self) -> int:
+        return self._read(self.log.stamp)
+
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         return self._read(lambda session: self.log.tail(session, after))
 

@@ -36,5 +36,5 @@ def test_what_was_taken_back_is_not_told_when_another_takes_its_revision() -> No
 def test_what_was_loaded_anew_is_computed_anew() -> None:
     replica = Replica(State())
     mark = replica.mark
-    replica.reload(State)
+    replica.reload(lambda: (State(), 0))
     assert not replica.wait(mark, 0)

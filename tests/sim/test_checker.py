@@ -117,6 +117,11 @@ def skip(history: History) -> None:
     history.log[-1] = replace(history.log[-1], revision=history.log[-1].revision + 1)
 
 
+def stamp_earlier(history: History) -> None:
+    last = history.log[-1]
+    history.log[-1] = replace(last, at=history.log[-2].at - 1)
+
+
 def swap_in_time(history: History) -> None:
     op_of(history, history.log[0 if history.log[0].request_id else 1]).invoked = 10**9
 
@@ -179,6 +184,7 @@ def raise_of_another_tree(history: History) -> None:
         (overfill, "no write raises use above capacity"),
         (fall_back, "generations never fall"),
         (skip, "revisions follow each other"),
+        (stamp_earlier, "stamps never fall"),
         (swap_in_time, "writes are in the order in which they were seen"),
         (refuse_untruly, "answers are true at some moment"),
         (show_what_is_lost, "reads show only what lasts"),

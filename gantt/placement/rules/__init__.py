@@ -81,11 +81,15 @@ class Plan(Struct, frozen=True):
     answer: Answer
 
 
-def plan(state: State, command: c.Command, now: int) -> Plan:
+def plan(state: State, command: c.Command, now: int, clock: int | None = None) -> Plan:
     """Decide ``command`` against ``state`` at the time ``now`` (microseconds, UTC).
+
+    ``now`` never falls, so that stamps are in the order of revisions. ``clock`` is what
+    the clock shows, by which leases go (None: the same): one that was set back must not
+    make them last until it has caught up.
 
     Raises the GanttError that refuses it; ``state`` is not touched either way.
     """
-    draft = Draft(state, now)
+    draft = Draft(state, now, now if clock is None else clock)
     answer = RULES[type(command)](draft, command)
     return Plan(draft.changes(), answer)

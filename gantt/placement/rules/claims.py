@@ -58,7 +58,7 @@ def claim(draft: Draft, command: Claim) -> Claimed:
     exists)."""
     _check(draft, command)
     leased_for = command.leased_for_us
-    leased_until = None if leased_for is None else draft.now + leased_for
+    leased_until = None if leased_for is None else draft.clock + leased_for
     desk = _Desk(draft, command, leased_until)
     taken = tuple(desk.place(instance) for instance in command.instances)
     return Claimed(command.claim, taken, leased_until, tuple(desk.generations))

@@ -25,11 +25,13 @@ _ORDER = {table: number for number, table in enumerate(ROW_TYPES)}
 
 
 class Draft:
-    """Rows changed so far, over ``state``; ``now`` stamps what it writes."""
+    """Rows changed so far, over ``state``; ``now`` stamps what it writes, ``clock``
+    says when leases end."""
 
-    def __init__(self, state: State, now: int) -> None:
+    def __init__(self, state: State, now: int, clock: int) -> None:
         self.state = state
         self.now = now
+        self.clock = clock
         self._old: dict[tuple[str, Key], Row | None] = {}
         self._new: dict[tuple[str, Key], Row | None] = {}
         self._next_id: dict[str, int] = {}

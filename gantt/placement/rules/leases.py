@@ -47,7 +47,7 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
         if command.leased_for_us is None:
             unlease(draft, row)
         else:
-            until = draft.now + command.leased_for_us
+            until = draft.clock + command.leased_for_us
             draft.put(t.CLAIMS, replace(row, leased_until=until, updated_at=draft.now))
 
 
@@ -70,14 +70,14 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
 
 def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
     """Those that nobody was handed in the last ``for_us``."""
-    before = draft.now - command.for_us
+    before = draft.clock - command.for_us
     found = [
         row
         for row in draft.state.fleet.claims.over()
         if command.claim in (None, row.claim) and is_unsettled(row, before)
     ][: command.limit]
     for row in found:
-        draft.put(t.CLAIMS, replace(row, updated_at=draft.now))
+        draft.put(t.CLAIMS, replace(row, updated_at=draft.clock))
     return tuple(found)
 
 
@@ -103,7 +103,7 @@ def _lasting(draft: Draft, claim: str) -> list[ClaimRow]:
 def expire(draft: Draft, command: ExpireClaims) -> int:
     """Whatever is leased no longer than until ``grace_us`` ago; how many claims."""
     claims = draft.state.fleet.claims
-    until = draft.now - command.grace_us
+    until = draft.clock - command.grace_us
     found = claims.expired(until, command.limit)
     for claim in found:
         for row in claims.of(claim):
