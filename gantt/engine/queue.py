@@ -111,8 +111,16 @@ class Queue:
         """The next tickets, at most ``size``; waits for one. None left: closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._tickets or self.is_closing)
-            count = min(len(self._tickets), size)
-            return [self._tickets.popleft() for _ in range(count)]
+            return self._taken(size)
+
+    def more(self, size: int) -> list[Ticket]:
+        """As ``take``, but only who is there already."""
+        with self._changed:
+            return self._taken(size)
+
+    def _taken(self, size: int) -> list[Ticket]:
+        count = min(len(self._tickets), size)
+        return [self._tickets.popleft() for _ in range(count)]
 
     def put_back(self, tickets: Sequence[Ticket]) -> None:
         """These come first again."""

@@ -111,9 +111,10 @@ class Gate:
     # -- the writer thread --------------------------------------------------------
 
     def _run(self) -> None:
-        while tickets := self.queue.take(self._options.batch_size):
+        size = self._options.batch_size
+        while tickets := self.queue.take(size):
             try:
-                self._carry_out(tickets)
+                self._carry_out(tickets, size)
             except Exception as error:
                 LOG.exception("the gate broke off a batch: loading all tables again")
                 _resolve_rest(tickets, error)
@@ -127,11 +128,12 @@ class Gate:
         except GanttError:
             LOG.exception("the tables could not be loaded again")
 
-    def _carry_out(self, tickets: list[Ticket]) -> None:
-        """Commit ``tickets`` as one batch, as often as it takes within the limits."""
+    def _carry_out(self, tickets: list[Ticket], size: int) -> None:
+        """Commit ``tickets``, and what has come by the time they have the lock up to
+        ``size``, as one batch, as often as it takes within the limits."""
         for _ in range(self._options.commit_attempts):
             try:
-                self._commit(tickets)
+                self._commit(tickets, size)
                 return
             except DefiniteAbort as abort:
                 self.counts.aborts += 1
@@ -160,15 +162,17 @@ class Gate:
     def _replay_singly(self, tickets: list[Ticket], error: DataError) -> None:
         if len(tickets) > 1:
             for ticket in tickets:
-                self._carry_out([ticket])
+                self._carry_out([ticket], 1)
             return
         tickets[0].resolve(
             Unstorable(f"This database cannot hold a value of the request: {error}")
         )
 
-    def _commit(self, tickets: list[Ticket]) -> None:
+    def _commit(self, tickets: list[Ticket], size: int) -> None:
         transaction = self._store.begin()
         try:
+            # Whoever came while another process had the lock need not wait for the next.
+            tickets += self.queue.more(size - len(tickets))
             with self._replica.turn:
                 tail = transaction.tail(self._replica.state.cursor)
                 self._follower.take_in(tail)

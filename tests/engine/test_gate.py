@@ -28,7 +28,7 @@ def log_of(store: FaultyStore) -> list[LogEntry]:
 def test_what_waits_goes_together(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     first = callers.run(books.submit, create(0))
     hold.wait()
     rest = callers.submit(*[create(number) for number in range(1, 31)])
@@ -39,10 +39,24 @@ def test_what_waits_goes_together(
     assert names(books) == [f"node-{number}" for number in range(31)]
 
 
+def test_who_comes_while_another_has_the_lock_goes_along(
+    store: FaultyStore, books: Gantt, callers: Callers
+) -> None:
+    hold = store.hold("begin")
+    first = callers.run(books.submit, create(0))
+    hold.wait()
+    rest = callers.submit(*[create(number) for number in range(1, 31)])
+    hold.release()
+    for future in (first, *rest):
+        future.result(20)
+    assert books.counts()["batches"] == 1
+    assert names(books) == [f"node-{number}" for number in range(31)]
+
+
 def test_a_batch_has_a_size(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, batch_size=4)
     callers = Callers(books)
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     first = callers.run(books.submit, create(0))
     hold.wait()
     rest = callers.submit(*[create(number) for number in range(1, 11)])
@@ -56,7 +70,7 @@ def test_a_batch_has_a_size(store: FaultyStore, connect: Connect) -> None:
 def test_a_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, queue_length=2)
     callers = Callers(books)
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     first = callers.run(books.submit, create(0))
     hold.wait()
     waiting = callers.submit(create(1), create(2))
@@ -73,7 +87,7 @@ def test_a_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
 def test_a_refusal_among_others_is_its_callers_alone(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     first = callers.run(books.submit, create(0))
     hold.wait()
     good, bad, later = callers.submit(
@@ -118,7 +132,7 @@ def test_a_planning_budget_loses_and_repeats_nothing(
 ) -> None:
     books = connect(store, planning_ms=0, batch_size=16)
     callers = Callers(books)
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     first = callers.run(books.submit, create(0))
     hold.wait()
     rest = callers.submit(*[create(number) for number in range(1, 21)])
@@ -135,7 +149,7 @@ def test_a_planning_budget_loses_and_repeats_nothing(
 def test_closing_finishes_what_waits_and_then_refuses(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     waiting: list[Future[Any]] = [callers.run(books.submit, create(0))]
     hold.wait()
     waiting += callers.submit(*[create(number) for number in range(1, 6)])
@@ -186,7 +200,7 @@ def test_the_log_says_who_asked_for_what(shared: FaultyStore, connect: Connect) 
 def test_a_rule_that_breaks_hurts_its_own_caller_only(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     first = callers.run(books.submit, create(0))
     hold.wait()
     bad, good = callers.submit(CreateProvider(7, "n"), create(1))  # type: ignore[arg-type]

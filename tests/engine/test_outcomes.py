@@ -31,7 +31,7 @@ def in_one_batch(
     store: FaultyStore, callers: Callers, *commands: Any
 ) -> list[Future[Any]]:
     """Commands that the gate takes together, after one that it is busy with."""
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     first = callers.run(callers._books.submit, create(999, "first"))
     hold.wait()
     futures = callers.submit(*commands)
@@ -54,7 +54,7 @@ def test_an_abort_is_planned_again_and_nobody_hears(
 def test_a_whole_batch_is_planned_again_in_its_order(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
-    hold = store.hold("begin")
+    hold = store.hold("tail")
     futures = [callers.run(books.submit, create(9))]
     hold.wait()
     futures += callers.submit(create(1), create(2, "node-1"), create(3))

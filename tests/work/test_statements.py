@@ -41,7 +41,7 @@ class Counted:
 
     def batch(self, *commands: Any) -> int:
         """Statements of one batch with these commands."""
-        hold = self.store.hold("begin")
+        hold = self.store.hold("tail")
         first = self.callers.run(self.books.submit, CreateResourceClass("CUSTOM_X"))
         hold.wait()
         futures = self.callers.submit(*commands)
