@@ -15,27 +15,28 @@ from typing import Any
 from granian.server.mp import MPServer
 
 from gantt.api.running import RunDirectory
+from gantt.conf import Settings
 from gantt.errors import GanttError
 
 LOG = logging.getLogger(__name__)
 
 
 class Processes(MPServer):
-    """SIGTERM: not ready, then drain. SIGHUP: ``check`` the configuration, and have
-    the workers read it again. A worker that dies is replaced; one that dies again
+    """SIGTERM: not ready, then drain. SIGHUP: ``reread`` the configuration, and have
+    the workers go on with it. A worker that dies is replaced; one that dies again
     right after that ends the service."""
 
     def __init__(
         self,
         *args: Any,
         run: RunDirectory,
-        check: Callable[[], object],
+        reread: Callable[[], Settings],
         delay_s: float,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._run = run
-        self._check = check
+        self._reread = reread
         self._delay_s = delay_s
         self._is_told = False
 
@@ -54,14 +55,17 @@ class Processes(MPServer):
             super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
 
     def signal_handler_reload(self, *_args: Any, **_kwargs: Any) -> None:
-        """Workers go on with what they have when it cannot be read."""
+        """Workers go on with what they have when it cannot be used: all of them, and
+        those that replace them."""
         try:
-            self._check()
+            self._run.change(self._reread().mutable)
         except GanttError as error:
             LOG.error("SIGHUP: everything stays as it is. %s", error)
-            return
-        LOG.info("SIGHUP: reading the configuration again")
-        self._run.reread()
+        except Exception:
+            # It would end the service: this runs in the middle of the parent's wait.
+            LOG.exception("SIGHUP: everything stays as it is")
+        else:
+            LOG.info("SIGHUP: read the configuration again")
 
     def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
         """A worker whose streams end before it is asked to stop: it waits for them."""

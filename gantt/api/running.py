@@ -12,13 +12,15 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
+from gantt.conf import Mutable
 from gantt.errors import Refused
 
 _PREFIX = "gantt-run-"
 _DRAINING = "draining"
-_REREAD = "reread"
+_CHANGED = "changed"
 _METRICS = "metrics"
 
 
@@ -71,17 +73,23 @@ class RunDirectory(Struct, frozen=True):
         """The process begins; what was said of another with its number is void."""
         (self._folder / f"{_DRAINING}.{pid}").unlink(missing_ok=True)
 
-    def reread(self) -> None:
-        """Everybody is to read the configuration again."""
-        with contextlib.suppress(OSError):
-            (self._folder / _REREAD).write_text("")
+    def change(self, settings: Mutable) -> None:
+        """Everybody is to go on with these. Raises OSError."""
+        draft = self._folder / f"{_CHANGED}.new"
+        draft.write_bytes(msgspec.json.encode(settings))
+        draft.replace(self._folder / _CHANGED)  # nobody reads a half of it
 
-    def reread_at(self) -> int:
-        """When that was last said; 0: never."""
+    def changed(self, since: int) -> tuple[int, Mutable] | None:
+        """What was said by that after ``since`` (0: the beginning), and a number that
+        stands for it; None: nothing."""
+        path = self._folder / _CHANGED
         try:
-            return (self._folder / _REREAD).stat().st_mtime_ns
+            at = path.stat().st_mtime_ns
+            if at == since:
+                return None
+            return at, msgspec.json.decode(path.read_bytes(), type=Mutable)
         except OSError:
-            return 0
+            return None
 
     def end(self) -> None:
         """Remove it, if it was made for this run; else what is in it."""
@@ -92,7 +100,8 @@ class RunDirectory(Struct, frozen=True):
 
     def _clear(self) -> None:
         """Only what is known to be of a server that ran here before."""
-        for file in (*self._folder.glob(f"{_DRAINING}*"), self._folder / _REREAD):
+        said = (_DRAINING, _CHANGED)
+        for file in (one for name in said for one in self._folder.glob(f"{name}*")):
             file.unlink(missing_ok=True)
         for file in self.metrics.glob("*_*.db"):
             file.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from functools import partial
 from multiprocessing.util import Finalize
 from typing import Any
 
+from gantt.api.configured import Configured
 from gantt.api.envelope import WsgiApp
 from gantt.api.running import RunDirectory
 from gantt.api.watchers import Watchers
@@ -49,7 +50,8 @@ def serve(source: Source) -> None:
 
     from gantt.api.processes import Processes
 
-    settings = source.load()
+    configured = Configured(source)
+    settings = configured.settings
     options = settings.serve
     check_bind(settings)
     check_database(settings)
@@ -62,7 +64,7 @@ def serve(source: Source) -> None:
     server = Processes(
         "gantt",
         run=run,
-        check=source.load,
+        reread=partial(_reread, configured),
         delay_s=options.drain_delay_s,
         address=options.host,
         port=options.port,
@@ -80,7 +82,7 @@ def serve(source: Source) -> None:
     )
     LOG.info("Listening on http://%s", _shown(options))
     try:
-        loader = partial(make_worker_app, source, run)
+        loader = partial(make_worker_app, configured, run)
         server.serve(target_loader=loader, wrap_loader=False)
     finally:
         run.end()
@@ -92,7 +94,13 @@ def warn_of_unknown(settings: Settings) -> None:
         LOG.warning("%s", told)
 
 
-def make_worker_app(source: Source, run: RunDirectory) -> WsgiApp:
+def _reread(configured: Configured) -> Settings:
+    settings = configured.reread()
+    warn_of_unknown(settings)
+    return settings
+
+
+def make_worker_app(configured: Configured, run: RunDirectory) -> WsgiApp:
     """In a worker: open the books and build the application over them."""
     # The parent hears Ctrl-C and says SIGTERM; both at once can hang a worker.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -100,11 +108,10 @@ def make_worker_app(source: Source, run: RunDirectory) -> WsgiApp:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _end_with_parent()
     run.welcome(os.getpid())
-    read_at = run.reread_at()
     try:
-        settings = source.load()
+        settings = configured.settings
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
-        app, gantt = open_app(settings, source, run, read_at)
+        app, gantt = open_app(settings, run)
     except GanttError as error:
         LOG.error("%s", error)  # written at once: it is an error
         sys.exit(1)
@@ -133,14 +140,10 @@ def _end_with_parent() -> None:
 
 
 def open_app(
-    settings: Settings,
-    source: Source | None = None,
-    run: RunDirectory | None = None,
-    read_at: int = 0,
+    settings: Settings, run: RunDirectory | None = None
 ) -> tuple[WsgiApp, Any]:
-    """The application and the Gantt under it. Where a parent process says what to do,
-    ``source`` and ``run``, and what that said before ``settings`` were read. Raises
-    Refused."""
+    """The application and the Gantt under it. ``run``: where a parent process says
+    what to do. Raises Refused."""
     from gantt.api.app import build_app, build_meters
     from gantt.api.tending import Tender
     from gantt.connection import open_gantt
@@ -155,7 +158,7 @@ def open_app(
         meters = build_meters(books, watchers)
         app = build_app(books, settings, watchers=watchers, meters=meters)
         if meters.folder:
-            Tender(meters, books, source, run, read_at)
+            Tender(meters, books, run)
         return app, books
     except BaseException:
         books.close()

@@ -1,7 +1,7 @@
 """What a serving process does beside answering: once a second, in a thread.
 
-It hands its counts on, for whichever process is asked for metrics, and reads again
-what may change while it runs, when the server says so.
+It hands its counts on, for whichever process is asked for metrics, and takes over what
+may change while it runs, when the server says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 from typing import Any
 
 from gantt.api.running import RunDirectory
-from gantt.conf import Settings, Source
+from gantt.conf import Mutable
 from gantt.errors import GanttError
 from gantt.observe.logs import set_debug
 from gantt.observe.metrics import Meters
@@ -22,24 +22,15 @@ PERIOD_S = 1.0
 
 
 class Tender:
-    """Runs until the process ends. ``source`` and ``run`` None: nobody says so.
-
-    ``read_at``: what ``run`` said before the configuration in force was read.
-    """
+    """Runs until the process ends. ``run`` None: nobody tells it of changes."""
 
     def __init__(
-        self,
-        meters: Meters,
-        gantt: Any,
-        source: Source | None = None,
-        run: RunDirectory | None = None,
-        read_at: int = 0,
+        self, meters: Meters, gantt: Any, run: RunDirectory | None = None
     ) -> None:
         self._meters = meters
         self._gantt = gantt
-        self._source = source
         self._directory = run
-        self._read_at = read_at
+        self._heard = 0
         self._stop = threading.Event()
         # Threads do not survive a fork: a process begins its own.
         self._thread = threading.Thread(
@@ -64,18 +55,15 @@ class Tender:
     def turn(self) -> None:
         """Once."""
         self._meters.mirror()
-        if self._directory is None or self._source is None:
-            return
-        said_at = self._directory.reread_at()
-        if said_at > self._read_at:
-            self._read_at = said_at
-            apply_mutable(self._source.load(), self._gantt)
+        told = self._directory and self._directory.changed(self._heard)
+        if told:
+            self._heard, settings = told
+            apply_mutable(settings, self._gantt)
 
 
-def apply_mutable(settings: Settings, gantt: Any) -> None:
-    """Take over what may change while a process runs: [DEFAULT] debug, how fresh reads
-    are, and all of the scheduler but whose books it asks. Tokens and policy are read
-    again by themselves. Raises Refused."""
-    set_debug(settings.log.debug)
+def apply_mutable(settings: Mutable, gantt: Any) -> None:
+    """Take over what may change while a process runs. Tokens and policy are read again
+    by themselves. Raises Refused."""
     gantt.retune(settings.engine)
+    set_debug(settings.debug)
     LOG.info("read the configuration again (process %d)", os.getpid())

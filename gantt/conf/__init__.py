@@ -14,6 +14,7 @@ from gantt.conf.values import (
     ApiOptions,
     AuthOptions,
     LogOptions,
+    Mutable,
     ServeOptions,
     Settings,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "ApiOptions",
     "AuthOptions",
     "LogOptions",
+    "Mutable",
     "ServeOptions",
     "Settings",
     "Source",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.engine.options import EngineOptions
 
@@ -77,6 +78,14 @@ class LogOptions(Struct, frozen=True):
     use_json: bool = False
 
 
+class Mutable(Struct, frozen=True):
+    """What may change while a process runs: how much it logs, and of ``engine`` how
+    fresh reads are and by what is decided."""
+
+    debug: bool
+    engine: EngineOptions
+
+
 class Settings(Struct, frozen=True):
     """Everything that was configured. ``oslo`` is for libraries of OpenStack alone,
     which register and read their own options in it. ``unknown``: sentences on what is
@@ -96,3 +105,17 @@ class Settings(Struct, frozen=True):
     enforce_new_defaults: bool = True
     policy_file: str = "policy.yaml"
     unknown: tuple[str, ...] = ()
+
+    @property
+    def mutable(self) -> Mutable:
+        """Its part of these; whose books are asked, and how, is no part of it."""
+        engine = self.engine
+        scheduler = replace(engine.scheduler, placement_token="")
+        return Mutable(
+            self.log.debug,
+            EngineOptions(
+                freshness=engine.freshness,
+                bound_ms=engine.bound_ms,
+                scheduler=scheduler,
+            ),
+        )

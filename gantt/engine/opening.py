@@ -12,6 +12,8 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.remote import RemoteBooks
 from gantt.model.commands import SyncNames
+from gantt.scheduler.drivers import driver_of
+from gantt.scheduler.policy import policy_of
 from gantt.store import open_store
 
 
@@ -38,6 +40,12 @@ def open_gantt(
     except BaseException:
         store.close()
         raise
+
+
+def check_options(options: EngineOptions) -> None:
+    """Raises Refused when an option names a driver, filter or weigher that does not
+    exist, or that cannot be made."""
+    driver_of(policy_of(options.scheduler))
 
 
 def standard_names() -> SyncNames:

@@ -10,6 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 
 from gantt.api.running import RunDirectory
 from gantt.client.remote import RemoteGantt
+from gantt.conf import load
 from tests.databases import Databases
 from tests.kinds import KINDS
 from tests.live import Live, spawn, wait_until_up
@@ -152,12 +154,28 @@ def test_sigterm_says_so_before_it_drains(live: Live) -> None:
     assert "Traceback" not in live.log.read_text()
 
 
+def has_stayed(live: Live, times: int) -> bool:
+    return live.log.read_text().count("everything stays as it is") == times
+
+
 def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
     config = tmp_path / "gantt.conf"
     before, good = workers(live), config.read_text()
-    config.write_text(good.replace("leader_silence_s = 1", "leader_silence_s = never"))
-    live.process.send_signal(signal.SIGHUP)
-    until(lambda: "everything stays as it is" in live.log.read_text())
+    wrong = (
+        good.replace("leader_silence_s = 1", "leader_silence_s = never"),
+        good + "[filter_scheduler]\nenabled_filters = NoSuchFilter\n",
+        "no section",
+    )
+    for number, text in enumerate(wrong, 1):
+        config.write_text(text)
+        live.process.send_signal(signal.SIGHUP)
+        until(partial(has_stayed, live, number))
+    # Who replaces another agrees with those that live on.
+    os.kill(before[0], signal.SIGKILL)
+    until(lambda: before[0] not in workers(live) and len(workers(live)) == 2)
+    until(lambda: len(metric(live, "gantt_leader")) == 2)
+    before = workers(live)
+    assert live.log.read_text().count("NoSuchFilter") == 1
     config.write_text(good.replace("debug = false", "debug = true"))
     live.process.send_signal(signal.SIGHUP)
     told = "read the configuration again (process"
@@ -169,12 +187,12 @@ def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
 def test_a_directory_is_emptied_of_what_a_killed_server_left(tmp_path: Path) -> None:
     first = RunDirectory.begin(str(tmp_path / "run"))
     first.drain()
-    first.reread()
+    first.change(load(environ={}).mutable)
     (first.metrics / "counter_1.db").touch()
     (tmp_path / "run" / "mine").touch()
     again = RunDirectory.begin(str(tmp_path / "run"))
     assert not again.is_draining(1)
-    assert again.reread_at() == 0
+    assert again.changed(0) is None
     assert not list(again.metrics.iterdir())
     again.drain(7)
     assert again.is_draining(7)

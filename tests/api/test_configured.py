@@ -1,0 +1,62 @@
+"""The settings in force are the last good ones, for those who come later too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from gantt.api.configured import Configured
+from gantt.api.running import RunDirectory
+from gantt.api.tending import Tender
+from gantt.conf import Mutable, Source, load
+from gantt.connection import open_gantt
+from gantt.errors import Refused
+from gantt.observe.metrics import Meters
+
+FILTERS = "[filter_scheduler]\nenabled_filters = {}\n"
+
+
+def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "gantt.conf"
+    file.write_text(FILTERS.format("ComputeFilter"))
+    configured = Configured(Source((str(file),)))
+    before = configured.settings
+    for bad in (FILTERS.format("NoSuchFilter"), "[gantt]\nworkers = none\n", "x"):
+        file.write_text(bad)
+        with pytest.raises(Refused):
+            configured.reread()
+        assert configured.settings is before
+    file.write_text(FILTERS.format("NUMATopologyFilter"))
+    scheduler = configured.reread().engine.scheduler
+    assert scheduler.enabled_filters == ("NUMATopologyFilter",)
+
+
+def test_at_start_it_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "gantt.conf"
+    file.write_text(FILTERS.format("NoSuchFilter"))
+    with pytest.raises(Refused, match="NoSuchFilter"):
+        Configured(Source((str(file),)))
+
+
+def test_what_changes_is_told_whole_and_without_secrets() -> None:
+    token = ("scheduler", "placement_token")
+    told = load(environ={}, overrides={token: "s3cret"}).mutable
+    text = msgspec.json.encode(told)
+    assert b"s3cret" not in text
+    assert msgspec.json.decode(text, type=Mutable) == told
+
+
+def test_a_process_goes_on_with_what_it_is_told(tmp_path: Path) -> None:
+    run = RunDirectory.begin(str(tmp_path / "run"))
+    with open_gantt("memory://") as books:
+        tender = Tender(Meters(books.counts), books, run)
+        tender.close()
+        filters = ("filter_scheduler", "enabled_filters")
+        run.change(load(environ={}, overrides={filters: ["ComputeFilter"]}).mutable)
+        tender.turn()
+        assert books._policy.enabled_filters == ("ComputeFilter",)
+        books.retune(load(environ={}).engine)
+        tender.turn()  # it was told that already
+        assert books._policy.enabled_filters != ("ComputeFilter",)
