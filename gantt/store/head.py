@@ -105,7 +105,7 @@ def begin_history(connection: Connection, kind: str, *, becomes: int = FORMAT) -
         insert(gantt_log).values(
             revision=revision,
             batch=str(uuid.uuid4()),
-            at=max(int(stamp or 0), to_micros(datetime.now(UTC))),
+            at=max(int(stamp or 0), to_micros(datetime.now(UTC)) or 0),
             kind=kind,
             request_id="",
             changes=encode(()),
