@@ -12,12 +12,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import books, candidates, curve, processes, scheduler
+from bench import books, candidates, contention, curve, processes, scheduler
 from bench.report import Row, show
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "books": books.measure,
     "candidates": candidates.measure,
+    "contention": contention.measure,
     "curve": curve.measure,
     "processes": processes.measure,
     "scheduler": scheduler.measure,

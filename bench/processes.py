@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench import fleet, load
 from bench.report import Row, say
-from bench.server import KB_PER_MB, Server, free_port, program
+from bench.server import KB_PER_MB, Server
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.changes import LogEntry
@@ -71,7 +71,7 @@ def _claims(
     rates: dict[int, float] = {}
     for workers in (2, 3, 4):
         say(f"processes: claims with {workers} workers ...")
-        with _gantt(url, folder, workers=workers) as served:
+        with Server.gantt_on(url, folder, workers=workers) as served:
             lags = Lags(url) if workers == 2 else None
             found = load.claims(
                 served, folder, providers, connections=CROWD, run=workers
@@ -119,7 +119,7 @@ def _reads(url: str, folder: Path, providers: list[str]) -> Iterator[Row]:
     for _ in range(3):
         for freshness, found in medians.items():
             say(f"processes: {freshness} reads ...")
-            with _gantt(url, folder, freshness=freshness) as served:
+            with Server.gantt_on(url, folder, freshness=freshness) as served:
                 one = load.reads(served, folder, providers, connections=1)
             found.append(one.median_ms)
     strict, bounded = (statistics.median(found) for found in medians.values())
@@ -212,21 +212,3 @@ class Lags:
         if len(self._found_ms) < 100:
             return math.nan
         return statistics.quantiles(self._found_ms, n=100)[98]
-
-
-def _gantt(
-    url: str, folder: Path, *, workers: int = 1, freshness: str = "strict"
-) -> Server:
-    port = free_port()
-    config = folder / f"gantt-{port}.conf"
-    config.write_text(
-        "[placement_database]\n"
-        f"connection = {url}\n"
-        "[api]\nauth_strategy = noauth2\n"
-        f"[gantt]\nfreshness = {freshness}\n"
-    )
-    command = [
-        *(program("gantt"), "serve", "--config-file", str(config)),
-        *("--listen", f"127.0.0.1:{port}", "--workers", str(workers)),
-    ]
-    return Server(command, port, config.with_suffix(".log"))

@@ -60,6 +60,25 @@ class Server:
         return cls(command, port, log, ready_path=ready_path)
 
     @classmethod
+    def gantt_on(
+        cls, url: str, folder: Path, *, workers: int = 1, freshness: str = "strict"
+    ) -> Server:
+        """The same on the database at ``url``; its files lie in ``folder``."""
+        port = free_port()
+        config = folder / f"gantt-{port}.conf"
+        config.write_text(
+            "[placement_database]\n"
+            f"connection = {url}\n"
+            "[api]\nauth_strategy = noauth2\n"
+            f"[gantt]\nfreshness = {freshness}\n"
+        )
+        command = [
+            *(program("gantt"), "serve", "--config-file", str(config)),
+            *("--listen", f"127.0.0.1:{port}", "--workers", str(workers)),
+        ]
+        return cls(command, port, config.with_suffix(".log"))
+
+    @classmethod
     def upstream(cls, database: Path, most_candidates: int = -1) -> Server:
         """OpenStack Placement on a copy of a database file that Gantt filled, under
         the server program of ``gantt serve`` and with as many threads.

@@ -1,0 +1,272 @@
+"""Two processes on one MariaDB fight for one provider: what is lost, and what too much.
+
+Not about speed: upstream over-commits here and loses claims that it acknowledged, so
+the same is asked of Gantt. Clients come in pairs, one at each process. In half of their
+steps both claim for the same new consumer, as a caller does who asks again too early;
+else each for its own. What was granted is given back now and then, and a provider that
+is nearly full refuses much.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from msgspec import Struct, field
+from sqlalchemy import create_engine, text
+
+from bench import fleet
+from bench.report import Row, say
+from bench.server import Server
+from gantt.model.commands import Inventory
+from tests.databases import Databases, Mariadb
+
+CAPACITY = 28
+PAIRS = 4
+STEPS = 100
+SEED = 16
+SAMPLE_S = 0.005
+TIMEOUT_S = 120.0
+
+_HEADERS = {
+    "x-auth-token": "admin",
+    "content-type": "application/json",
+    "openstack-api-version": "placement 1.28",
+}
+_GRANTED, _GONE, _REFUSED = 204, 404, 409
+_USE = "SELECT coalesce(sum(used), 0) FROM allocations"
+_OWNED = (
+    "SELECT consumers.uuid, sum(used) FROM allocations "
+    "JOIN consumers ON consumers.uuid = allocations.consumer_id GROUP BY 1"
+)
+_OWNERLESS = (
+    "SELECT count(*) FROM allocations LEFT JOIN consumers "
+    "ON consumers.uuid = allocations.consumer_id WHERE consumers.uuid IS NULL"
+)
+
+
+class Heard(Struct):
+    """What clients heard, and what the books had; uses in VCPU."""
+
+    requests: int = 0
+    granted: int = 0
+    lost: int = 0
+    strange: int = 0
+    highest: int = 0
+    samples: int = 0
+    above: int = 0
+    ownerless: int = 0
+    holds: dict[str, int] = field(default_factory=dict)
+
+
+def measure(folder: Path, scale: float) -> Iterator[Row]:
+    """All rows of this suite."""
+    steps = max(1, int(STEPS * scale))
+    with Databases() as databases:
+        server = databases.server(Mariadb.name)
+        ours = server.new()
+        stock = {"VCPU": Inventory(total=CAPACITY)}
+        (provider,) = fleet.uuids(1, fleet.PROVIDER)
+        fleet.write(ours, [fleet.Member(provider, "one", stock)])
+        theirs = server.copy(ours)
+        found = [
+            _fight(ours, folder, provider, steps, Server.gantt_on),
+            _fight(theirs, folder, provider, steps, Server.upstream_on),
+        ]
+    yield from _rows(*found)
+
+
+def _rows(ours: Heard, theirs: Heard) -> Iterator[Row]:
+    yield Row(
+        f"2 processes, 1 provider, {2 * PAIRS} clients: requests",
+        "",
+        f"{ours.requests:,}, {ours.granted:,} claims granted",
+        f"{theirs.requests:,}, {theirs.granted:,} claims granted",
+    )
+    yield Row(
+        "highest use seen",
+        f"≤ {CAPACITY} of {CAPACITY}",
+        str(ours.highest),
+        str(theirs.highest),
+        is_met=ours.highest <= CAPACITY,
+    )
+    yield Row(
+        "samples in which use was above capacity",
+        "0",
+        f"{ours.above:,} of {ours.samples:,}",
+        f"{theirs.above:,} of {theirs.samples:,}",
+        is_met=not ours.above,
+    )
+    for what, our, their in (
+        ("acknowledged claims lost", ours.lost, theirs.lost),
+        ("allocations left without a consumer", ours.ownerless, theirs.ownerless),
+        ("answers other than 204 and 409", ours.strange, theirs.strange),
+    ):
+        yield Row(what, "0", f"{our:,}", f"{their:,}", is_met=not our)
+
+
+def _fight(
+    url: str,
+    folder: Path,
+    provider: str,
+    steps: int,
+    serve: Callable[[str, Path], Server],
+) -> Heard:
+    """Two processes of one kind, all pairs at once, and the books at the end."""
+    say(f"contention: {serve.__name__} ...")
+    heard = Heard()
+    with ExitStack() as servers:
+        ports = []
+        for number in (1, 2):
+            own = folder / f"{serve.__name__}-{number}"
+            own.mkdir()
+            ports.append(servers.enter_context(serve(url, own)).port)
+        sampler = Sampler(url, heard)
+        pairs = [Pair(ports, provider, number, steps) for number in range(PAIRS)]
+        for pair in pairs:
+            pair.start()
+        for pair in pairs:
+            pair.join()
+        sampler.close()
+    _settle(url, heard, pairs)
+    return heard
+
+
+def _settle(url: str, heard: Heard, pairs: list[Pair]) -> None:
+    """Add up what the pairs heard, and hold it against the books."""
+    for pair in pairs:
+        one = pair.heard
+        heard.requests += one.requests
+        heard.granted += one.granted
+        heard.lost += one.lost
+        heard.strange += one.strange
+        heard.holds |= one.holds
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        there = {row[0]: int(row[1]) for row in connection.execute(text(_OWNED))}
+        heard.ownerless = int(connection.execute(text(_OWNERLESS)).scalar_one())
+    engine.dispose()
+    heard.lost += sum(there.get(one) != used for one, used in heard.holds.items())
+
+
+class Pair:
+    """Two clients in step, each with a process of its own to ask."""
+
+    def __init__(
+        self, ports: list[int], provider: str, number: int, steps: int
+    ) -> None:
+        self.heard = Heard()
+        self._provider = provider
+        self._steps = steps
+        self._rng = random.Random(f"{SEED} {number}")
+        self._connections = [
+            http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
+            for port in ports
+        ]
+        self._thread = threading.Thread(target=self._run)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait for the last step."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        for _ in range(self._steps):
+            self._claim()
+            if self._rng.random() < 0.8:
+                self._give_back()
+        for connection in self._connections:
+            connection.close()
+
+    def _claim(self) -> None:
+        """Both at once; a consumer is held once either of them was granted it."""
+        mine, other = (str(uuid.UUID(int=self._rng.getrandbits(128))) for _ in "12")
+        consumers = [mine, mine if self._rng.random() < 0.5 else other]
+        used = self._rng.choice((1, 2, 3))
+        body = json.dumps(
+            {
+                "allocations": {self._provider: {"resources": {"VCPU": used}}},
+                "project_id": "p",
+                "user_id": "u",
+                "consumer_generation": None,
+            }
+        )
+        statuses = self._both("PUT", consumers, body)
+        for consumer, status in zip(consumers, statuses, strict=True):
+            if status == _GRANTED:
+                self.heard.granted += 1
+                self.heard.holds[consumer] = used
+            elif status != _REFUSED:
+                self.heard.strange += 1
+
+    def _give_back(self) -> None:
+        """Up to two of what is held, at once; who is not found then was lost."""
+        held = sorted(self.heard.holds)
+        chosen = self._rng.sample(held, min(2, len(held)))
+        for consumer, status in zip(
+            chosen, self._both("DELETE", chosen, None), strict=True
+        ):
+            del self.heard.holds[consumer]
+            if status == _GONE:
+                self.heard.lost += 1
+            elif status != _GRANTED:
+                self.heard.strange += 1
+
+    def _both(self, method: str, consumers: list[str], body: str | None) -> list[int]:
+        """The statuses of one request to each process, sent at the same time."""
+        statuses = [0] * len(consumers)
+
+        def ask(number: int) -> None:
+            connection = self._connections[number]
+            path = f"/allocations/{consumers[number]}"
+            connection.request(method, path, body, _HEADERS)
+            answer = connection.getresponse()
+            answer.read()
+            statuses[number] = answer.status
+
+        threads = [
+            threading.Thread(target=ask, args=(number,))
+            for number in range(len(consumers))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.heard.requests += len(consumers)
+        return statuses
+
+
+class Sampler:
+    """Looks how much is used, past both processes, until it is closed."""
+
+    def __init__(self, url: str, heard: Heard) -> None:
+        self._engine = create_engine(url, isolation_level="AUTOCOMMIT")
+        self._heard = heard
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def close(self) -> None:
+        """No more samples."""
+        self._stop.set()
+        self._thread.join()
+        self._engine.dispose()
+
+    def _run(self) -> None:
+        with self._engine.connect() as connection:
+            while not self._stop.is_set():
+                used = int(connection.execute(text(_USE)).scalar_one())
+                self._heard.samples += 1
+                self._heard.above += used > CAPACITY
+                self._heard.highest = max(self._heard.highest, used)
+                time.sleep(SAMPLE_S)
