@@ -30,9 +30,9 @@ from tests.databases import Databases, Mariadb
 
 CAPACITY = 28
 PAIRS = 4
-STEPS = 100
+STEPS = 150
 SEED = 16
-SAMPLE_S = 0.005
+SAMPLE_S = 0.002
 TIMEOUT_S = 120.0
 
 _HEADERS = {
@@ -183,7 +183,7 @@ class Pair:
     def _run(self) -> None:
         for _ in range(self._steps):
             self._claim()
-            if self._rng.random() < 0.8:
+            if self._rng.random() < 0.5:
                 self._give_back()
         for connection in self._connections:
             connection.close()
