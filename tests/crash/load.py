@@ -87,5 +87,9 @@ class Client(threading.Thread):
         self.history.unknown.discard(consumer)
         if answer.status == 204:
             then.add(consumer)
-        else:
-            self.history.refused.append(f"{method} {answer.status} {text}")
+        self.hear(method, consumer, answer.status, text)
+
+    def hear(self, method: str, consumer: str, status: int, text: str) -> None:
+        """What was answered; here nothing may be refused."""
+        if status != 204:
+            self.history.refused.append(f"{method} {consumer} {status} {text}")
