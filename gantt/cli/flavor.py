@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from gantt.errors import Invalid
-from gantt.model.forms.scalars import MAX_WHOLE
+from gantt.model.bounds import MAX_WHOLE
 from gantt.model.forms.spec import read_spec
 from gantt.model.spec import Flavor, RequestSpec
 

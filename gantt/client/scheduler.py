@@ -6,7 +6,6 @@ come in whatever form a caller has, and leave as those values.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import TracebackType
@@ -261,12 +260,7 @@ def _listed(values: Any) -> Any:
 
 
 def _lease(lease: Any) -> float | None:
-    if lease is None:
-        return None
-    found = scalars.real("lease", lease)
-    if found == 0 or math.isinf(found):
-        raise scalars.refusal("lease", "a number of seconds above zero", lease)
-    return found
+    return None if lease is None else scalars.seconds("lease", lease)
 
 
 def _claim(claim: str | Selection) -> str:

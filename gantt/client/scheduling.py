@@ -14,6 +14,7 @@ from gantt.client import decode, encode
 from gantt.client.exchange import Exchange
 from gantt.client.refusals import NoSuchRoute
 from gantt.client.transport import Reply
+from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
@@ -34,6 +35,7 @@ class RemoteScheduling:
 
     def schedule(self, request: ScheduleRequest) -> Selections:
         """See SchedulerProtocol."""
+        request = values.request(request)
         if request.dry_run:
             decision = self.decide(request)
             if decision.failure is not None:
@@ -44,20 +46,21 @@ class RemoteScheduling:
 
     def decide(self, request: ScheduleRequest) -> Decision:
         """See SchedulerProtocol."""
+        request = values.request(request)
         body = {**encode.schedule_body(request), "dry_run": True}
         return decode.decision(self._ask_ours("POST", "select", body=body))
 
     def confirm_claim(self, claim: str) -> None:
         """See SchedulerProtocol."""
-        self._ask_ours("POST", "claims", claim, "confirm")
+        self._ask_ours("POST", "claims", scalars.name("claim", claim), "confirm")
 
     def release_claim(self, claim: str) -> None:
         """See SchedulerProtocol."""
-        self._ask_ours("DELETE", "claims", claim)
+        self._ask_ours("DELETE", "claims", scalars.name("claim", claim))
 
     def capacity(self, spec: RequestSpec) -> Capacity:
         """See SchedulerProtocol."""
-        body = {"request_spec": spec}
+        body = {"request_spec": values.spec(spec)}
         return decode.capacity(self._ask_ours("POST", "capacity", body=body))
 
     def decisions(
@@ -74,10 +77,13 @@ class RemoteScheduling:
 
     def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
         """See SchedulerProtocol."""
-        return decode.host(self._ask_ours("PUT", "hosts", host, node, body=stats))
+        host, node = scalars.name("host", host), scalars.name("node", node)
+        body = values.stats(stats)
+        return decode.host(self._ask_ours("PUT", "hosts", host, node, body=body))
 
     def delete_host(self, host: str, node: str) -> None:
         """See SchedulerProtocol."""
+        host, node = scalars.name("host", host), scalars.name("node", node)
         self._ask_ours("DELETE", "hosts", host, node)
 
     def list_hosts(
@@ -89,7 +95,8 @@ class RemoteScheduling:
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         """See SchedulerProtocol."""
-        self._ask_ours("PUT", "aggregates", body={"aggregates": tuple(aggregates)})
+        body = {"aggregates": values.aggregates(aggregates)}
+        self._ask_ours("PUT", "aggregates", body=body)
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
@@ -104,29 +111,34 @@ class RemoteScheduling:
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         """See SchedulerProtocol."""
-        body = {"instances": tuple(instances)}
+        body = {"instances": values.instances(instances)}
+        host = scalars.name("host", host)
         self._ask_ours("POST", "instances", host, body=body)
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         """See SchedulerProtocol."""
-        self._ask_ours("DELETE", "instances", host, instance_uuid)
+        host = scalars.name("host", host)
+        uuid = scalars.name("instance_uuid", instance_uuid)
+        self._ask_ours("DELETE", "instances", host, uuid)
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
         """See SchedulerProtocol."""
-        body = {"instance_uuids": tuple(instance_uuids)}
+        body = {"instance_uuids": values.names("instance_uuids", instance_uuids)}
+        host = scalars.name("host", host)
         return decode.synced(self._ask_ours("PUT", "instances", host, body=body))
 
     def update_service(self, service: Service) -> None:
         """See SchedulerProtocol."""
-        self._ask_ours("PUT", "services", body=service)
+        self._ask_ours("PUT", "services", body=values.service(service))
 
     def set_server_group(self, group: ServerGroup) -> None:
         """See SchedulerProtocol."""
+        group = values.server_group(group)
         self._ask_ours("PUT", "server_groups", group.uuid, body=group)
 
     def delete_server_group(self, uuid: str) -> None:
         """See SchedulerProtocol."""
-        self._ask_ours("DELETE", "server_groups", uuid)
+        self._ask_ours("DELETE", "server_groups", scalars.name("group", uuid))
 
     def _ask_ours(
         self,

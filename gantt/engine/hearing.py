@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gantt.model import commands as c
+from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
@@ -30,7 +31,8 @@ P = ParamSpec("P")
 
 
 class Hearing(ABC):
-    """The fleet by name, for whoever can ``read`` and ``submit``."""
+    """The fleet by name, for whoever can ``read`` and ``submit``. What is handed over
+    is judged first: nothing that a rule meets at the gate is of a wrong kind."""
 
     _policy: SchedulerOptions
 
@@ -48,10 +50,10 @@ class Hearing(ABC):
         """Carry out ``command``; its answer, once it is durable."""
 
     def confirm_claim(self, claim: str) -> None:
-        self.submit(c.ConfirmClaim(claim))
+        self.submit(c.ConfirmClaim(scalars.name("claim", claim)))
 
     def release_claim(self, claim: str) -> None:
-        self.submit(c.ReleaseClaim(claim))
+        self.submit(c.ReleaseClaim(scalars.name("claim", claim)))
 
     def expire_claims(self) -> int:
         """Release the leases that have ended; how many claims that were."""
@@ -67,9 +69,9 @@ class Hearing(ABC):
             options.initial_disk_allocation_ratio,
         )
         command = c.UpdateHost(
-            host,
-            node,
-            stats,
+            scalars.name("host", host),
+            scalars.name("node", node),
+            values.stats(stats),
             str(uuids.uuid4()),
             initial_ratios=ratios,
             writes_books=options.placement == "embedded",
@@ -80,6 +82,7 @@ class Hearing(ABC):
         return view
 
     def delete_host(self, host: str, node: str) -> None:
+        host, node = scalars.name("host", host), scalars.name("node", node)
         self.submit(c.DeleteHost(host, node))
 
     def list_hosts(
@@ -88,7 +91,7 @@ class Hearing(ABC):
         return self.read(fleet_queries.hosts, host, node)
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
-        self.submit(c.SetHostAggregates(tuple(aggregates)))
+        self.submit(c.SetHostAggregates(values.aggregates(aggregates)))
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
@@ -99,20 +102,25 @@ class Hearing(ABC):
         return self.read(fleet_queries.host_aggregates)
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
-        self.submit(c.UpdateInstances(host, tuple(instances)))
+        host = scalars.name("host", host)
+        self.submit(c.UpdateInstances(host, values.instances(instances)))
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
-        self.submit(c.DeleteInstance(host, instance_uuid))
+        host = scalars.name("host", host)
+        uuid = scalars.name("instance_uuid", instance_uuid)
+        self.submit(c.DeleteInstance(host, uuid))
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
-        known: bool = self.submit(c.SyncInstances(host, tuple(instance_uuids)))
+        uuids = values.names("instance_uuids", instance_uuids)
+        host = scalars.name("host", host)
+        known: bool = self.submit(c.SyncInstances(host, uuids))
         return known
 
     def update_service(self, service: Service) -> None:
-        self.submit(c.UpdateService(service))
+        self.submit(c.UpdateService(values.service(service)))
 
     def set_server_group(self, group: ServerGroup) -> None:
-        self.submit(c.SetServerGroup(group))
+        self.submit(c.SetServerGroup(values.server_group(group)))
 
     def delete_server_group(self, uuid: str) -> None:
-        self.submit(c.DeleteServerGroup(uuid))
+        self.submit(c.DeleteServerGroup(scalars.name("group", uuid)))

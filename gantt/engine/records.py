@@ -29,6 +29,15 @@ class Records:
     def __len__(self) -> int:
         return len(self._kept)
 
+    def counts(self) -> dict[str, float]:
+        """What was decided so far, and how many decisions are remembered."""
+        return {
+            "decisions": self.decided,
+            "no_valid_host": self.refused,
+            "decisions_kept": len(self._kept),
+            "decisions_limit": self._kept.maxlen or 0,
+        }
+
     def add(self, record: Decision, board: Scoreboard | None = None) -> None:
         """Keep ``record``; ``board``: its scores, put into words when it is asked for.
         Tells the log."""

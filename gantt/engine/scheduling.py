@@ -22,6 +22,7 @@ from gantt.engine.records import Records
 from gantt.errors import ClaimLost, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
+from gantt.model.forms import values
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
@@ -102,6 +103,7 @@ class Scheduling(Hearing):
     # -- where things run ---------------------------------------------------------
 
     def schedule(self, request: ScheduleRequest) -> Selections:
+        request = values.request(request)
         self._turn_to_books()
         if request.dry_run or not request.is_claiming:
             decision = self._decision(request)
@@ -151,6 +153,7 @@ class Scheduling(Hearing):
         self.submit(c.ReleaseClaim(claimed.claim, tuple(placed)))
 
     def decide(self, request: ScheduleRequest) -> Decision:
+        request = values.request(request)
         self._turn_to_books()
         return self._decision(replace(request, dry_run=True))
 
@@ -167,6 +170,7 @@ class Scheduling(Hearing):
         return None
 
     def capacity(self, spec: RequestSpec) -> Capacity:
+        spec = values.spec(spec)
         self._turn_to_books()
         job = self._ready(replace(spec, num_instances=1))
         return self.read(self._capacity, spec, job)
@@ -194,11 +198,8 @@ class Scheduling(Hearing):
     def scheduling_counts(self) -> dict[str, float]:
         """What was decided so far, by name; for metrics."""
         return {
-            "decisions": self._records.decided,
-            "no_valid_host": self._records.refused,
+            **self._records.counts(),
             "claims_lost": self._lost,
-            "decisions_kept": len(self._records),
-            "decisions_limit": self._policy.records,
             "shapes_kept": self._driver.kept,
             "shape_hits": self._driver.hits,
             "shape_misses": self._driver.misses,

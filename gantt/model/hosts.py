@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from gantt.model.bounds import Amount, Name, Ratio, Text, Whole
+
 
 class HostStats(Struct, frozen=True):
     """One host's report; UNSET leaves what is known alone, None says "not known".
@@ -21,38 +23,38 @@ class HostStats(Struct, frozen=True):
     they came).
     """
 
-    id: int | UnsetType | None = UNSET
-    uuid: str | UnsetType | None = UNSET
-    service_id: int | UnsetType | None = UNSET
-    vcpus: int | UnsetType = UNSET
-    memory_mb: int | UnsetType = UNSET
-    local_gb: int | UnsetType = UNSET
-    vcpus_used: int | UnsetType = UNSET
-    memory_mb_used: int | UnsetType = UNSET
-    local_gb_used: int | UnsetType = UNSET
-    hypervisor_type: str | UnsetType | None = UNSET
-    hypervisor_version: int | UnsetType | None = UNSET
-    hypervisor_hostname: str | UnsetType | None = UNSET
-    free_ram_mb: int | UnsetType | None = UNSET
-    free_disk_gb: int | UnsetType | None = UNSET
-    current_workload: int | UnsetType | None = UNSET
-    running_vms: int | UnsetType | None = UNSET
+    id: Whole | UnsetType | None = UNSET
+    uuid: Text | UnsetType | None = UNSET
+    service_id: Whole | UnsetType | None = UNSET
+    vcpus: Amount | UnsetType = UNSET
+    memory_mb: Amount | UnsetType = UNSET
+    local_gb: Amount | UnsetType = UNSET
+    vcpus_used: Amount | UnsetType = UNSET
+    memory_mb_used: Amount | UnsetType = UNSET
+    local_gb_used: Amount | UnsetType = UNSET
+    hypervisor_type: Text | UnsetType | None = UNSET
+    hypervisor_version: Whole | UnsetType | None = UNSET
+    hypervisor_hostname: Name | UnsetType | None = UNSET
+    free_ram_mb: Whole | UnsetType | None = UNSET
+    free_disk_gb: Whole | UnsetType | None = UNSET
+    current_workload: Whole | UnsetType | None = UNSET
+    running_vms: Whole | UnsetType | None = UNSET
     cpu_info: Any = UNSET
-    disk_available_least: int | UnsetType | None = UNSET
-    host_ip: str | UnsetType | None = UNSET
+    disk_available_least: Whole | UnsetType | None = UNSET
+    host_ip: Text | UnsetType | None = UNSET
     supported_instances: Any = UNSET
     metrics: Any = UNSET
     pci_stats: Any = UNSET
     extra_resources: Any = UNSET
     stats: Any = UNSET
     numa_topology: Any = UNSET
-    cpu_allocation_ratio: float | UnsetType | None = UNSET
-    ram_allocation_ratio: float | UnsetType | None = UNSET
-    disk_allocation_ratio: float | UnsetType | None = UNSET
-    mapped: int | UnsetType | None = UNSET
+    cpu_allocation_ratio: Ratio | UnsetType | None = UNSET
+    ram_allocation_ratio: Ratio | UnsetType | None = UNSET
+    disk_allocation_ratio: Ratio | UnsetType | None = UNSET
+    mapped: Whole | UnsetType | None = UNSET
     # Not of compute_nodes: traits of the provider, and instances that the report
     # already counts (they are on the host, and their claims are no longer taken off).
-    traits: tuple[str, ...] | UnsetType = UNSET
+    traits: tuple[Name, ...] | UnsetType = UNSET
     instances: tuple[str, ...] | UnsetType = UNSET
 
 

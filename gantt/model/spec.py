@@ -11,6 +11,17 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from gantt.model.bounds import (
+    Amount,
+    AnyOf,
+    Count,
+    ExtraSpecs,
+    Lease,
+    Name,
+    Text,
+    Whole,
+)
+
 SPEC_VERSION: Final = "1.15"
 """The version of Nova's RequestSpec that these fields speak."""
 
@@ -18,23 +29,23 @@ SPEC_VERSION: Final = "1.15"
 class Flavor(Struct, frozen=True):
     """The size of an instance and what it asks beyond size."""
 
-    vcpus: int = 0
-    memory_mb: int = 0
-    root_gb: int = 0
-    ephemeral_gb: int = 0
-    swap: int = 0
-    name: str | None = None
-    flavorid: str = ""
-    id: int | None = None
-    extra_specs: dict[str, str] = {}
+    vcpus: Amount = 0
+    memory_mb: Amount = 0
+    root_gb: Amount = 0
+    ephemeral_gb: Amount = 0
+    swap: Amount = 0
+    name: Text | None = None
+    flavorid: Text = ""
+    id: Whole | None = None
+    extra_specs: ExtraSpecs = {}
 
 
 class Image(Struct, frozen=True):
     """``properties``: the set ones, by Nova's names (``hw_disk_bus``, …);
     ``traits_required`` among them is a list of names."""
 
-    id: str | None = None
-    disk_format: str | None = None
+    id: Text | None = None
+    disk_format: Text | None = None
     properties: dict[str, Any] = {}
 
 
@@ -42,11 +53,11 @@ class Destination(Struct, frozen=True):
     """Where it shall go. ``aggregates``: in at least one of each set (uuids);
     ``forbidden_aggregates``: in none of these."""
 
-    host: str | None = None
-    node: str | None = None
-    cell_uuid: str | None = None
-    aggregates: tuple[frozenset[str], ...] = ()
-    forbidden_aggregates: frozenset[str] = frozenset()
+    host: Text | None = None
+    node: Text | None = None
+    cell_uuid: Text | None = None
+    aggregates: tuple[AnyOf, ...] = ()
+    forbidden_aggregates: frozenset[Name] = frozenset()
     allow_cross_cell_move: bool = False
 
 
@@ -57,22 +68,22 @@ class ResourceGroup(Struct, frozen=True):
     amounts join the unsuffixed group.
     """
 
-    requester_id: str | None = None
-    resources: dict[str, int] = {}
-    required_traits: frozenset[str] = frozenset()
-    forbidden_traits: frozenset[str] = frozenset()
-    aggregates: tuple[frozenset[str], ...] = ()
-    forbidden_aggregates: frozenset[str] = frozenset()
-    in_tree: str | None = None
+    requester_id: Text | None = None
+    resources: dict[Text, Amount] = {}
+    required_traits: frozenset[Name] = frozenset()
+    forbidden_traits: frozenset[Name] = frozenset()
+    aggregates: tuple[AnyOf, ...] = ()
+    forbidden_aggregates: frozenset[Name] = frozenset()
+    in_tree: Text | None = None
     use_same_provider: bool = True
 
 
 class RequestLevel(Struct, frozen=True):
     """What holds for the request as a whole."""
 
-    root_required: frozenset[str] = frozenset()
-    root_forbidden: frozenset[str] = frozenset()
-    same_subtree: tuple[frozenset[str], ...] = ()
+    root_required: frozenset[Name] = frozenset()
+    root_forbidden: frozenset[Name] = frozenset()
+    same_subtree: tuple[AnyOf, ...] = ()
 
 
 class InstanceGroup(Struct, frozen=True):
@@ -82,19 +93,19 @@ class InstanceGroup(Struct, frozen=True):
     ``hosts``: names of hosts that have members.
     """
 
-    uuid: str = ""
-    policy: str | None = None
-    max_server_per_host: int = 1
-    members: frozenset[str] = frozenset()
-    hosts: frozenset[str] = frozenset()
+    uuid: Text = ""
+    policy: Text | None = None
+    max_server_per_host: Count = 1
+    members: frozenset[Name] = frozenset()
+    hosts: frozenset[Name] = frozenset()
 
 
 class RequestedNetwork(Struct, frozen=True):
     """A network or port that the instance will be attached to."""
 
-    network_id: str | None = None
-    port_id: str | None = None
-    address: str | None = None
+    network_id: Text | None = None
+    port_id: Text | None = None
+    address: Text | None = None
 
 
 class RequestSpec(Struct, frozen=True):
@@ -109,18 +120,18 @@ class RequestSpec(Struct, frozen=True):
 
     flavor: Flavor = Flavor()
     image: Image | None = None
-    num_instances: int = 1
-    project_id: str | None = None
-    user_id: str | None = None
-    availability_zone: str | None = None
-    instance_uuid: str | None = None
-    ignore_hosts: tuple[str, ...] = ()
-    force_hosts: tuple[str, ...] = ()
-    force_nodes: tuple[str, ...] = ()
+    num_instances: Count = 1
+    project_id: Text | None = None
+    user_id: Text | None = None
+    availability_zone: Text | None = None
+    instance_uuid: Text | None = None
+    ignore_hosts: tuple[Name, ...] = ()
+    force_hosts: tuple[Name, ...] = ()
+    force_nodes: tuple[Name, ...] = ()
     requested_destination: Destination | None = None
-    retry_hosts: tuple[tuple[str, str], ...] = ()
+    retry_hosts: tuple[tuple[Text, Text], ...] = ()
     instance_group: InstanceGroup | None = None
-    scheduler_hints: dict[str, tuple[str, ...]] = {}
+    scheduler_hints: dict[Text, tuple[Text, ...]] = {}
     is_bfv: bool = False
     requested_resources: tuple[ResourceGroup, ...] = ()
     request_level_params: RequestLevel = RequestLevel()
@@ -128,8 +139,8 @@ class RequestSpec(Struct, frozen=True):
     numa_topology: dict[str, Any] | None = None
     pci_requests: tuple[dict[str, Any], ...] = ()
     version: str = SPEC_VERSION
-    unset: frozenset[str] = frozenset()
-    nulls: frozenset[str] = frozenset()
+    unset: frozenset[Name] = frozenset()
+    nulls: frozenset[Name] = frozenset()
 
     def hint(self, name: str) -> str | tuple[str, ...] | None:
         """A hint as Nova reads it: the single value of a list of one, else the list;
@@ -159,13 +170,13 @@ class ScheduleRequest(Struct, frozen=True):
     """
 
     spec: RequestSpec
-    instance_uuids: tuple[str, ...] | None = None
+    instance_uuids: tuple[Name, ...] | None = None
     return_alternates: bool = True
     dry_run: bool = False
-    lease_s: float | None = None
-    request_id: str = ""
-    user_id: str | None = None
-    project_id: str | None = None
+    lease_s: Lease | None = None
+    request_id: Text = ""
+    user_id: Text | None = None
+    project_id: Text | None = None
 
     @property
     def count(self) -> int:

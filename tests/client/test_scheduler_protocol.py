@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
+from typing import Any, cast
+from uuid import UUID, uuid4
 
 import pytest
 
 from gantt import errors
 from gantt.client import SchedulerClient
 from gantt.model.forms.selection import selection_primitive
-from gantt.model.spec import Destination, Flavor, RequestSpec
+from gantt.model.hosts import HostStats, ServerGroup, Service
+from gantt.model.spec import Destination, Flavor, RequestSpec, ScheduleRequest
 from tests import inprocess
 from tests.model.forms import objects
 
@@ -242,3 +244,63 @@ def test_server_groups_keep_their_rule(client: SchedulerClient) -> None:
     with pytest.raises(errors.NoValidHost):
         client.select_destinations(None, asked, instance_uuids=some(1))
     client.delete_server_group(None, group)
+
+
+# -- values that are none ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (
+            lambda c: c.update_service(None, Service("h1", disabled=cast(Any, "x"))),
+            "service.disabled must be true or false, not 'x'.",
+        ),
+        (
+            lambda c: c.gantt.update_host("h1", "h1", HostStats(uuid=cast(Any, 5))),
+            "stats.uuid must be text, not 5.",
+        ),
+        (
+            lambda c: c.gantt.update_host(
+                "h1", "h1", HostStats(cpu_allocation_ratio=math.nan)
+            ),
+            "stats.cpu_allocation_ratio must be a number that is not negative and not "
+            "too large, not nan.",
+        ),
+        (
+            lambda c: c.select_destinations(
+                None, RequestSpec(Flavor(vcpus=cast(Any, "x")))
+            ),
+            "request_spec.flavor.vcpus must be an integer, not 'x'.",
+        ),
+        (
+            lambda c: c.gantt.schedule(ScheduleRequest(SPEC, ("i",), lease_s=math.nan)),
+            "lease must be a number of seconds above 0 and at most 86400, not nan.",
+        ),
+        (
+            lambda c: c.select_destinations(
+                None, SPEC, instance_uuids=some(1), lease=-1
+            ),
+            "lease must be a number of seconds above 0 and at most 86400, not -1.",
+        ),
+        (
+            lambda c: c.gantt.capacity(RequestSpec(num_instances=0)),
+            "request_spec.num_instances must be an integer from 1 to 2147483647, not "
+            "0.",
+        ),
+        (
+            lambda c: c.gantt.set_server_group(ServerGroup(str(UUID(int=1)), name=5)),
+            "group.name must be text, not 5.",
+        ),
+        (
+            lambda c: c.gantt.sync_instances("h1", [""]),
+            "instance_uuids.0 is empty; it must be a name.",
+        ),
+    ],
+)
+def test_values_that_are_none_are_refused_in_the_same_words(
+    client: SchedulerClient, ask: Any, words: str
+) -> None:
+    with pytest.raises(errors.Invalid) as caught:
+        ask(client)
+    assert caught.value.message == words

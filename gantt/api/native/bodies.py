@@ -15,10 +15,10 @@ from gantt.api.call import Call
 from gantt.api.problem import Problem
 from gantt.api.query import Params
 from gantt.errors import Invalid
+from gantt.model.bounds import Lease, Name
 
 T = TypeVar("T")
 
-MOST_LEASE_S = 86_400.0
 MOST_RECORDS = 1_000_000
 
 Document = dict[str, Any]
@@ -51,10 +51,6 @@ InstanceForm = Annotated[Document, _either("Instance")]
 ServiceForm = Annotated[Document, _either("Service")]
 ServerGroupForm = Annotated[Document, _either("ServerGroup")]
 
-Name = Annotated[str, Meta(min_length=1, max_length=255)]
-Lease = Annotated[
-    float, Meta(gt=0, le=MOST_LEASE_S, description="Seconds until the claim ends.")
-]
 Records = Annotated[int, Meta(ge=0, le=MOST_RECORDS)]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gantt.errors import Invalid
+from gantt.model.bounds import MAX_EXTRA_SPECS
 from gantt.model.forms import scalars
 from gantt.model.forms.document import Part, Reading, lowered, opened
 from gantt.model.spec import (
@@ -38,8 +39,6 @@ OLD_PROPERTIES: Final = {
     "vmware_ostype": "os_distro",
 }
 REQUIRED_TRAIT: Final = "trait:"
-MAX_EXTRA_SPECS: Final = 256
-"""Each may be asked of all hosts while nobody else decides."""
 
 
 def flavor(part: Part) -> Flavor:

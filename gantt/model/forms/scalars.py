@@ -16,12 +16,9 @@ from uuid import UUID
 import msgspec
 
 from gantt.errors import Invalid
+from gantt.model.bounds import MAX_LEASE_S, MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE
 
-MAX_WHOLE: Final = 2**31 - 1
-"""What the integer columns of Nova and Placement hold."""
 INT64: Final = (-(2**63), 2**63 - 1)
-MAX_TEXT: Final = 65_535
-MAX_NAME: Final = 255
 MAX_UUID: Final = 36
 MAX_DEPTH: Final = 32
 _SHOWN = 60
@@ -113,8 +110,18 @@ def real(path: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise refusal(path, "a number", value)
     # Compared before it is converted: an integer may be too large for a float.
-    if not 0 <= value <= 3.5e38:
+    if not 0 <= value <= MAX_REAL:
         raise refusal(path, "a number that is not negative and not too large", value)
+    return float(value)
+
+
+def seconds(path: str, value: Any) -> float:
+    """How long a lease lasts: more than nothing, and no longer than a day."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise refusal(path, "a number", value)
+    if not 0 < value <= MAX_LEASE_S:
+        wanted = f"a number of seconds above 0 and at most {MAX_LEASE_S:g}"
+        raise refusal(path, wanted, value)
     return float(value)
 
 

@@ -30,7 +30,7 @@ Reader = Callable[[str, Any], Any]
 ROOT: Final = "stats"
 # Fields of compute_nodes that say nothing about the host.
 _BOOKKEEPING: Final = ("created_at", "updated_at", "deleted_at", "deleted")
-_COUNTS: Final = ("num_instances", "io_workload", "failed_builds")
+COUNTS: Final = ("num_instances", "io_workload", "failed_builds")
 _PERCENT: Final = ".percent"
 
 
@@ -80,7 +80,7 @@ def _json_object(path: str, value: Any) -> dict[str, Any] | None:
 
 def _counters(path: str, value: Any) -> dict[str, Any] | None:
     found = _json_object(path, value)
-    for name in _COUNTS:
+    for name in COUNTS:
         count = (found or {}).get(name)
         if isinstance(count, str) and count.isascii() and count.isdigit():
             count = int(count[:20])

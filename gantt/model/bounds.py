@@ -1,0 +1,34 @@
+"""How large single values from outside may be, as numbers and as types.
+
+Apart from the values that have such fields and from the readers that judge them field
+by field: both must say the same. The types do nothing by themselves: ``forms.values``
+has them judged, and the OpenAPI document tells them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Meta
+
+MAX_WHOLE: Final = 2**31 - 1
+"""What the integer columns of Nova and Placement hold."""
+MAX_TEXT: Final = 65_535
+MAX_NAME: Final = 255
+MAX_REAL: Final = 3.5e38
+MAX_EXTRA_SPECS: Final = 256
+"""Each may be asked of all hosts while nobody else decides."""
+MAX_LEASE_S: Final = 86_400.0
+
+Whole = Annotated[int, Meta(ge=-MAX_WHOLE - 1, le=MAX_WHOLE)]
+Amount = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]
+Count = Annotated[int, Meta(ge=1, le=MAX_WHOLE)]
+Ratio = Annotated[float, Meta(ge=0, le=MAX_REAL)]
+Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+AnyOf = Annotated[frozenset[Name], Meta(min_length=1)]
+"""Names of which one must hold."""
+ExtraSpecs = Annotated[dict[Text, Text], Meta(max_length=MAX_EXTRA_SPECS)]
+Lease = Annotated[
+    float, Meta(gt=0, le=MAX_LEASE_S, description="Seconds until the claim ends.")
+]

@@ -1,0 +1,256 @@
+"""Frozen values handed over in Python, judged as bodies are.
+
+Whoever builds a value in Python may put anything into its fields. Apart from the
+readers of documents because here next to all values are sound already: that is found
+out by msgspec, which takes the value apart and puts it together again by its types and
+their bounds. Only what that does not pass goes to the readers, field by field, and is
+refused, or read, in their words. What comes back is a copy: a caller may change what
+was put into it later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Struct
+
+from gantt.model.bounds import MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE, Text
+from gantt.model.forms import fleet, nouns, scalars
+from gantt.model.forms.document import DATA, NAME
+from gantt.model.forms.spec import ROOT, read_spec
+from gantt.model.forms.stats import COUNTS, read_stats
+from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
+from gantt.model.spec import SPEC_VERSION, RequestSpec, ScheduleRequest
+
+S = TypeVar("S", bound=Struct)
+
+# JSON as deep as anybody has it; what is deeper is read by hand.
+_Leaf = None | bool | int | float | str
+_Json1 = _Leaf | list[_Leaf] | dict[str, _Leaf]
+_Json2 = _Leaf | list[_Json1] | dict[str, _Json1]
+_Json3 = _Leaf | list[_Json2] | dict[str, _Json2]
+_Json4 = _Leaf | list[_Json3] | dict[str, _Json3]
+_Object = dict[str, _Json4]
+_Triple = Annotated[list[Text], Meta(min_length=3, max_length=3)]
+_Columns = tuple[
+    _Object | None,  # cpu_info
+    list[_Triple] | None,  # supported_instances
+    list[_Object] | None,  # metrics
+    list[_Object] | None,  # pci_stats
+    _Object | list[_Json4] | None,  # extra_resources: text would be JSON text
+    _Object | None,  # stats
+    _Object | None,  # numa_topology
+]
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+# How floats above 2**1009, infinite ones and NaN begin.
+_FAR: Final = (b"\xcb\x7f", b"\xcb\xff")
+_UINT64: Final = b"\xcf"
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode_request: Final = msgspec.msgpack.Decoder(ScheduleRequest).decode
+_decode_spec: Final = msgspec.msgpack.Decoder(RequestSpec).decode
+_decode_stats: Final = msgspec.msgpack.Decoder(HostStats).decode
+_decode_columns: Final = msgspec.msgpack.Decoder(_Columns).decode
+_decode_object: Final = msgspec.msgpack.Decoder(_Object).decode
+_ODD: Final = (
+    msgspec.MsgspecError,
+    OverflowError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+def request(value: ScheduleRequest) -> ScheduleRequest:
+    """``value`` as it may go on. Raises Invalid, which names the field."""
+    try:
+        raw = _encode(value)
+        found: ScheduleRequest = _decode_request(raw)
+        if _is_near(raw) and _is_sound(found.spec):
+            return found
+    except _ODD:
+        pass
+    given = value.instance_uuids
+    return ScheduleRequest(
+        _read_spec(value.spec),
+        None if given is None else names("instance_uuids", given),
+        scalars.flag("return_alternates", value.return_alternates),
+        scalars.flag("dry_run", value.dry_run),
+        None if value.lease_s is None else scalars.seconds("lease", value.lease_s),
+        scalars.text("request_id", value.request_id),
+        _text("user_id", value.user_id),
+        _text("project_id", value.project_id),
+    )
+
+
+def spec(value: RequestSpec) -> RequestSpec:
+    """``value`` as it may go on. Raises Invalid, which names the field."""
+    try:
+        raw = _encode(value)
+        found: RequestSpec = _decode_spec(raw)
+        if _is_near(raw) and _is_sound(found):
+            return found
+    except _ODD:
+        pass
+    return _read_spec(value)
+
+
+def stats(value: HostStats) -> HostStats:
+    """``value`` as it may go on. Raises Invalid, which names the field."""
+    try:
+        raw = _encode(value)
+        found: HostStats = _decode_stats(raw)
+        if _is_near(raw) and _UINT64 not in raw and _are_sound(found):
+            return found
+    except _ODD:
+        pass
+    return read_stats(_fields(value))
+
+
+def service(value: Service) -> Service:
+    """``value`` as it may go on. Raises Invalid, which names the field."""
+    return fleet.read_service(_fields(value))
+
+
+def aggregates(values: Iterable[HostAggregate]) -> tuple[HostAggregate, ...]:
+    """``values`` as they may go on. Raises Invalid, which names the field."""
+    return fleet.read_aggregates([_fields(one) for one in values])
+
+
+def instances(values: Iterable[Instance]) -> tuple[Instance, ...]:
+    """``values`` as they may go on. Raises Invalid, which names the field."""
+    return fleet.read_instances([_fields(one) for one in values])
+
+
+def server_group(value: ServerGroup) -> ServerGroup:
+    """``value`` as it may go on. Raises Invalid, which names the field."""
+    return fleet.read_server_group(_fields(value))
+
+
+def names(path: str, values: Iterable[str]) -> tuple[str, ...]:
+    """Names, any iterable of them that is not one itself. Raises Invalid."""
+    is_one = isinstance(values, str | Mapping) or not isinstance(values, Iterable)
+    return tuple(
+        scalars.name(f"{path}.{number}", one)
+        for number, one in enumerate(scalars.items(path, values) if is_one else values)
+    )
+
+
+# -- what msgspec cannot tell -----------------------------------------------------
+
+
+def _is_near(raw: bytes) -> bool:
+    """Whether no float is infinite, none, or close to it; false alarms do no harm."""
+    return _FAR[0] not in raw and _FAR[1] not in raw
+
+
+def _is_sound(found: RequestSpec) -> bool:
+    """Whether a reader would leave as it is what the types let pass. Raises Invalid,
+    and what msgspec raises."""
+    if found.version != SPEC_VERSION:
+        return False
+    group, image = found.instance_group, found.image
+    if group is not None and group.policy not in (None, *nouns.POLICIES):
+        return False
+    if found.numa_topology is not None or found.pci_requests:
+        return False
+    return image is None or not image.properties or _is_settled(image.properties)
+
+
+def _is_settled(properties: Mapping[str, Any]) -> bool:
+    """Whether these are properties by today's names, and of JSON."""
+    raw = _encode(properties)
+    _decode_object(raw)
+    return (
+        _UINT64 not in raw
+        and len(raw) <= MAX_TEXT
+        and "traits_required" not in properties
+        and nouns.OLD_PROPERTIES.keys().isdisjoint(properties)
+        and not any(key.startswith(nouns.REQUIRED_TRAIT) for key in properties)
+    )
+
+
+def _are_sound(found: HostStats) -> bool:
+    columns = [
+        None if one is UNSET else one
+        for one in (
+            found.cpu_info,
+            found.supported_instances,
+            found.metrics,
+            found.pci_stats,
+            found.extra_resources,
+            found.stats,
+            found.numa_topology,
+        )
+    ]
+    raw = _encode(columns)
+    _decode_columns(raw)
+    _, _, metrics, pools, _, counters, _ = columns
+    return (
+        len(raw) <= MAX_TEXT
+        and all(map(_is_metric, metrics or ()))
+        and all(map(_is_pool, pools or ()))
+        and all(_is_count((counters or {}).get(name, 0)) for name in COUNTS)
+        and (not isinstance(found.uuid, str) or _is_uuid(found.uuid))
+        and (found.instances is UNSET or all(map(_is_uuid, found.instances or ())))
+    )
+
+
+def _is_metric(one: Mapping[str, Any]) -> bool:
+    name, value = one.get("name"), one.get("value")
+    return (
+        isinstance(name, str)
+        and 0 < len(name) <= MAX_NAME
+        and type(value) in (int, float)
+        and -MAX_REAL <= value <= MAX_REAL  # type: ignore[operator]
+        and NAME not in one
+        and DATA not in one
+    )
+
+
+def _is_pool(one: Mapping[str, Any]) -> bool:
+    is_odd = "tags" in one or NAME in one or DATA in one
+    return not is_odd and _is_amount(one.get("count"))
+
+
+def _is_count(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) < 10 and value.isascii() and value.isdigit()
+    return _is_amount(value)
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= MAX_WHOLE
+
+
+def _is_uuid(text: str) -> bool:
+    return _UUID.fullmatch(text) is not None
+
+
+# -- field by field ---------------------------------------------------------------
+
+
+def _read_spec(value: Any) -> RequestSpec:
+    if not isinstance(value, RequestSpec):
+        raise scalars.refusal(ROOT, "a RequestSpec", value)
+    return read_spec(_fields(value))
+
+
+def _text(path: str, value: Any) -> str | None:
+    return None if value is None else scalars.text(path, value)
+
+
+def _fields(value: Any) -> Any:
+    """What a reader is to see of a value: objects and lists, all else as it is."""
+    if isinstance(value, Struct):
+        return {
+            name: _fields(one)
+            for name in value.__struct_fields__
+            if (one := getattr(value, name)) is not UNSET
+        }
+    if isinstance(value, list | tuple):
+        return [_fields(one) for one in value]
+    return value
