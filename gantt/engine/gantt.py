@@ -264,11 +264,12 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
         )
 
     def _has_ended_leases(self) -> bool:
+        now = self._gate.time.now()
         with self._replica.lock:
             claims = self._replica.state.fleet.claims
-            if claims.leased and min(claims.leased.values()) <= self._gate.time.now():
+            if claims.leased and min(claims.leased.values()) <= now:
                 return True
-            return self._has_unsettled(claims)
+            return self._has_unsettled(claims, now)
 
     def verify(self) -> a.Report:
         """Hold the columns against the tables and every invariant."""

@@ -89,11 +89,11 @@ class RemoteScheduling(Scheduling):
             self._settle()
         return expired
 
-    def _has_unsettled(self, claims: Claims) -> bool:
+    def _has_unsettled(self, claims: Claims, now: int) -> bool:
         """Whether a claim is over that nobody gives back now, and this could."""
         if self._remote is None:
             return False
-        before = self._wall.now() - self._settle_us
+        before = now - self._settle_us
         return any(is_unsettled(row, before) for row in claims.over())
 
     # -- deciding -----------------------------------------------------------------
