@@ -171,7 +171,7 @@ class Gate:
     def _commit(self, tickets: list[Ticket], size: int) -> None:
         transaction = self._store.begin()
         try:
-            # Whoever came while another process had the lock need not wait for the next.
+            # Who came while another process had the lock need not wait for the next.
             tickets += self.queue.more(size - len(tickets))
             with self._replica.turn:
                 tail = transaction.tail(self._replica.state.cursor)
