@@ -15,11 +15,18 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.databases import SERVERS, Databases, Missing
 
-settings.register_profile("same", derandomize=True, database=None)
+# How quick a machine is says nothing about what is tested.
+settings.register_profile(
+    "same",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.register_profile("explore", print_blob=True)
 settings.load_profile(
     "explore" if os.environ.get("GANTT_EXPLORE", "") not in {"", "0"} else "same"

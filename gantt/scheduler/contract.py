@@ -6,7 +6,7 @@ the pipeline. They are pure: hosts and request in, an array out; no I/O, no cloc
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 
@@ -14,6 +14,8 @@ from gantt.model.spec import RequestSpec
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats
+
+ALWAYS: Final = (-(2**63), 2**63 - 1)
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -28,14 +30,16 @@ class Request(msgspec.Struct, frozen=True):
 class Filter:
     """Which hosts may take an instance.
 
-    ``needs``: columns of ``state.hosts.Hosts`` (or ``factor:…`` paths) that it reads;
+    ``needs``: columns of ``state.hosts.Hosts`` (or ``factor:…`` paths) that it reads:
+    an elementwise mask changes only where one of them does;
     ``reads``: fields of RequestSpec that it reads, as dotted paths: two requests that
     agree on them get the same mask; ``once``: only for the first instance of a request;
     ``on_rebuild``: asked also whether an instance may stay where it is;
     ``elementwise``: the mask on any subset of rows is the subset of the mask, and
-    depends on those rows, ``reads``, options and aggregates alone (not on time, groups
-    or other hosts): then the caching driver keeps it; ``is_costly``: looks at hosts one
-    by one, so it is asked last and only about who is left.
+    depends on those rows, ``reads``, options, aggregates and, as ``lasts`` tells, time
+    alone (not on groups or other hosts): then the caching driver keeps it;
+    ``is_costly``: looks at hosts one by one, so it is asked last and only about who is
+    left.
     """
 
     needs: ClassVar[tuple[str, ...]] = ()
@@ -58,8 +62,14 @@ class Filter:
         raise NotImplementedError
 
     def is_neutral(self, request: Request) -> bool:  # noqa: ARG002
-        """Whether everybody passes ``request``, without a look at hosts."""
+        """Whether everybody passes ``request``, without a look at hosts or the time.
+        An elementwise filter tells from ``reads`` and options alone."""
         return False
+
+    def lasts(self, hosts: Hosts, request: Request) -> tuple[int, int]:  # noqa: ARG002
+        """(first, last) time, as ``request.now``, at which the mask of these hosts is
+        what it is now, as long as they report nothing new."""
+        return ALWAYS
 
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:  # noqa: ARG002
         """What the caller's own claim on the host at ``place``, which passed, must keep
@@ -70,6 +80,7 @@ class Filter:
 class Weigher:
     """How good a host is. The pipeline normalises and multiplies.
 
+    ``needs``, ``reads``, ``elementwise``: as those of a filter, and without time.
     ``option``: the multiplier's name in the options and in metadata of aggregates;
     ``minval``, ``maxval``: the ends of the scale where they are fixed (None: the
     lowest and the highest score);

@@ -90,7 +90,8 @@ class Scoreboard:
         places = field.best(most)[:most]
         hosts, rows = state.fleet.hosts, field.hosts.rows[places].tolist()
         self._names = [(hosts.hosts[row], hosts.nodes[row]) for row in rows]
-        self._ages = [age_s(state, row, now) for row in rows]
+        self._now = now
+        self._said_at = np.maximum(hosts.updated_at[rows], hosts.created_at[rows])
         self._weights = field.weights[places]
         self._scales = [one.sample(places) for one in field.scales]
 
@@ -107,15 +108,21 @@ class Scoreboard:
                 age,
             )
             for place, (name, weight, age) in enumerate(
-                zip(self._names, self._weights.tolist(), self._ages, strict=True)
+                zip(self._names, self._weights.tolist(), self._ages(), strict=True)
             )
         )
+
+    def _ages(self) -> Iterator[float | None]:
+        return (_age_s(at, self._now) for at in self._said_at.tolist())
 
 
 def age_s(state: State, row: int, now: int) -> float | None:
     """Seconds since the host at ``row`` last said anything new; None: not known."""
     hosts = state.fleet.hosts
-    at = max(int(hosts.updated_at[row]), int(hosts.created_at[row]))
+    return _age_s(max(int(hosts.updated_at[row]), int(hosts.created_at[row])), now)
+
+
+def _age_s(at: int, now: int) -> float | None:
     return None if at == NO_TIME or at > now else (now - at) / 1_000_000
 
 

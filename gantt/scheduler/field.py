@@ -169,7 +169,7 @@ def with_room(hosts: Hosts, surveys: Sequence[AnySurvey]) -> Bools:
     """bool[n]: whose tree may match one of ``surveys``."""
     providers = hosts.provider
     known = providers != NO_ROW
-    if known.all():
+    if np.count_nonzero(known) == len(providers):
         found = surveys[0].viable_at(providers)
         for one in surveys[1:]:
             found = found | one.viable_at(providers)

@@ -91,29 +91,30 @@ def best_places(
     if not len(round_.hosts):
         return found
     rows, table = round_.hosts.rows, round_.hosts.fleet.hosts
-    for at in in_order(round_, max(most, 1), options, rng):
-        row = int(rows[at])
-        try:
-            candidate = places.find(row)
-        except Spent:
-            if found:
-                break
+    try:
+        for part in in_order(round_, max(most, 1), options, rng):
+            host_rows = rows[part]
+            keys = table.id[host_rows].tolist()
+            for at, row, key in zip(part, host_rows.tolist(), keys, strict=True):
+                candidate = places.find(row)
+                if candidate is not None:
+                    found.append((at, Place(row, key, candidate)))
+                    if len(found) == most:
+                        return found
+    except Spent:
+        if not found:
             raise BudgetSpent(
                 "The search for a place on the best hosts met its limit before it "
                 "found one. Ask for fewer groups, or raise search_budget of [gantt]."
             ) from None
-        if candidate is not None:
-            found.append((at, Place(row, int(table.id[row]), candidate)))
-            if len(found) == most:
-                break
     return found
 
 
 def in_order(
     round_: Round, first: int, options: SchedulerOptions, rng: Dice | None
-) -> Iterator[int]:
-    """Places by weight, the best first; the very first is drawn from the best
-    ``host_subset_size``. More are sorted only when more are asked for."""
+) -> Iterator[list[int]]:
+    """Places by weight in two parts, the best first; the very first is drawn from the
+    best ``host_subset_size``. The second part is sorted only when it is asked for."""
     weights = round_.weights
     subset = min(options.host_subset_size, len(weights))
     size = min(max(first, subset), len(weights))
@@ -123,11 +124,12 @@ def in_order(
     if rng is not None and subset > 1:
         chosen = order.pop(rng.randrange(subset))
         order.insert(0, chosen)
-    yield from order
+    yield order
     if size < len(weights):
         seen = set(order)
         whole = weigh.best(weights, len(weights)).tolist()
-        yield from (at for at in whole if at not in seen)
+        if rest := [at for at in whole if at not in seen]:
+            yield rest
 
 
 def _shuffled(weights: Floats, order: list[int], rng: Dice) -> list[int]:

@@ -19,7 +19,7 @@ from gantt.state.column import Bools, Floats, Int64s
 class Scale:
     """``raw``: float64[n]; ``factor``: the multiplier, one number or float64[n]."""
 
-    __slots__ = ("_ends", "factor", "raw", "weigher")
+    __slots__ = ("_at_ends", "_ends", "factor", "raw", "weigher")
 
     def __init__(
         self,
@@ -32,6 +32,8 @@ class Scale:
         self.raw = raw
         self.factor = factor
         self._ends = ends or weigh.ends(raw, weigher.minval, weigher.maxval)
+        # The lowest and the highest score: how many have it, once that mattered.
+        self._at_ends: dict[float, int] = {}
 
     def sample(self, places: Int64s) -> Scale:
         """The scores at ``places``, held against the ends of all."""
@@ -47,18 +49,33 @@ class Scale:
 
     def change(self, places: Int64s, values: Floats) -> bool:
         """New raw scores at ``places``; whether the weights of others change too."""
-        lowest, highest, *_ = before = self._ends
+        before = self._ends
         is_inside = True
         # A few at a time: array passes would cost more than they look at.
         for place, new in zip(places.tolist(), values.tolist(), strict=True):
             old = self.raw.item(place)
             if old != new:
+                is_inside &= self._leaves_ends(old, new)
                 self.raw[place] = new
-                is_inside &= lowest < old < highest and lowest <= new <= highest
         if is_inside:
             return False
         self._ends = weigh.ends(self.raw, self.weigher.minval, self.weigher.maxval)
+        self._at_ends = {}
         return before[2:] != self._ends[2:]
+
+    def _leaves_ends(self, old: float, new: float) -> bool:
+        """Whether the lowest and the highest score stay when ``old`` becomes ``new``;
+        ask before it does."""
+        lowest, highest, *_ = self._ends
+        counts = self._at_ends
+        for score in (old, new):
+            if score in (lowest, highest) and score not in counts:
+                counts[score] = int(np.count_nonzero(self.raw == score))
+        if old in counts:
+            counts[old] -= 1
+        if new in counts:
+            counts[new] += 1
+        return lowest <= new <= highest and counts.get(old, 1) > 0
 
     def scaled_at(self, place: int) -> float:
         """The score at ``place``, normalised and multiplied."""

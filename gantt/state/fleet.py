@@ -6,7 +6,6 @@ concerns these tables. Small tables are plain containers; only hosts are columns
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar, cast
@@ -24,10 +23,10 @@ from gantt.model.rows import (
     ServiceRow,
 )
 from gantt.state.hosts import Hosts
+from gantt.state.journal import Journal
 
 R = TypeVar("R", HostAggregateRow, InstanceRow, ServerGroupRow, ServiceRow, ClaimRow)
 COMPUTE = "nova-compute"
-_JOURNAL = 4096
 
 
 class Table(Generic[R]):
@@ -329,8 +328,7 @@ class Fleet:
         self.context_touched = 0
         # Moves when a provider changes that stands for no host: it may share.
         self.others_touched = 0
-        self._journal: deque[tuple[int, int]] = deque(maxlen=_JOURNAL)
-        self._forgotten = 0
+        self.journal = Journal()
 
     # -- the way in ---------------------------------------------------------------
 
@@ -435,14 +433,14 @@ class Fleet:
         row = self.hosts.row_of_id(values.host_id)
         if row is not None:
             self.hosts.claim(row, values, 1)
-            self._mark(row, stamp)
+            self._mark(row, stamp, is_use=True)
 
     def _remove_claim(self, key: int, stamp: int) -> None:
         gone = self.claims.remove(key)
         row = self.hosts.row_of_id(gone.host_id)
         if row is not None:
             self.hosts.claim(row, gone, -1)
-            self._mark(row, stamp)
+            self._mark(row, stamp, is_use=True)
 
     def _touch(self, hosts: Iterable[str], stamp: int) -> None:
         for host in hosts:
@@ -453,28 +451,13 @@ class Fleet:
         """What is said of a root provider, or of its tree, changed."""
         rows = self.hosts.rows_of_provider(provider)
         for row in rows:
-            self._mark(row, stamp)
+            self._mark(row, stamp, is_use=True)
         if not rows:
             self.others_touched = stamp
 
-    def _mark(self, row: int, stamp: int) -> None:
+    def _mark(self, row: int, stamp: int, *, is_use: bool = False) -> None:
         self.hosts.touched[row] = stamp
-        journal = self._journal
-        if len(journal) == journal.maxlen:
-            self._forgotten = journal[0][0]
-        journal.append((stamp, row))
-
-    def changed_since(self, stamp: int) -> set[int] | None:
-        """Host rows that changed after ``stamp``; None: that is too long ago to tell.
-        Costs what changed, not what there is."""
-        if stamp < self._forgotten:
-            return None
-        found: set[int] = set()
-        for at, row in reversed(self._journal):
-            if at <= stamp:
-                break
-            found.add(row)
-        return found
+        self.journal.mark(row, stamp, is_use=is_use)
 
     # -- questions ----------------------------------------------------------------
 

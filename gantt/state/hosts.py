@@ -8,7 +8,7 @@ rule is judged once per value instead of once per host.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -29,6 +29,16 @@ from gantt.state.factors import Factor, Factors
 from gantt.state.reports import AMOUNTS, Reports, amounts
 
 _Index = dict[Any, list[int]]
+
+
+USE: Final = frozenset(
+    {
+        *("claimed_vcpus", "claimed_memory_mb", "claimed_disk_mb"),
+        *("claimed_instances", "num_instances", "num_io_ops"),
+        *("vcpus_used", "free_ram_mb", "free_disk_mb"),
+    }
+)
+"""Columns that claims change."""
 
 
 class HostColumns(Columns):
@@ -227,11 +237,13 @@ class Hosts(HostColumns):
         return row
 
     def provider_moved(self, uuid: str, provider: int) -> list[int]:
-        """The provider with ``uuid`` came (its row) or went (NO_ROW); whose it is."""
+        """The provider with ``uuid`` is at the row ``provider``, or gone (NO_ROW); the
+        hosts that had another before."""
         rows = self._by_uuid.get(uuid, [])
-        for row in rows:
+        moved = [row for row in rows if self.provider[row] != provider]
+        for row in moved:
             self._belong(row, provider)
-        return rows
+        return moved
 
     def serve(self, row: int, service: ServiceRow | None) -> None:
         """The state of the host's nova-compute service, None: there is none."""

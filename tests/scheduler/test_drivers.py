@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from gantt.errors import ClaimLost, GanttError
+from gantt.model import commands as c
+from gantt.model.hosts import Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import pipeline
@@ -77,6 +79,59 @@ def test_kept_fields_are_as_fresh_ones(seed: int, by_books: bool) -> None:
         ] == names
         _claim(desk, kept, request, by_books)
     assert kept.hits > 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_services_that_fall_silent_are_noticed_in_time(seed: int) -> None:
+    """Nothing changes but the time, forth and back, and now and then a service."""
+    desk = Desk(seed)
+    rng = desk.rng
+    policy = policy_of(SchedulerOptions())
+    fresh, kept = FilterDriver(policy), CachingDriver(policy)
+    desk.add_hosts(12)
+    spec = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=64))
+    second = 1_000_000
+    start, kinds = desk.now, set()
+    for host in (hosts := [f"h{number}" for number in range(12)]):
+        desk.submit(c.UpdateService(Service(host, last_seen_up=desk.now)))
+    for turn in range(150):
+        if turn % 10 == 9:
+            seen = start + rng.randrange(-100, 200) * second
+            service = Service(rng.choice(hosts), last_seen_up=seen)
+            desk.submit(c.UpdateService(service))
+        now = start + rng.choice((turn, turn, rng.randrange(-80, 250))) * second
+        fields = [
+            one.field(desk.state, spec, now=now, by_books=False, budget=Budget())[1]
+            for one in (fresh, kept)
+        ]
+        masks = [
+            next(s.mask.tolist() for s in one.sieves if s.name == "ComputeFilter")
+            for one in fields
+        ]
+        assert masks[0] == masks[1], (turn, now)
+        assert fields[0].hosts.rows.tolist() == fields[1].hosts.rows.tolist()
+        kinds.add(sum(masks[0]))
+    assert len(kinds) > 3
+    assert kept.hits > 20
+
+
+def test_time_alone_asks_nothing_anew_before_it_matters() -> None:
+    desk = Desk(1)
+    policy = policy_of(SchedulerOptions(service_down_time=60.0))
+    kept = CachingDriver(policy)
+    desk.add_hosts(8)
+    seen = desk.now
+    for host in (f"h{number}" for number in range(8)):
+        desk.submit(c.UpdateService(Service(host, last_seen_up=seen)))
+    spec = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=64))
+    passed = []
+    for after_us in (0, 1, 30_000_000, 60_000_000, 60_000_001, 90_000_000):
+        field = kept.field(
+            desk.state, spec, now=seen + after_us, by_books=False, budget=Budget()
+        )[1]
+        passed.append(len(field.hosts))
+    assert passed == [8, 8, 8, 8, 0, 0]
+    assert (kept.misses, kept.hits) == (2, 4)
 
 
 def _claim(

@@ -20,6 +20,7 @@ from gantt.model.rows import (
 )
 from gantt.state import check
 from gantt.state.fleet import Fleet
+from gantt.state.hosts import USE, HostColumns
 from gantt.state.state import State
 from tests.state.books import aggregate, claim, filled, group, service
 
@@ -231,15 +232,33 @@ def test_members_of_a_group() -> None:
 def test_what_changed_since_a_stamp_is_known_for_a_while() -> None:
     state = filled()
     seen = state.applied
-    assert state.fleet.changed_since(seen) == set()
+    journal = state.fleet.journal
+    assert journal.since(seen) == (set(), True)
     put(state, service(1, "h1", disabled=True))
-    assert state.fleet.changed_since(seen) == {0}
+    assert journal.since(seen) == ({0}, False)
     put(state, service(3, "h2"))
-    assert state.fleet.changed_since(seen) == {0, 1}
+    assert journal.since(seen) == ({0, 1}, False)
     for n in range(5000):
         put(state, service(3, "h2", version=n))
-    assert state.fleet.changed_since(seen) is None
-    assert state.fleet.changed_since(state.applied - 1) == {1}
+    assert journal.since(seen) is None
+    assert journal.since(state.applied - 1) == ({1}, False)
+
+
+def test_a_claim_changes_nothing_of_its_host_but_use() -> None:
+    state = filled()
+    before = {
+        name: getattr(state.fleet.hosts, name).copy() for name in HostColumns.specs
+    }
+    seen = state.applied
+    put(state, claim(9, "i9", host=1))
+    assert state.fleet.journal.since(seen) == ({0}, True)
+    changed = {
+        name
+        for name, values in before.items()
+        if (getattr(state.fleet.hosts, name) != values).any()
+    }
+    assert changed <= USE | {"touched"}
+    assert {"vcpus_used", "free_ram_mb", "num_instances"} <= changed
 
 
 @pytest.mark.parametrize("table", sorted(t.FLEET))

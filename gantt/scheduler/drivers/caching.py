@@ -140,14 +140,15 @@ class CachingDriver(Driver):
         self, kept: Kept, job: Job, request: Request
     ) -> tuple[tuple[Sieve, ...], bool]:
         """All of them in order; whether those asked afresh remove nobody at all."""
+        if all(one.is_neutral(request) for one in kept.afresh):
+            return kept.whole, True
         asked = fields.filters_of(job, self.policy)
-        known = {sieve.name: sieve for sieve in kept.sieves}
-        sieves = list(kept.sieves[: len(kept.first)])
+        sieves = list(kept.first)
         is_whole = True
         for one in asked:
             if one.is_costly:
                 continue
-            sieve = known.get(one.name)
+            sieve = kept.sieves.get(one.name)
             if sieve is None and one.is_neutral(request):
                 sieve = Sieve(one.name, kept.everyone)
             elif sieve is None:

@@ -13,7 +13,7 @@ from gantt.model.selection import Step
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.survey import FlatSurvey
 from gantt.scheduler import field as fields
-from gantt.scheduler.contract import Request
+from gantt.scheduler.contract import ALWAYS, Filter, Request, Weigher
 from gantt.scheduler.field import Sieve
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
@@ -22,12 +22,15 @@ from gantt.scheduler.policy import Policy
 from gantt.scheduler.ranking import Ranking
 from gantt.scheduler.scale import Scale, scales_of, total, total_at
 from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.hosts import USE
+from gantt.state.journal import Changed
 from gantt.state.state import State
 
 
 class Kept:
-    """``rows``: int64[n], all hosts; ``sieves``: what is elementwise; ``passing``:
-    bool[n]; ``hosts``: those that pass; ``scales`` and ``weights``: over them."""
+    """``rows``: int64[n], all hosts; ``first``: what is asked before filters;
+    ``sieves``: elementwise filters by name; ``passing``: bool[n]; ``hosts``: those that
+    pass; ``scales`` and ``weights``: over them."""
 
     def __init__(
         self, state: State, job: Job, policy: Policy, now: int, budget: Budget
@@ -52,18 +55,48 @@ class Kept:
         self._hangs_on_others = not all(
             isinstance(one, FlatSurvey) for one in self.surveys
         )
-        first = [*fields.first_sieves(state, self.everybody, job, policy, self.surveys)]
-        self.first = tuple(sieve.name for sieve in first)
-        self._filters = tuple(
-            one
-            for one in fields.filters_of(job, policy)
-            if one.elementwise and not one.is_costly
+        self.first: tuple[Sieve, ...] = (
+            *fields.first_sieves(state, self.everybody, job, policy, self.surveys),
         )
-        judged = [
-            Sieve(one.name, one.mask(self.everybody, request)) for one in self._filters
-        ]
-        self.sieves: tuple[Sieve, ...] = (*first, *judged)
+        self.sieves: dict[str, Sieve] = {}
+        self._asked: list[Filter] = []
+        # In the order in which a fresh field asks them.
+        asked = fields.filters_of(job, policy)
+        self._filters = sorted(asked, key=lambda one: one.is_costly)
+        for one in self._filters:
+            if one.elementwise and not one.is_costly:
+                self.sieves[one.name] = self._sieve(one, request)
+        self.afresh: tuple[Filter, ...] = tuple(
+            one for one in self._filters if one.name not in self.sieves
+        )
+        self._whole: tuple[Sieve, ...] | None = None
+        self._asked_of_use = [one for one in self._asked if _reads_use(one)]
+        # Times at which all masks are what they are, and the last one asked at.
+        self._lasts = ALWAYS
+        self._keep_time(self.everybody, request)
         self._settle(request)
+
+    def _sieve(self, one: Filter, request: Request) -> Sieve:
+        """What ``one`` says of everybody, to be asked again of whoever changes, unless
+        it lets everybody pass."""
+        if one.is_neutral(request):
+            return Sieve(one.name, self.everyone)
+        self._asked.append(one)
+        return Sieve(one.name, one.mask(self.everybody, request))
+
+    @property
+    def whole(self) -> tuple[Sieve, ...]:
+        """All sieves in order where everybody passes ``afresh``."""
+        if self._whole is None:
+            everyone = self.everyone
+            self._whole = (
+                *self.first,
+                *(
+                    self.sieves.get(one.name) or Sieve(one.name, everyone)
+                    for one in self._filters
+                ),
+            )
+        return self._whole
 
     def scales_at(self, mask: Bools) -> tuple[Scale, ...]:
         """The scales of those hosts that ``mask`` (bool[len(hosts)]) names."""
@@ -85,13 +118,21 @@ class Kept:
             return False
         if self._hangs_on_others and state.fleet.others_touched != self._others:
             return False
-        changed = state.fleet.changed_since(self._seen)
-        if changed is None or 4 * len(changed) > len(self.rows):
+        if not self._lasts[0] <= now <= self._lasts[1]:
             return False
-        if not changed:
-            self._seen = state.applied
-            return True
-        rows = np.fromiter(changed, np.int64, len(changed))
+        changed = state.fleet.journal.since(self._seen)
+        if changed is None or 4 * len(changed.rows) > len(self.rows):
+            return False
+        if changed.rows and not self._take_in(state, changed, now, budget):
+            return False
+        self._seen = state.applied
+        return True
+
+    def _take_in(
+        self, state: State, changed: Changed, now: int, budget: Budget
+    ) -> bool:
+        """Judge and score again those that changed; False: some are not known."""
+        rows = np.fromiter(changed.rows, np.int64, len(changed.rows))
         places = self._place_of[rows]
         if (places == NO_ROW).any():
             return False
@@ -100,11 +141,13 @@ class Kept:
         sub = Hosts(state.fleet, rows)
         # Until all of it is up to date it is good for nothing, should a rule raise.
         stamps, self._stamps = self._stamps, ()
-        if not self._judge(state, sub, places, request, budget):
-            self._settle(request)
+        if self._hangs_on_others:
+            self._survey_again(state, budget)
+        if self._judge(state, sub, places, request, is_use=changed.is_use):
+            self._score(sub, places, request, is_use=changed.is_use)
         else:
-            self._score(sub, places, request)
-        self._stamps, self._seen = stamps, state.applied
+            self._settle(request)
+        self._stamps = stamps
         return True
 
     def _judge(
@@ -113,45 +156,63 @@ class Kept:
         sub: Hosts,
         places: Int64s,
         request: Request,
-        budget: Budget,
+        *,
+        is_use: bool,
     ) -> bool:
         """Masks at ``places``; whether the same hosts pass as before."""
-        if self._hangs_on_others:
-            self._survey_again(state, budget)
+        is_same = self._is_passing_known
         first = fields.first_sieves(state, sub, self.job, self._policy, self.surveys)
-        masks = [
-            *(sieve.mask for sieve in first),
-            *(one.mask(sub, request) for one in self._filters),
-        ]
-        is_same = True
-        for sieve, mask in zip(self.sieves, masks, strict=True):
-            if (sieve.mask[places] != mask).any():
-                is_same = False
-                self.steps = None
-                sieve.mask[places] = mask
-        return is_same and self._is_passing_known
+        for kept, found in zip(self.first, first, strict=True):
+            is_same &= self._put(kept, places, found.mask)
+        for one in self._asked_of_use if is_use else self._asked:
+            mask = one.mask(sub, request)
+            is_same &= self._put(self.sieves[one.name], places, mask)
+        if not is_use:
+            self._keep_time(sub, request)
+        return is_same
+
+    def _put(self, sieve: Sieve, places: Int64s, mask: Bools) -> bool:
+        """Whether it says at ``places`` what it said before."""
+        if (sieve.mask[places] == mask).all():
+            return True
+        self.steps = None
+        sieve.mask[places] = mask
+        return False
+
+    def _keep_time(self, hosts: Hosts, request: Request) -> None:
+        """The masks of ``hosts`` last so long, too."""
+        first, last = self._lasts
+        for one in self._asked:
+            found = one.lasts(hosts, request)
+            first, last = max(first, found[0]), min(last, found[1])
+        self._lasts = first, last
 
     def _survey_again(self, state: State, budget: Budget) -> None:
         """Trees: what one host can give may hang on providers that it shares."""
         self.surveys = fields.surveys_of(state, self.job, budget)
         mask = fields.with_room(self.everybody, self.surveys)
-        old = self.sieves[0]
+        old = self.first[0]
         self._is_passing_known = bool((mask == old.mask).all())
-        self.sieves = (Sieve(old.name, mask), *self.sieves[1:])
+        self.first = (Sieve(old.name, mask), *self.first[1:])
+        self._whole = None
 
     def _settle(self, request: Request) -> None:
         """Who passes is not who passed: scores of all that do."""
-        self.passing = fields.all_of(self.sieves, len(self.rows))
+        sieves = (*self.first, *self.sieves.values())
+        self.passing = fields.all_of(sieves, len(self.rows))
         self._is_passing_known = True
         self.hosts = self.everybody.keep(self.passing)
         self._compact = np.cumsum(self.passing) - 1
         elementwise = tuple(one for one in self._policy.weighers if one.elementwise)
         self.scales = scales_of(self.hosts, request, elementwise)
+        self._scales_of_use = [one for one in self.scales if _reads_use(one.weigher)]
         self.weights = total(self.scales, len(self.hosts))
         self._ranking = None
         self.steps = None
 
-    def _score(self, sub: Hosts, places: Int64s, request: Request) -> None:
+    def _score(
+        self, sub: Hosts, places: Int64s, request: Request, *, is_use: bool
+    ) -> None:
         """Scores of the hosts at ``places`` that pass, and all weights."""
         is_in = self.passing[places]
         self.hosts = Hosts(sub.fleet, self.hosts.rows)
@@ -160,7 +221,7 @@ class Kept:
         at = self._compact[places[is_in]]
         sub = sub if is_in.all() else sub.keep(is_in)
         is_moved = False
-        for one in self.scales:
+        for one in self._scales_of_use if is_use else self.scales:
             is_moved |= one.change(at, one.weigher.score(sub, request))
         if is_moved:
             self.weights = total(self.scales, len(self.hosts))
@@ -169,6 +230,12 @@ class Kept:
             self.weights[at] = total_at(self.scales, at)
             if self._ranking is not None:
                 self._ranking.move(at)
+
+
+def _reads_use(one: Filter | Weigher) -> bool:
+    """Whether a claim may change what it says of a host; one that does not tell what
+    it reads may read anything."""
+    return not one.needs or not USE.isdisjoint(one.needs)
 
 
 def _stamps(state: State) -> tuple[object, ...]:

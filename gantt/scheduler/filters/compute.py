@@ -1,12 +1,14 @@
 """Hosts whose compute service works.
 
-Asked afresh for each decision, since a service goes down by saying nothing; so it is
-written to cost a few passes over whole columns and one gather.
+A service goes down by saying nothing: ``lasts`` tells when the next one would, and the
+next one would come back that is ahead of our clock.
 """
 
 from __future__ import annotations
 
-from gantt.scheduler.contract import Filter, Request
+import numpy as np
+
+from gantt.scheduler.contract import ALWAYS, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import NO_TIME, Bools
 
@@ -23,17 +25,34 @@ class ComputeFilter(Filter):
 
     needs = ("has_state", "is_disabled", "is_forced_down", "last_seen_up")
     once = True
-    elementwise = False
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        table, height = hosts.fleet.hosts, hosts.fleet.hosts.height
-        down_after = int(request.options.service_down_time * 1_000_000)
-        seen = table.last_seen_up[:height]
+        seen = hosts.last_seen_up
+        down_after = _down_after(request)
         # The clock of the service may also be ahead of ours: that is as bad.
         is_up = seen >= request.now - down_after
         is_up &= seen <= request.now + down_after
         is_up |= seen == NO_TIME
-        is_up &= table.has_state[:height]
-        is_up &= ~(table.is_disabled[:height] | table.is_forced_down[:height])
-        mask: Bools = is_up if hosts.is_every_row else is_up[hosts.rows]
+        is_up &= hosts.has_state
+        is_up &= ~(hosts.is_disabled | hosts.is_forced_down)
+        mask: Bools = is_up
         return mask
+
+    def lasts(self, hosts: Hosts, request: Request) -> tuple[int, int]:
+        """From when the last of those that are not ahead of us came, or the last that
+        is down went; until the first goes, or the first that is ahead comes."""
+        seen = hosts.last_seen_up
+        seen = seen[seen != NO_TIME]
+        down_after = _down_after(request)
+        edges = np.concatenate((seen - down_after, seen + down_after + 1))
+        first, last = ALWAYS
+        before, after = edges[edges <= request.now], edges[edges > request.now]
+        return (
+            int(before.max()) if len(before) else first,
+            int(after.min()) - 1 if len(after) else last,
+        )
+
+
+def _down_after(request: Request) -> int:
+    """Microseconds without a sign after which a service counts as down."""
+    return int(request.options.service_down_time * 1_000_000)

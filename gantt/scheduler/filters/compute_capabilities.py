@@ -36,6 +36,12 @@ class ComputeCapabilitiesFilter(Filter):
     reads = ("flavor.extra_specs",)
     once = True
 
+    def is_neutral(self, request: Request) -> bool:
+        return not any(
+            ":" not in key or key == BITS or key.startswith(SCOPE + ":")
+            for key in request.spec.flavor.extra_specs
+        )
+
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         mask = np.ones(len(hosts), np.bool_)
         asked = request.spec.flavor.extra_specs

@@ -14,6 +14,7 @@ from gantt.scheduler.versions import Conditions
 from gantt.state.column import Bools
 
 PROPERTIES = ("hw_architecture", "img_hv_type", "hw_vm_mode")
+_ASKED = frozenset((*PROPERTIES, "img_hv_requested_version", "hw_maxphysaddr_bits"))
 I686 = "i686"
 # Other names for the same thing, by place in a host's triple.
 ALIASES: tuple[dict[str, str], ...] = (
@@ -43,6 +44,12 @@ class ImagePropertiesFilter(Filter):
     reads = ("image.properties",)
     once = True
     on_rebuild = True
+
+    def is_neutral(self, request: Request) -> bool:
+        image = request.spec.image
+        if request.options.image_properties_default_architecture:
+            return False
+        return image is None or _ASKED.isdisjoint(image.properties)
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         image = request.spec.image

@@ -7,17 +7,27 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from gantt.model import rows as t
+from gantt.model.changes import Change, Cursor
 from gantt.model.spec import Flavor, Image, RequestSpec
-from gantt.scheduler import filters, registry
-from gantt.scheduler.contract import Filter
+from gantt.scheduler import filters, registry, weighers
+from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.weighers.metrics import MetricsWeigher
+from gantt.state.hosts import USE
 from gantt.state.hosts import Hosts as Table
 from tests.scheduler.fleets import Plan, all_hosts, fleets, request, specs
+from tests.state.books import claim as claim_row
 
 FILTERS = [one() for one in registry.built_in(filters, Filter).values()]
+WEIGHERS = [
+    one()
+    for one in registry.built_in(weighers, Weigher).values()
+    if one.elementwise and one is not MetricsWeigher
+]
 ELEMENTWISE = [one for one in FILTERS if one.elementwise]
 OPTIONS: dict[str, Any] = {
     "isolated_images": ("im1",),
@@ -47,6 +57,32 @@ def test_rows_stand_alone(plan: Plan, spec: RequestSpec, data: st.DataObject) ->
         expected = one.mask(hosts, asked)[chosen].tolist()
         assert one.mask(some, asked).tolist() == expected, one.name
         assert one.mask(hosts.keep(chosen), asked).tolist() == expected, one.name
+
+
+@given(fleets(), specs(), st.integers(0, 7))
+def test_a_claim_changes_nothing_for_who_reads_no_use(
+    plan: Plan, spec: RequestSpec, number: int
+) -> None:
+    """Drivers rely on ``needs``: after a claim they ask those alone that read it."""
+    state = plan.state()
+    asked = request(spec, **OPTIONS)
+    judges = [one for one in ELEMENTWISE if one.needs and USE.isdisjoint(one.needs)]
+    scorers = [one for one in WEIGHERS if one.needs and USE.isdisjoint(one.needs)]
+
+    def said() -> dict[str, list[Any]]:
+        hosts = all_hosts(state)
+        masks = {one.name: one.mask(hosts, asked).tolist() for one in judges}
+        return masks | {one.name: one.score(hosts, asked).tolist() for one in scorers}
+
+    before = said()
+    rows = state.fleet.hosts.live_rows()
+    assume(len(rows))
+    row = int(rows[number % len(rows)])
+    host_id = int(state.fleet.hosts.id[row])
+    claim = claim_row(number=900 + number, instance="new", host=host_id)
+    change = Change(t.CLAIMS, claim.id, None, claim)
+    state.apply([change], Cursor(state.revision + 1, "claim"))
+    assert said() == before
 
 
 @given(fleets(), specs(), specs())
