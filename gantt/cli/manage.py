@@ -19,6 +19,7 @@ from gantt.cli.output import print_rows
 from gantt.conf import placement_session
 from gantt.connection import connect, open_gantt
 from gantt.model.protocol import GanttProtocol
+from gantt.store.contract import StoreOptions
 
 BAD_COUNT = 127
 
@@ -34,9 +35,10 @@ def manage(
     context.obj = (database, config_files)
 
 
-def _url() -> str:
+def _place() -> tuple[str, StoreOptions]:
     """The database that the options of the program name. Raises Refused."""
-    return settings_for(*click.get_current_context().obj).database_url
+    settings = settings_for(*click.get_current_context().obj)
+    return settings.database_url, replace(settings.engine.store, create=False)
 
 
 @manage.group()
@@ -50,7 +52,7 @@ def sync() -> None:
     from gantt.store import schema
 
     with told_plainly():
-        click.echo(schema.sync(_url()))
+        click.echo(schema.sync(*_place()))
 
 
 @db.command()
@@ -59,10 +61,11 @@ def version() -> None:
     from gantt.store import schema
 
     with told_plainly():
-        found = schema.version(_url())
+        place = _place()
+        found = schema.version(*place)
         if found is None:
             raise click.ClickException(
-                "Gantt has no tables in this database: run 'gantt-manage db sync'."
+                f"Gantt has no tables in this database: run {schema.to_sync(*place)}."
             )
         click.echo(found)
 
@@ -74,7 +77,8 @@ def stamp(revision: str) -> None:
     from gantt.store import schema
 
     with told_plainly():
-        schema.stamp(_url(), revision)
+        url, options = _place()
+        schema.stamp(url, revision, options)
 
 
 @db.command("online_data_migrations")

@@ -106,10 +106,11 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
             )
         return
     if not register_machine:
-        if settings.engine.store.create:
-            schema.sync(settings.database_url)
+        options = settings.engine.store
+        if options.create:
+            schema.sync(settings.database_url, options)
         # The worker loads the books; to do so here as well would double the wait.
-        schema.check(settings.database_url)
+        schema.check(settings.database_url, options)
         return
     session = placement_session(settings)
     with open_gantt(settings.database_url, settings.engine, session=session) as books:

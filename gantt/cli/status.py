@@ -128,7 +128,7 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
 
     try:
         settings = settings_for(database, config_files)
-        found = obstacles(settings.database_url)
+        found = obstacles(settings.database_url, settings.engine.store)
         policy = check_policy(settings)
     except (GanttError, OSError) as error:
         click.echo(f"Error: {error}", err=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from gantt.errors import Refused
 from gantt.store.contract import StoreOptions
 
 MEMORY = "memory://"
+_CONNECTION = ("placement_database", "connection")
 
 
 class Source(Struct, frozen=True):
@@ -66,16 +68,18 @@ def load(
     environ = os.environ if environ is None else environ
     files, directories = _find(config_files, environ)
     known = list_opts() + _ignored()
+    overrides = overrides or {}
     ours = _parse(files, directories, known)
     probe = _parse(files, directories, list(PROBES.items()))
     if not (files or directories):
         ours.set_default("auth_strategy", default_auth, "api")
     try:
-        for (group, name), value in (overrides or {}).items():
+        for (group, name), value in overrides.items():
             ours.set_override(name, value, None if group == "DEFAULT" else group)
         places = tuple(files + directories)
         unknown = unknown_options(places, environ, known + list(PROBES.items()))
-        return _settings(ours, probe, places, unknown)
+        named = None if _CONNECTION in overrides else _named(config_files)
+        return _settings(ours, probe, places, unknown, named)
     except (cfg.Error, OSError, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error
 
@@ -152,13 +156,19 @@ def _serve_options(own: Any) -> ServeOptions:
     )
 
 
-def _store_options(database: Any, own: Any) -> StoreOptions:
+def _named(config_files: Sequence[str]) -> str:
+    """How the programs are told of these files; "": they find theirs."""
+    return shlex.join(f"--config-file={name}" for name in config_files)
+
+
+def _store_options(database: Any, own: Any, named: str | None) -> StoreOptions:
     return StoreOptions(
         create=database.sync_on_startup,
         lock_timeout_s=own.lock_timeout_s,
         idle_timeout_s=own.idle_timeout_s,
         pool_size=database.max_pool_size or own.blocking_threads,
         tail_limit=own.tail_limit,
+        named=named,
     )
 
 
@@ -175,6 +185,7 @@ def _settings(
     probe: cfg.ConfigOpts,
     files: tuple[str, ...],
     unknown: tuple[str, ...],
+    named: str | None,
 ) -> Settings:
     placement, database, own = ours.placement, ours.placement_database, ours.gantt
     _check_numbers(own)
@@ -220,7 +231,7 @@ def _settings(
             # A mistyped path must not become new, empty books.
             create=database.sync_on_startup,
             scheduler=scheduling.scheduler_options(ours),
-            store=_store_options(database, own),
+            store=_store_options(database, own, named),
         ),
         log=LogOptions(ours.debug, ours.use_json),
         allowed_origin=tuple(probe.cors.allowed_origin),

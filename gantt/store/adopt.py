@@ -20,6 +20,7 @@ from gantt.store import head, legacy, schema
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.legacy import Legacy, Owner
+from gantt.store.naming import command
 from gantt.store.schema import Found
 from gantt.store.tables import (
     BOOKS,
@@ -27,6 +28,7 @@ from gantt.store.tables import (
     UPSTREAM_VERSION_TABLE,
     VERSION_TABLE,
     gantt_claims,
+    gantt_log,
     metadata,
 )
 
@@ -80,6 +82,8 @@ def adopt(url: str, *, owner: Owner = _NOBODY, is_dry: bool = False) -> Adoption
         if whose == OURS:
             schema.refuse_foreign(database, found)
         present = counts(connection, _present(connection))
+        if whose == OURS and present and not _has_history(connection):
+            whose = PLACEMENTS  # taking it over broke off
         if whose == OURS:
             return Adoption(database.url, whose, Legacy(), present, None)
         schema.refuse_newer(database, found)
@@ -101,7 +105,7 @@ def release(url: str, *, drop: bool = False, is_dry: bool = False) -> Release:
     with _alone(url) as (database, connection):
         found = schema.found_in(connection)
         whose = _whose(found)
-        if not found.has_head:
+        if whose == PLACEMENTS:
             raise errors.Refused(
                 f"The database {database.url} is not Gantt's, so that there is "
                 "nothing to hand back."
@@ -138,8 +142,7 @@ def _alone(url: str) -> Iterator[tuple[Database, Connection]]:
     try:
         found = schema.look(database)
         with database.engine.begin() as connection:
-            for statement in database.migrate:
-                connection.exec_driver_sql(statement)
+            schema.keep_others_away(database, connection)
             if found.has_head:
                 head.lock(connection)
             yield database, connection
@@ -153,7 +156,12 @@ def _alone(url: str) -> Iterator[tuple[Database, Connection]]:
 def _whose(found: Found) -> str:
     if found.is_released:
         return RELEASED
-    return OURS if found.has_head else PLACEMENTS
+    return OURS if found.is_ours else PLACEMENTS
+
+
+def _has_history(connection: Connection) -> bool:
+    """Whether the log has begun: whatever Gantt itself writes is in it."""
+    return connection.execute(select(gantt_log.c.revision).limit(1)).first() is not None
 
 
 def refuse_unfit(database: Database, found: Found) -> None:
@@ -162,7 +170,7 @@ def refuse_unfit(database: Database, found: Found) -> None:
     if not found.has_books:
         raise errors.Refused(
             f"The database {where} has no tables of OpenStack Placement: check the "
-            "URL; for new books run `gantt-manage db sync`."
+            f"URL; for new books run {command(database, 'db sync')}."
         )
     revision = found.upstream_revision
     if revision != UPSTREAM_HEAD:

@@ -23,7 +23,8 @@ class StoreOptions(Struct, frozen=True):
     ``idle_timeout_s``: a writer that pauses so long within a transaction loses it
     (server databases). ``pool_size``: connections for readers.
     ``tail_limit``: who is further behind than so many revisions is told to reload.
-    ``chunk``: rows per list while loading.
+    ``chunk``: rows per list while loading. ``named``: the options that name this
+    database to ``gantt-manage``, for messages; None: its URL does.
     """
 
     create: bool = False
@@ -32,6 +33,7 @@ class StoreOptions(Struct, frozen=True):
     pool_size: int = 8
     tail_limit: int = 50_000
     chunk: int = 5_000
+    named: str | None = None
 
 
 class Page(Struct, frozen=True):

@@ -33,6 +33,7 @@ from gantt.store.adopt import PLACEMENT_TABLES, advance, counts, refuse_unfit
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.legacy import Legacy, Owner
+from gantt.store.naming import command
 from gantt.store.tables import BOOKS
 
 CHUNK = 5_000
@@ -148,7 +149,7 @@ def _tables(database: Database, connection: Connection) -> tuple[str, ...]:
     if found.revision != schema.HEAD:
         raise errors.Refused(
             f"The schema of {database.url} is at revision {found.revision}, this "
-            f"program copies {schema.HEAD}: run `gantt-manage db sync` there first."
+            f"program copies {schema.HEAD}: run {command(database, 'db sync')} first."
         )
     return tuple(BOOKS)
 

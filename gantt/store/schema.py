@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, exc, inspect, select, text, update
+from sqlalchemy import Connection, exc, inspect, literal, select, text, update
 
 from gantt import errors
 from gantt.model.rows import FLEET
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.head import RELEASED
+from gantt.store.naming import command
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.session import Counter, Session
 from gantt.store.tables import (
@@ -39,10 +40,15 @@ HEAD = REVISIONS[-1]
 
 
 class Found(Struct, frozen=True):
-    """What is in a database, before anything is believed about it."""
+    """What is in a database, before anything is believed about it.
+
+    ``has_head``: the table is there, with its row or without. ``is_begun``: the first
+    migration broke off, which leaves a part of itself on MariaDB; no row was written.
+    """
 
     has_books: bool
     has_head: bool
+    is_begun: bool
     revision: str | None
     upstream_revision: str | None
     format: int | None
@@ -52,6 +58,11 @@ class Found(Struct, frozen=True):
     def is_released(self) -> bool:
         """Whether it was handed back to Placement."""
         return self.format == RELEASED
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the migrations came as far as the gate."""
+        return self.has_head and self.revision not in (None, REVISIONS[0])
 
 
 def check(url: str, options: StoreOptions | None = None) -> None:
@@ -90,6 +101,13 @@ def version(url: str, options: StoreOptions | None = None) -> str | None:
         database.close()
 
 
+def to_sync(url: str, options: StoreOptions | None = None) -> str:
+    """What to type for ``sync``."""
+    database = open_database(url, options or StoreOptions())
+    database.close()
+    return command(database, "db sync")
+
+
 def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
     """Say that the schema is at ``revision`` ("head": the newest), changing no table.
 
@@ -113,15 +131,17 @@ def check_database(database: Database) -> None:
     """As ``check``, for a database that is open already; logs its warnings."""
     found = look(database)
     refuse_foreign(database, found)
-    where = database.url
-    if not found.has_books and found.revision is None:
+    where, run = database.url, command(database, "db sync")
+    if found.is_begun and found.has_books:
         raise errors.Refused(
-            f"The database {where} is empty: run `gantt-manage db sync`."
+            f"The tables of {where} were not all made, an attempt broke off: run {run}."
         )
+    if not found.has_books and found.revision is None:
+        raise errors.Refused(f"The database {where} is empty: run {run}.")
     if found.revision != HEAD:
         raise errors.Refused(
             f"The schema of {where} is at revision {found.revision}, this program "
-            f"needs {HEAD}: run `gantt-manage db sync`."
+            f"needs {HEAD}: run {run}."
         )
     if found.missing:
         raise errors.Refused(
@@ -139,16 +159,18 @@ def check_database(database: Database) -> None:
 def refuse_foreign(database: Database, found: Found) -> None:
     """Raises errors.Refused for what neither opening nor migrating may touch."""
     where = database.url
+    if found.is_begun:
+        return
     if found.has_books and not found.has_head and found.revision != REVISIONS[0]:
         raise errors.Refused(
             f"The database {where} has the tables of OpenStack Placement but none of "
-            "Gantt's: stop Placement and run `gantt-manage adopt`."
+            f"Gantt's: stop Placement and run {command(database, 'adopt')}."
         )
     refuse_newer(database, found)
     if found.is_released:
         raise errors.Refused(
             f"The database {where} was handed back to OpenStack Placement: stop "
-            "Placement and run `gantt-manage adopt` to take it over again."
+            f"Placement and run {command(database, 'adopt')} to take it over again."
         )
     if found.format is not None and found.format != FORMAT:
         raise errors.Refused(
@@ -198,10 +220,23 @@ def found_in(connection: Connection) -> Found:
     return Found(
         has_books=bool(tables & (set(BOOKS) - FLEET)),
         has_head=has_head,
+        is_begun=_is_begun(connection, tables),
         revision=_version_in(connection, VERSION_TABLE, tables),
         upstream_revision=_version_in(connection, UPSTREAM_VERSION_TABLE, tables),
         format=connection.execute(wanted).scalar() if has_head else None,
         missing=tuple(sorted(set(metadata.tables) - tables)),
+    )
+
+
+def _is_begun(connection: Connection, tables: set[str]) -> bool:
+    if VERSION_TABLE not in tables or gantt_head.name in tables:
+        return False
+    if _version_in(connection, VERSION_TABLE, tables) is not None:
+        return False
+    empty = select(literal(1)).limit(1)
+    return not any(
+        connection.execute(empty.select_from(BOOKS[name])).first()
+        for name in tables & set(BOOKS)
     )
 
 
@@ -246,9 +281,19 @@ def _migrate(database: Database) -> None:
 def _migrate_to(database: Database, action: str, revision: str) -> None:
     """Let alembic do ``action`` in one transaction, alone on the database."""
     with database.engine.begin() as connection:
-        for statement in database.migrate:
-            connection.exec_driver_sql(statement)
+        keep_others_away(database, connection)
         run_alembic(connection, action, revision)
+
+
+def keep_others_away(database: Database, connection: Connection) -> None:
+    """Until ``connection`` ends no other migration runs. Raises errors.Refused."""
+    for statement in database.migrate:
+        told = connection.exec_driver_sql(statement)
+        if told.returns_rows and told.scalar() == 0:  # MariaDB's way to say no
+            raise errors.Refused(
+                f"Another process is changing the tables of {database.url}: try again "
+                "when it has ended."
+            )
 
 
 def run_alembic(connection: Connection, action: str, revision: str) -> None:

@@ -11,19 +11,20 @@ from sqlalchemy import Connection, exc, inspect
 from gantt import errors
 from gantt.store import legacy
 from gantt.store.contract import StoreOptions
-from gantt.store.database import open_database
+from gantt.store.database import Database, open_database
 from gantt.store.legacy import Legacy
+from gantt.store.naming import command
 from gantt.store.tables import allocations, consumers, resource_providers
 
 
-def obstacles(url: str) -> Legacy:
+def obstacles(url: str, options: StoreOptions | None = None) -> Legacy:
     """Count them. Raises Refused when there are no books to look at."""
-    database = open_database(url, StoreOptions())
+    database = open_database(url, options or StoreOptions())
     try:
         if (reason := database.refusal()) is not None:
             raise errors.Refused(reason)
         with database.engine.connect() as connection:
-            _require_books(connection, database.url)
+            _require_books(connection, database)
             return legacy.count(connection)
     except exc.DBAPIError as error:
         cause = error.orig if isinstance(error.orig, Exception) else error
@@ -32,11 +33,11 @@ def obstacles(url: str) -> Legacy:
         database.close()
 
 
-def _require_books(connection: Connection, where: str) -> None:
+def _require_books(connection: Connection, database: Database) -> None:
     present = set(inspect(connection).get_table_names())
     wanted = {resource_providers.name, allocations.name, consumers.name}
     if missing := sorted(wanted - present):
         raise errors.Refused(
-            f"The database {where} has no books ({', '.join(missing)} are missing): "
-            "name another one, or run `gantt-manage db sync`."
+            f"The database {database.url} has no books ({', '.join(missing)} are "
+            f"missing): name another one, or run {command(database, 'db sync')}."
         )

@@ -32,7 +32,7 @@ def program(tmp_path: Path) -> Manage:
 
 
 def test_sync_and_version(program: Manage) -> None:
-    assert "gantt-manage db sync" in program.fail(*program.on("db", "version"))
+    assert "db sync`" in program.fail(*program.on("db", "version"))
     assert not program.file.exists()
     assert program.do(*program.on("db", "sync")).strip() == schema.HEAD
     assert program.do(*program.on("db", "sync")).strip() == schema.HEAD

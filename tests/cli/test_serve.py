@@ -115,7 +115,12 @@ def test_a_database_of_placement(program: Program, tmp_path: Path) -> None:
     with sqlite3.connect(file) as connection:
         connection.execute("DROP TABLE gantt_head")
         connection.execute("DROP TABLE gantt_alembic_version")
-    assert "gantt-manage adopt" in refused(program, url)
+    said = refused(program, url)
+    assert f"`gantt-manage --database {url} adopt`" in said
+    config = tmp_path / "a gantt.conf"
+    config.write_text(f"[placement_database]\nconnection = {url}\n")
+    said = program.fail("serve", "--config-file", str(config))
+    assert f"`gantt-manage '--config-file={config}' adopt`" in said
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def test_books_without_a_fleet_are_brought_up_by_sync(url: str, path: Path) -> N
     for use in (open_store, schema.check):
         with pytest.raises(
             errors.Refused,
-            match=r"at revision 0002_gate, .* needs 0004_leader: run `gantt-manage db",
+            match=r"at revision 0002_gate, .* needs 0004_leader: run `gantt-manage .* sync`",
         ):
             use(url)
     schema.sync(url)
@@ -161,7 +161,7 @@ def test_the_version_of_a_database_without_tables_is_none(url: str, path: Path) 
 
 
 def test_a_missing_file_is_not_made_by_looking(url: str, path: Path) -> None:
-    with pytest.raises(errors.Refused, match=r"no database at .*gantt-manage db sync"):
+    with pytest.raises(errors.Refused, match=r"no database at .*gantt-manage .* sync"):
         open_store(url)
     with pytest.raises(errors.Refused, match="no database at"):
         schema.version(url)
@@ -182,7 +182,7 @@ def test_a_directory_is_no_file(tmp_path: Path) -> None:
 
 def test_an_empty_database(url: str, path: Path) -> None:
     path.touch()
-    with pytest.raises(errors.Refused, match="is empty: run `gantt-manage db sync`"):
+    with pytest.raises(errors.Refused, match=r"is empty: run `gantt-manage .*db sync`"):
         open_store(url)
 
 
@@ -204,7 +204,7 @@ def test_the_tables_of_placement_are_to_be_adopted(url: str, path: Path) -> None
         "DROP TABLE gantt_alembic_version",
     )
     for use in (open_store, schema.sync, schema.check):
-        with pytest.raises(errors.Refused, match="gantt-manage adopt"):
+        with pytest.raises(errors.Refused, match="gantt-manage .*adopt"):
             use(url)
 
 

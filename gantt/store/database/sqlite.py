@@ -18,6 +18,7 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from gantt import errors
 from gantt.store import times
 from gantt.store.database.dialect import Database
+from gantt.store.naming import command
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 
@@ -141,7 +142,7 @@ class SqliteDatabase(Database):
             )
         if self.options.create:
             return None
-        return f"There is no database at {self.path}: run `gantt-manage db sync`."
+        return f"There is no database at {self.path}: run {command(self, 'db sync')}."
 
     def advice(self, error: BaseException) -> str | None:
         code = getattr(error, "sqlite_errorcode", None)

@@ -6,7 +6,8 @@ Apart from Gantt's own tables, because an adopted database has these already.
 from __future__ import annotations
 
 import sqlalchemy as sa
-from alembic import op
+
+from gantt.store.migrations.steps import create_index, create_table
 
 revision = "0001_books"
 down_revision = None
@@ -46,12 +47,12 @@ def _integers(*names: str) -> tuple[sa.Column[object], ...]:
 
 
 def _create_upstream_version() -> None:
-    table = op.create_table(
+    create_table(
         "alembic_version",
         sa.Column("version_num", sa.String(32), nullable=False),
         sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+        rows=[{"version_num": UPSTREAM_HEAD}],
     )
-    op.bulk_insert(table, [{"version_num": UPSTREAM_HEAD}])
 
 
 def _create_names() -> None:
@@ -62,14 +63,14 @@ def _create_names() -> None:
         ("projects", "external_id"),
         ("users", "external_id"),
     ):
-        op.create_table(
+        create_table(
             table,
             *_times(),
             _id(),
             sa.Column(column, sa.Unicode(255), nullable=False),
             sa.UniqueConstraint(column, name=f"uniq_{table}0{column}"),
         )
-    op.create_table(
+    create_table(
         "placement_aggregates",
         *_times(),
         _id(),
@@ -80,7 +81,7 @@ def _create_names() -> None:
 
 def _create_providers() -> None:
     table = "resource_providers"
-    op.create_table(
+    create_table(
         table,
         *_times(),
         _id(),
@@ -97,11 +98,11 @@ def _create_providers() -> None:
         sa.UniqueConstraint("name", name="uniq_resource_providers0name"),
     )
     for column in ("root_provider_id", "parent_provider_id"):
-        op.create_index(f"{table}_{column}_idx", table, [column])
+        create_index(f"{table}_{column}_idx", table, [column])
 
 
 def _create_consumers() -> None:
-    op.create_table(
+    create_table(
         "consumers",
         *_times(),
         _id(),
@@ -123,11 +124,11 @@ def _create_consumers() -> None:
         ["project_id", "user_id", "uuid"],
         ["consumer_type_id"],
     ):
-        op.create_index(f"consumers_{'_'.join(columns)}_idx", "consumers", columns)
+        create_index(f"consumers_{'_'.join(columns)}_idx", "consumers", columns)
 
 
 def _create_inventories() -> None:
-    op.create_table(
+    create_table(
         "inventories",
         *_times(),
         _id(),
@@ -140,13 +141,13 @@ def _create_inventories() -> None:
             name="uniq_inventories0resource_provider_resource_class",
         ),
     )
-    op.create_index(
+    create_index(
         "inventories_resource_class_id_idx", "inventories", ["resource_class_id"]
     )
 
 
 def _create_allocations() -> None:
-    op.create_table(
+    create_table(
         "allocations",
         *_times(),
         _id(),
@@ -154,17 +155,17 @@ def _create_allocations() -> None:
         sa.Column("consumer_id", sa.String(36), nullable=False),
         *_integers("resource_class_id", "used"),
     )
-    op.create_index(
+    create_index(
         "allocations_resource_provider_class_used_idx",
         "allocations",
         ["resource_provider_id", "resource_class_id", "used"],
     )
     for column in ("resource_class_id", "consumer_id"):
-        op.create_index(f"allocations_{column}_idx", "allocations", [column])
+        create_index(f"allocations_{column}_idx", "allocations", [column])
 
 
 def _create_links() -> None:
-    op.create_table(
+    create_table(
         "resource_provider_traits",
         *_times(),
         sa.Column("trait_id", sa.Integer(), sa.ForeignKey("traits.id")),
@@ -173,19 +174,19 @@ def _create_links() -> None:
         ),
         sa.PrimaryKeyConstraint("trait_id", "resource_provider_id"),
     )
-    op.create_index(
+    create_index(
         "resource_provider_traits_resource_provider_trait_idx",
         "resource_provider_traits",
         ["resource_provider_id", "trait_id"],
     )
-    op.create_table(
+    create_table(
         "resource_provider_aggregates",
         *_times(),
         sa.Column("resource_provider_id", sa.Integer(), autoincrement=False),
         sa.Column("aggregate_id", sa.Integer(), autoincrement=False),
         sa.PrimaryKeyConstraint("resource_provider_id", "aggregate_id"),
     )
-    op.create_index(
+    create_index(
         "resource_provider_aggregates_aggregate_id_idx",
         "resource_provider_aggregates",
         ["aggregate_id"],

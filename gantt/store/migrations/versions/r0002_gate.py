@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 from alembic import op
 
+from gantt.store.migrations.steps import create_table
+
 revision = "0002_gate"
 down_revision = "0001_books"
 branch_labels = None
@@ -20,7 +22,7 @@ FORMAT = 1
 
 
 def upgrade() -> None:
-    head = op.create_table(
+    create_table(
         "gantt_head",
         sa.Column("id", sa.Integer(), primary_key=True, autoincrement=False),
         sa.Column("identity", sa.String(36), nullable=False),
@@ -28,8 +30,18 @@ def upgrade() -> None:
         sa.Column("format", sa.Integer(), nullable=False),
         sa.Column("compacted_to", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.DateTime(), nullable=False),
+        rows=[
+            {
+                "id": 1,
+                "identity": str(uuid.uuid4()),
+                "epoch": 1,
+                "format": FORMAT,
+                "compacted_to": 0,
+                "created_at": datetime.now(UTC).replace(tzinfo=None),
+            }
+        ],
     )
-    op.create_table(
+    create_table(
         "gantt_log",
         sa.Column(
             "revision",
@@ -43,28 +55,14 @@ def upgrade() -> None:
         sa.Column("request_id", sa.String(255), nullable=False),
         sa.Column("changes", sa.LargeBinary(2**31 - 1), nullable=False),
     )
-    fingerprint = op.create_table(
+    create_table(
         "gantt_fingerprint",
         sa.Column("id", sa.Integer(), primary_key=True, autoincrement=False),
         sa.Column("revision", sa.BigInteger(), nullable=False),
         sa.Column("batch", sa.String(36), nullable=False),
         sa.Column("facts", sa.Text(), nullable=False),
+        rows=[{"id": 1, "revision": 0, "batch": "", "facts": ""}],
     )
-    now = datetime.now(UTC).replace(tzinfo=None)
-    op.bulk_insert(
-        head,
-        [
-            {
-                "id": 1,
-                "identity": str(uuid.uuid4()),
-                "epoch": 1,
-                "format": FORMAT,
-                "compacted_to": 0,
-                "created_at": now,
-            }
-        ],
-    )
-    op.bulk_insert(fingerprint, [{"id": 1, "revision": 0, "batch": "", "facts": ""}])
 
 
 def downgrade() -> None:

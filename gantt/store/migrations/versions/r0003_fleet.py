@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
+from gantt.store.migrations.steps import create_index, create_table
+
 revision = "0003_fleet"
 down_revision = "0002_gate"
 branch_labels = None
@@ -61,7 +63,7 @@ def _unique(table: str, *columns: str) -> sa.UniqueConstraint:
 
 
 def _create_hosts() -> None:
-    op.create_table(
+    create_table(
         "gantt_services",
         *_first(),
         _text("host"),
@@ -74,7 +76,7 @@ def _create_hosts() -> None:
         sa.Column("version", sa.Integer()),
         _unique("gantt_services", "host", "binary"),
     )
-    op.create_table(
+    create_table(
         "gantt_hosts",
         *_first(),
         _text("host"),
@@ -86,7 +88,7 @@ def _create_hosts() -> None:
 
 
 def _create_aggregates() -> None:
-    op.create_table(
+    create_table(
         "gantt_host_aggregates",
         *_first(),
         _text("uuid", 36),
@@ -99,7 +101,7 @@ def _create_aggregates() -> None:
 
 
 def _create_instances() -> None:
-    op.create_table(
+    create_table(
         "gantt_instances",
         *_first(),
         _text("uuid", 36),
@@ -107,8 +109,8 @@ def _create_instances() -> None:
         _json("facts"),
         _unique("gantt_instances", "uuid"),
     )
-    op.create_index("gantt_instances_host_idx", "gantt_instances", ["host"])
-    op.create_table(
+    create_index("gantt_instances_host_idx", "gantt_instances", ["host"])
+    create_table(
         "gantt_server_groups",
         *_first(),
         _text("uuid", 36),
@@ -121,7 +123,7 @@ def _create_instances() -> None:
 
 
 def _create_claims() -> None:
-    op.create_table(
+    create_table(
         "gantt_claims",
         *_first(),
         _text("claim", 64),
@@ -136,4 +138,4 @@ def _create_claims() -> None:
         _json("remote", nullable=True),
         _unique("gantt_claims", "instance_uuid"),
     )
-    op.create_index("gantt_claims_claim_idx", "gantt_claims", ["claim"])
+    create_index("gantt_claims_claim_idx", "gantt_claims", ["claim"])

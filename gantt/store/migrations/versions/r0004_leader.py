@@ -10,6 +10,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
 
+from gantt.store.migrations.steps import create_table
+
 revision = "0004_leader"
 down_revision = "0003_fleet"
 branch_labels = None
@@ -19,7 +21,7 @@ _EXACT = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
 
 
 def upgrade() -> None:
-    op.create_table(
+    create_table(
         "gantt_leader",
         sa.Column("id", sa.Integer(), primary_key=True, autoincrement=False),
         sa.Column(
