@@ -39,7 +39,7 @@ from gantt.model.scheduling import Selections
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.rules.leases import is_unsettled
 from gantt.scheduler.job import Job, prepare
-from gantt.state.fleet import Claims
+from gantt.state.fleet_tables import Claims
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)

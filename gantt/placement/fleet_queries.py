@@ -10,7 +10,8 @@ from typing import Any, Final
 from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW, time_out
-from gantt.state.fleet import COMPUTE, Fleet
+from gantt.state.fleet import Fleet
+from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
 
 OWNED: Final = "_owned"

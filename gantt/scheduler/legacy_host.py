@@ -18,7 +18,7 @@ from gantt.scheduler.legacy_object import LegacyList, LegacyObject, unpacked
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.weighers.metrics import PERCENTAGES
 from gantt.state.column import time_out
-from gantt.state.fleet import COMPUTE
+from gantt.state.fleet_tables import COMPUTE
 
 
 class LegacyHosts:

@@ -134,8 +134,3 @@ def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
         for number, place in enumerate(places.tolist()):
             weights[number] += one.scaled_at(place)
     return np.array(weights)
-
-
-def weights_of(hosts: Hosts, request: Request, weighers: Sequence[Weigher]) -> Floats:
-    """float64[len(hosts)]: the weight of every host, afresh. Raises errors.Invalid."""
-    return total(scales_of(hosts, request, weighers), len(hosts))

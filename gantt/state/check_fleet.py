@@ -14,7 +14,8 @@ import msgspec
 from gantt.model.rows import ClaimRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
-from gantt.state.fleet import COMPUTE, Fleet, grouped
+from gantt.state.fleet import Fleet
+from gantt.state.fleet_tables import COMPUTE, grouped
 from gantt.state.reports import AMOUNTS, amounts
 from gantt.state.state import State
 

@@ -154,10 +154,6 @@ class Hosts(HostColumns):
         when a node moves from one service to another."""
         return self._newest(self._by_uuid.get(uuid, ()))
 
-    def row_of_provider(self, provider: int) -> int | None:
-        """The row of the host that a provider's row stands for, as ``row_of_uuid``."""
-        return self._newest(self._by_provider.get(provider, ()))
-
     def rows_of_provider(self, provider: int) -> Sequence[int]:
         """The rows of all hosts that a provider's row stands for."""
         return self._by_provider.get(provider, ())

@@ -26,9 +26,11 @@ from gantt.model.rows import (
     ServiceRow,
 )
 from gantt.model.spec import Flavor, Image, InstanceGroup, RequestSpec
-from gantt.scheduler.contract import Request
+from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.scale import scales_of, total
+from gantt.state.column import Floats
 from gantt.state.state import State
 
 Plain = dict[str, Any]
@@ -114,6 +116,11 @@ def all_hosts(state: State) -> Hosts:
 def request(spec: RequestSpec | None = None, **options: Any) -> Request:
     """A request for ``spec`` at NOW."""
     return Request(spec or RequestSpec(), SchedulerOptions(**options), NOW)
+
+
+def weights(hosts: Hosts, asked: Request, weighers: Sequence[Weigher]) -> Floats:
+    """float64[len(hosts)]: the weight of every host, as a fresh field has it."""
+    return total(scales_of(hosts, asked, weighers), len(hosts))
 
 
 def a_host(name: str = "h1", **fields: Any) -> Plain:

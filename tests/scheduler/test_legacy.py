@@ -24,9 +24,8 @@ from gantt.scheduler.legacy_host import LegacyHost, LegacyHosts
 from gantt.scheduler.legacy_object import unpacked
 from gantt.scheduler.legacy_spec import LegacySpec
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.scale import weights_of
 from tests.scheduler import out_of_tree as theirs
-from tests.scheduler.fleets import NOW, Plan, a_host, all_hosts, request
+from tests.scheduler.fleets import NOW, Plan, a_host, all_hosts, request, weights
 
 
 def plan_of(*hosts: dict[str, Any], **rest: Any) -> Plan:
@@ -189,7 +188,7 @@ def test_weighers() -> None:
     assert isinstance(factors, np.ndarray)
     assert factors.tolist() == [4, 2, 2]
     assert weigh.multipliers(hosts, old, options) == -1.0
-    found = weights_of(hosts, request(), [power, old])
+    found = weights(hosts, request(), [power, old])
     assert found.tolist() == [4 * 0.5, 2 * 1 - 0.5, -1]
 
 

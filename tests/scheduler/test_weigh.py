@@ -15,12 +15,19 @@ from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.scale import Scale, total, total_at, weights_of
+from gantt.scheduler.scale import Scale, total, total_at
 from gantt.scheduler.weighers.build_failure import BuildFailureWeigher
 from gantt.scheduler.weighers.metrics import MetricsWeigher
 from gantt.scheduler.weighers.ram import RAMWeigher
 from gantt.state.column import Floats
-from tests.scheduler.fleets import Plain, a_host, all_hosts, fleet, request
+from tests.scheduler.fleets import (
+    Plain,
+    a_host,
+    all_hosts,
+    fleet,
+    request,
+    weights,
+)
 
 NUMBERS = st.integers(-50, 50).map(float)
 ENDS = st.none() | st.sampled_from([-10.0, 0.0, 10.0])
@@ -174,25 +181,25 @@ def test_a_weigher_may_count_negated_or_have_a_multiplier_of_its_own() -> None:
 
 def test_weights_of_hosts() -> None:
     weighers = [RAMWeigher(), BuildFailureWeigher()]
-    assert weights_of(_hosts(), request(), weighers).tolist() == [0.5, 1.0]
+    assert weights(_hosts(), request(), weighers).tolist() == [0.5, 1.0]
     off = request(multipliers={KEY: 0.0})
-    assert weights_of(_hosts(), off, weighers).tolist() == [0.0, 0.0]
-    assert weights_of(_hosts(), request(), []).tolist() == [0.0, 0.0]
+    assert weights(_hosts(), off, weighers).tolist() == [0.0, 0.0]
+    assert weights(_hosts(), request(), []).tolist() == [0.0, 0.0]
 
 
 def test_a_single_host_is_not_scored() -> None:
     hosts = all_hosts(fleet([a_host(free_ram_mb=5)]))
     strict = request(metrics_weight_setting={"cpu.percent": 1.0})
     weighers = [RAMWeigher(), MetricsWeigher()]
-    assert weights_of(hosts, strict, weighers).tolist() == [0.0]
+    assert weights(hosts, strict, weighers).tolist() == [0.0]
     with pytest.raises(Invalid):
-        weights_of(_hosts(), strict, weighers)
+        weights(_hosts(), strict, weighers)
 
 
 def test_huge_multipliers_stay_exact_for_those_without_failures() -> None:
     hosts = all_hosts(
         fleet([a_host("h1", stats={"failed_builds": 1}), a_host("h2"), a_host("h3")])
     )
-    found = weights_of(hosts, request(), [BuildFailureWeigher(), RAMWeigher()])
+    found = weights(hosts, request(), [BuildFailureWeigher(), RAMWeigher()])
     assert found.tolist() == [-1e6 + 1.0, 1.0, 1.0]
     assert all(math.isfinite(one) for one in found)

@@ -25,7 +25,7 @@ from gantt.model.rows import (
     ServiceRow,
     key_of,
 )
-from gantt.state.fleet import COMPUTE
+from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
 
 REPORT = json.dumps(

@@ -182,19 +182,19 @@ def test_an_instance_moves_from_host_to_host() -> None:
     state = filled()
     put(state, InstanceRow(1, "alice", "h2", '{"flavorid": "1"}', 1, 2))
     fleet = sound(state)
-    assert (dict(fleet.instances.on("h1")), fleet.host_of("alice")) == ({}, "h2")
+    assert (dict(fleet.instances.on("h1")), fleet.hosts_of("alice")) == ({}, {"h2"})
     assert list(fleet.instances.hosts()) == ["h2"]
     drop(state, t.INSTANCES, 1)
     fleet = sound(state)
-    assert (fleet.host_of("alice"), list(fleet.instances.hosts())) == (None, [])
+    assert (fleet.hosts_of("alice"), list(fleet.instances.hosts())) == (set(), [])
 
 
 def test_a_claim_says_where_an_instance_is_before_its_host_does() -> None:
     state = filled()
     fleet = state.fleet
-    assert fleet.host_of("bob") == "h1"
+    assert fleet.hosts_of("bob") == {"h1"}
     put(state, claim(2, "alice", 2))
-    assert sound(state).host_of("alice") == "h2"
+    assert sound(state).hosts_of("alice") == {"h1", "h2"}
     # She moves, and so counts on both: she may stay where she is after all.
     assert fleet.members_on(("alice", "bob", "nobody")) == {"h2": 1, "h1": 2}
 

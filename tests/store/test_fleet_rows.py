@@ -59,7 +59,7 @@ def test_a_fleet_is_there_after_a_restart(store: Store, url: str) -> None:
     after = loaded(again)
     again.close()
     assert same(before, after)
-    assert after.fleet.host_of("bob") == "h1"
+    assert after.fleet.hosts_of("bob") == {"h1"}
     assert after.fleet.claims.expired(99, 9) == ["claim"]
 
 

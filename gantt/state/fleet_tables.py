@@ -1,0 +1,310 @@
+"""The small tables of the fleet: aggregates, instances, claims, groups, services.
+
+Plain containers, each with the look-ups that rules and filters need; apart from the
+fleet, which keeps the columns of hosts true to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
+from typing import Any, Generic, TypeVar, cast
+
+import msgspec
+
+from gantt.model import rows as t
+from gantt.model.rows import (
+    ClaimRow,
+    HostAggregateRow,
+    InstanceRow,
+    ServerGroupRow,
+    ServiceRow,
+)
+
+R = TypeVar("R", HostAggregateRow, InstanceRow, ServerGroupRow, ServiceRow, ClaimRow)
+COMPUTE = "nova-compute"
+
+
+class Table(Generic[R]):
+    """Rows by id."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, R] = {}
+
+    def get(self, key: int) -> R | None:
+        """The row with this id."""
+        return self.by_id.get(key)
+
+    def rows(self) -> Iterator[R]:
+        """Every row, by ascending id."""
+        return (self.by_id[key] for key in sorted(self.by_id))
+
+
+class HostAggregates(Table[HostAggregateRow]):
+    """Aggregates with their hosts and metadata decoded. ``index`` is the column of an
+    aggregate in ``Hosts.aggregates``; it is reused after removal."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_uuid: dict[str, HostAggregateRow] = {}
+        self.by_number: dict[int, HostAggregateRow] = {}
+        self.index: dict[str, int] = {}
+        self.hosts: dict[str, frozenset[str]] = {}
+        self.metadata: dict[str, dict[str, str]] = {}
+        self._of_host: dict[str, dict[str, None]] = {}
+        self._free: list[int] = []
+
+    def of_host(self, host: str) -> tuple[str, ...]:
+        """The uuids of the aggregates that name ``host``, oldest first."""
+        return tuple(self._of_host.get(host, ()))
+
+    def having(self, key: str) -> dict[int, str]:
+        """Index -> value, of the aggregates whose metadata have ``key``."""
+        return {
+            self.index[uuid]: metadata[key]
+            for uuid, metadata in self.metadata.items()
+            if key in metadata
+        }
+
+    def put(self, row: HostAggregateRow) -> frozenset[str]:
+        """The hosts that joined or left."""
+        old = self.by_id.get(row.id)
+        before = self.hosts.get(row.uuid, frozenset())
+        if old is not None:
+            self._unnumber(old)
+        self.by_id[row.id] = self.by_uuid[row.uuid] = row
+        if row.number is not None:
+            self.by_number[row.number] = row
+        if row.uuid not in self.index:
+            place = heappop(self._free) if self._free else len(self.index)
+            self.index[row.uuid] = place
+        hosts = frozenset(msgspec.json.decode(row.hosts))
+        self.hosts[row.uuid] = hosts
+        self.metadata[row.uuid] = msgspec.json.decode(row.metadata)
+        for host in before - hosts:
+            self._leave(host, row.uuid)
+        for host in hosts - before:
+            self._of_host.setdefault(host, {})[row.uuid] = None
+        return before ^ hosts
+
+    def remove(self, key: int) -> tuple[int, frozenset[str]]:
+        """The index and the hosts that it had."""
+        row = self.by_id.pop(key)
+        del self.by_uuid[row.uuid], self.metadata[row.uuid]
+        self._unnumber(row)
+        hosts = self.hosts.pop(row.uuid)
+        for host in hosts:
+            self._leave(host, row.uuid)
+        place = self.index.pop(row.uuid)
+        heappush(self._free, place)
+        return place, hosts
+
+    def _unnumber(self, row: HostAggregateRow) -> None:
+        if row.number is not None and self.by_number.get(row.number) is row:
+            del self.by_number[row.number]
+
+    def _leave(self, host: str, uuid: str) -> None:
+        mine = self._of_host[host]
+        del mine[uuid]
+        if not mine:
+            del self._of_host[host]
+
+
+class Instances(Table[InstanceRow]):
+    """Which instance its host names where."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_uuid: dict[str, InstanceRow] = {}
+        self._on: dict[str, dict[str, InstanceRow]] = {}
+        self._in_group: dict[str, dict[str, None]] = {}
+        self._group_of: dict[str, str] = {}
+
+    def on(self, host: str) -> dict[str, InstanceRow]:
+        """Instances on ``host`` by uuid; not to be changed."""
+        return self._on.get(host, {})
+
+    def hosts(self) -> Iterable[str]:
+        """The hosts that name any instance."""
+        return self._on.keys()
+
+    def of_group(self, group_uuid: str) -> frozenset[str]:
+        """The instances that were claimed for a server group."""
+        return frozenset(self._in_group.get(group_uuid, ()))
+
+    def group_of(self, instance_uuid: str) -> str | None:
+        """The server group that an instance was claimed for."""
+        return self._group_of.get(instance_uuid)
+
+    def put(self, row: InstanceRow) -> set[str]:
+        """The hosts whose instances changed."""
+        old = self.by_id.get(row.id)
+        changed = {row.host}
+        if old is not None and old.host != row.host:
+            self._leave(old)
+            changed.add(old.host)
+        if old is None or old.facts != row.facts:
+            self._leave_group(row.uuid)
+            self._join_group(row)
+        self.by_id[row.id] = self.by_uuid[row.uuid] = row
+        self._on.setdefault(row.host, {})[row.uuid] = row
+        return changed
+
+    def remove(self, key: int) -> set[str]:
+        """The host that it was on."""
+        row = self.by_id.pop(key)
+        self.by_uuid.pop(row.uuid, None)
+        self._leave(row)
+        self._leave_group(row.uuid)
+        return {row.host}
+
+    def _leave(self, row: InstanceRow) -> None:
+        mine = self._on[row.host]
+        mine.pop(row.uuid, None)
+        if not mine:
+            del self._on[row.host]
+
+    def _join_group(self, row: InstanceRow) -> None:
+        group = grouped(row)
+        if group is not None:
+            self._group_of[row.uuid] = group
+            self._in_group.setdefault(group, {})[row.uuid] = None
+
+    def _leave_group(self, uuid: str) -> None:
+        group = self._group_of.pop(uuid, None)
+        if group is not None:
+            members = self._in_group[group]
+            del members[uuid]
+            if not members:
+                del self._in_group[group]
+
+
+def grouped(row: InstanceRow) -> str | None:
+    """The server group that the facts of an instance tell."""
+    # Most facts tell of none: do not even decode them.
+    if f'"{t.GROUP}"' not in row.facts:
+        return None
+    facts = msgspec.json.decode(row.facts)
+    found = facts.get(t.GROUP) if isinstance(facts, dict) else None
+    return found if isinstance(found, str) else None
+
+
+class Claims(Table[ClaimRow]):
+    """Promises that no report knows yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_instance: dict[str, ClaimRow] = {}
+        self.leased: dict[int, int] = {}
+        self._over: dict[int, None] = {}
+        self._in_group: dict[str, dict[str, None]] = {}
+        self._of: dict[str, dict[int, None]] = {}
+        self._on: dict[int, dict[str, None]] = {}
+
+    def of(self, claim: str) -> list[ClaimRow]:
+        """The rows of one claim, oldest first."""
+        return [self.by_id[key] for key in sorted(self._of.get(claim, ()))]
+
+    def on(self, host_id: int) -> Iterable[str]:
+        """The instances that are promised the host."""
+        return self._on.get(host_id, {}).keys()
+
+    def of_group(self, group_uuid: str) -> frozenset[str]:
+        """The instances with a claim that was made for a server group."""
+        return frozenset(self._in_group.get(group_uuid, ()))
+
+    def over(self) -> list[ClaimRow]:
+        """Those that ended and still hold something elsewhere, oldest first."""
+        return [self.by_id[key] for key in sorted(self._over)]
+
+    def expired(self, now: int, limit: int) -> list[str]:
+        """Claims whose lease ended before ``now``, the earliest first."""
+        over = sorted((end, key) for key, end in self.leased.items() if end <= now)
+        return list(dict.fromkeys(self.by_id[key].claim for _, key in over))[:limit]
+
+    def put(self, row: ClaimRow) -> None:
+        self.by_id[row.id] = self.by_instance[row.instance_uuid] = row
+        self._of.setdefault(row.claim, {})[row.id] = None
+        self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
+        if row.group_uuid is not None:
+            self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
+        if row.is_over:
+            self._over[row.id] = None
+            self.leased.pop(row.id, None)
+        elif row.leased_until is None:
+            self.leased.pop(row.id, None)
+        else:
+            self.leased[row.id] = row.leased_until
+
+    def remove(self, key: int) -> ClaimRow:
+        row = self.by_id.pop(key)
+        if self.by_instance.get(row.instance_uuid) is row:
+            del self.by_instance[row.instance_uuid]
+        self.leased.pop(key, None)
+        self._over.pop(key, None)
+        for owners, owner, member in (
+            (cast(Any, self._of), row.claim, key),
+            (cast(Any, self._on), row.host_id, row.instance_uuid),
+            (cast(Any, self._in_group), row.group_uuid, row.instance_uuid),
+        ):
+            if owner is None:
+                continue
+            owners[owner].pop(member, None)
+            if not owners[owner]:
+                del owners[owner]
+        return row
+
+
+class ServerGroups(Table[ServerGroupRow]):
+    """Server groups with their members decoded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_uuid: dict[str, ServerGroupRow] = {}
+        self.members: dict[str, frozenset[str]] = {}
+
+    def put(self, row: ServerGroupRow) -> None:
+        self.by_id[row.id] = self.by_uuid[row.uuid] = row
+        self.members[row.uuid] = frozenset(msgspec.json.decode(row.members))
+
+    def remove(self, key: int) -> None:
+        row = self.by_id.pop(key)
+        del self.by_uuid[row.uuid], self.members[row.uuid]
+
+
+class Services(Table[ServiceRow]):
+    """Services by host and binary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_place: dict[tuple[str, str], ServiceRow] = {}
+        self._compute_versions: dict[int, int] = {}
+
+    @property
+    def oldest_compute(self) -> int | None:
+        """The lowest version of a nova-compute, 0 where one did not say; None: there
+        is none. Costs no walk over the services."""
+        return min(self._compute_versions, default=None)
+
+    def put(self, row: ServiceRow) -> None:
+        old = self.by_id.get(row.id)
+        if old is not None:
+            self._count(old, -1)
+        self._count(row, 1)
+        self.by_id[row.id] = self.by_place[(row.host, row.binary)] = row
+
+    def remove(self, key: int) -> ServiceRow:
+        row = self.by_id.pop(key)
+        del self.by_place[(row.host, row.binary)]
+        self._count(row, -1)
+        return row
+
+    def _count(self, row: ServiceRow, times: int) -> None:
+        if row.binary != COMPUTE:
+            return
+        version = row.version or 0
+        left = self._compute_versions.get(version, 0) + times
+        if left:
+            self._compute_versions[version] = left
+        else:
+            del self._compute_versions[version]
