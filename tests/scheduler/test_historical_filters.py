@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from gantt.model import rows as t
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.scheduler import registry
 from gantt.scheduler.contract import Filter, Request
@@ -257,6 +258,15 @@ def test_legacy_groups() -> None:
         assert passing(near, plan, asked) == passing(apart, plan, asked) == everybody
     known = _grouped("x", hosts=frozenset({"h2"}))
     assert passing(near, plan, known) == [False, False, True]
+
+
+def test_a_member_counts_also_when_its_host_has_named_it() -> None:
+    plan = plan_of(
+        a_host(instances={"i1": {t.GROUP: GROUP}}),
+        a_host(),
+        groups=[{"uuid": GROUP, "name": "cache", "members": []}],
+    )
+    assert passing("GroupAffinityFilter", plan, _grouped("cache")) == [True, False]
 
 
 def test_legacy_groups_see_the_instances_just_picked() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from msgspec import json
 
+from gantt.model.spec import InstanceGroup
 from gantt.placement import groups
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
@@ -59,7 +60,8 @@ def _members(fleet: Fleet, name: str) -> set[str]:
     found: set[str] = set()
     for row in fleet.groups.by_uuid.values():
         if name in (row.uuid, row.name):
-            found |= fleet.groups.members[row.uuid] | fleet.claims.of_group(row.uuid)
+            group = InstanceGroup(row.uuid)
+            found |= groups.members(fleet, group) | groups.promised(fleet, group)
     for instance in fleet.instances.by_uuid.values():
         # Most facts say nothing of groups: do not even decode them.
         has_group = '"group"' in instance.facts
