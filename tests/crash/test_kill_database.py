@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ def opened(url: str) -> Gantt:
 
 
 def test_a_killed_server_loses_nothing_that_was_acknowledged(
-    server: DatabaseServer,
+    server: DatabaseServer, record_property: Any
 ) -> None:
     rng = random.Random(SEED)
     url = server.new()
@@ -82,7 +83,8 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(
         engines[0].set_inventories(host, {"CUSTOM_SLOT": Inventory(1_000_000)})
     granted: set[str] = set()
     unknown: set[str] = set()
-    for _ in range(max(1, ROUNDS // 6)):
+    kills = max(1, ROUNDS // 6)
+    for _ in range(kills):
         clients = [
             Client(engines[n % 2], hosts, rng.getrandbits(64)) for n in range(CLIENTS)
         ]
@@ -105,6 +107,12 @@ def test_a_killed_server_loses_nothing_that_was_acknowledged(
     for books in engines:
         books.close()
     server.drop(url)
+    told = {
+        "kills": kills,
+        "acknowledged": len(granted),
+        "without an answer": len(unknown),
+    }
+    record_property("told", (f"kill -9 of {server.name} under load", told))
 
 
 def _check(
