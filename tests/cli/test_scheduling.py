@@ -76,6 +76,16 @@ def test_leases_are_confirmed_and_released(fleet: Program) -> None:
     assert "holds nothing" in fleet.fail("claim", "confirm", claim)
 
 
+@pytest.mark.parametrize("lease", ["nan", "inf", "0", "-1", "1e400", "86401"])
+@pytest.mark.parametrize("is_far", [True, False])
+def test_a_lease_that_is_none_is_told(
+    fleet: Program, tmp_path: Path, lease: str, is_far: bool
+) -> None:
+    program = fleet if is_far else Program(gantt, f"sqlite:///{tmp_path}/own.db")
+    told = program.fail("select", "--flavor", SIZE, f"--lease={lease}")
+    assert "lease must be a number of seconds above 0 and at most 86400" in told
+
+
 def test_a_dry_run_shows_filters_and_scores(fleet: Program) -> None:
     text = fleet.do("select", "--flavor", SIZE, "--dry-run")
     assert "dry run: nothing is claimed" in text
