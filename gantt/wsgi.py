@@ -52,8 +52,11 @@ def _open() -> Any:
 
     from gantt.api.server import open_app, warn_of_unknown
     from gantt.conf import Source
+    from gantt.observe.logs import configure_logging
 
     settings = Source().load()
+    # Where the server has set up logging for all, it stays as it is.
+    configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
     warn_of_unknown(settings)
     app, gantt = open_app(settings)
     atexit.register(gantt.close)

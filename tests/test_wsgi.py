@@ -70,3 +70,45 @@ def test_from_the_environment_alone(tmp_path: Any) -> None:
     )
     environ = {"OS_GANTT_CONFIG_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"}
     subprocess.run([sys.executable, "-c", program], check=True, env=environ)
+
+
+FORKED = """
+import os
+import sys
+from gantt.wsgi import application
+from tests.api.wsgi_client import WsgiClient
+
+send = WsgiClient(application)
+for name in ("CUSTOM_A", "CUSTOM_B"):  # as a server that loads before it forks
+    if os.fork() == 0:
+        assert send("PUT", f"/traits/{name}", version=39).status == 201
+        sys.exit()
+for _ in range(2):
+    assert os.wait()[1] == 0
+found = send("GET", "/traits", version=39).json["traits"]
+assert {"CUSTOM_A", "CUSTOM_B"} <= set(found)
+print(send("GET", "/metrics").text)
+"""
+
+
+def test_workers_that_are_forked_serve_one_database(tmp_path: Any) -> None:
+    (tmp_path / "gantt.conf").write_text(
+        "[api]\nauth_strategy = noauth2\n[placement_database]\n"
+        f"connection = sqlite:///{tmp_path}/books.db\nsync_on_startup = true\n"
+    )
+    (tmp_path / "metrics").mkdir()
+    environ = {
+        "OS_GANTT_CONFIG_DIR": str(tmp_path),
+        "PATH": "/usr/bin:/bin",
+        "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "metrics"),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-c", FORKED],
+        check=True,
+        env=environ,
+        capture_output=True,
+        text=True,
+    )
+    labels = 'code="201",method="PUT",route="/traits/{name}"'
+    assert f"gantt_http_requests_total{{{labels}}} 2.0" in ended.stdout
+    assert '"PUT /traits/CUSTOM_A" status: 201' in ended.stderr

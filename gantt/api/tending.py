@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import suppress
+from multiprocessing.util import Finalize
 from typing import Any
 
 from gantt.api.running import RunDirectory
@@ -37,9 +39,13 @@ class Tender:
             target=self._run, name="gantt-tender", daemon=True
         )
         self._thread.start()
+        # What was counted since the last turn would go with the process. (Also where
+        # atexit is not run; before the engine is closed, which has 10.)
+        self._last = Finalize(None, self._mirror, exitpriority=20)
 
     def close(self) -> None:
         """Stop."""
+        self._last.cancel()
         self._stop.set()
         self._thread.join()
 
@@ -51,6 +57,10 @@ class Tender:
                 LOG.warning("%s", error)
             except Exception:
                 LOG.exception("what is done once a second failed")
+
+    def _mirror(self) -> None:
+        with suppress(GanttError, OSError):
+            self._meters.mirror()
 
     def turn(self) -> None:
         """Once."""
