@@ -93,8 +93,8 @@ class RemoteScheduling(Scheduling):
         """Whether a claim is over that nobody gives back now, and this could."""
         if self._remote is None:
             return False
-        before = now - self._settle_us
-        return any(is_unsettled(row, before) for row in claims.over())
+        over, for_us = claims.over(), self._settle_us
+        return any(is_unsettled(row, now, for_us) for row in over)
 
     # -- deciding -----------------------------------------------------------------
 

@@ -70,20 +70,22 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
 
 def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
     """Those that nobody was handed in the last ``for_us``."""
-    before = draft.clock - command.for_us
     found = [
         row
         for row in draft.state.fleet.claims.over()
-        if command.claim in (None, row.claim) and is_unsettled(row, before)
+        if command.claim in (None, row.claim)
+        and is_unsettled(row, draft.clock, command.for_us)
     ][: command.limit]
     for row in found:
         draft.put(t.CLAIMS, replace(row, updated_at=draft.clock))
     return tuple(found)
 
 
-def is_unsettled(row: ClaimRow, before: int) -> bool:
-    """Whether nobody was handed the claim, which is over, since ``before``."""
-    return row.updated_at is None or row.updated_at <= before
+def is_unsettled(row: ClaimRow, clock: int, for_us: int) -> bool:
+    """Whether nobody was handed the claim, which is over, in the last ``for_us``. What
+    the future says, after a clock was set back, says nothing."""
+    handed = row.updated_at
+    return handed is None or not clock - for_us < handed <= clock
 
 
 def drop(draft: Draft, command: DropClaim) -> None:
