@@ -25,7 +25,7 @@ from sqlalchemy import (
 from gantt import errors
 from gantt.store.database import Database
 from gantt.store.log import encode
-from gantt.store.session import Session
+from gantt.store.session import Answer, Session
 from gantt.store.tables import FORMAT, gantt_fingerprint, gantt_head, gantt_log
 from gantt.store.times import to_micros
 
@@ -71,9 +71,13 @@ class HeadRow:
         """Raises StoreFailed unless the books are this program's."""
         self._judge(session.one(self._read))
 
-    def lock(self, session: Session) -> None:
-        """Wait for the lock and keep it to the end of the transaction; as ``read``."""
-        self._judge(session.one(self._lock))
+    def lock(self, session: Session) -> Answer:
+        """Ask for the lock, kept to the end of the transaction, for ``judge``."""
+        return session.send(self._lock)
+
+    def judge(self, answer: Answer) -> None:
+        """As ``read``."""
+        self._judge(next(iter(answer.rows), None))
 
     def _judge(self, row: tuple[int] | None) -> None:
         reason = refusal(row[0] if row else None, self._url)

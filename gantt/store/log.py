@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, bindparam, insert, literal_column, select
+from sqlalchemy import ColumnElement, bindparam, literal_column, select
 
 from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Key, Row
 from gantt.store.database import Database
-from gantt.store.session import Session
+from gantt.store.session import Answer, Session
 from gantt.store.tables import gantt_log
 
 TABLE_NUMBERS: dict[str, int] = {
@@ -111,8 +111,7 @@ class Log:
             .limit(literal_column("1"))
             .offset(_NONE)
         )
-        self._insert = database.compile(insert(gantt_log))
-        self._insert_values = self._insert.picker(LogEntry.__struct_fields__)
+        self._insert = database.bulk.insert(gantt_log, LogEntry.__struct_fields__)
 
     def end(self, session: Session) -> Cursor:
         """The last revision and its batch."""
@@ -124,10 +123,17 @@ class Log:
         row = session.one(self._last_at.text)
         return int(row[0]) if row else 0
 
+    def ask(self, session: Session, revision: int) -> Answer:
+        """Send the question for all from ``revision`` on, for ``read``."""
+        return session.send(self._after.text, (revision,))
+
     def tail(self, session: Session, after: Cursor) -> list[LogEntry] | None:
         """Entries after ``after``; None when the log does not continue it, or is
         more than ``tail_limit`` revisions ahead."""
-        found = session.all(self._after.text, (after.revision,))
+        return self.read(self.ask(session, after.revision).rows, after)
+
+    def read(self, found: list[Any], after: Cursor) -> list[LogEntry] | None:
+        """The same of rows that were asked for from ``after`` on."""
         if after.revision:
             # The row at the cursor itself tells whether this is the same history.
             if not found or (found[0][0], found[0][1]) != (after.revision, after.batch):
@@ -137,6 +143,10 @@ class Log:
         if has_gap or len(found) > self._limit:
             return None
         return [_entry(*row) for row in found]
+
+    def is_cut(self, found: list[Any]) -> bool:
+        """Whether there was more than is ever read at once."""
+        return len(found) > self._limit + 1
 
     def has_batch(self, session: Session, end: Cursor) -> bool | None:
         """Whether the row at ``end`` is that batch's; None when there is none, and
@@ -152,9 +162,7 @@ class Log:
 
     def append(self, session: Session, entries: Sequence[LogEntry]) -> None:
         """A row per entry; a revision that exists is a ForeignWrite."""
-        session.insert(
-            self._insert, [self._insert_values(_values(one)) for one in entries]
-        )
+        session.send_rows(self._insert, [_values(one) for one in entries])
 
 
 def _entry(

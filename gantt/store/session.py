@@ -7,16 +7,14 @@ many times: their texts are compiled once and rows go to the driver as tuples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from gantt import errors
-from gantt.store.database import Database, Statement
+from gantt.store.database import Bulk, Database
 from gantt.store.outcomes import Outcome
 
 Values = Sequence[Any]
-
-# 64 rows of eight values stay below every database's limit of parameters.
-_BLOCKS = (64, 16, 4, 1)
 
 
 class Counter:
@@ -24,6 +22,25 @@ class Counter:
 
     def __init__(self) -> None:
         self.statements = 0
+
+
+class Answer:
+    """What a statement that was sent has brought, once it was waited for.
+
+    ``rows``: of a query, all of them. ``count``: how many rows it touched.
+    """
+
+    def __init__(self, cursors: list[Any]) -> None:
+        self._cursors = cursors
+        self.rows: list[Any] = []
+        self.count = 0
+
+    def take(self) -> None:
+        """Read it to its end: SQLite holds its lock until then."""
+        for cursor in self._cursors:
+            self.count += int(cursor.rowcount)
+            if cursor.description is not None:
+                self.rows += cursor.fetchall()
 
 
 class Session:
@@ -38,6 +55,8 @@ class Session:
         self._driver = driver
         self._cursor = self._driver.cursor()
         self.is_lost = False
+        # Within ``together``: what is to be waited for at its end.
+        self._sent: list[Answer] | None = None
 
     def execute(self, text: str, values: Values = ()) -> Any:
         """Send a statement; the cursor to fetch from. Raises an outcome."""
@@ -57,26 +76,47 @@ class Session:
             raise self._translated(error) from error
         return int(self._cursor.rowcount)
 
-    def insert(self, statement: Statement, rows: Sequence[Values]) -> int:
-        """Insert ``rows``; how many went in.
-
-        Many rows to a statement, in blocks of few different sizes: SQLite gives up the
-        interpreter's lock at every step, and other threads make it wait for it.
-        """
-        self._counter.statements += 1
-        touched, start = 0, 0
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Wait but once for all that is sent within, if the database can do so. Raises
+        the outcome of the first that fails; nothing after it is carried out."""
+        sent: list[Answer] = []
+        self._sent = sent
         try:
-            while left := len(rows) - start:
-                size = next(size for size in _BLOCKS if size <= left)
-                block = rows[start : start + size]
-                self._cursor.execute(
-                    statement.repeated(size), [v for row in block for v in row]
-                )
-                touched += int(self._cursor.rowcount)
-                start += size
+            with self._database.together(self._driver):
+                yield
+            for answer in sent:
+                answer.take()
         except self._errors as error:
             raise self._translated(error) from error
-        return touched
+        finally:
+            self._sent = None
+
+    def send(self, text: str, values: Values = ()) -> Answer:
+        """Send a statement; what it brings is there once it was waited for."""
+        self._counter.statements += 1
+        try:
+            cursor = self._driver.cursor()
+            cursor.execute(text, values)
+            return self._answer([cursor])
+        except self._errors as error:
+            raise self._translated(error) from error
+
+    def send_rows(self, bulk: Bulk, rows: Sequence[Values]) -> Answer:
+        """The same for one statement on many rows."""
+        self._counter.statements += 1
+        try:
+            return self._answer(bulk.send(self._driver.cursor, rows))
+        except self._errors as error:
+            raise self._translated(error) from error
+
+    def _answer(self, cursors: list[Any]) -> Answer:
+        answer = Answer(cursors)
+        if self._sent is None:
+            answer.take()
+        else:
+            self._sent.append(answer)
+        return answer
 
     def one(self, text: str, values: Values = ()) -> Any:
         """The first row of the answer, or None."""

@@ -26,9 +26,10 @@ from gantt.store.log import Log
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.readers import Reader, Readers
 from gantt.store.session import Counter, Session, as_failure
-from gantt.store.write import Writer
+from gantt.store.write import Writer, check
 
 T = TypeVar("T")
+Along = Callable[[Session], None]
 
 
 class SqlStore:
@@ -62,6 +63,9 @@ class SqlStore:
         self._head = HeadRow(database)
         self._gate = threading.Lock()
         self._writing: Session | None = None
+        # How far the engine had come when it last asked, so that the gate can ask for
+        # what follows while it waits for the lock.
+        self.reached = 0
         self._readers = Readers(database, self._counter)
 
     @property
@@ -92,7 +96,9 @@ class SqlStore:
         return self._read(self.log.stamp)
 
     def tail(self, after: Cursor) -> list[LogEntry] | None:
-        return self._read(lambda session: self.log.tail(session, after))
+        entries = self._read(lambda session: self.log.tail(session, after))
+        self.reached = entries[-1].revision if entries else after.revision
+        return entries
 
     def history(self, after: Cursor) -> Page:
         return self._history.page(self._read, after)
@@ -147,23 +153,25 @@ class SqlStore:
     # Writing.
 
     def begin(self) -> SqlTransaction:
-        return SqlTransaction(self, self._take_head())
+        return SqlTransaction(self)
 
-    def _take_head(self) -> Session:
+    def take_head(self, along: Along | None = None) -> Session:
+        """The writer's connection with the head lock; ``along`` sends what is to be
+        carried out right after that."""
         self._database.check_place()
         if not self._gate.acquire(timeout=self._database.options.lock_timeout_s):
             raise DefiniteAbort(f"The gate of {self.url} was not free in time.")
         try:
-            return self._locked_session()
+            return self._locked_session(along)
         except BaseException:
             self._gate.release()
             raise
 
-    def _locked_session(self) -> Session:
-        """The writer's connection with the head lock; a new one if the old broke."""
+    def _locked_session(self, along: Along | None) -> Session:
+        """Locked on the connection that there is; on a new one if that broke."""
         if self._writing is not None:
             try:
-                return self._lock(self._writing)
+                return self._lock(self._writing, along)
             except Outcome:
                 if not self._writing.is_lost:
                     raise
@@ -171,18 +179,22 @@ class SqlStore:
         self._readers.require_open()
         session = Session(self._database, self._counter)
         try:
-            self._writing = self._lock(session)
+            self._writing = self._lock(session, along)
         except DefiniteAbort as abort:
             if session.is_lost:
                 raise as_failure(abort, self.url) from abort
             raise
         return session
 
-    def _lock(self, session: Session) -> Session:
+    def _lock(self, session: Session, along: Along | None) -> Session:
         try:
-            session.start(self._database.begin)
-            if self._database.has_row_lock:
-                self._head.lock(session)
+            with session.together():
+                session.start(self._database.begin)
+                head = self._head.lock(session) if self._database.has_row_lock else None
+                if along is not None:
+                    along(session)
+            if head is not None:
+                self._head.judge(head)
         except BaseException:
             session.rollback()
             if session is not self._writing:
@@ -203,7 +215,7 @@ class SqlStore:
     def _chore(self) -> Iterator[Session]:
         """A write of no client: under the head lock, and it may fail as a whole."""
         try:
-            session = self._take_head()
+            session = self.take_head()
             try:
                 yield session
             except BaseException:
@@ -214,7 +226,7 @@ class SqlStore:
             raise as_failure(outcome, self.url) from outcome
 
     def has_batch(self, end: Cursor) -> bool | None:
-        session = self._take_head()
+        session = self.take_head()
         try:
             return self.log.has_batch(session, end)
         finally:
@@ -271,21 +283,41 @@ class SqlStore:
 class SqlTransaction:
     """The head lock of an SqlStore, until ``commit`` or ``rollback``."""
 
-    def __init__(self, store: SqlStore, session: Session) -> None:
+    def __init__(self, store: SqlStore) -> None:
         self._store = store
-        self._session = session
+        self._session = store.take_head(self._ask)
         self._is_open = True
 
-    def now(self) -> int | None:
+    def _ask(self, session: Session) -> None:
+        """Send the questions of every batch, right behind that for the lock: each is
+        answered by what is there once the one before it was carried out."""
         clock = self._store.clock
-        return None if clock is None else int(self._session.one(clock)[0])
+        self._clock = None if clock is None else session.send(clock)
+        self._from = self._store.reached
+        self._tail = self._store.log.ask(session, self._from)
+
+    def now(self) -> int | None:
+        return None if self._clock is None else int(self._clock.rows[0][0])
 
     def tail(self, after: Cursor) -> list[LogEntry] | None:
-        return self._store.log.tail(self._session, after)
+        log, found = self._store.log, self._tail.rows
+        if self._from <= after.revision and not log.is_cut(found):
+            # Readers may have come further while we waited for the lock.
+            newer = [row for row in found if row[0] >= after.revision]
+            entries = log.read(newer, after)
+        else:
+            entries = log.tail(self._session, after)
+        self._store.reached = entries[-1].revision if entries else after.revision
+        return entries
 
     def write(self, entries: Sequence[LogEntry]) -> None:
-        self._store.writer.write(self._session, _changes(entries))
-        self._store.log.append(self._session, entries)
+        if not entries:
+            return
+        with self._session.together():
+            sent = self._store.writer.send(self._session, _changes(entries))
+            self._store.log.append(self._session, entries)
+        check(sent)
+        self._store.reached = entries[-1].revision
 
     def commit(self) -> None:
         if self._is_open:

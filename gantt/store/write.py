@@ -7,36 +7,24 @@ SQL; ``Writer`` sends it, and compares what the database had with what was known
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import astuple
-from sqlalchemy import (
-    BindParameter,
-    ClauseElement,
-    and_,
-    bindparam,
-    delete,
-    func,
-    insert,
-    literal_column,
-    null,
-    update,
-)
 
 from gantt.model import rows
 from gantt.model.changes import Change
 from gantt.model.rows import ROW_TYPES, Key, Row, key_of
-from gantt.store.database import Database, Statement
+from gantt.store.database import Bulk, Database
 from gantt.store.outcomes import ForeignWrite
-from gantt.store.session import Session
+from gantt.store.session import Answer, Session
 from gantt.store.tables import BOOKS, COLUMNS
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 _GUARDED = frozenset({rows.PROVIDERS, rows.CONSUMERS})
-_OLD, _NEW = "old_", "new_"
 # What is unique in the tables of the fleet.
 _UNIQUE: dict[type[Row], tuple[str, ...]] = {
     rows.HostRow: ("host", "node"),
@@ -48,7 +36,8 @@ _UNIQUE: dict[type[Row], tuple[str, ...]] = {
 }
 
 
-_Prepared: TypeAlias = tuple[Statement, Callable[[Any], tuple[Any, ...]]]
+Picker: TypeAlias = Callable[[Sequence[Any]], tuple[Any, ...]]
+ToValues: TypeAlias = Callable[[Row], tuple[Any, ...]]
 
 
 class Step(Struct, frozen=True):
@@ -137,13 +126,14 @@ def _coalesced(table: str, changes: list[Change]) -> tuple[Step, Step, Step]:
 
 
 def _runs(table: str, changes: list[Change]) -> list[Step]:
-    """Every change by itself, neighbours with the same verb in one step."""
+    """Every change by itself, but for neighbours that may go in any order: one
+    statement has none, and updates none of its rows twice."""
     steps: list[Step] = []
     for change in changes:
         if change.old is None and change.new is None:
             continue
         verb = INSERT if change.old is None else UPDATE if change.new else DELETE
-        if not steps or steps[-1].verb != verb:
+        if not steps or steps[-1].verb != verb or verb != INSERT:
             steps.append(Step(table, verb, []))
         steps[-1].pairs.append((change.old, change.new))
     return steps
@@ -153,100 +143,80 @@ class _TableStatements:
     """INSERT, UPDATE and DELETE of one table, and how rows become parameters."""
 
     def __init__(self, database: Database, name: str) -> None:
-        self._database = database
+        self._bulk = database.bulk
         self._table, self._columns = BOOKS[name], COLUMNS[name]
         keys = [c for c in self._columns if self._table.c[c].primary_key]
-        where = [self._table.c[key] == _param(_OLD, key) for key in keys]
-        if name in _GUARDED:
-            known = func.coalesce(self._table.c.generation, literal_column("0"))
-            where.append(known == _param(_OLD, "generation"))
-        self._where = and_(*where)
-        made = {column: _param(_NEW, column) for column in self._columns}
-        self._insert = self._prepared(insert(self._table).values(made))
-        self._delete = self._prepared(delete(self._table).where(self._where))
-        self._updates: dict[tuple[str, ...], _Prepared] = {}
-        self._blank = (None,) * len(self._columns)
+        self._where = [*keys, "generation"] if name in _GUARDED else keys
+        self._known = _picker([self._columns.index(one) for one in self._where])
+        self._insert = self._bulk.insert(self._table, self._columns)
+        self._delete = self._bulk.delete(self._table, self._where)
+        self._updates: dict[tuple[int, ...], tuple[Bulk, Picker]] = {}
         # Only tables with an ``id`` of their own have a sequence.
         self.has_sequence = keys == ["id"]
 
-    def send(
-        self, session: Session, step: Step, to_values: Callable[[Row], Any]
-    ) -> int:
+    def send(self, session: Session, step: Step, to_values: ToValues) -> Answer:
         """Carry out a step; how many rows were as they were known."""
-        blank = self._blank
         if step.verb == INSERT:
-            statement, picked = self._insert
-            made = [picked((*blank, *to_values(new))) for _, new in step.pairs if new]
-            return session.insert(statement, made)
+            made = [to_values(new) for _, new in step.pairs if new]
+            return session.send_rows(self._insert, made)
         if step.verb == DELETE:
-            statement, picked = self._delete
-            gone = [picked((*to_values(old), *blank)) for old, _ in step.pairs if old]
-            return session.execute_many(statement.text, gone)
+            gone = [self._known(to_values(old)) for old, _ in step.pairs if old]
+            return session.send_rows(self._delete, gone)
         pairs = [
             (to_values(old), to_values(new)) for old, new in step.pairs if old and new
         ]
         statement, picked = self._update(pairs)
-        values = [picked((*old, *new)) for old, new in pairs]
-        return session.execute_many(statement.text, values)
+        values = [(*picked(new), *self._known(old)) for old, new in pairs]
+        return session.send_rows(statement, values)
 
-    def _update(self, pairs: list[tuple[Any, Any]]) -> _Prepared:
+    def _update(self, pairs: list[tuple[Any, Any]]) -> tuple[Bulk, Picker]:
         """The UPDATE that sets what differs in any of ``pairs`` and no more: a column
         that is not set costs no index its upkeep."""
-        differing = tuple(
-            column
-            for place, column in enumerate(self._columns)
+        places = tuple(
+            place
+            for place in range(len(self._columns))
             if any(old[place] != new[place] for old, new in pairs)
         )
-        if differing not in self._updates:
-            sets = {column: _param(_NEW, column) for column in differing}
-            self._updates[differing] = self._prepared(
-                update(self._table).where(self._where).values(sets)
-            )
-        return self._updates[differing]
-
-    def _prepared(self, query: ClauseElement) -> _Prepared:
-        given = (
-            *(_OLD + column for column in self._columns),
-            *(_NEW + column for column in self._columns),
-        )
-        statement = self._database.compile(query)
-        return statement, statement.picker(given)
+        if places not in self._updates:
+            columns = [self._columns[place] for place in places]
+            statement = self._bulk.update(self._table, columns, self._where)
+            self._updates[places] = (statement, _picker(places))
+        return self._updates[places]
 
 
-def _param(side: str, column: str) -> BindParameter[Any]:
-    return bindparam(side + column)
+def _picker(places: Sequence[int]) -> Picker:
+    if len(places) == 1:
+        place = places[0]
+        return lambda values: (values[place],)
+    return itemgetter(*places)
 
 
 class Writer:
-    """The statements of all tables of the books, compiled once."""
+    """The statements of all tables of the books, made once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tables = {name: _TableStatements(database, name) for name in ROW_TYPES}
-        providers = BOOKS[rows.PROVIDERS]
         # InnoDB keeps a row that is still referred to, be it by itself.
-        self._uproot = database.compile(
-            update(providers)
-            .where(providers.c.id == bindparam(_OLD + "id"))
-            .values(root_provider_id=null())
-        ).text
+        self._uproot = database.bulk.update(
+            BOOKS[rows.PROVIDERS], ["root_provider_id"], ["id"]
+        )
 
-    def write(self, session: Session, changes: Iterable[Change]) -> None:
-        """Raises ForeignWrite when a row was not as the change says it was."""
+    def send(
+        self, session: Session, changes: Iterable[Change]
+    ) -> list[tuple[Step, Answer]]:
+        """Send all that carries out ``changes``; ``check`` the answers afterwards."""
         to_values = self._converter()
+        sent = []
         for step in plan(changes):
             statements = self._tables[step.table]
             if step.table == rows.PROVIDERS and step.verb == DELETE:
-                gone = [(key_of(old),) for old, _ in step.pairs if old]
-                session.execute_many(self._uproot, gone)
-            touched = statements.send(session, step, to_values)
-            if touched != len(step.pairs):
-                raise ForeignWrite(
-                    f"{step.verb} of {len(step.pairs)} rows of {step.table} found "
-                    f"{touched} as they were known."
-                )
+                gone = [(None, key_of(old)) for old, _ in step.pairs if old]
+                session.send_rows(self._uproot, gone)
+            sent.append((step, statements.send(session, step, to_values)))
             if step.verb == INSERT and statements.has_sequence:
                 self._advance(session, step)
+        return sent
 
     def _advance(self, session: Session, step: Step) -> None:
         """Tell the sequence of the table of the ids that were given without it."""
@@ -256,9 +226,9 @@ class Writer:
                 for _, new in step.pairs
                 if new is not None and not isinstance(new, rows.LinkRow)
             )
-            session.execute(self._database.advance, (highest, step.table))
+            session.send(self._database.advance, (highest, step.table))
 
-    def _converter(self) -> Callable[[Row], tuple[Any, ...]]:
+    def _converter(self) -> ToValues:
         """Row to values; a batch has few different times, so each is made once."""
         to_time = self._database.to_time
         times: dict[int | None, Any] = {}
@@ -273,3 +243,13 @@ class Writer:
             return (*values, moment(created), moment(updated))
 
         return to_values
+
+
+def check(sent: list[tuple[Step, Answer]]) -> None:
+    """Raises ForeignWrite when a row was not as the change says it was."""
+    for step, answer in sent:
+        if (touched := answer.count) != len(step.pairs):
+            raise ForeignWrite(
+                f"{step.verb} of {len(step.pairs)} rows of {step.table} found "
+                f"{touched} as they were known."
+            )

@@ -119,6 +119,18 @@ def test_the_clock_of_the_server_counts_microseconds(store: SqlStore) -> None:
     assert any(now % 1_000_000 for now in found)
 
 
+def test_who_pauses_before_the_commit_loses_the_lock_too(store: SqlStore) -> None:
+    """A message that a driver sends late can stop the server's clock."""
+    paused = store.begin()
+    paused.write([books.entry(Cursor(1, "b"), TRAIT)])
+    time.sleep(1.6)
+    with pytest.raises((DefiniteAbort, UnknownOutcome)):
+        paused.commit()
+    assert store.has_batch(Cursor(1, "b")) is False
+    write_once(store)
+    assert len(entries(store)) == 1
+
+
 def test_a_paused_writer_loses_the_lock_and_its_batch(store: SqlStore) -> None:
     paused = store.begin()
     time.sleep(1.6)

@@ -11,12 +11,13 @@ from sqlalchemy import URL, exc, make_url
 
 from gantt import errors
 from gantt.store.contract import StoreOptions
+from gantt.store.database.bulk import Bulk, Bulks
 from gantt.store.database.dialect import Database, Statement
 from gantt.store.database.mariadb import MysqlDatabase
 from gantt.store.database.postgresql import PostgresDatabase
 from gantt.store.database.sqlite import SqliteDatabase
 
-__all__ = ["Database", "SqliteDatabase", "Statement", "open_database"]
+__all__ = ["Bulk", "Bulks", "Database", "SqliteDatabase", "Statement", "open_database"]
 
 LOG = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from gantt import errors
 from gantt.model.changes import Change
 from gantt.store import times
 from gantt.store.contract import StoreOptions
+from gantt.store.database.bulk import Bulks
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 
 LOG = logging.getLogger(__name__)
@@ -44,12 +46,6 @@ class Statement(Struct, frozen=True):
             return lambda values: (values[place],)
         return itemgetter(*places)
 
-    def repeated(self, count: int) -> str:
-        """The text of an INSERT of one row, made one of ``count`` rows."""
-        start, keyword, group = self.text.partition(" VALUES ")
-        assert keyword, f"not an INSERT of values: {self.text}"
-        return start + keyword + ", ".join([group] * count)
-
 
 class Database:
     """One database by its URL; subclasses say what is particular to a dialect."""
@@ -69,6 +65,9 @@ class Database:
     # Moves the sequence of a table (%s: name) past an id (%s) that was given.
     advance: ClassVar[str | None] = None
 
+    # How statements for many rows are made.
+    bulks: ClassVar[type[Bulks]] = Bulks
+
     to_time: Callable[[int | None], Any] = staticmethod(times.to_datetime)
 
     def __init__(self, url: URL, options: StoreOptions) -> None:
@@ -76,6 +75,7 @@ class Database:
         self.url = shown.render_as_string(hide_password=True)
         self.options = options
         self.engine = self._make_engine(url)
+        self.bulk = self.bulks(self.engine.dialect)
         event.listen(self.engine, "connect", self._prepare)
 
     def _make_engine(self, url: URL) -> Engine:
@@ -131,6 +131,12 @@ class Database:
     def set_autocommit(self, connection: Any) -> None:
         """Make a driver's connection commit each statement by itself."""
         connection.autocommit = True
+
+    def together(self, connection: Any) -> AbstractContextManager[object]:
+        """What is sent within is waited for at the end, if the driver can do so; an
+        error of any of it is raised then."""
+        del connection
+        return nullcontext()
 
     def stream(self, connection: Any) -> Any:
         """A cursor that gives the first rows before it has the last."""

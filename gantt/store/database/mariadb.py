@@ -10,7 +10,7 @@ import importlib
 import logging
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -19,6 +19,7 @@ from gantt import errors
 from gantt.model.changes import Change
 from gantt.model.rows import InventoryRow, Row
 from gantt.store.database import collation
+from gantt.store.database.bulk import JoinedBulks
 from gantt.store.database.dialect import POOLED, Database
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
@@ -70,6 +71,7 @@ class MysqlDatabase(Database):
         "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
     )
     clock = "SELECT unix_timestamp(now(6)) * 1000000"
+    bulks = JoinedBulks
 
     # lock timeout, deadlock, record changed (Galera), not yet in the cluster
     _ABORTS = frozenset({1205, 1213, 1020, 1047, 3572})
@@ -77,6 +79,13 @@ class MysqlDatabase(Database):
     _ENDS = frozenset({1053, 1152, 1927, 4031})
     _FOREIGN = frozenset({1062, 1451, 1452})
     _DATA = frozenset({1048, 1264, 1265, 1292, 1366, 1406, 1690, 1153})
+
+    _FULL = "its disk is full: make room; nothing was half written."
+    _ADVICE: ClassVar[dict[int, str]] = {
+        1021: _FULL,
+        1114: _FULL,
+        1040: "raise its max_connections, or lower max_pool_size and workers.",
+    }
 
     # What most servers take for a start; ``learn`` asks this one.
     _charset = "utf8mb4"
@@ -141,6 +150,9 @@ class MysqlDatabase(Database):
                 f"the character set is {charset}: names with other letters are refused"
             )
         return found
+
+    def advice(self, error: BaseException) -> str | None:
+        return self._ADVICE.get(error.args[0] if error.args else 0)
 
     def is_lost(self, error: Exception) -> bool:
         code = error.args[0] if error.args else 0

@@ -1,0 +1,194 @@
+"""One change of many rows, in as few statements as a database lets us.
+
+Apart from the dialects, which choose: rows as arrays in one statement of a fixed text
+(PostgreSQL), rows joined in by blocks (MariaDB), or updates row by row (SQLite, where a
+statement is a call and not a journey). What counts is how often one has to wait.
+"""
+
+# ruff: noqa: S608 - of our own tables and columns
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+from sqlalchemy import Table
+from sqlalchemy.engine import Dialect
+
+Values = Sequence[Any]
+
+# 64 rows of eight values stay below every database's limit of parameters.
+_BLOCKS = (64, 16, 4, 1)
+_SIZE = re.compile(r"\(\d+\)")
+
+
+class Bulk(Protocol):
+    """A statement for any number of rows."""
+
+    def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
+        """Send it for ``rows``; the cursors whose counts of rows add up."""
+
+
+class Bulks:
+    """INSERTs of many rows, and what else there is row by row."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._quoted = dialect.identifier_preparer.quote
+        self._mark = "?" if dialect.paramstyle == "qmark" else "%s"
+
+    def insert(self, table: Table, columns: Sequence[str]) -> Bulk:
+        """A row: a value for each of ``columns``."""
+        head = f"INSERT INTO {table.name} ({self._list(columns)}) VALUES "
+        group = "(" + ", ".join([self._mark] * len(columns)) + ")"
+        return _Blocks(head, group, ", ")
+
+    def update(
+        self, table: Table, columns: Sequence[str], where: Sequence[str]
+    ) -> Bulk:
+        """A row: the new value of each of ``columns``, the old of each of ``where``."""
+        sets = ", ".join(f"{self._quoted(name)} = {self._mark}" for name in columns)
+        found = self._found(table, where)
+        return _EachRow(f"UPDATE {table.name} SET {sets} WHERE {found}")
+
+    def delete(self, table: Table, where: Sequence[str]) -> Bulk:
+        """A row: the old value of each of ``where``."""
+        found = self._found(table, where)
+        return _EachRow(f"DELETE FROM {table.name} WHERE {found}")
+
+    def _list(self, columns: Iterable[str]) -> str:
+        return ", ".join(self._quoted(name) for name in columns)
+
+    def _found(self, table: Table, where: Iterable[str], given: str = "") -> str:
+        """The condition for a row; ``given``: with whose columns it is compared."""
+        return " AND ".join(
+            f"{self._known(table, name)} = "
+            + (f"{given}.was_{name}" if given else self._mark)
+            for name in where
+        )
+
+    def _known(self, table: Table, name: str) -> str:
+        """A column as it was read: NULL counts as 0 (of generations alone)."""
+        column = f"{table.name}.{self._quoted(name)}"
+        return f"coalesce({column}, 0)" if table.c[name].nullable else column
+
+
+class JoinedBulks(Bulks):
+    """UPDATEs join the rows they are given, in blocks, instead of going one by one."""
+
+    def update(
+        self, table: Table, columns: Sequence[str], where: Sequence[str]
+    ) -> Bulk:
+        sets = ", ".join(
+            f"{table.name}.{self._quoted(name)} = given.new_{name}" for name in columns
+        )
+        names = [*(f"new_{name}" for name in columns), *(f"was_{w}" for w in where)]
+        group = "SELECT " + ", ".join(f"{self._mark} AS {name}" for name in names)
+        return _Blocks(
+            f"UPDATE {table.name} JOIN (",
+            group,
+            " UNION ALL ",
+            f") AS given ON {self._found(table, where, 'given')} SET {sets}",
+        )
+
+
+class ArrayBulks(Bulks):
+    """One statement whatever the number of rows, its text always the same: so it is
+    prepared once. A parameter is the array of a column."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        self._dialect = dialect
+
+    def insert(self, table: Table, columns: Sequence[str]) -> Bulk:
+        given = self._given([(table, name, name) for name in columns])
+        head = f"INSERT INTO {table.name} ({self._list(columns)})"
+        return _Arrays(f"{head} SELECT * FROM {given}")
+
+    def update(
+        self, table: Table, columns: Sequence[str], where: Sequence[str]
+    ) -> Bulk:
+        sets = ", ".join(f"{self._quoted(name)} = given.new_{name}" for name in columns)
+        given = self._given(
+            [(table, name, "new_" + name) for name in columns]
+            + [(table, name, "was_" + name) for name in where]
+        )
+        found = self._found(table, where, "given")
+        return _Arrays(f"UPDATE {table.name} SET {sets} FROM {given} WHERE {found}")
+
+    def delete(self, table: Table, where: Sequence[str]) -> Bulk:
+        given = self._given([(table, name, "was_" + name) for name in where])
+        found = self._found(table, where, "given")
+        return _Arrays(f"DELETE FROM {table.name} USING {given} WHERE {found}")
+
+    def _given(self, columns: list[tuple[Table, str, str]]) -> str:
+        """The arrays as a table ``given``. Types without their size: a cast to
+        varchar(255) would cut off what an assignment refuses."""
+        arrays = ", ".join(
+            f"%s::{_SIZE.sub('', table.c[name].type.compile(self._dialect))}[]"
+            for table, name, _ in columns
+        )
+        names = ", ".join(self._quoted(alias) for _, _, alias in columns)
+        return f"unnest({arrays}) AS given({names})"
+
+
+class _EachRow(Struct, frozen=True):
+    text: str
+
+    def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
+        cursor = open_cursor()
+        cursor.executemany(self.text, rows)
+        return [cursor]
+
+
+class _Blocks(Struct, frozen=True):
+    """Many rows to a statement, in blocks of few different sizes: SQLite gives up the
+    interpreter's lock at every step, and other threads make it wait for it."""
+
+    head: str
+    group: str
+    between: str
+    tail: str = ""
+
+    def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
+        cursors = []
+        for block in _blocks(rows):
+            groups = self.between.join([self.group] * len(block))
+            cursor = open_cursor()
+            cursor.execute(
+                self.head + groups + self.tail, [v for row in block for v in row]
+            )
+            cursors.append(cursor)
+        return cursors
+
+
+def _blocks(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
+    start = 0
+    while left := len(rows) - start:
+        size = next(size for size in _BLOCKS if size <= left)
+        yield rows[start : start + size]
+        start += size
+
+
+class _Arrays(Struct, frozen=True):
+    text: str
+
+    def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
+        cursor = open_cursor()
+        cursor.execute(self.text, [array(column) for column in zip(*rows, strict=True)])
+        return [cursor]
+
+
+def array(values: Iterable[Any]) -> str:
+    """An array as PostgreSQL reads it: far cheaper to make than the driver's own."""
+    return "{" + ",".join(map(_element, values)) + "}"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, bytes):
+        return '"\\\\x' + value.hex() + '"'
+    return str(value)
