@@ -194,6 +194,22 @@ def test_an_error_during_commit(
     assert type(_open(url).classify_commit(error)) is meaning
 
 
+@pytest.mark.parametrize(
+    ("url", "error", "advice"),
+    [
+        (SQLITE, _sqlite(sqlite3.SQLITE_FULL), "disk is full: make room"),
+        (POSTGRES, _postgres("53100"), "disk is full: make room"),
+        (POSTGRES, _postgres("53300"), "max_pool_size"),
+        (MARIADB, _mariadb(1021), "disk is full: make room"),
+        (MARIADB, _mariadb(1114), "disk is full: make room"),
+        (MARIADB, _mariadb(1040), "max_pool_size"),
+        (MARIADB, _mariadb(2003), "is it running"),
+    ],
+)
+def test_what_to_do_about_it_is_told(url: str, error: Exception, advice: str) -> None:
+    assert advice in str(_open(url).failure(error))
+
+
 def test_a_full_disk_at_commit_is_told_once_it_is_settled() -> None:
     outcome = _open(SQLITE).classify_commit(_sqlite(sqlite3.SQLITE_FULL))
     assert isinstance(outcome, UnknownOutcome)
