@@ -19,6 +19,7 @@ from gantt import errors
 from gantt.model.changes import Change
 from gantt.model.rows import InventoryRow, Row
 from gantt.store.database import collation
+from gantt.store.database.bulk import JoinedBulks
 from gantt.store.database.dialect import POOLED, Database
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
@@ -70,6 +71,7 @@ class MysqlDatabase(Database):
         "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
     )
     clock = "SELECT unix_timestamp(now(6)) * 1000000"
+    bulks = JoinedBulks
 
     # lock timeout, deadlock, record changed (Galera), not yet in the cluster
     _ABORTS = frozenset({1205, 1213, 1020, 1047, 3572})

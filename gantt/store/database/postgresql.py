@@ -5,10 +5,13 @@ Apart from the others for its sequences, its error states and its session settin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
 from gantt import errors
+from gantt.store import times
+from gantt.store.database.bulk import ArrayBulks
 from gantt.store.database.dialect import POOLED, Database
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
@@ -22,6 +25,8 @@ class PostgresDatabase(Database):
         "SET LOCAL idle_in_transaction_session_timeout = 0",
     )
     clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    bulks = ArrayBulks
+    to_time = staticmethod(times.to_text)
     # nextval first: never back to an id that another writer has taken.
     advance = (
         "SELECT setval(s, greatest(nextval(s), %s)) "
@@ -47,6 +52,11 @@ class PostgresDatabase(Database):
             f"SET lock_timeout = {lock_ms}",
             f"SET idle_in_transaction_session_timeout = {idle_ms}",
         )
+
+    def together(self, connection: Any) -> AbstractContextManager[object]:
+        if not self.engine.dialect.loaded_dbapi.Pipeline.is_supported():
+            return super().together(connection)  # an old client library
+        return _pipeline(connection)
 
     def warnings(self, ask: Callable[[str], Any]) -> list[str]:
         found = []
@@ -82,3 +92,22 @@ class PostgresDatabase(Database):
             return ForeignWrite
         is_value = state.startswith(("22", "23")) or not state
         return DataError if is_value else errors.StoreFailed
+
+
+@contextmanager
+def _pipeline(connection: Any) -> Iterator[None]:
+    """psycopg's pipeline, but that its end is a Sync and nothing else.
+
+    psycopg may send a Flush after the Sync, and at any message the server stops its
+    clock for idle transactions: a writer that paused then would keep the lock for ever.
+    """
+    with connection.pipeline() as pipeline:
+
+        def end() -> Iterator[Any]:
+            try:
+                yield from pipeline._sync_gen()
+            finally:  # after an error the other results are still to be read
+                yield from pipeline._fetch_gen(flush=False)
+
+        pipeline._exit_gen = end
+        yield
