@@ -108,6 +108,14 @@ def test_soft_policies_count_members_and_picks() -> None:
     assert scores(apart, plan, _soft("soft-anti-affinity", "i1")) == [-2, -1, 0]
     assert scores(near, plan, _soft("soft-anti-affinity", "i1")) == [0, 0, 0]
     assert scores(apart, plan) == [0, 0, 0]
+    moving = plan_of(
+        a_host(instances=["i2"]),
+        a_host(),
+        a_host(),
+        groups=[{"uuid": GROUP, "members": ["i2"]}],
+        claims=[{"instance": "i2", "host": "h2", "group": GROUP}],
+    )
+    assert scores(near, moving, _soft("soft-affinity")) == [1, 0, 1]
     hosts = all_hosts(plan.state())
     hosts.consume(2, Taken(0, 0, 0), "new")
     asked = _soft("soft-affinity", "i1")
@@ -258,13 +266,11 @@ def _members(policy: str) -> Naive:
         members |= {
             one["instance"] for one in plan.claims if one["group"] == group.uuid
         }
-        promised = {one["instance"]: one["host"] for one in plan.claims}
-        found = 0
-        for uuid in members:
-            named = [one["host"] for one in plan.hosts if uuid in one["instances"]]
-            where = promised.get(uuid, named[0] if named else None)
-            found += where == host["host"]
-        return found
+        # One that moves is on both: it may stay where it is after all.
+        there = {one["instance"] for one in plan.claims if one["host"] == host["host"]}
+        for one in plan.hosts:
+            there |= set(one["instances"]) if one["host"] == host["host"] else set()
+        return len(members & there)
 
     return count
 
