@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -239,6 +241,13 @@ def test_loading_is_not_global(tmp_path: Path) -> None:
     load([write(tmp_path / "a.conf", "[gantt]\nworkers = 3\n")])
     assert "gantt" not in cfg.CONF
     assert load(environ={}).serve.workers == 1
+
+
+def test_a_sample_can_be_generated() -> None:
+    declared = tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    (place,) = declared["entry-points"]["oslo.config.opts"].values()
+    module, _, name = place.partition(":")
+    assert getattr(importlib.import_module(module), name) is list_opts
 
 
 def test_every_option_has_help() -> None:
