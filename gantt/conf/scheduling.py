@@ -166,11 +166,73 @@ SCHEDULER: Sequence[cfg.Opt] = [
         max=1000,
         help="Places per instance that a claim may fall back on at the gate.",
     ),
-    cfg.IntOpt(
-        "max_instances",
-        default=_OURS.max_instances,
-        min=1,
-        help="Instances that one request may ask for; more are refused.",
+    *(
+        cfg.IntOpt(name, default=getattr(_OURS, name), min=least, help=text)
+        for name, least, text in (
+            (
+                "claim_choices",
+                1,
+                "Such places that a claim for many instances carries in all; each "
+                "instance has one at least.",
+            ),
+            (
+                "max_instances",
+                1,
+                "Instances that one request may ask for; more are refused.",
+            ),
+            (
+                "max_request_groups",
+                1,
+                "Request groups that one request may have; more are refused.",
+            ),
+            (
+                "max_request_names",
+                1,
+                "Hosts, aggregates, traits and the like that one request may name in "
+                "all its lists; more are refused.",
+            ),
+            (
+                "max_statement",
+                1,
+                "Aggregates, instances, members of a group or traits that may be "
+                "named at once; more are refused.",
+            ),
+            (
+                "max_statement_hosts",
+                1,
+                "Hosts that aggregates which are named at once may have in all; more "
+                "are refused.",
+            ),
+            (
+                "max_shapes",
+                2,
+                "Shapes of requests that the caching driver keeps; what was not asked "
+                "for the longest goes first.",
+            ),
+            (
+                "max_shape_hosts",
+                1,
+                "Hosts that the kept shapes may have in all: large fleets keep fewer "
+                "shapes, but two.",
+            ),
+            (
+                "kept_changes",
+                1,
+                "Changes of hosts that are remembered for kept shapes; what is older "
+                "is made anew.",
+            ),
+            (
+                "explain_budget",
+                1,
+                "Steps of the search for the reason why nobody has room; when they "
+                "are spent, the answer goes without.",
+            ),
+            (
+                "capacity_per_host",
+                1,
+                "More instances than this are not counted on one host.",
+            ),
+        )
     ),
     cfg.IntOpt(
         "claim_attempts",

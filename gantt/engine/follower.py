@@ -14,14 +14,16 @@ from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import Refused, StoreFailed
 from gantt.model.changes import Cursor, LogEntry
+from gantt.state.journal import LENGTH, Journal
 from gantt.state.state import State
 from gantt.store.contract import Store
 
 LOG = logging.getLogger(__name__)
 
 
-def load_state(store: Store) -> State:
-    """A State built from one snapshot of the tables.
+def load_state(store: Store, kept_changes: int = LENGTH) -> State:
+    """A State built from one snapshot of the tables, which remembers that many changes
+    of hosts.
 
     Raises StoreFailed, and Refused for rows that name others which do not exist.
     """
@@ -37,6 +39,7 @@ def load_state(store: Store) -> State:
                 "the row."
             ) from missing
     state.apply((), cursor)
+    state.fleet.journal = Journal(kept_changes)
     return state
 
 
@@ -58,6 +61,7 @@ class Follower:
         self._bound_s: float | None = None
         self.keep_fresh(options)
         self._timeout_s = options.answer_timeout_s
+        self._kept_changes = options.scheduler.kept_changes
         # Loading took longer than any bound, perhaps: the first reader asks.
         self._asked_at = -math.inf
         self._asking = threads.lock()
@@ -128,8 +132,8 @@ class Follower:
     def reload(self) -> None:
         """Load everything under a new epoch; under ``turn``, with nothing assumed."""
         self.reloads += 1
-        store = self._store
-        self._replica.reload(lambda: (load_state(store), store.stamp()))
+        store, kept = self._store, self._kept_changes
+        self._replica.reload(lambda: (load_state(store, kept), store.stamp()))
 
     def _covers(self, end: Cursor) -> bool:
         known = self._replica.state.cursor

@@ -91,7 +91,11 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
         self._options = options
         self._store = store
         self._rng = rng
-        self._replica = Replica(load_state(store), threads, stamp=store.stamp())
+        self._replica = Replica(
+            load_state(store, options.scheduler.kept_changes),
+            threads,
+            stamp=store.stamp(),
+        )
         verify.compare_fingerprints(store, self._replica.state)
         self._follower = Follower(
             store, self._replica, options, clock=clock, threads=threads

@@ -6,6 +6,7 @@ Apart from deciding because each method is one command or one question, by the n
 
 from __future__ import annotations
 
+import logging
 import uuid as uuids
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
@@ -21,11 +22,14 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import fleet_queries
 from gantt.placement.rules import plan
+from gantt.scheduler import limits, overrides
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 
+LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -35,6 +39,44 @@ class Hearing(ABC):
     is judged first: nothing that a rule meets at the gate is of a wrong kind."""
 
     _policy: SchedulerOptions
+    _over = 0
+
+    def _judged(self, request: ScheduleRequest) -> ScheduleRequest:
+        """Sound, and within the limits of one request. Raises Invalid."""
+        request = values.request(request)
+        self._within(limits.check_request, request, self._policy)
+        return request
+
+    def _judged_spec(self, spec: RequestSpec) -> RequestSpec:
+        """The same of a request for any number."""
+        spec = values.spec(spec)
+        self._within(limits.check_spec, spec, self._policy)
+        return spec
+
+    def _within(self, check: Callable[P, None], *args: P.args, **kw: P.kwargs) -> None:
+        """Count what a limit refuses. Raises TooMuch."""
+        try:
+            check(*args, **kw)
+        except limits.TooMuch:
+            self._over += 1
+            raise
+
+    def _check_statement(self, what: str, count: int) -> None:
+        self._within(limits.check_statement, what, count, self._policy)
+
+    def _hearing_counts(self) -> dict[str, float]:
+        """How much was asked and said beyond limits, and where these are."""
+        options = self._policy
+        return {
+            "over_limits": self._over,
+            "request_names_limit": options.max_request_names,
+            "request_groups_limit": options.max_request_groups,
+            "request_instances_limit": options.max_instances,
+            "statement_limit": options.max_statement,
+            "statement_hosts_limit": options.max_statement_hosts,
+            "shapes_limit": options.max_shapes,
+            "changes_limit": options.kept_changes,
+        }
 
     @abstractmethod
     def read(
@@ -68,10 +110,13 @@ class Hearing(ABC):
             options.initial_ram_allocation_ratio,
             options.initial_disk_allocation_ratio,
         )
+        stats = values.stats(stats)
+        for what in ("traits", "instances"):
+            self._check_statement(what, len(getattr(stats, what) or ()))
         command = c.UpdateHost(
             scalars.name("host", host),
             scalars.name("node", node),
-            values.stats(stats),
+            stats,
             str(uuids.uuid4()),
             initial_ratios=ratios,
             writes_books=options.placement == "embedded",
@@ -91,7 +136,18 @@ class Hearing(ABC):
         return self.read(fleet_queries.hosts, host, node)
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
-        self.submit(c.SetHostAggregates(values.aggregates(aggregates)))
+        said = values.aggregates(aggregates)
+        self._check_statement("aggregates", len(said))
+        hosts = sum(len(one.hosts) for one in said)
+        self._within(limits.check_hosts, hosts, self._policy)
+        self.submit(c.SetHostAggregates(said))
+        for one in said:
+            if keys := overrides.unread(one.metadata):
+                LOG.warning(
+                    "aggregate %s (%s): %s of its metadata is no number that may be "
+                    "reckoned with, and is not looked at",
+                    *(one.uuid, one.name, ", ".join(keys)),
+                )
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
@@ -103,7 +159,9 @@ class Hearing(ABC):
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         host = scalars.name("host", host)
-        self.submit(c.UpdateInstances(host, values.instances(instances)))
+        said = values.instances(instances)
+        self._check_statement("instances", len(said))
+        self.submit(c.UpdateInstances(host, said))
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         host = scalars.name("host", host)
@@ -112,6 +170,7 @@ class Hearing(ABC):
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
         uuids = values.names("instance_uuids", instance_uuids)
+        self._check_statement("instances", len(uuids))
         host = scalars.name("host", host)
         known: bool = self.submit(c.SyncInstances(host, uuids))
         return known
@@ -120,7 +179,9 @@ class Hearing(ABC):
         self.submit(c.UpdateService(values.service(service)))
 
     def set_server_group(self, group: ServerGroup) -> None:
-        self.submit(c.SetServerGroup(values.server_group(group)))
+        group = values.server_group(group)
+        self._check_statement("members", len(group.members))
+        self.submit(c.SetServerGroup(group))
 
     def delete_server_group(self, uuid: str) -> None:
         self.submit(c.DeleteServerGroup(scalars.name("group", uuid)))

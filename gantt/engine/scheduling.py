@@ -22,7 +22,6 @@ from gantt.engine.records import Records
 from gantt.errors import ClaimLost, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
-from gantt.model.forms import values
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
@@ -41,7 +40,7 @@ LOG = logging.getLogger(__name__)
 # What is settled when an engine is opened.
 _FIXED = (
     *("placement", "placement_token", "placement_timeout_s", "placement_lease_s"),
-    *("use_placement", "records"),
+    *("use_placement", "records", "kept_changes"),
 )
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -103,7 +102,7 @@ class Scheduling(Hearing):
     # -- where things run ---------------------------------------------------------
 
     def schedule(self, request: ScheduleRequest) -> Selections:
-        request = values.request(request)
+        request = self._judged(request)
         self._turn_to_books()
         if request.dry_run or not request.is_claiming:
             decision = self._decision(request)
@@ -153,7 +152,7 @@ class Scheduling(Hearing):
         self.submit(c.ReleaseClaim(claimed.claim, tuple(placed)))
 
     def decide(self, request: ScheduleRequest) -> Decision:
-        request = values.request(request)
+        request = self._judged(request)
         self._turn_to_books()
         return self._decision(replace(request, dry_run=True))
 
@@ -170,7 +169,7 @@ class Scheduling(Hearing):
         return None
 
     def capacity(self, spec: RequestSpec) -> Capacity:
-        spec = values.spec(spec)
+        spec = self._judged_spec(spec)
         self._turn_to_books()
         job = self._ready(replace(spec, num_instances=1))
         return self.read(self._capacity, spec, job)
@@ -199,6 +198,7 @@ class Scheduling(Hearing):
         """What was decided so far, by name; for metrics."""
         return {
             **self._records.counts(),
+            **self._hearing_counts(),
             "claims_lost": self._lost,
             "shapes_kept": self._driver.kept,
             "shape_hits": self._driver.hits,

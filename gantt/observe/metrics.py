@@ -50,6 +50,31 @@ _GAUGES = {
     "decisions_kept": (_SUM, "Decisions that can be explained."),
     "decisions_limit": (_NEWEST, "Decisions that a process keeps (records)."),
     "shapes_kept": (_SUM, "Shapes of requests that the caching driver keeps."),
+    "shapes_limit": (_NEWEST, "Shapes of requests that it keeps (max_shapes)."),
+    "changes_limit": (
+        _NEWEST,
+        "Changes of hosts that are remembered for it (kept_changes).",
+    ),
+    "request_instances_limit": (
+        _NEWEST,
+        "Instances of one request (max_instances).",
+    ),
+    "request_groups_limit": (
+        _NEWEST,
+        "Request groups of one request (max_request_groups).",
+    ),
+    "request_names_limit": (
+        _NEWEST,
+        "Names that one request may hold (max_request_names).",
+    ),
+    "statement_limit": (
+        _NEWEST,
+        "Things that may be named to the scheduler at once (max_statement).",
+    ),
+    "statement_hosts_limit": (
+        _NEWEST,
+        "Hosts of aggregates that are named at once (max_statement_hosts).",
+    ),
     "watchers": (_SUM, "Requests that watch."),
     "watchers_limit": (_NEWEST, "Requests that may watch one process."),
 }
@@ -66,6 +91,7 @@ _COUNTERS = {
     "reloads": "Times that all tables were loaded again.",
     "searches_cut": "Searches for candidates that met their limit.",
     "claims_lost": "Decisions whose every place was lost to others.",
+    "over_limits": "Requests and statements refused because a limit is lower.",
     "shape_hits": "Decisions for a shape that the caching driver knew.",
     "shape_misses": "Decisions for a shape that it did not know.",
     "events_told": "Revisions told to watchers.",

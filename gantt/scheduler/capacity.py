@@ -28,7 +28,6 @@ from gantt.scheduler.places import Places
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
 
-_MOST_ON_A_HOST = 100_000
 _MOST_FREE = 2.0**52
 _UNLIMITED = 2**62
 
@@ -80,27 +79,31 @@ def _limits(state: State, field: Field) -> tuple[Bools, Int64s]:
     forced or not."""
     rows, table = field.hosts.rows, state.fleet.hosts
     trees = np.full(len(rows), field.listing is not None, np.bool_)
-    counts = np.full(len(rows), _MOST_ON_A_HOST, np.int64)
+    most = field.policy.options.capacity_per_host
+    counts = np.full(len(rows), most, np.int64)
     if field.surveys:
         providers: Rows = table.provider[rows].astype(np.intp)
         for survey in field.surveys:
             viable = survey.viable_at(providers)
             trees |= viable & ~survey.alone_at(providers)
-        counts[~trees] = _divided(state, field.surveys, providers[~trees])
+        counts[~trees] = _divided(state, field.surveys, providers[~trees], most)
     counts[table.is_disabled[rows] | table.is_forced_down[rows]] = 0
     return trees, counts
 
 
-def _divided(state: State, surveys: tuple[AnySurvey, ...], providers: Rows) -> Int64s:
-    """int64[n]: what each provider has free, by what one instance takes of it. A later
-    survey's instances come when there is no room left for an earlier one's."""
+def _divided(
+    state: State, surveys: tuple[AnySurvey, ...], providers: Rows, most: int
+) -> Int64s:
+    """int64[n]: what each provider has free, by what one instance takes of it, up to
+    ``most``. A later survey's instances come when there is no room left for those of
+    an earlier one."""
     counts = np.zeros(len(providers), np.int64)
     used: dict[str, Int64s] = {}
     for survey in surveys:
         amounts: Counter[str] = Counter()
         for group in survey.request.groups:
             amounts.update(group.resources)
-        fits = np.full(len(providers), _MOST_ON_A_HOST, np.int64)
+        fits = np.full(len(providers), most, np.int64)
         fits[~survey.viable_at(providers)] = 0
         for name, amount in amounts.items():
             if amount > 0:
@@ -109,7 +112,7 @@ def _divided(state: State, surveys: tuple[AnySurvey, ...], providers: Rows) -> I
         for name, amount in amounts.items():
             used[name] = used.get(name, 0) + fits * amount
         counts += fits
-    return np.minimum(counts, _MOST_ON_A_HOST)
+    return np.minimum(counts, most)
 
 
 def _free(state: State, name: str, providers: Rows) -> Int64s:

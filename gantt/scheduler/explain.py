@@ -25,7 +25,6 @@ from gantt.state.state import State
 PICKED = "instances picked before"
 EXACT = "exact search"
 _MOST_NEAR = 10
-_BUDGET = 20_000
 
 
 class Rest(Struct, frozen=True, eq=False):
@@ -51,7 +50,7 @@ def why(state: State, job: Job, field: Field, rest: Rest | None = None) -> Why:
     is_refused = bool(more) and not fields.all_of(sieves, len(field.all_rows)).any()
     books = None
     if field.surveys and (is_refused or not field.has_room_anywhere):
-        books = _ask(state, job.questions[0])
+        books = _ask(state, job.questions[0], field.policy.options.explain_budget)
     change = _change(field.sieves, more, books)
     return Why(steps, nearest(state, field, sieves), change, books)
 
@@ -149,8 +148,8 @@ def _change(
     return f"without {best}, {hosts} everything else"
 
 
-def _ask(state: State, question: CandidateRequest) -> Diagnosis | None:
+def _ask(state: State, question: CandidateRequest, budget: int) -> Diagnosis | None:
     try:
-        return explain(state, question, budget=_BUDGET)
+        return explain(state, question, budget=budget)
     except GanttError:
         return None  # what cannot even be asked was refused before

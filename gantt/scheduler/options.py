@@ -49,8 +49,14 @@ class SchedulerOptions(Struct, frozen=True):
     candidates that are asked of it at the most. ``multipliers``: weigher option ->
     factor; those not named keep ``DEFAULT_MULTIPLIERS``. ``service_down_time`` in
     seconds. ``choices``: places that a claim may fall back on, per instance.
-    ``max_instances``: of one request. ``claim_attempts``: how often new hosts are
-    picked when all choices are lost.
+    ``claim_choices``: of all its instances together. ``max_instances``,
+    ``max_request_groups``, ``max_request_names``: of one request; ``max_statement``:
+    aggregates, instances, members or traits that are named at once;
+    ``max_statement_hosts``: hosts of such aggregates. ``max_shapes``: of requests, that
+    the caching driver keeps, with ``max_shape_hosts`` in all; ``kept_changes``: how
+    many changes of hosts are remembered for it. ``explain_budget``: steps of the search
+    for a reason; ``capacity_per_host``: where counting ends. ``claim_attempts``: how
+    often new hosts are picked when all choices are lost.
     ``records``: decisions that are remembered; ``record_hosts``: hosts whose scores a
     record keeps. ``lease_skew_s``: how far clocks may differ before a lease ends.
     """
@@ -100,7 +106,17 @@ class SchedulerOptions(Struct, frozen=True):
     initial_disk_allocation_ratio: float = 1.0
     choices: int = 16
     claim_attempts: int = 10
+    claim_choices: int = 4_096
     max_instances: int = 1_000
+    max_request_groups: int = 128
+    max_request_names: int = 10_000
+    max_statement: int = 5_000
+    max_statement_hosts: int = 200_000
+    max_shapes: int = 64
+    max_shape_hosts: int = 4_000_000
+    kept_changes: int = 4_096
+    explain_budget: int = 20_000
+    capacity_per_host: int = 100_000
     records: int = 1000
     record_hosts: int = 10
     lease_skew_s: float = 1.0

@@ -8,26 +8,41 @@ overrides of that key on the host.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import numpy as np
 
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.limits import is_factor
+from gantt.scheduler.options import DEFAULT_MULTIPLIERS
 from gantt.state.column import Floats
+
+_KEYS: Final = (
+    *DEFAULT_MULTIPLIERS,
+    *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
+    *("max_io_ops_per_host", "max_instances_per_host"),
+)
 
 
 def least(values: Iterable[str]) -> float | None:
-    """The least of ``values``; None: there are none, or one is no finite number."""
+    """The least of ``values``; None: there are none, or one is no number that may be
+    reckoned with."""
     found: float | None = None
     for text in values:
         try:
             value = float(text)
         except ValueError:
             return None
-        if not math.isfinite(value):
+        if not is_factor(value):
             return None
         found = value if found is None else min(found, value)
     return found
+
+
+def unread(metadata: Mapping[str, str]) -> list[str]:
+    """Those keys of an aggregate's metadata that override a number and hold none."""
+    return [key for key in _KEYS if key in metadata and least((metadata[key],)) is None]
 
 
 def numbers(hosts: Hosts, key: str, default: float | Floats) -> float | Floats:

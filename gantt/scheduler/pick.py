@@ -21,8 +21,6 @@ from gantt.scheduler.places import Places
 from gantt.scheduler.round import Round
 from gantt.state.column import Floats
 
-_MOST_CHOICES = 4096
-
 
 class Dice(Protocol):
     """What is drawn is drawn by whoever calls: an instance of random.Random."""
@@ -45,7 +43,7 @@ class Place(Struct, frozen=True):
 def choices_per_instance(options: SchedulerOptions, count: int) -> int:
     """How many places a claim carries for each of ``count`` instances: a list for
     every one of a thousand would cost more than a lost race."""
-    return max(1, min(options.choices, _MOST_CHOICES // max(1, count)))
+    return max(1, min(options.choices, options.claim_choices // max(1, count)))
 
 
 def pick(

@@ -17,7 +17,7 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import BudgetSpent, Invalid, NoValidHost
+from gantt.errors import BudgetSpent, NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.scheduling import Selections
@@ -29,6 +29,7 @@ from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain import Rest, why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
+from gantt.scheduler.limits import check_count
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pick import Dice, Place, best_places, choices_per_instance, pick
 from gantt.scheduler.places import Places
@@ -67,7 +68,7 @@ def choose(
     """A place for every instance; without ``rng`` the best where any of a few would do.
     ``job``: of this request, when it was made ready before. Raises NoValidHost (with
     ``why``), Invalid, UnknownName, BudgetSpent."""
-    _check_count(request, driver.policy.options)
+    check_count(request, driver.policy.options)
     steps = Budget(budget)
     if job is not None:
         job = replace(job, spec=_of_first(job.spec, request))
@@ -179,15 +180,6 @@ def tell(
     return selections(
         state, request, picks.field, picks.places, picks.spare, now, claimed
     )
-
-
-def _check_count(request: ScheduleRequest, options: SchedulerOptions) -> None:
-    if not 0 < request.count <= options.max_instances:
-        raise Invalid(
-            f"{request.count} instances were asked for; one request may ask for 1 to "
-            f"{options.max_instances}. Ask in parts, or raise max_instances of "
-            "[scheduler]."
-        )
 
 
 def _too_few(found: int, wanted: int, known: int) -> str:

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from gantt.scheduler import registry
 from gantt.scheduler.contract import Filter, Weigher
+from gantt.scheduler.limits import check_factors
 from gantt.scheduler.options import SchedulerOptions
 
 
@@ -18,5 +19,6 @@ class Policy(Struct, frozen=True, eq=False):
 
 
 def policy_of(options: SchedulerOptions) -> Policy:
-    """Raises Refused when an option names what does not exist."""
+    """Raises Refused when an option names what does not exist, or is no number."""
+    check_factors(options)
     return Policy(options, registry.filters(options), registry.weighers(options))

@@ -15,6 +15,7 @@ from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
 from gantt.scheduler import cpus, features, group_specs
 from gantt.scheduler.demand import Demand, Part
+from gantt.scheduler.limits import too_many_groups
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.target import target_tree
 from gantt.state.fleet import Fleet
@@ -38,6 +39,8 @@ def candidate_requests(
     """
     tree = target_tree(spec, fleet)
     demand, is_pinned = _demand(spec)
+    if len(demand.parts) - 1 > options.max_request_groups:
+        raise too_many_groups(len(demand.parts) - 1, options)
     demands = [demand]
     if is_pinned and not options.disable_fallback_pcpu_query:
         demands.append(_demand(spec, pins=False)[0])

@@ -56,12 +56,10 @@ _OWN = (
     "instance_group",
     "scheduler_hints",
 )
-_MOST_SHAPES = 64
-_MOST_CELLS = 4_000_000
 
 
 class CachingDriver(Driver):
-    """Decides as ``filter`` does. Keeps up to 64 shapes, fewer for large fleets."""
+    """Decides as ``filter`` does, from kept shapes; fewer of them for large fleets."""
 
     name: ClassVar[str] = "caching"
 
@@ -99,7 +97,9 @@ class CachingDriver(Driver):
 
     def _forget(self, hosts: int) -> None:
         """What was not asked for the longest goes first."""
-        most = max(2, min(_MOST_SHAPES, _MOST_CELLS // max(1, hosts)))
+        options = self.policy.options
+        room = options.max_shape_hosts // max(1, hosts)
+        most = max(2, min(options.max_shapes, room))
         while len(self._kept) > most:
             self._kept.popitem(last=False)
 
