@@ -1,13 +1,12 @@
-"""Is there room on a host without inventory? Its own columns decide, by Nova's rules.
+"""Is there room on a host without inventory? Its own columns decide (``reported``).
 
-They are the old Ram, Core and Disk rules: what is asked is no more than the host has,
-and all that is used no more than that times a ratio. What the same command put there
-already counts, and what it takes away does not.
+What the same command put there already counts, and what it takes away does not.
 """
 
 from __future__ import annotations
 
 from gantt.model.commands import Claim
+from gantt.placement.reported import fits, fits_vcpus
 from gantt.state.hosts import Hosts
 
 
@@ -25,18 +24,17 @@ class Room:
         hosts = self._hosts
         vcpus, memory_mb, disk_mb = self._asked
         more = self._more.get(row, (0, 0, 0))
-        total = int(hosts.vcpus_total[row])
-        used = int(hosts.vcpus_used[row]) + more[0]
-        # A host that does not tell its vcpus is not limited by them.
-        if total and not self._fits(0, row, vcpus, total, used):
-            return False
-        total = int(hosts.total_ram_mb[row])
-        used = total - int(hosts.free_ram_mb[row]) + more[1]
-        if not self._fits(1, row, memory_mb, total, used):
-            return False
-        total = 1024 * int(hosts.total_disk_gb[row])
-        used = total - int(hosts.free_disk_mb[row]) + more[2]
-        return self._fits(2, row, disk_mb, total, used)
+        ram = int(hosts.total_ram_mb[row])
+        ram_used = ram - int(hosts.free_ram_mb[row]) + more[1]
+        disk = 1024 * int(hosts.total_disk_gb[row])
+        disk_used = disk - int(hosts.free_disk_mb[row]) + more[2]
+        cpus, cpus_used = int(hosts.vcpus_total[row]), int(hosts.vcpus_used[row])
+        cpu_ratio, ram_ratio, disk_ratio = self._ratios_of(row)
+        return bool(
+            fits_vcpus(cpus, cpus_used + more[0], cpu_ratio, vcpus)
+            and fits(ram, ram_used, ram_ratio, memory_mb)
+            and fits(disk, disk_used, disk_ratio, disk_mb)
+        )
 
     def take(self, row: int) -> None:
         """One instance more is on the host at ``row``."""
@@ -51,8 +49,10 @@ class Room:
             known[2] + times * amounts[2],
         )
 
-    def _fits(self, kind: int, row: int, asked: int, total: int, used: int) -> bool:
+    def _ratios_of(self, row: int) -> tuple[float, ...]:
         hosts = self._hosts
-        column = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)[kind]
-        ratio = float(column[row]) or self._ratios[kind]
-        return asked <= total and total * ratio - used >= asked
+        reported = (hosts.cpu_ratio, hosts.ram_ratio, hosts.disk_ratio)
+        return tuple(
+            float(column[row]) or initial
+            for column, initial in zip(reported, self._ratios, strict=True)
+        )

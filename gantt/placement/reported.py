@@ -1,0 +1,27 @@
+"""Hosts without inventory: the one place that says whether their own amounts suffice.
+
+The old Ram, Core and Disk rules of Nova, in float64. Filters ask it of arrays, and the
+gate asks it again of single hosts before a claim is written. A large allocation ratio
+takes an amount out of the decision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gantt.state.column import Floats, Int64s
+
+
+def fits(
+    total: int | Int64s, used: int | Int64s, ratio: float | Floats, wanted: int
+) -> Any:
+    """bool, or bool[n]: ``wanted`` is left of ``total`` times ``ratio``, and no more
+    than ``total``: an instance is never overcommitted against itself."""
+    return (total * ratio - used >= wanted) & (total >= wanted)
+
+
+def fits_vcpus(
+    total: int | Int64s, used: int | Int64s, ratio: float | Floats, wanted: int
+) -> Any:
+    """As ``fits``; a host that reports no VCPUs at all does not count them."""
+    return fits(total, used, ratio, wanted) | (total == 0)
