@@ -55,6 +55,8 @@ class Session:
         self._driver = driver
         self._cursor = self._driver.cursor()
         self.is_lost = False
+        # By table: up to where its sequence was set on this connection.
+        self.told: dict[str, int] = {}
         # Within ``together``: what is to be waited for at its end.
         self._sent: list[Answer] | None = None
 
@@ -87,8 +89,11 @@ class Session:
                 yield
             for answer in sent:
                 answer.take()
-        except self._errors as error:
-            raise self._translated(error) from error
+        except BaseException as error:
+            self.told.clear()  # of what was sent, some may not have been carried out
+            if isinstance(error, self._errors):
+                raise self._translated(error) from error
+            raise
         finally:
             self._sent = None
 

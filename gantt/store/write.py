@@ -24,6 +24,8 @@ from gantt.store.tables import BOOKS, COLUMNS
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
+# So far ahead a sequence is told of ids: most batches then need not tell it again.
+_AHEAD = 1000
 _GUARDED = frozenset({rows.PROVIDERS, rows.CONSUMERS})
 # What is unique in the tables of the fleet.
 _UNIQUE: dict[type[Row], tuple[str, ...]] = {
@@ -220,13 +222,18 @@ class Writer:
 
     def _advance(self, session: Session, step: Step) -> None:
         """Tell the sequence of the table of the ids that were given without it."""
-        if self._database.advance is not None:
-            highest = max(
-                new.id
-                for _, new in step.pairs
-                if new is not None and not isinstance(new, rows.LinkRow)
-            )
-            session.send(self._database.advance, (highest, step.table))
+        if self._database.advance is None:
+            return
+        highest = max(
+            new.id
+            for _, new in step.pairs
+            if new is not None and not isinstance(new, rows.LinkRow)
+        )
+        # A sequence stays where it was set even if the transaction is rolled back, so
+        # what this connection was told holds for as long as it lasts.
+        if highest > session.told.get(step.table, -1):
+            session.send(self._database.advance, (highest + _AHEAD, step.table))
+            session.told[step.table] = highest + _AHEAD
 
     def _converter(self) -> ToValues:
         """Row to values; a batch has few different times, so each is made once."""

@@ -12,11 +12,12 @@ from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
 from gantt.store import StoreOptions, open_store
-from gantt.store.contract import Fingerprint
+from gantt.store.contract import Fingerprint, Store
 from gantt.store.database import Database, SqliteDatabase
 from gantt.store.log import decode, encode
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 from gantt.store.sql import SqlStore
+from tests.databases import execute
 from tests.kinds import ON_SQLITE
 from tests.store import books
 
@@ -298,6 +299,27 @@ def test_a_batch_of_claims_costs_so_many_statements(store: SqlStore, size: int) 
     told = 2 if store.url.startswith("postgresql") else 0
     assert store.statements - before == 7 + is_server + told
     assert books.contents(store)[rows.PROVIDERS] == [generations[-1]]
+
+
+def test_a_sequence_is_told_ahead_and_again_by_who_does_not_know(
+    store: SqlStore, url: str
+) -> None:
+    def told(number: int, through: Store) -> int:
+        before = through.statements
+        books.write(
+            through, books.made(rows.TRAITS, books.name_row(number, f"T{number}"))
+        )
+        return through.statements - before
+
+    first = told(1, store)
+    assert told(900, store) == first - url.startswith("postgresql")
+    assert told(2_000, store) == first
+    other = open_store(url)
+    assert told(2_001, other) == first
+    other.close()
+    if url.startswith("postgresql"):
+        drawn = execute(url, "SELECT nextval('traits_id_seq')")
+        assert drawn[0][0] > 2_001
 
 
 def test_a_read_under_the_lock_costs_few_statements(
