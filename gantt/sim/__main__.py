@@ -28,8 +28,10 @@ SQLITE = "sqlite"
 def main(arguments: list[str] | None = None) -> int:
     """The exit status: 0 when no law was broken."""
     options = _parser().parse_args(arguments)
-    logging.getLogger("gantt").addHandler(logging.NullHandler())
-    logging.getLogger("gantt").propagate = False
+    # The pool complains of connections of processes that were killed.
+    for name in ("gantt", "sqlalchemy.pool"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        logging.getLogger(name).propagate = False
     with _url_of(options.store) as store:
         plan = Plan(
             options.seed,
