@@ -30,14 +30,21 @@ tree into its own words (HTTP status, exit status, RPC fault).
 
 from __future__ import annotations
 
+LONGEST = 4_000
+
 
 class GanttError(Exception):
     """Base of all errors that Gantt raises on purpose; ``str()`` is for people."""
 
     @property
     def message(self) -> str:
-        """What was asked, what is, and what to do about it."""
-        return str(self.args[0]) if self.args else type(self).__name__
+        """What was asked, what is, and what to do about it. What was asked may be long,
+        the message is not: its middle is left out then."""
+        text = str(self.args[0]) if self.args else type(self).__name__
+        if len(text) <= LONGEST:
+            return text
+        half = LONGEST // 2
+        return f"{text[:half]} … ({len(text) - LONGEST} more) … {text[-half:]}"
 
 
 class Invalid(GanttError):

@@ -7,10 +7,15 @@ is judged within its group, a group within the request: ``passed`` counts who me
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
+
+MOST_NAMES: Final = 10
+MOST_CONSTRAINTS: Final = 100
 
 Kind: TypeAlias = Literal[
     "amount",
@@ -153,6 +158,50 @@ def document(found: Diagnosis) -> dict[str, Any]:
     return body
 
 
+def some(names: Iterable[str]) -> tuple[str, ...]:
+    """The first names, and in place of the others how many there are."""
+    found = tuple(names)
+    more = len(found) - MOST_NAMES
+    return found if more <= 0 else (*found[:MOST_NAMES], f"{more} more")
+
+
+def shortened(found: Diagnosis) -> Diagnosis:
+    """``found`` for whoever asked for very many things: some names of each, and of many
+    constraints of a group those that alone remove the most."""
+    relaxation = found.relaxation
+    if relaxation is not None:
+        relaxation = replace(relaxation, names=some(relaxation.names))
+    return replace(
+        found,
+        groups=tuple(
+            replace(group, constraints=_shortened(group.constraints))
+            for group in found.groups
+        ),
+        whole=_shortened(found.whole),
+        misses=tuple(
+            replace(
+                miss,
+                lacks=tuple(
+                    replace(lack, names=some(lack.names))
+                    for lack in miss.lacks[:MOST_CONSTRAINTS]
+                ),
+            )
+            for miss in found.misses
+        ),
+        relaxation=relaxation,
+    )
+
+
+def _shortened(constraints: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
+    if len(constraints) > MOST_CONSTRAINTS:
+        by_weight = sorted(constraints, key=lambda one: -one.removed_alone.trees)
+        constraints = tuple(by_weight[:MOST_CONSTRAINTS])
+    return tuple(
+        replace(one, names=some(one.names), unknown=some(one.unknown))
+        for one in constraints
+    )
+
+
 _OPENINGS: dict[Kind, str] = {
     "required": "trait",
     "forbidden": "not trait",
@@ -175,5 +224,5 @@ def wording(kind: Kind, names: tuple[str, ...], amount: int | None) -> str:
     if kind == "amount":
         return f"{amount} {names[0]}"
     if kind == "same_subtree":
-        return f"groups {', '.join(names)} in one subtree"
-    return _SENTENCES.get(kind) or f"{_OPENINGS[kind]} {' or '.join(names)}"
+        return f"groups {', '.join(some(names))} in one subtree"
+    return _SENTENCES.get(kind) or f"{_OPENINGS[kind]} {' or '.join(some(names))}"

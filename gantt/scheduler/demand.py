@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gantt.errors import Invalid
+from gantt.model.diagnosis import some
 from gantt.model.requests import Labels, RequestGroup
 from gantt.model.spec import ResourceGroup
 
@@ -106,7 +107,8 @@ class Demand:
         suffix = group.requester_id
         if not suffix:
             raise Invalid(
-                f"a requested resource group ({group.resources}) has no requester_id: "
+                f"a requested resource group ({', '.join(some(group.resources))}) has "
+                "no requester_id: "
                 "give one, which becomes the suffix of its group"
             )
         if suffix in self.parts:

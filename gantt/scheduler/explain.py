@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.errors import GanttError
-from gantt.model.diagnosis import Diagnosis
+from gantt.model.diagnosis import Diagnosis, shortened
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Near, Score, Why
 from gantt.placement.candidates.explain import explain
@@ -150,6 +150,6 @@ def _change(
 
 def _ask(state: State, question: CandidateRequest, budget: int) -> Diagnosis | None:
     try:
-        return explain(state, question, budget=budget)
+        return shortened(explain(state, question, budget=budget))
     except GanttError:
         return None  # what cannot even be asked was refused before

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gantt.errors import Invalid, NoValidHost, UnknownName
+from gantt.model.diagnosis import some
 from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
 from gantt.scheduler import cpus, features, group_specs
@@ -127,8 +128,8 @@ def _group_policy(demand: Demand, from_flavor: int) -> None:
     suffixes = [suffix for suffix, _ in demand.suffixed]
     if len(suffixes) > 1 and from_flavor > 1:
         raise Invalid(
-            f"the flavor has request groups {', '.join(suffixes)} and no extra spec "
-            "group_policy: say group_policy=none (they may share a provider) or "
+            f"the flavor has request groups {', '.join(some(suffixes))} and no "
+            "extra spec group_policy: say group_policy=none (they may share a provider) or "
             "group_policy=isolate"
         )
 
@@ -162,8 +163,8 @@ def _place_without_host(demand: Demand) -> None:
     if main.forbidden_aggregates:
         raise Invalid(
             "the request must keep out of aggregates "
-            f"{', '.join(sorted(main.forbidden_aggregates))}, and asks for nothing of "
-            "the host itself, by which that could be told: give the flavor an amount "
+            f"{', '.join(some(sorted(main.forbidden_aggregates)))}, and asks for "
+            "nothing of the host itself, by which that could be told: give the flavor an amount "
             "without a suffix"
         )
     main.forbidden.clear()

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.errors import Invalid, Refused
+from gantt.errors import GanttError, Invalid, Refused
+from gantt.model.diagnosis import some
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.spec import (
     Destination,
@@ -42,6 +44,7 @@ OPTIONS = SchedulerOptions(
     capacity_per_host=5,
 )
 FOUR = frozenset("abcd")
+_MANY = frozenset(str(UUID(int=number)) for number in range(5_000))
 
 
 def uuid(number: int) -> str:
@@ -202,3 +205,45 @@ def test_numbers_within_the_limit_are_looked_at() -> None:
 
 _RAM = "ram_weight_multiplier"
 _IMAGE = "image_props_weight_setting"
+
+
+# -- answers stay short -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"requested_destination": Destination(aggregates=(_MANY,))},
+        {
+            "requested_destination": Destination(
+                aggregates=tuple(frozenset((one,)) for one in _MANY)
+            )
+        },
+        {"requested_destination": Destination(forbidden_aggregates=_MANY)},
+        {
+            "requested_resources": (
+                ResourceGroup("_a", {"VCPU": 1}, aggregates=(_MANY,)),
+            )
+        },
+        {"requested_resources": (ResourceGroup("", dict.fromkeys(_MANY, 1)),)},
+        {"force_hosts": tuple(_MANY)},
+        {"flavor": Flavor(vcpus=1, extra_specs={"resources:" + "x" * 60_000: "1"})},
+        {"flavor": Flavor(vcpus=1, extra_specs={"trait:HW": "x" * 60_000})},
+    ],
+)
+def test_who_asks_for_much_hears_little(more: Any) -> None:
+    with open_gantt(
+        "memory://", EngineOptions(scheduler=SchedulerOptions(use_placement="always"))
+    ) as books:
+        books.update_service(Service("h"))
+        books.update_host("h", "h", HostStats(vcpus=8, memory_mb=1, local_gb=0))
+        with pytest.raises(GanttError) as caught:
+            books.schedule(ScheduleRequest(replace(SPEC, **more), ("i",)))
+    assert len(caught.value.message) < 5_000
+    why = getattr(caught.value, "why", None)
+    assert len(msgspec.json.encode(why)) < 50_000
+
+
+def test_some_names_stand_for_many() -> None:
+    assert some("abc") == ("a", "b", "c")
+    assert some(map(str, range(13)))[9:] == ("9", "3 more")

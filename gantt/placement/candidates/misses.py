@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from gantt.model.diagnosis import Lack, Miss
+from gantt.model.diagnosis import Lack, Miss, some
 from gantt.placement.candidates import terms as t
 from gantt.placement.candidates.joins import Link
 from gantt.placement.candidates.shortage import lack, shortfall, shortfalls
@@ -202,7 +202,8 @@ def _unjoined(state: State, root: int, link: Link | None) -> Lack:
         "nested": "could give it by several providers only, which microversions "
         "before 1.29 do not know",
         "isolate": "meets the groups, but not on different providers",
-        "same_subtree": f"meets groups {', '.join(names)}, but not in one subtree",
+        "same_subtree": f"meets groups {', '.join(some(names))}, but not in one "
+        "subtree",
     }
     text = texts[kind] if link else "meets each group by itself; more was not tried"
     return Lack(state.providers.uuids[root], name, None, kind, names, f"{name} {text}")

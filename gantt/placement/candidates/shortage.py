@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gantt.model.diagnosis import Lack
+from gantt.model.diagnosis import Lack, some
 from gantt.model.names import MAX_INT
 from gantt.placement.candidates.terms import Term
 from gantt.state.inventories import ClassTable
@@ -92,7 +92,7 @@ def _amount(state: State, row: int, term: Term) -> tuple[int, str]:
 
 
 def _label(term: Term, *, is_joint: bool) -> str:
-    names = " or ".join(term.names)
+    names = " or ".join(some(term.names))
     if term.kind in ("required", "root_required"):
         where = " on any provider that could give" if is_joint else ""
         return f"lacks trait {names}{where}"
