@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from gantt.engine.opening import standard_names
@@ -132,6 +133,14 @@ class Desk:
         else:
             self.report(f"h{rng.randrange(len(live) + 2)}", whole=True)
 
+    def label(self) -> None:
+        """Some providers bear some traits."""
+        for trait in TRAITS:
+            self.try_to(c.CreateTrait(trait))
+        for provider in tuple(self.state.providers.rows()):
+            chosen = self.rng.sample(TRAITS, self.rng.randrange(len(TRAITS) + 1))
+            self.try_to(c.SetTraits(provider.uuid, tuple(chosen), provider.generation))
+
     def stir_books(self) -> None:
         """Something happens to names, traits, inventories or trees."""
         rng, state = self.rng, self.state
@@ -166,7 +175,9 @@ class Desk:
                 c.UpdateService(Service(f"h{rng.randrange(6)}", version=version))
             )
 
-    def request(self, count: int = 1) -> ScheduleRequest:
+    def request(
+        self, count: int = 1, swaps: Sequence[int] = (0, 0, 1024)
+    ) -> ScheduleRequest:
         """Some request for ``count`` instances, of a few shapes."""
         rng = self.rng
         group = None
@@ -179,6 +190,8 @@ class Desk:
                 vcpus=rng.choice((1, 2)),
                 memory_mb=rng.choice((512, 2048)),
                 root_gb=rng.choice((0, 10)),
+                ephemeral_gb=rng.choice((0, 0, 5)),
+                swap=rng.choice(swaps),
                 extra_specs=rng.choice(
                     (
                         {},
