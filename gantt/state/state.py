@@ -6,7 +6,7 @@ a follower what it reads from the log, start-up what it loads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import cast
 
 from gantt.model import rows as t
@@ -47,6 +47,7 @@ class State:
     def __init__(self, fold: Fold | None = None) -> None:
         self.cursor = Cursor()
         self.applied = 0
+        self._fold = fold
         self.classes = Names(fold)
         self.traits = Names(fold)
         self.aggregates = Names(fold)
@@ -82,6 +83,15 @@ class State:
     def next_id(self, table: str) -> int:
         """The lowest id of ``table`` that was never seen here."""
         return self._next_id.get(table, 0 if table == t.RESOURCE_CLASSES else 1)
+
+    def fold(self, name: str) -> str:
+        """What of a name or uuid of the books is compared: of two that are alike here,
+        the database keeps one."""
+        return name if self._fold is None else self._fold(name)
+
+    def is_each_once(self, names: Collection[str]) -> bool:
+        """Whether no two of ``names`` are one to the database."""
+        return len({self.fold(name) for name in names}) == len(names)
 
     def names(self, table: str) -> Names:
         """The table of names called ``table``."""

@@ -88,7 +88,7 @@ def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow
 
 
 def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[Wish]:
-    if len({consumer.consumer_uuid for consumer in consumers}) != len(consumers):
+    if not state.is_each_once([consumer.consumer_uuid for consumer in consumers]):
         raise Invalid("A consumer is named twice; name each consumer once.")
     known = [check_generation(state, consumer) for consumer in consumers]
     for consumer in consumers:
@@ -125,6 +125,11 @@ def _new_amounts(
                     f"constraints. No max_unit is above {MAX_INT}."
                 )
             found.append((provider, class_id(state, name), amount))
+    if len({(provider.id, key) for provider, key, _ in found}) != len(found):
+        raise Invalid(
+            f"Consumer {consumer.consumer_uuid} names a resource provider twice; name "
+            "each provider once."
+        )
     return found
 
 

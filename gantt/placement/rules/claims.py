@@ -69,7 +69,8 @@ def _check(draft: Draft, command: Claim) -> None:
         raise Conflict(f"Claim {command.claim} exists. Give each claim a new name.")
     if command.is_remote and command.leased_for_us is None:
         raise Invalid("A claim with a remote Placement begins with a lease; give one.")
-    if len({one.instance_uuid for one in command.instances}) != len(command.instances):
+    instances = [one.instance_uuid for one in command.instances]
+    if not draft.state.is_each_once(instances):
         raise Invalid("An instance is named twice; name each instance once.")
     for name in ("vcpus", "memory_mb", "disk_mb", "leased_for_us"):
         amount = getattr(command, name)

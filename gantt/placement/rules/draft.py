@@ -66,9 +66,11 @@ class Draft:
         known = self.state.names(table).find(name)
         if known is not None:
             return known.id
-        made = self._made.get((table, name))
+        # One command may spell it in several ways that are one name in the table.
+        place = (table, self.state.fold(name))
+        made = self._made.get(place)
         if made is None:
-            made = self._made[(table, name)] = self.new_id(table)
+            made = self._made[place] = self.new_id(table)
             self.put(table, NameRow(made, name, self.now, None))
         return made
 

@@ -22,9 +22,8 @@ def reshape(draft: Draft, command: Reshape) -> None:
     Generations, as the wire contract counts them: a provider with new inventory moves
     by two, one that ends empty by one, and by one more where it gets allocations.
     """
-    if len({asked.provider_uuid for asked in command.providers}) != len(
-        command.providers
-    ):
+    named = [asked.provider_uuid for asked in command.providers]
+    if not draft.state.is_each_once(named):
         raise Invalid("A resource provider is named twice; name each provider once.")
     providers = [_checked(draft, asked) for asked in command.providers]
     for consumer in command.consumers:
