@@ -129,8 +129,8 @@ def _group_policy(demand: Demand, from_flavor: int) -> None:
     if len(suffixes) > 1 and from_flavor > 1:
         raise Invalid(
             f"the flavor has request groups {', '.join(some(suffixes))} and no "
-            "extra spec group_policy: say group_policy=none (they may share a provider) or "
-            "group_policy=isolate"
+            "extra spec group_policy: say group_policy=none (they may share a "
+            "provider) or group_policy=isolate"
         )
 
 
@@ -164,8 +164,8 @@ def _place_without_host(demand: Demand) -> None:
         raise Invalid(
             "the request must keep out of aggregates "
             f"{', '.join(some(sorted(main.forbidden_aggregates)))}, and asks for "
-            "nothing of the host itself, by which that could be told: give the flavor an amount "
-            "without a suffix"
+            "nothing of the host itself, by which that could be told: give the flavor "
+            "an amount without a suffix"
         )
     main.forbidden.clear()
 
