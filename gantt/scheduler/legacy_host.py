@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import json
 
-from gantt.scheduler.filters.image_properties import canonical
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.image_triples import canonical
 from gantt.scheduler.legacy_object import LegacyList, LegacyObject, unpacked
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.weighers.metrics import PERCENTAGES

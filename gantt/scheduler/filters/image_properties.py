@@ -10,21 +10,11 @@ from gantt import errors
 from gantt.scheduler import versions
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.image_triples import PROPERTIES, canonical, supports
 from gantt.scheduler.versions import Conditions
 from gantt.state.column import Bools
 
-PROPERTIES = ("hw_architecture", "img_hv_type", "hw_vm_mode")
 _ASKED = frozenset((*PROPERTIES, "img_hv_requested_version", "hw_maxphysaddr_bits"))
-I686 = "i686"
-# Other names for the same thing, by place in a host's triple.
-ALIASES: tuple[dict[str, str], ...] = (
-    {
-        **dict.fromkeys(("i386", "i486", "i586", "x86_32", "x86_32p"), I686),
-        "amd64": "x86_64",
-    },
-    {"xapi": "xen"},
-    {"pv": "xen", "hv": "hvm", "baremetal": "hvm"},
-)
 
 
 class ImagePropertiesFilter(Filter):
@@ -67,7 +57,7 @@ class ImagePropertiesFilter(Filter):
             return np.ones(len(hosts), np.bool_)
         mask = hosts.judge(
             *hosts.reported("supported_instances"),
-            lambda triples: _supports(triples, wanted),
+            lambda triples: supports(triples, wanted),
         )
         if conditions:
             mask &= _has_version(hosts, conditions)
@@ -77,20 +67,6 @@ class ImagePropertiesFilter(Filter):
                 lambda width: not isinstance(width, int) or bits <= width,
             )
         return mask
-
-
-def canonical(place: int, name: Any) -> str:
-    """The one name, of several, for what stands at ``place`` of a triple."""
-    text = str(name).lower()
-    return ALIASES[place].get(text, text)
-
-
-def _supports(triples: Any, wanted: set[str]) -> bool:
-    return isinstance(triples, list) and any(
-        wanted <= {canonical(place, name) for place, name in enumerate(triple[:3])}
-        for triple in triples
-        if isinstance(triple, list)
-    )
 
 
 def _has_version(hosts: Hosts, conditions: Conditions) -> Bools:
