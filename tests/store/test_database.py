@@ -13,9 +13,7 @@ import pytest
 from gantt import errors
 from gantt.store import StoreOptions
 from gantt.store.database import Database, open_database
-from gantt.store.log import Log
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
-from gantt.store.write import Writer
 from tests.kinds import ON_SQLITE
 
 # It ships no types.
@@ -80,24 +78,7 @@ def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> No
         _open(MARIADB)
 
 
-# Statements.
-
-
-@pytest.mark.parametrize("url", [POSTGRES, MARIADB])
-def test_statements_take_their_values_by_position(url: str) -> None:
-    database = _open(url)
-    Log(database)
-    writer = Writer(database)
-    for statements in writer._tables.values():
-        wide = (*statements._blank[1:], "old"), (*statements._blank[1:], "new")
-        for statement, _ in (
-            statements._insert,
-            statements._update([wide]),
-            statements._delete,
-        ):
-            text = statement.text
-            assert "%(" not in text
-            assert text.count("%s") > 0
+# Locks.
 
 
 def test_only_servers_lock_a_row() -> None:

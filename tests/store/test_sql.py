@@ -137,6 +137,13 @@ def test_everything_is_there_after_a_restart(store: SqlStore, url: str) -> None:
     again.close()
 
 
+def test_no_letter_means_anything_to_the_database(store: SqlStore) -> None:
+    names = ['a"b', "c\\d", "NULL", "{,}", "'; --", "%s %(x)s", "a\nb\tc", " "]
+    found = [books.name_row(n, name) for n, name in enumerate(names, 1)]
+    books.write(store, books.made(rows.PROJECTS, *found))
+    assert books.contents(store)[rows.PROJECTS] == found
+
+
 # The log.
 
 
