@@ -87,6 +87,7 @@ _NATIVE = (
     "select",
     "claims:confirm",
     "claims:release",
+    "claims:any",
     "decisions:whole",
     "capacity",
     "hosts:list",

@@ -97,6 +97,10 @@ class Hearing(ABC):
     def release_claim(self, claim: str) -> None:
         self.submit(c.ReleaseClaim(scalars.name("claim", claim)))
 
+    def claim_projects(self, claim: str) -> frozenset[str | None]:
+        """Whose the instances of a claim are; None: not known. Empty: it has ended."""
+        return self.read(fleet_queries.claim_projects, scalars.name("claim", claim))
+
     def expire_claims(self) -> int:
         """Release the leases that have ended; how many claims that were."""
         grace = int(self._policy.lease_skew_s * 1_000_000)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from gantt.model.holding import read_holding
 from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW, time_out
@@ -34,6 +35,23 @@ def hosts(
         rows = [row for row in rows if table.nodes[row] == node]
     rows.sort(key=lambda row: (table.hosts[row], table.nodes[row]))
     return tuple(host_at(state, row) for row in rows)
+
+
+def claim_projects(state: State, claim: str) -> frozenset[str | None]:
+    """Whose the instances of a claim are that has not ended; None: not known, because
+    the claim made no allocations."""
+    return frozenset(
+        _project(state, row) for row in state.fleet.claims.of(claim) if not row.is_over
+    )
+
+
+def _project(state: State, row: ClaimRow) -> str | None:
+    if row.remote is not None:
+        return read_holding(row.remote).project_id
+    if row.consumer_generation is None:
+        return None
+    consumer = state.consumers.find(row.instance_uuid)
+    return None if consumer is None else state.projects.name_of_id(consumer.project_id)
 
 
 def host_at(state: State, row: int) -> HostView:

@@ -27,6 +27,11 @@ def why(call: Call, reason: Why) -> Why:
     return reason if sees_all(call) else _counts(reason)
 
 
+def refusal(call: Call, message: str) -> str:
+    """Why nobody was found, in words, as the caller may see it: they may name hosts."""
+    return message if sees_all(call) else REFUSED
+
+
 def decision(call: Call, record: Decision) -> Decision:
     """``record`` as the caller may see it."""
     return record if sees_all(call) else _bare(record)

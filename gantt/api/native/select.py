@@ -54,4 +54,5 @@ def _request(call: Call, body: SelectBody) -> ScheduleRequest:
 def _refused(call: Call, refusal: NoValidHost) -> Problem:
     why = refusal.why if isinstance(refusal.why, Why) else Why()
     shown = msgspec.to_builtins(redaction.why(call, why))
-    return Problem(409, refusal.message, NO_VALID_HOST, extra={"why": shown})
+    message = redaction.refusal(call, refusal.message)
+    return Problem(409, message, NO_VALID_HOST, extra={"why": shown})

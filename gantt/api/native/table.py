@@ -79,7 +79,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         f"{_CLAIM}/confirm",
         claims.confirm,
-        "End the lease of a claim: it stays.",
+        "End the lease of a claim: it stays. Claims of other projects are for who may "
+        "gantt:claims:any.",
         rule="gantt:claims:confirm",
         errors=(409,),
     ),
@@ -87,7 +88,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "DELETE",
         _CLAIM,
         claims.release,
-        "Give back what was claimed.",
+        "Give back what was claimed. Claims of other projects are for who may "
+        "gantt:claims:any.",
         rule="gantt:claims:release",
         errors=(404,),
     ),

@@ -9,8 +9,13 @@ import pytest
 
 from gantt.api.app import build_app
 from gantt.conf import load
+from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
-from tests.api.native.fleet import SPEC, TOO_MUCH, A, report
+from gantt.engine.options import EngineOptions
+from gantt.model.hosts import HostStats, Service
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, report
 from tests.api.wsgi_client import WsgiClient
 
 MEMBER = {"x-auth-token": "bob:blue", "x-roles": "member"}
@@ -22,6 +27,8 @@ def client(books: Gantt, tmp_path: Path) -> WsgiClient:
     pytest.importorskip("oslo_policy")
     (tmp_path / "policy.yaml").write_text(
         '"gantt:select": "role:member or role:admin"\n'
+        '"gantt:claims:confirm": "role:member or role:admin"\n'
+        '"gantt:claims:release": "role:member or role:admin"\n'
     )
     config = tmp_path / "gantt.conf"
     config.write_text("[api]\nauth_strategy = noauth2\n")
@@ -47,3 +54,58 @@ def test_hosts_are_told_and_reasons_are_counts(client: WsgiClient) -> None:
     assert dry["scores"] == dry["chosen"] == []
     chosen = select(client, SPEC).json["selections"]
     assert chosen[0][0]["service_host"] in {"one", "two"}
+
+
+def test_words_name_no_hosts(client: WsgiClient) -> None:
+    hosts = {**TOO_MUCH, "force_hosts": ["secret"]}
+    for spec in (hosts, TOO_MUCH):
+        (error,) = select(client, spec).json["errors"]
+        assert "No valid host was found." in error["detail"]
+        assert "secret" not in error["detail"]
+    body = {"request_spec": hosts, "instance_uuids": [A]}
+    (error,) = client("POST", "/gantt/select", body=body).json["errors"]
+    assert "secret" in error["detail"]
+
+
+def claimed(client: WsgiClient, instance: str, project: str) -> str:
+    body = {
+        "request_spec": {**SPEC, "project_id": project},
+        "instance_uuids": [instance],
+        "lease": 600,
+    }
+    answer = client("POST", "/gantt/select", body=body)
+    return str(answer.json["selections"][0][0]["claim"])
+
+
+def test_members_touch_claims_of_their_own_project_alone(client: WsgiClient) -> None:
+    own, other = claimed(client, A, "blue"), claimed(client, B, "red")
+    for claim, confirmed, released in (
+        (other, 409, 404),
+        ("none", 409, 404),
+        (own, 204, 204),
+    ):
+        path = f"/gantt/claims/{claim}"
+        answers = [
+            client("POST", f"{path}/confirm", headers=MEMBER),
+            client("DELETE", path, headers=MEMBER),
+        ]
+        assert [one.status for one in answers] == [confirmed, released]
+        told = [one.text.replace(claim, "-") for one in answers]
+        assert all("another project" in one for one in told) == (claim != own)
+    # Who runs the fleet may touch any.
+    assert client("POST", f"/gantt/claims/{other}/confirm").status == 204
+    assert client("DELETE", f"/gantt/claims/{other}").status == 204
+
+
+def test_a_claim_that_says_not_whose_it_is_is_for_who_runs_the_fleet(
+    books: Gantt,
+) -> None:
+    assert books.claim_projects("none") == frozenset()
+    options = EngineOptions(scheduler=SchedulerOptions(use_placement="never"))
+    with open_gantt("memory://", options) as other:
+        other.update_service(Service("h"))
+        other.update_host("h", "h", HostStats(vcpus=8, memory_mb=9999, local_gb=99))
+        request = ScheduleRequest(RequestSpec(Flavor(vcpus=1), project_id="blue"), (A,))
+        claim = other.schedule(request)[0][0].claim
+        assert claim is not None
+        assert other.claim_projects(claim) == {None}
