@@ -6,10 +6,21 @@ and costs nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 Fold = Callable[[str], str]
+
+
+def exact(name: str) -> str:
+    """Every letter counts."""
+    return name
+
+
+def is_each_once(fold: Fold, names: Collection[str]) -> bool:
+    """Whether no two of ``names`` are one to the database."""
+    return len({fold(name) for name in names}) == len(names)
+
 
 _SAMPLE = "aA \u00e4 "
 

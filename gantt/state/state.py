@@ -6,7 +6,7 @@ a follower what it reads from the log, start-up what it loads.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from gantt.model import rows as t
@@ -28,7 +28,7 @@ from gantt.state.allocations import Allocations, Consumers
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW, time_out
 from gantt.state.fleet import Fleet
-from gantt.state.folded import Fold
+from gantt.state.folded import Fold, exact
 from gantt.state.inventories import Inventories
 from gantt.state.names import Names
 from gantt.state.providers import Providers
@@ -40,14 +40,14 @@ class State:
     ``applied`` counts the calls of ``apply``. It stamps what they touch, rather than
     the revision does, because an aborted revision's number is given again.
 
-    ``fold`` maps a name or uuid of the books to what the database compares of it;
-    None: every letter counts.
+    ``fold`` maps a name or uuid of the books to what the database compares of it: of
+    two that are alike then it keeps one. None: every letter counts.
     """
 
     def __init__(self, fold: Fold | None = None) -> None:
         self.cursor = Cursor()
         self.applied = 0
-        self._fold = fold
+        self.fold: Fold = fold or exact
         self.classes = Names(fold)
         self.traits = Names(fold)
         self.aggregates = Names(fold)
@@ -83,15 +83,6 @@ class State:
     def next_id(self, table: str) -> int:
         """The lowest id of ``table`` that was never seen here."""
         return self._next_id.get(table, 0 if table == t.RESOURCE_CLASSES else 1)
-
-    def fold(self, name: str) -> str:
-        """What of a name or uuid of the books is compared: of two that are alike here,
-        the database keeps one."""
-        return name if self._fold is None else self._fold(name)
-
-    def is_each_once(self, names: Collection[str]) -> bool:
-        """Whether no two of ``names`` are one to the database."""
-        return len({self.fold(name) for name in names}) == len(names)
 
     def names(self, table: str) -> Names:
         """The table of names called ``table``."""
@@ -299,6 +290,5 @@ class State:
         matrix, names = self._labels[table]
         for row in self.providers.by_age():
             provider_id = int(self.providers.id[row])
-            ids = sorted(names.at(label).id for label in matrix.labels_of(row))
-            for label_id in ids:
+            for label_id in sorted(names.at(one).id for one in matrix.labels_of(row)):
                 yield LinkRow(provider_id, label_id, None, None)

@@ -27,6 +27,7 @@ from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id
 from gantt.placement.rules.leases import allocations_of, overtaken
 from gantt.placement.rules.ledger import Ledger
+from gantt.state.folded import is_each_once
 from gantt.state.state import State
 
 
@@ -88,7 +89,7 @@ def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow
 
 
 def _resolve(state: State, consumers: tuple[ConsumerAllocations, ...]) -> list[Wish]:
-    if not state.is_each_once([consumer.consumer_uuid for consumer in consumers]):
+    if not is_each_once(state.fold, [consumer.consumer_uuid for consumer in consumers]):
         raise Invalid("A consumer is named twice; name each consumer once.")
     known = [check_generation(state, consumer) for consumer in consumers]
     for consumer in consumers:

@@ -29,6 +29,7 @@ from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
 from gantt.placement.rules.room import Room
+from gantt.state.folded import is_each_once
 
 _GONE: Final = "the host is gone"
 _OFF: Final = "the host is disabled or forced down"
@@ -70,7 +71,7 @@ def _check(draft: Draft, command: Claim) -> None:
     if command.is_remote and command.leased_for_us is None:
         raise Invalid("A claim with a remote Placement begins with a lease; give one.")
     instances = [one.instance_uuid for one in command.instances]
-    if not draft.state.is_each_once(instances):
+    if not is_each_once(draft.state.fold, instances):
         raise Invalid("An instance is named twice; name each instance once.")
     for name in ("vcpus", "memory_mb", "disk_mb", "leased_for_us"):
         amount = getattr(command, name)

@@ -13,6 +13,7 @@ from gantt.placement.rules import allocations
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import check_numbers, class_id, replace_rows
 from gantt.placement.rules.ledger import Ledger, Limits, Place
+from gantt.state.folded import is_each_once
 from gantt.state.inventories import capacity_of
 
 
@@ -23,7 +24,7 @@ def reshape(draft: Draft, command: Reshape) -> None:
     by two, one that ends empty by one, and by one more where it gets allocations.
     """
     named = [asked.provider_uuid for asked in command.providers]
-    if not draft.state.is_each_once(named):
+    if not is_each_once(draft.state.fold, named):
         raise Invalid("A resource provider is named twice; name each provider once.")
     providers = [_checked(draft, asked) for asked in command.providers]
     for consumer in command.consumers:
