@@ -7,7 +7,7 @@ afterwards, so that either all of it is there or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isclose
 from typing import Any
@@ -17,11 +17,11 @@ from sqlalchemy import (
     Connection,
     Float,
     Integer,
+    Row,
     Table,
     delete,
     exc,
     func,
-    insert,
     select,
     update,
 )
@@ -107,7 +107,8 @@ def import_books(
             _clear(writer)
             for name in tables:
                 total = found.get(name, 0)
-                _copy(reader, writer, BOOKS[name], total, progress or _silent)
+                for done in _copied(reader, new, writer, BOOKS[name]):
+                    (progress or _silent)(name, done, total)
             compared = {
                 name: (sums, _sums(writer, BOOKS[name]))
                 for name, sums in wanted.items()
@@ -227,46 +228,41 @@ def _clear(connection: Connection) -> None:
 # -- row by row -----------------------------------------------------------------------
 
 
-def _copy(
-    reader: Connection,
-    writer: Connection,
-    table: Table,
-    total: int,
-    progress: Progress,
-) -> None:
+def _copied(
+    reader: Connection, target: Database, writer: Connection, table: Table
+) -> Iterator[int]:
+    """Copies a table; how many rows there are so far."""
     done = 0
     for chunk in _chunks(reader, table):
-        writer.execute(insert(table), chunk)
+        target.pour(writer, table, chunk)
         done += len(chunk)
-        progress(table.name, done, total)
+        yield done
 
 
 def _silent(table: str, done: int, total: int) -> None:
     """Nobody watches."""
 
 
-def _chunks(reader: Connection, table: Table) -> Iterator[list[dict[str, Any]]]:
+def _chunks(reader: Connection, table: Table) -> Iterator[Sequence[Row[Any]]]:
     """All rows of a table, parents before children."""
     query = select(table).order_by(*table.primary_key)
     if table.name == rows.PROVIDERS:
-        found = [dict(row) for row in reader.execute(query).mappings()]
-        ordered = _by_depth(found)
+        ordered = _by_depth(reader.execute(query).all())
         for start in range(0, len(ordered), CHUNK):
             yield ordered[start : start + CHUNK]
         return
     streamed = reader.execute(query, execution_options={"yield_per": CHUNK})
-    for part in streamed.mappings().partitions():
-        yield [dict(row) for row in part]
+    yield from streamed.partitions()
 
 
-def _by_depth(providers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_depth(providers: Sequence[Row[Any]]) -> list[Row[Any]]:
     """Each after its parent and its root; what hangs on itself comes last."""
-    children: dict[int | None, list[dict[str, Any]]] = {}
+    children: dict[int | None, list[Row[Any]]] = {}
     for one in providers:
-        children.setdefault(one["parent_provider_id"], []).append(one)
+        children.setdefault(one.parent_provider_id, []).append(one)
     ordered = list(children.pop(None, ()))
     for one in ordered:
-        ordered.extend(children.pop(one["id"], ()))
+        ordered.extend(children.pop(one.id, ()))
     return ordered + [one for rest in children.values() for one in rest]
 
 

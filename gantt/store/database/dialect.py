@@ -7,13 +7,22 @@ take the head lock, read one snapshot, tell the time, and what an error means.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
 from typing import Any, ClassVar
 
 from msgspec import Struct
-from sqlalchemy import URL, Engine, create_engine, event, exc
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    Table,
+    create_engine,
+    event,
+    exc,
+    insert,
+)
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.sql.expression import ClauseElement
@@ -141,6 +150,14 @@ class Database:
     def stream(self, connection: Any) -> Any:
         """A cursor that gives the first rows before it has the last."""
         return connection.cursor()
+
+    def pour(
+        self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]
+    ) -> None:
+        """Insert many rows, in the order of the columns of ``table``."""
+        names = table.c.keys()
+        found = [dict(zip(names, row, strict=True)) for row in rows]
+        connection.execute(insert(table), found)
 
     def fold(self, name: str) -> str:
         """What of ``name`` this database compares when it asks for uniqueness."""

@@ -5,9 +5,11 @@ Apart from the others for its sequences, its error states and its session settin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
+
+from sqlalchemy import Connection, Table, exc
 
 from gantt import errors
 from gantt.store import times
@@ -57,6 +59,23 @@ class PostgresDatabase(Database):
         if not self.engine.dialect.loaded_dbapi.Pipeline.is_supported():
             return super().together(connection)  # an old client library
         return _pipeline(connection)
+
+    def pour(
+        self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]
+    ) -> None:
+        # Several times as fast as any INSERT.
+        driver: Any = connection.connection.driver_connection
+        names = ", ".join(f'"{column.name}"' for column in table.c)
+        text = f'COPY "{table.name}" ({names}) FROM STDIN'
+        errors_of = self.engine.dialect.loaded_dbapi
+        try:
+            with driver.cursor() as cursor, cursor.copy(text) as copy:
+                for row in rows:
+                    copy.write_row(row)
+        except errors_of.IntegrityError as error:
+            raise exc.IntegrityError(text, None, error) from error
+        except errors_of.Error as error:
+            raise exc.DBAPIError(text, None, error) from error
 
     def warnings(self, ask: Callable[[str], Any]) -> list[str]:
         found = []
