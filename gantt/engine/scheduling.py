@@ -29,6 +29,7 @@ from gantt.placement import amount_source
 from gantt.scheduler import pipeline
 from gantt.scheduler.capacity import capacity
 from gantt.scheduler.drivers import driver_of
+from gantt.scheduler.exact_fit import unjudged
 from gantt.scheduler.explain import Scoreboard
 from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
@@ -55,6 +56,20 @@ class Chosen(Struct, frozen=True):
     board: Scoreboard
 
 
+class _Notices:
+    """What operators should know of requests, said once: what nobody judges, and what
+    a host may refuse therefore."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def of(self, spec: RequestSpec, options: SchedulerOptions) -> None:
+        for name, text in unjudged(spec, options.enabled_filters):
+            if name not in self._said:
+                self._said.add(name)
+                LOG.warning("%s", text)
+
+
 class Scheduling(Hearing):
     """Where things run, for whoever can ``read``, ``glance`` and ``submit``."""
 
@@ -74,6 +89,7 @@ class Scheduling(Hearing):
         self._records = Records(options.records)
         self._by_books = options.use_placement == "always"
         self._lost = 0
+        self._notices = _Notices()
 
     @property
     @abstractmethod
@@ -103,6 +119,7 @@ class Scheduling(Hearing):
 
     def schedule(self, request: ScheduleRequest) -> Selections:
         request = self._judged(request)
+        self._notices.of(request.spec, self._policy)
         self._turn_to_books()
         if request.dry_run or not request.is_claiming:
             decision = self._decision(request)
@@ -225,7 +242,9 @@ class Scheduling(Hearing):
         picks = self._choose_on(state, request, now, job)
         command = pipeline.claim_of(request, picks, claim)
         board = Scoreboard(state, picks.field, now, self._policy.record_hosts)
-        return Chosen(picks, command, self._draft(state, request, picks, now), board)
+        return Chosen(
+            picks, command, _draft(state, request, picks, now, self._driver.name), board
+        )
 
     def _choose_on(
         self, state: State, request: ScheduleRequest, now: int, job: Job | None
@@ -264,25 +283,9 @@ class Scheduling(Hearing):
             return _failed(request, refusal, state.revision, now, self._driver.name)
         board = Scoreboard(state, picks.field, now, len(picks.field.hosts))
         return replace(
-            self._draft(state, request, picks, now),
+            _draft(state, request, picks, now, self._driver.name),
             scores=board.scores(),
             chosen=pipeline.tell(state, request, picks, now),
-        )
-
-    def _draft(
-        self, state: State, request: ScheduleRequest, picks: Picks, now: int
-    ) -> Decision:
-        return Decision(
-            request.request_id,
-            request.instance_uuids or (),
-            request.spec.project_id or request.project_id,
-            state.revision,
-            now,
-            self._driver.name,
-            len(picks.field.all_rows),
-            picks.field.steps,
-            (),
-            is_dry_run=request.dry_run,
         )
 
     def _conclude(
@@ -306,6 +309,23 @@ class Scheduling(Hearing):
             _failed(request, refusal, self.revision, now, self._driver.name)
         )
         return refusal
+
+
+def _draft(
+    state: State, request: ScheduleRequest, picks: Picks, at: int, driver: str
+) -> Decision:
+    return Decision(
+        request.request_id,
+        request.instance_uuids or (),
+        request.spec.project_id or request.project_id,
+        state.revision,
+        at,
+        driver,
+        len(picks.field.all_rows),
+        picks.field.steps,
+        (),
+        is_dry_run=request.dry_run,
+    )
 
 
 def _failed(

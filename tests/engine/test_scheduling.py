@@ -7,11 +7,13 @@ import time
 import uuid as uuids
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 import gantt
 from gantt.engine.gantt import Gantt
@@ -236,6 +238,33 @@ def test_what_never_can_be_had_names_what_is_wrong(engine: Gantt) -> None:
     odd = Flavor(vcpus=1, memory_mb=1, extra_specs={"resources:CUSTOM_NO": "1"})
     with pytest.raises(Invalid, match="CUSTOM_NO"):
         engine.schedule(ask(flavor=odd))
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize(
+    ("extra_specs", "name"),
+    [
+        ({"hw:cpu_policy": "dedicated"}, "NUMATopologyFilter"),
+        ({"pci_passthrough:alias": "gpu:1"}, "PciPassthroughFilter"),
+    ],
+)
+def test_what_nobody_fits_exactly_is_said_once(
+    engine: Gantt,
+    caplog: pytest.LogCaptureFixture,
+    extra_specs: dict[str, str],
+    name: str,
+    dry_run: bool,
+) -> None:
+    """Amounts decide, as in Nova without these filters."""
+    report(engine, "h1", vcpus=16)
+    flavor = replace(SMALL, extra_specs=extra_specs)
+    for _ in range(3):
+        with suppress(NoValidHost):
+            engine.schedule(replace(ask(flavor=flavor), dry_run=dry_run))
+    said = [text for text in caplog.messages if name in text]
+    assert len(said) == 1
+    assert "amounts alone decide" in said[0]
+    assert next(iter(extra_specs)) in said[0]
 
 
 def test_capacity_counts_what_could_be_claimed(engine: Gantt) -> None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from gantt import errors
+from gantt.scheduler import exact_fit
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
-
-ALIAS = "pci_passthrough:alias"
 
 
 class PciPassthroughFilter(Filter):
@@ -22,16 +21,7 @@ class PciPassthroughFilter(Filter):
     reads = ("pci_requests", "flavor.extra_specs")
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        spec = request.spec
-        alias = spec.flavor.extra_specs.get(ALIAS)
-        if spec.pci_requests or alias:
-            asked = (
-                f"{ALIAS}={alias}" if alias else f"{len(spec.pci_requests)} device(s)"
-            )
-            raise errors.Invalid(
-                f"The request asks for PCI devices ({asked}) and PciPassthroughFilter "
-                "is enabled, but fitting devices exactly comes with a later release. "
-                "Take PciPassthroughFilter out of enabled_filters to let amounts alone "
-                "decide."
-            )
+        asked = exact_fit.devices_of(request.spec)
+        if asked is not None:
+            raise errors.Invalid(exact_fit.refusal(exact_fit.DEVICES, asked))
         return np.ones(len(hosts), np.bool_)

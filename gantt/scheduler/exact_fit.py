@@ -1,0 +1,88 @@
+"""What of a request only an exact fit would judge: cells, pinned CPUs and devices.
+
+The fit itself comes with a later release. Where its filter is enabled a request that
+needs it is refused; where it is not, amounts alone decide, and somebody is to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+
+from msgspec import Struct
+
+from gantt.model.spec import RequestSpec
+
+_SETTINGS = ("hw:numa_nodes", "hw:mem_page_size", "hw:pmem")
+_POLICY = "hw:cpu_policy"
+_PINNING = frozenset({"dedicated", "mixed"})
+_ALIAS = "pci_passthrough:alias"
+
+
+def topology_of(spec: RequestSpec) -> str | None:
+    """What of ``spec`` asks for a topology; None: nothing does."""
+    if spec.numa_topology is not None:
+        return "numa_topology"
+    extra_specs = spec.flavor.extra_specs
+    properties = {} if spec.image is None else spec.image.properties
+    if not extra_specs and not properties:
+        return None
+    for name in (*_SETTINGS, _POLICY):
+        image_name = name.replace(":", "_")
+        for key, value in (
+            (name, extra_specs.get(name)),
+            (image_name, properties.get(image_name)),
+        ):
+            if value and (name != _POLICY or value in _PINNING):
+                return f"{key}={value}"
+    # Pinned CPUs by their amount are pinned CPUs.
+    for key, value in extra_specs.items():
+        if key.startswith("resources") and key.endswith(":PCPU") and value != "0":
+            return f"{key}={value}"
+    return None
+
+
+def devices_of(spec: RequestSpec) -> str | None:
+    """What of ``spec`` asks for PCI devices; None: nothing does."""
+    alias = spec.flavor.extra_specs.get(_ALIAS)
+    if alias:
+        return f"{_ALIAS}={alias}"
+    return f"{len(spec.pci_requests)} device(s)" if spec.pci_requests else None
+
+
+class ExactFit(Struct, frozen=True):
+    """``filter_name``: who would judge it; ``wish`` and ``work``: what is asked for and
+    what there is to do, in words; ``asked``: what of a spec asks for it."""
+
+    filter_name: str
+    wish: str
+    work: str
+    asked: Callable[[RequestSpec], str | None]
+
+
+TOPOLOGY = ExactFit(
+    "NUMATopologyFilter", "a NUMA topology", "fitting cells and CPUs", topology_of
+)
+DEVICES = ExactFit("PciPassthroughFilter", "PCI devices", "fitting devices", devices_of)
+
+
+def refusal(kind: ExactFit, asked: str) -> str:
+    """Why a request is refused where the filter is enabled."""
+    return (
+        f"The request asks for {kind.wish} ({asked}) and {kind.filter_name} is "
+        f"enabled, but {kind.work} exactly comes with a later release. Take "
+        f"{kind.filter_name} out of enabled_filters to let amounts alone decide."
+    )
+
+
+def unjudged(spec: RequestSpec, enabled: Container[str]) -> Iterator[tuple[str, str]]:
+    """(name of the filter, what operators should know) of each fit that ``spec`` needs
+    and nobody judges."""
+    for kind in (TOPOLOGY, DEVICES):
+        asked = None if kind.filter_name in enabled else kind.asked(spec)
+        if asked is not None:
+            yield (
+                kind.filter_name,
+                f"A request asks for {kind.wish} ({asked}), and {kind.filter_name} is "
+                "not in enabled_filters: amounts alone decide where it goes, and the "
+                "host may refuse it. This is said once.",
+            )
