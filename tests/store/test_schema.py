@@ -107,7 +107,7 @@ def test_books_without_a_fleet_are_brought_up_by_sync(url: str, path: Path) -> N
     for use in (open_store, schema.check):
         with pytest.raises(
             errors.Refused,
-            match=r"at revision 0002_gate, .* needs 0004_leader: run `gantt-manage .* sync`",
+            match=r"at revision 0002_gate, .* needs 0004_leader: run .* db sync`",
         ):
             use(url)
     schema.sync(url)
