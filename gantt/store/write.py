@@ -132,8 +132,8 @@ def _runs(table: str, changes: list[Change]) -> list[Step]:
     statement has none, and updates none of its rows twice."""
     steps: list[Step] = []
     for change in changes:
-        if change.old is None and change.new is None:
-            continue
+        if change.old == change.new:
+            continue  # never there, or nothing new but the time, kept to the second
         verb = INSERT if change.old is None else UPDATE if change.new else DELETE
         if not steps or steps[-1].verb != verb or verb != INSERT:
             steps.append(Step(table, verb, []))

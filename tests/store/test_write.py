@@ -315,6 +315,23 @@ def test_names_may_be_swapped_in_one_batch(store: SqlStore) -> None:
     assert books.contents(store)[rows.PROVIDERS] == [a_as_b, b_as_a]
 
 
+def test_what_does_not_change_is_not_written_where_the_order_counts(
+    store: SqlStore,
+) -> None:
+    """A database that keeps times to the second gives back a row that was touched
+    twice within one as it was."""
+    one, other = books.provider_row(1), books.provider_row(2)
+    books.write(store, books.made(rows.PROVIDERS, one, other))
+    moved = replace(one, name="another")
+    changes = [
+        books.moved(rows.PROVIDERS, other, other),
+        books.moved(rows.PROVIDERS, one, moved),
+    ]
+    assert [step.pairs for step in plan(changes)] == [[(one, moved)]]
+    books.write(store, changes)
+    assert books.contents(store)[rows.PROVIDERS] == [moved, other]
+
+
 def test_a_key_may_be_given_anew_in_one_batch(store: SqlStore) -> None:
     one, two = books.name_row(1, "CUSTOM_A"), books.name_row(2, "CUSTOM_B")
     books.write(store, books.made(rows.RESOURCE_CLASSES, one, two))
