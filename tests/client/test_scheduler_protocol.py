@@ -289,7 +289,9 @@ def test_server_groups_keep_their_rule(client: SchedulerClient) -> None:
             "0.",
         ),
         (
-            lambda c: c.gantt.set_server_group(ServerGroup(str(UUID(int=1)), name=5)),
+            lambda c: c.gantt.set_server_group(
+                ServerGroup(str(UUID(int=1)), name=5)  # type: ignore[arg-type]
+            ),
             "group.name must be text, not 5.",
         ),
         (

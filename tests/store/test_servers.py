@@ -14,7 +14,7 @@ from gantt.model import rows
 from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
 from gantt.store import StoreOptions, open_store
-from gantt.store.database import Statement, open_database
+from gantt.store.database import Statement, open_database, postgresql
 from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
 from gantt.store.session import Counter, Session
 from gantt.store.sql import SqlStore
@@ -127,6 +127,19 @@ def test_who_pauses_before_the_commit_loses_the_lock_too(store: SqlStore) -> Non
     with pytest.raises((DefiniteAbort, UnknownOutcome)):
         paused.commit()
     assert store.has_batch(Cursor(1, "b")) is False
+    write_once(store)
+    assert len(entries(store)) == 1
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("postgresql", marks=pytest.mark.server("postgresql"))],
+    indirect=True,
+)
+def test_a_driver_that_is_made_otherwise_waits_after_each_statement(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "_INNER", ("something_else",))
     write_once(store)
     assert len(entries(store)) == 1
 

@@ -56,9 +56,11 @@ class PostgresDatabase(Database):
         )
 
     def together(self, connection: Any) -> AbstractContextManager[object]:
-        if not self.engine.dialect.loaded_dbapi.Pipeline.is_supported():
-            return super().together(connection)  # an old client library
-        return _pipeline(connection)
+        kind = self.engine.dialect.loaded_dbapi.Pipeline
+        # An old client library has none, and another driver's may be made otherwise.
+        if kind.is_supported() and all(hasattr(kind, name) for name in _INNER):
+            return _pipeline(connection)
+        return super().together(connection)
 
     def pour(
         self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]
@@ -111,6 +113,9 @@ class PostgresDatabase(Database):
             return ForeignWrite
         is_value = state.startswith(("22", "23")) or not state
         return DataError if is_value else errors.StoreFailed
+
+
+_INNER = ("_sync_gen", "_fetch_gen", "_exit_gen")
 
 
 @contextmanager
