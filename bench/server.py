@@ -35,6 +35,7 @@ class Server:
         port: int,
         log: Path,
         *,
+        workers: int = 1,
         ready_path: str = "/resource_classes",
         environment: dict[str, str] | None = None,
     ) -> None:
@@ -43,6 +44,7 @@ class Server:
         self.start_s = 0.0
         self._command = command
         self._log = log
+        self._workers = workers
         self._ready_path = ready_path
         self._environment = {**os.environ, **(environment or {})}
 
@@ -76,7 +78,7 @@ class Server:
             *(program("gantt"), "serve", "--config-file", str(config)),
             *("--listen", f"127.0.0.1:{port}", "--workers", str(workers)),
         ]
-        return cls(command, port, config.with_suffix(".log"))
+        return cls(command, port, config.with_suffix(".log"), workers=workers)
 
     @classmethod
     def upstream(cls, database: Path, most_candidates: int = -1) -> Server:
@@ -115,7 +117,7 @@ class Server:
         ]
         environment = {"OS_PLACEMENT_CONFIG_DIR": str(folder)}
         log = folder / "upstream.log"
-        return cls(command, port, log, environment=environment)
+        return cls(command, port, log, workers=workers, environment=environment)
 
     def __enter__(self) -> Server:
         began = time.perf_counter()
@@ -158,6 +160,9 @@ class Server:
         return sum(_resident_kb(pid) for pid in _family(self._process.pid)) / KB_PER_MB
 
     def _is_ready(self) -> bool:
+        # Whoever connects before all listen is served by those that do, for ever.
+        if _listening(self.port) < self._workers:
+            return False
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request("GET", self._ready_path, headers=HEADERS)
@@ -166,6 +171,13 @@ class Server:
             return False
         finally:
             connection.close()
+
+
+def _listening(port: int) -> int:
+    """How many sockets on ``port`` wait for connections."""
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    places = ((line.split()[1], line.split()[3]) for line in lines)
+    return sum(at.endswith(f":{port:04X}") and state == "0A" for at, state in places)
 
 
 HEADERS = {
