@@ -15,7 +15,7 @@ import uuid as uuids
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from gantt.engine import verify
 from gantt.engine.books import Books
@@ -60,6 +60,19 @@ class Truncatable(Protocol):
 
 
 A = TypeVar("A", bound=Truncatable)
+
+
+_MAX: Final = 2**63
+
+
+def _on_all(_: object) -> int:
+    """Whatever was applied."""
+    return _MAX
+
+
+def _on_nothing(_: object) -> int:
+    """An answer that goes through the gate before anybody hears of it."""
+    return 0
 
 
 class Gantt(Books, RemoteScheduling, Watched, Health):
@@ -140,7 +153,18 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
 
         Returns only what is durable; raises what ``query`` raises, and StoreFailed.
         """
-        return self._ask(lambda state: query(state, *args, **kwargs), is_final=True)
+        return self._ask(lambda state: query(state, *args, **kwargs), _on_all)
+
+    def read_touched(
+        self,
+        query: Callable[Concatenate[State, P], tuple[T, int]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        answer, _ = self._ask(
+            lambda state: query(state, *args, **kwargs), lambda found: found[1]
+        )
+        return answer
 
     def glance(
         self,
@@ -148,11 +172,11 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        return self._ask(lambda state: query(state, *args, **kwargs), is_final=False)
+        return self._ask(lambda state: query(state, *args, **kwargs), _on_nothing)
 
-    def _ask(self, query: Callable[[State], T], *, is_final: bool) -> T:
-        """``is_final``: the answer leaves as it is, so it waits until it is durable. A
-        refusal always does."""
+    def _ask(self, query: Callable[[State], T], hangs_on: Callable[[T], int]) -> T:
+        """``hangs_on``: the last change (``State.applied``) that an answer must wait
+        for until it is durable. A refusal waits for all."""
         while True:
             self._follower.freshen()
             refusal: GanttError | None = None
@@ -162,8 +186,9 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
                     answer = query(self._replica.state)
                 except GanttError as error:
                     refusal = error
-            if refusal is None and not is_final:
-                return answer
+                else:
+                    if hangs_on(answer) <= self._replica.settled:
+                        return answer
             if not self._replica.wait(mark, self._options.answer_timeout_s):
                 continue
             if refusal is not None:

@@ -24,7 +24,7 @@ from gantt.model.hosts import (
 )
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import fleet_queries
-from gantt.placement.rules import plan
+from gantt.placement.rules.hosts import as_known
 from gantt.scheduler import limits, overrides
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
@@ -88,6 +88,16 @@ class Hearing(ABC):
         """The answer of a pure ``query`` to the newest State, once it is durable."""
 
     @abstractmethod
+    def read_touched(
+        self,
+        query: Callable[Concatenate[State, P], tuple[T, int]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``read``, of a query that also tells when what it looked at was touched
+        last (``State.applied``): the answer waits for nothing later to be durable."""
+
+    @abstractmethod
     def submit(self, command: c.Command, request_id: str = "") -> Any:
         """Carry out ``command``; its answer, once it is durable."""
 
@@ -126,8 +136,8 @@ class Hearing(ABC):
             writes_books=options.placement == "embedded",
         )
         # Most reports say nothing new: these need no turn at the gate.
-        planned = self.read(plan, command, 0)
-        view: HostView = self.submit(command) if planned.changes else planned.answer
+        known = self.read_touched(as_known, command)
+        view: HostView = self.submit(command) if known is None else known
         return view
 
     def delete_host(self, host: str, node: str) -> None:

@@ -40,6 +40,8 @@ class Replica:
         self.turn = threads.lock()
         self.epoch = 0
         self.durable = state.revision
+        # As ``durable``, in calls of ``State.apply``: what ``touched`` is held against.
+        self.settled = state.applied
         self._settled = threads.condition()
 
     @property
@@ -81,6 +83,7 @@ class Replica:
         """All that was assumed is durable."""
         with self._settled:
             self.durable = self.state.revision
+            self.settled = self.state.applied
             self._settled.notify_all()
 
     def undo(self, changes: Iterable[Change], before: Cursor) -> None:
@@ -110,4 +113,5 @@ class Replica:
         with self._settled:
             self.epoch += 1
             self.durable = self.state.revision
+            self.settled = self.state.applied
             self._settled.notify_all()

@@ -19,6 +19,7 @@ from gantt.placement import fleet_queries
 from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
+from gantt.state.state import State
 
 
 class _Host(Struct, frozen=True):
@@ -49,6 +50,19 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
             return fleet_queries.host_at(draft.state, row)
         return _named(draft, command, table.at(row), host.known)
     return _take_in(draft, command, host, found)
+
+
+def as_known(state: State, command: UpdateHost) -> tuple[HostView | None, int]:
+    """The host where its report says nothing new, else None; and when what is said of
+    it was touched last (``State.applied``). Raises as ``update``."""
+    draft = Draft(state, 0, 0)
+    view = update(draft, command)
+    if draft.changes():
+        return None, 0
+    fleet = state.fleet
+    row = fleet.hosts.row_of(command.host, command.node)
+    assert row is not None, "who never reported says something new"
+    return view, max(int(fleet.hosts.touched[row]), fleet.context_touched)
 
 
 def delete(draft: Draft, command: DeleteHost) -> None:
