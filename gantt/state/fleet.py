@@ -165,12 +165,13 @@ class Fleet:
             for row in self.hosts.rows_of(host):
                 self._mark(row, stamp)
 
-    def provider_touched(self, provider: int, stamp: int) -> None:
-        """What is said of a root provider, or of its tree, changed."""
-        rows = self.hosts.rows_of_provider(provider)
-        for row in rows:
+    def provider_touched(self, provider: int, root: int, stamp: int) -> None:
+        """What is said of a provider in the tree of ``root`` changed. Hosts may stand
+        on either; what hosts report decides labels by the host's own alone."""
+        hosts = self.hosts.rows_of_provider
+        for row in {*hosts(root), *hosts(provider)}:
             self._mark(row, stamp, is_use=True)
-        if not rows:
+        if not hosts(root):
             self.others_touched = stamp
 
     def _mark(self, row: int, stamp: int, *, is_use: bool = False) -> None:

@@ -230,6 +230,7 @@ class Hosts(HostColumns):
         self.cells[row] = None
         self.stats[row] = {}
         self.give_back(row)
+        self.structure += 1
         return row
 
     def provider_moved(self, uuid: str, provider: int) -> list[int]:
@@ -267,6 +268,7 @@ class Hosts(HostColumns):
         if uuid is not None:
             _join(self._by_uuid, uuid, row)
         self.uuids[row] = uuid
+        self.structure += 1
 
     def _belong(self, row: int, provider: int) -> None:
         known = int(self.provider[row])
@@ -293,6 +295,7 @@ class Hosts(HostColumns):
         self._by_id[values.id] = row
         self._by_place[(values.host, values.node)] = row
         _join(self._by_host, values.host, row)
+        self.structure += 1
         return row
 
     def _report(self, row: int, text: str) -> None:

@@ -101,7 +101,7 @@ class State:
             if touched is not None:
                 self.providers.touched[touched] = self.applied
                 root = int(self.providers.root[touched])
-                self.fleet.provider_touched(root, self.applied)
+                self.fleet.provider_touched(touched, root, self.applied)
             elif change.table in (t.RESOURCE_CLASSES, t.TRAITS):
                 self.providers.touched[: self.providers.height] = self.applied
         self.cursor = cursor

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
+from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import field as fields
@@ -80,6 +81,17 @@ class CachingDriver(Driver):
         now: int,
         by_books: bool,
         budget: Budget,
+    ) -> tuple[Job, Field]:
+        try:
+            return self._kept_field(state, spec, now, by_books, budget)
+        except Invalid:
+            # What is kept also judges hosts that are left out afresh; whether such a
+            # complaint holds, and which comes first, only a fresh field tells.
+            job = prepare(state, spec, self.policy.options, by_books=by_books)
+            return job, fields.fresh(state, job, self.policy, now, budget)
+
+    def _kept_field(
+        self, state: State, spec: RequestSpec, now: int, by_books: bool, budget: Budget
     ) -> tuple[Job, Field]:
         key = msgspec.msgpack.encode((by_books, self._shape(spec)))
         kept = self._kept.get(key)
