@@ -15,9 +15,10 @@ import uuid as uuids
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from gantt.engine import verify
+from gantt.engine.asking import Asking
 from gantt.engine.books import Books
 from gantt.engine.chores import Chore, Chores, Compaction, Leadership
 from gantt.engine.clock import Clock, SystemClock
@@ -32,14 +33,13 @@ from gantt.engine.replica import Replica
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.watching import Watched, Watching
 from gantt.engine.writer import Gate
-from gantt.errors import BudgetSpent, GanttError
+from gantt.errors import BudgetSpent
 from gantt.model import answers as a
 from gantt.model import commands as c
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
-from gantt.state.state import State
 from gantt.store.contract import Store
 
 LOG = logging.getLogger(__name__)
@@ -62,20 +62,7 @@ class Truncatable(Protocol):
 A = TypeVar("A", bound=Truncatable)
 
 
-_MAX: Final = 2**63
-
-
-def _on_all(_: object) -> int:
-    """Whatever was applied."""
-    return _MAX
-
-
-def _on_nothing(_: object) -> int:
-    """An answer that goes through the gate before anybody hears of it."""
-    return 0
-
-
-class Gantt(Books, RemoteScheduling, Watched, Health):
+class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -141,59 +128,7 @@ class Gantt(Books, RemoteScheduling, Watched, Health):
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
         self._chores = self._begin_chores(threads)
 
-    # -- the two ways in ----------------------------------------------------------
-
-    def read(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """The answer of a pure ``query`` to the newest State.
-
-        Returns only what is durable; raises what ``query`` raises, and StoreFailed.
-        """
-        return self._ask(lambda state: query(state, *args, **kwargs), _on_all)
-
-    def read_touched(
-        self,
-        query: Callable[Concatenate[State, P], tuple[T, int]],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        answer, _ = self._ask(
-            lambda state: query(state, *args, **kwargs), lambda found: found[1]
-        )
-        return answer
-
-    def glance(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        return self._ask(lambda state: query(state, *args, **kwargs), _on_nothing)
-
-    def _ask(self, query: Callable[[State], T], hangs_on: Callable[[T], int]) -> T:
-        """``hangs_on``: the last change (``State.applied``) that an answer must wait
-        for until it is durable. A refusal waits for all."""
-        while True:
-            self._follower.freshen()
-            refusal: GanttError | None = None
-            with self._replica.lock:
-                mark = self._replica.mark
-                try:
-                    answer = query(self._replica.state)
-                except GanttError as error:
-                    refusal = error
-                else:
-                    if hangs_on(answer) <= self._replica.settled:
-                        return answer
-            if not self._replica.wait(mark, self._options.answer_timeout_s):
-                continue
-            if refusal is not None:
-                raise refusal
-            return answer
+    # -- the way in ----------------------------------------------------------------
 
     def submit(self, command: c.Command, request_id: str = "") -> Any:
         """Carry out ``command`` at the gate and return its answer once it is durable.

@@ -106,6 +106,16 @@ class Scheduling(Hearing):
         """As ``read``, but an answer does not wait until it is durable (a refusal
         does): for what goes through the gate before anybody hears of it."""
 
+    @abstractmethod
+    def recall(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The answer to the State as it stands here, without a look at what others did
+        since: for words about what this process has just been told is durable."""
+
     def decide_by(self, options: SchedulerOptions) -> None:
         """Decide by ``options`` from now on, all but those of ``_FIXED``. Raises
         Refused, and then nothing changes."""
@@ -296,7 +306,7 @@ class Scheduling(Hearing):
         attempt: int,
         timings: dict[str, float],
     ) -> Selections:
-        found = self.glance(
+        found = self.recall(
             pipeline.tell, request, chosen.picks, chosen.draft.at, claimed
         )
         record = replace(chosen.draft, chosen=found, attempts=attempt, timings=timings)

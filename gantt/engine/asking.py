@@ -1,0 +1,100 @@
+"""Questions to the columns of this process: how fresh they are, and what an answer
+waits for before anybody hears it.
+
+Apart from the engine, which only brings together what is asked here and what is changed
+at the gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Concatenate, Final, ParamSpec, TypeVar
+
+from gantt.engine.follower import Follower
+from gantt.engine.options import EngineOptions
+from gantt.engine.replica import Replica
+from gantt.errors import GanttError
+from gantt.state.state import State
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_MAX: Final = 2**63
+
+
+def _on_all(_: object) -> int:
+    """Whatever was applied."""
+    return _MAX
+
+
+def _on_nothing(_: object) -> int:
+    """An answer that goes through the gate before anybody hears of it."""
+    return 0
+
+
+class Asking:
+    """Pure queries, for whoever has these three."""
+
+    _follower: Follower
+    _replica: Replica
+    _options: EngineOptions
+
+    def read(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """The answer of a pure ``query`` to the newest State.
+
+        Returns only what is durable; raises what ``query`` raises, and StoreFailed.
+        """
+        return self._ask(lambda state: query(state, *args, **kwargs), _on_all)
+
+    def read_touched(
+        self,
+        query: Callable[Concatenate[State, P], tuple[T, int]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        answer, _ = self._ask(
+            lambda state: query(state, *args, **kwargs), lambda found: found[1]
+        )
+        return answer
+
+    def glance(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        return self._ask(lambda state: query(state, *args, **kwargs), _on_nothing)
+
+    def recall(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        with self._replica.lock:
+            return query(self._replica.state, *args, **kwargs)
+
+    def _ask(self, query: Callable[[State], T], hangs_on: Callable[[T], int]) -> T:
+        """``hangs_on``: the last change (``State.applied``) that an answer must wait
+        for until it is durable. A refusal waits for all."""
+        while True:
+            self._follower.freshen()
+            refusal: GanttError | None = None
+            with self._replica.lock:
+                mark = self._replica.mark
+                try:
+                    answer = query(self._replica.state)
+                except GanttError as error:
+                    refusal = error
+                else:
+                    if hangs_on(answer) <= self._replica.settled:
+                        return answer
+            if not self._replica.wait(mark, self._options.answer_timeout_s):
+                continue
+            if refusal is not None:
+                raise refusal
+            return answer
