@@ -31,6 +31,7 @@ from gantt.scheduler.capacity import capacity
 from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.exact_fit import unjudged
 from gantt.scheduler.explain import Scoreboard
+from gantt.scheduler.field import skips_filters
 from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pipeline import Picks
@@ -64,7 +65,8 @@ class _Notices:
         self._said: set[str] = set()
 
     def of(self, spec: RequestSpec, options: SchedulerOptions) -> None:
-        for name, text in unjudged(spec, options.enabled_filters):
+        asked = () if skips_filters(spec) else options.enabled_filters
+        for name, text in unjudged(spec, asked):
             if name not in self._said:
                 self._said.add(name)
                 LOG.warning("%s", text)
@@ -180,15 +182,18 @@ class Scheduling(Hearing):
 
     def decide(self, request: ScheduleRequest) -> Decision:
         request = self._judged(request)
+        self._notices.of(request.spec, self._policy)
         self._turn_to_books()
         return self._decision(replace(request, dry_run=True))
 
     def _decision(self, request: ScheduleRequest) -> Decision:
+        started = self._wall.monotonic()
         try:
             job = self._ready(request.spec, request.request_id)
         except NoValidHost as refusal:
             return _failed(request, refusal, 0, self._wall.now(), self._driver.name)
-        return self.read(self._decide, request, job)
+        found = self.read(self._decide, request, job)
+        return replace(found, timings={"decide": self._wall.monotonic() - started})
 
     def _ready(self, spec: RequestSpec, request_id: str = "") -> Job | None:  # noqa: ARG002
         """What of a request is found out before the columns are locked, because others
@@ -197,6 +202,7 @@ class Scheduling(Hearing):
 
     def capacity(self, spec: RequestSpec) -> Capacity:
         spec = self._judged_spec(spec)
+        self._notices.of(spec, self._policy)
         self._turn_to_books()
         job = self._ready(replace(spec, num_instances=1))
         return self.read(self._capacity, spec, job)
@@ -235,11 +241,12 @@ class Scheduling(Hearing):
     # -- how ----------------------------------------------------------------------
 
     def _choose(self, request: ScheduleRequest) -> Chosen:
-        claim = str(uuids.uuid4())
+        claim, started = str(uuids.uuid4()), self._wall.monotonic()
         try:
             return self.glance(self._pick, request, claim)
         except NoValidHost as refusal:
-            raise self._refused(request, refusal) from None
+            timings = {"decide": self._wall.monotonic() - started}
+            raise self._refused(request, refusal, timings) from None
 
     def _pick(
         self,
@@ -313,11 +320,15 @@ class Scheduling(Hearing):
         self._records.add(record, chosen.board)
         return found
 
-    def _refused(self, request: ScheduleRequest, refusal: NoValidHost) -> NoValidHost:
+    def _refused(
+        self,
+        request: ScheduleRequest,
+        refusal: NoValidHost,
+        timings: dict[str, float] | None = None,
+    ) -> NoValidHost:
         now = self._wall.now()
-        self._records.add(
-            _failed(request, refusal, self.revision, now, self._driver.name)
-        )
+        found = _failed(request, refusal, self.revision, now, self._driver.name)
+        self._records.add(replace(found, timings=timings or {}))
         return refusal
 
 

@@ -23,8 +23,9 @@ class Selection(Struct, frozen=True):
 
     ``allocation_request``: JSON text of {"allocations": …, "mappings": …}; "null"
     where nothing is claimed. ``claim``: the claim that holds it (None: an alternate,
-    or nothing was claimed). ``age_s``: how old the host's last report is; None: it
-    never reported, or the clock is behind it.
+    or nothing was claimed). ``age_s``: seconds since a report of the host last said
+    anything new (one that repeats what is known is not counted; whether the host still
+    reports, its service tells); None: it never did, or the clock is behind it.
     """
 
     compute_node_uuid: str | None

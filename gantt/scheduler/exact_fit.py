@@ -82,7 +82,8 @@ def unjudged(spec: RequestSpec, enabled: Container[str]) -> Iterator[tuple[str, 
         if asked is not None:
             yield (
                 kind.filter_name,
-                f"A request asks for {kind.wish} ({asked}), and {kind.filter_name} is "
-                "not in enabled_filters: amounts alone decide where it goes, and the "
-                "host may refuse it. This is said once.",
+                f"A request asks for {kind.wish} ({asked}), and {kind.filter_name} "
+                "does not judge it (it is not in enabled_filters, or hosts are "
+                "forced): amounts alone decide where it goes, and the host may refuse "
+                "it. This is said once.",
             )

@@ -15,6 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from gantt.model.selection import Step
+from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.candidates.survey import AnySurvey, survey
@@ -110,7 +111,7 @@ def fresh(state: State, job: Job, policy: Policy, now: int, budget: Budget) -> F
         surveys,
         scales,
         total(scales, len(hosts)),
-        skips_filters(job),
+        skips_filters(job.spec),
         listing=job.listing,
     )
 
@@ -122,16 +123,15 @@ def surveys_of(state: State, job: Job, budget: Budget) -> tuple[AnySurvey, ...]:
     return tuple(survey(state, question, budget) for question in job.questions)
 
 
-def skips_filters(job: Job) -> bool:
+def skips_filters(spec: RequestSpec) -> bool:
     """Whether an operator forces hosts: then nothing but capacity is asked."""
-    spec = job.spec
     is_forced = bool(spec.force_hosts or spec.force_nodes)
     return is_forced and "_nova_check_type" not in spec.scheduler_hints
 
 
 def filters_of(job: Job, policy: Policy) -> tuple[Filter, ...]:
     """The filters that the request goes through."""
-    if skips_filters(job):
+    if skips_filters(job.spec):
         return ()
     return tuple(
         one for one in policy.filters if one.on_rebuild or not job.spec.is_rebuild

@@ -267,6 +267,36 @@ def test_what_nobody_fits_exactly_is_said_once(
     assert next(iter(extra_specs)) in said[0]
 
 
+@pytest.mark.parametrize("how", ["decide", "capacity", "forced"])
+def test_nobody_who_asks_goes_without_that_word(
+    caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    """Dry runs and counts hear it, and where hosts are forced no filter is asked."""
+    enabled = ("NUMATopologyFilter",) if how == "forced" else ()
+    options = EngineOptions(scheduler=SchedulerOptions(enabled_filters=enabled))
+    spec = RequestSpec(replace(SMALL, extra_specs={"hw:numa_nodes": "1"}))
+    with open_gantt("memory://", options) as engine:
+        report(engine, "a")
+        for _ in range(2):
+            if how == "capacity":
+                assert engine.capacity(spec).total
+            elif how == "decide":
+                assert engine.decide(ScheduleRequest(spec)).chosen
+            else:
+                forced = replace(spec, force_hosts=("a",))
+                assert engine.schedule(ScheduleRequest(forced))
+    assert len([text for text in caplog.messages if "NUMATopology" in text]) == 1
+
+
+def test_every_record_says_how_long_it_took(engine: Gantt) -> None:
+    report(engine, "a")
+    assert engine.decide(ask()).timings["decide"] > 0
+    engine.schedule(replace(ask(), instance_uuids=None))
+    with pytest.raises(NoValidHost):
+        engine.schedule(ask(flavor=Flavor(vcpus=99)))
+    assert all(one.timings["decide"] > 0 for one in engine.decisions())
+
+
 def test_capacity_counts_what_could_be_claimed(engine: Gantt) -> None:
     for host in ("a", "b", "c"):
         report(engine, host)

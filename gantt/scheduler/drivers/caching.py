@@ -139,7 +139,7 @@ class CachingDriver(Driver):
             kept.surveys,
             scales,
             kept.weights if is_kept else total(scales, len(hosts)),
-            fields.skips_filters(job),
+            fields.skips_filters(job.spec),
         )
         if is_kept:
             field.known_order = kept.best(self.policy.options)
