@@ -130,6 +130,12 @@ def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
 def check_database(database: Database) -> None:
     """As ``check``, for a database that is open already; logs its warnings."""
     found = look(database)
+    if is_expanded(found):
+        database.warn(
+            f"its schema is at revision {found.revision}, which a newer Gantt made. It "
+            f"is still in format {FORMAT}, so this program goes on beside that."
+        )
+        found = msgspec.structs.replace(found, revision=HEAD)
     refuse_foreign(database, found)
     where, run = database.url, command(database, "db sync")
     if found.is_begun and found.has_books:
@@ -186,9 +192,19 @@ def refuse_foreign(database: Database, found: Found) -> None:
         )
 
 
+def is_expanded(found: Found) -> bool:
+    """Whether a newer Gantt has added to the tables, and taken nothing away yet: that
+    changes the format. Processes of this release may go on until they are replaced."""
+    return _is_newer(found) and found.format == FORMAT
+
+
+def _is_newer(found: Found) -> bool:
+    return found.revision is not None and found.revision not in REVISIONS
+
+
 def refuse_newer(database: Database, found: Found) -> None:
     """Raises errors.Refused for tables that a newer Gantt has made."""
-    if found.revision is not None and found.revision not in REVISIONS:
+    if _is_newer(found):
         raise errors.Refused(
             f"The schema of {database.url} is at revision {found.revision}, which this "
             f"program does not know (newest known: {HEAD}): a newer Gantt made it. "

@@ -242,8 +242,9 @@ class SqlStore:
         except Outcome as outcome:
             raise as_failure(outcome, self.url) from outcome
         finally:
-            session.rollback()
-            session.close()
+            # Not back to the pool: on MariaDB a snapshot may idle for ever, and the
+            # next to get this connection could be the gate.
+            session.discard()
 
     def saved_fingerprint(self) -> Fingerprint | None:
         return self._read(self._fingerprints.saved)

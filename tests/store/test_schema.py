@@ -211,9 +211,8 @@ def test_the_tables_of_placement_are_to_be_adopted(url: str, path: Path) -> None
 def test_a_revision_of_a_newer_gantt(url: str, path: Path) -> None:
     schema.sync(url)
     _run(path, "UPDATE gantt_alembic_version SET version_num = '0099_later'")
-    for use in (open_store, schema.sync, schema.check):
-        with pytest.raises(errors.Refused, match=r"0099_later, which .* newer Gantt"):
-            use(url)
+    with pytest.raises(errors.Refused, match=r"0099_later, which .* newer Gantt"):
+        schema.sync(url)
 
 
 def test_another_format(url: str, path: Path) -> None:

@@ -15,6 +15,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
 from gantt.store import StoreOptions, open_store
 from gantt.store.database import Statement, open_database, postgresql
+from gantt.store.database.dialect import POOLED
 from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
 from gantt.store.session import Counter, Session
 from gantt.store.sql import SqlStore
@@ -67,6 +68,7 @@ def write_once(store: SqlStore, batch: str = "b") -> None:
 def test_a_session_is_set_as_the_design_says(
     kind: str, store: SqlStore, caplog: pytest.LogCaptureFixture
 ) -> None:
+    store.fingerprint()  # reads a snapshot, which may take its time
     session = Session(store._database, Counter())
     wanted: dict[str, object] = {
         "postgresql": {
@@ -85,8 +87,14 @@ def test_a_session_is_set_as_the_design_says(
     assert {query: session.one(query)[0] for query in wanted} == wanted
     asked = store._database.warnings(lambda query: session.one(query)[0])
     assert asked == []
-    session.rollback()
-    session.close()
+    session.execute(
+        "SET SESSION idle_in_transaction_session_timeout = 0"
+        if kind == "postgresql"
+        else "SET SESSION idle_transaction_timeout = 0"
+    )
+    (told,) = store._database.warnings(lambda query: session.one(query)[0])
+    assert told.endswith(POOLED)
+    session.discard()
 
 
 def test_settings_that_lose_writes_are_told_at_the_start(

@@ -144,6 +144,14 @@ class MysqlDatabase(Database):
         level = str(ask(f"SELECT @@{name}"))
         if level != "READ-COMMITTED":
             found.append(f"{name} is {level}, not READ-COMMITTED: {POOLED}")
+        idle = "unknown"  # to MySQL
+        if is_mariadb:
+            idle = str(ask("SELECT @@idle_transaction_timeout"))
+        if idle in ("0", "unknown"):
+            found.append(
+                f"idle_transaction_timeout is {idle}: a writer that stands still keeps "
+                f"the lock until its connection ends; {POOLED}"
+            )
         charset = str(ask("SELECT @@character_set_database"))
         if not charset.startswith("utf8"):
             found.append(
