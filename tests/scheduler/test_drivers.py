@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from gantt.errors import ClaimLost, GanttError
 from gantt.model import commands as c
@@ -31,6 +32,8 @@ OPTIONS = (
             "AggregateIoOpsFilter",
             "RamFilter",
             "DifferentHostFilter",
+            "SameHostFilter",
+            "JsonFilter",
         ),
         max_instances_per_host=3,
     ),
@@ -48,6 +51,16 @@ def _field(
         return str(error)
 
 
+def _hints(desk: Desk) -> dict[str, tuple[str, ...]]:
+    """Nothing as a rule, else what requests of one shape differ in."""
+    who = tuple(desk.instances[-2:])
+    near, far = {"same_host": who[:1]}, {"different_host": who}
+    query = {"query": ('[">=", "$free_ram_mb", 2048]',)}
+    hints: list[dict[str, tuple[str, ...]]] = [{}, {}, {}, near, far, query]
+    hints += [{**near, **far}, {"query": ('["~", 1, 2]',)}]
+    return desk.rng.choice(hints)
+
+
 @pytest.mark.parametrize("by_books", [True, False])
 @pytest.mark.parametrize("seed", range(12))
 def test_kept_fields_are_as_fresh_ones(seed: int, by_books: bool) -> None:
@@ -63,7 +76,8 @@ def test_kept_fields_are_as_fresh_ones(seed: int, by_books: bool) -> None:
             desk.stir_books()
         if not (seed % 2 and turn % 4):
             desk.stir()
-        request = ScheduleRequest(desk.rng.choice(specs), (desk.new_uuid(),))
+        spec = replace(desk.rng.choice(specs), scheduler_hints=_hints(desk))
+        request = ScheduleRequest(spec, (desk.new_uuid(),))
         wanted = _field(fresh, desk, request, by_books)
         found = _field(kept, desk, request, by_books)
         if isinstance(wanted, str):

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
+from gantt.scheduler import contradictions
 from gantt.scheduler import field as fields
 from gantt.scheduler.contract import Request
 from gantt.scheduler.drivers.contract import Driver
@@ -101,6 +102,8 @@ class CachingDriver(Driver):
             kept = self._kept[key] = Kept(state, job, self.policy, now, budget)
             self._forget(len(kept.rows))
         else:
+            # Hints are no part of a shape, and what they say may exclude itself.
+            contradictions.check(spec, self.policy.options)
             self.hits += 1
             own = {name: getattr(spec, name) for name in _OWN}
             job = replace(kept.job, spec=replace(kept.job.spec, **own))
