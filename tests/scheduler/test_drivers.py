@@ -55,9 +55,10 @@ def _hints(desk: Desk) -> dict[str, tuple[str, ...]]:
     """Nothing as a rule, else what requests of one shape differ in."""
     who = tuple(desk.instances[-2:])
     near, far = {"same_host": who[:1]}, {"different_host": who}
-    query = {"query": ('[">=", "$free_ram_mb", 2048]',)}
-    hints: list[dict[str, tuple[str, ...]]] = [{}, {}, {}, near, far, query]
-    hints += [{**near, **far}, {"query": ('["~", 1, 2]',)}]
+    hints: list[dict[str, tuple[str, ...]]] = [{}, {}, {}, near, far]
+    hints.append({**near, **far})
+    hints.append({"query": ('[">=", "$free_ram_mb", 2048]',)})
+    hints.append({"query": ('["~", 1, 2]',)})
     return desk.rng.choice(hints)
 
 
