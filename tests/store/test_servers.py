@@ -29,6 +29,11 @@ ON_MARIADB = pytest.mark.parametrize(
     [pytest.param("mariadb", marks=pytest.mark.server("mariadb"))],
     indirect=True,
 )
+ON_POSTGRESQL = pytest.mark.parametrize(
+    "kind",
+    [pytest.param("postgresql", marks=pytest.mark.server("postgresql"))],
+    indirect=True,
+)
 TRAIT = books.made(rows.TRAITS, books.name_row(50, "CUSTOM_LATE"))
 
 
@@ -150,6 +155,25 @@ def test_a_driver_that_is_made_otherwise_waits_after_each_statement(
     monkeypatch.setattr(postgresql, "_INNER", ("something_else",))
     write_once(store)
     assert len(entries(store)) == 1
+
+
+@ON_POSTGRESQL
+def test_more_than_a_socket_takes_at_once_goes_out_whole(store: SqlStore) -> None:
+    # Who waits for answers with half of it unsent waits for ever, with the lock.
+    long, lengths = "x" * 30_000_000, []
+
+    def send() -> None:
+        transaction = store.begin()
+        session = transaction._session
+        with session.together():
+            sent = [session.send(f"SELECT length('{long}')") for _ in range(2)]
+        transaction.rollback()
+        lengths.extend(answer.rows[0][0] for answer in sent)
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    sender.join(30)
+    assert lengths == [30_000_000] * 2
 
 
 def test_a_paused_writer_loses_the_lock_and_its_batch(store: SqlStore) -> None:

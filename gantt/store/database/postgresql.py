@@ -5,6 +5,7 @@ Apart from the others for its sequences, its error states and its session settin
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
@@ -115,23 +116,38 @@ class PostgresDatabase(Database):
         return DataError if is_value else errors.StoreFailed
 
 
-_INNER = ("_sync_gen", "_fetch_gen", "_exit_gen")
+_INNER = ("_enqueue_sync", "_communicate_gen", "_fetch_gen", "_exit_gen")
 
 
 @contextmanager
 def _pipeline(connection: Any) -> Iterator[None]:
-    """psycopg's pipeline, but that its end is a Sync and nothing else.
+    """psycopg's pipeline, but that its end is a Sync and nothing else, and that all of
+    it has left before anything is waited for.
 
     psycopg may send a Flush after the Sync, and at any message the server stops its
     clock for idle transactions: a writer that paused then would keep the lock for ever.
+    It may also wait for answers while the socket has not yet taken in all of a large
+    batch: then the server waits for the rest, and both do so for ever.
     """
+    driver = importlib.import_module("psycopg")
     with connection.pipeline() as pipeline:
 
         def end() -> Iterator[Any]:
-            try:
-                yield from pipeline._sync_gen()
-            finally:  # after an error the other results are still to be read
-                yield from pipeline._fetch_gen(flush=False)
+            first = None
+            pipeline._enqueue_sync()
+            # After an error the rest is still to be sent and its results to be read;
+            # what failed later did so because of what failed first.
+            for step in (
+                pipeline._communicate_gen(),
+                driver.generators.send(connection.pgconn),
+                pipeline._fetch_gen(flush=False),
+            ):
+                try:
+                    yield from step
+                except driver.Error as error:
+                    first = first or error
+            if first is not None:
+                raise first
 
         pipeline._exit_gen = end
         yield
