@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import astuple
+from sqlalchemy import String, Table
 
 from gantt.model import rows
 from gantt.model.changes import Change
@@ -27,6 +28,10 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 # So far ahead a sequence is told of ids: most batches then need not tell it again.
 _AHEAD = 1000
 _GUARDED = frozenset({rows.PROVIDERS, rows.CONSUMERS})
+# What Placement changes of a provider without moving its generation.
+_UNMOVED: dict[str, tuple[str, ...]] = {
+    rows.PROVIDERS: ("name", "root_provider_id", "parent_provider_id")
+}
 # What is unique in the tables of the fleet.
 _UNIQUE: dict[type[Row], tuple[str, ...]] = {
     rows.HostRow: ("host", "node"),
@@ -150,6 +155,9 @@ class _TableStatements:
         keys = [c for c in self._columns if self._table.c[c].primary_key]
         self._where = [*keys, "generation"] if name in _GUARDED else keys
         self._known = _picker([self._columns.index(one) for one in self._where])
+        # Not for DELETE, whose rows are uprooted before.
+        self._found = [*self._where, *_UNMOVED.get(name, ())]
+        self._known_whole = _comparable(self._table, self._columns, self._found)
         self._insert = self._bulk.insert(self._table, self._columns)
         self._delete = self._bulk.delete(self._table, self._where)
         self._updates: dict[tuple[int, ...], tuple[Bulk, Picker]] = {}
@@ -168,7 +176,7 @@ class _TableStatements:
             (to_values(old), to_values(new)) for old, new in step.pairs if old and new
         ]
         statement, picked = self._update(pairs)
-        values = [(*picked(new), *self._known(old)) for old, new in pairs]
+        values = [(*picked(new), *self._known_whole(old)) for old, new in pairs]
         return session.send_rows(statement, values)
 
     def _update(self, pairs: list[tuple[Any, Any]]) -> tuple[Bulk, Picker]:
@@ -181,7 +189,7 @@ class _TableStatements:
         )
         if places not in self._updates:
             columns = [self._columns[place] for place in places]
-            statement = self._bulk.update(self._table, columns, self._where)
+            statement = self._bulk.update(self._table, columns, self._found)
             self._updates[places] = (statement, _picker(places))
         return self._updates[places]
 
@@ -191,6 +199,18 @@ def _picker(places: Sequence[int]) -> Picker:
         place = places[0]
         return lambda values: (values[place],)
     return itemgetter(*places)
+
+
+def _comparable(table: Table, columns: Sequence[str], names: Sequence[str]) -> Picker:
+    """The values of ``names``, with what stands for NULL in comparisons."""
+    pick = _picker([columns.index(name) for name in names])
+    if not any(table.c[name].nullable for name in names):
+        return pick
+    empty = ["" if isinstance(table.c[name].type, String) else 0 for name in names]
+    return lambda values: tuple(
+        nothing if value is None else value
+        for value, nothing in zip(pick(values), empty, strict=True)
+    )
 
 
 class Writer:

@@ -92,6 +92,16 @@ def test_a_foreign_generation_is_found_out(books: Gantt, sql: Sql) -> None:
     assert books.verify().problems == ()
 
 
+def test_a_foreign_name_is_found_out_though_no_generation_moved(
+    books: Gantt, sql: Sql
+) -> None:
+    sql(RENAMED)
+    books.submit(SetTraits(HOST, ("CUSTOM_T",)))
+    assert books.counts()["foreign_writes"] == 1
+    assert names(books) == ["restored"]
+    assert books.verify().problems == ()
+
+
 def test_what_a_foreigner_deleted_is_refused_and_not_written_again(
     books: Gantt, sql: Sql
 ) -> None:

@@ -83,6 +83,8 @@ def _beside(
 def test_what_another_wrote_is_noticed_and_kept(beside: Beside) -> None:
     for touch in (
         _a_generation_moved_on,
+        _a_name_was_changed,
+        _a_parent_was_given,
         _room_is_gone,
         _a_consumer_is_there,
         _a_consumer_is_gone,
@@ -114,6 +116,26 @@ def _a_generation_moved_on(ours: Service, theirs: Service) -> None:
     do(theirs, "PUT", path + "/traits", body)
     answer = ours("PUT", path + "/inventories", version=39, body=_inventory(known, 9))
     _must_conflict(answer, "concurrent_update")
+
+
+def _a_name_was_changed(ours: Service, theirs: Service) -> None:
+    """Placement moves no generation with it."""
+    path = f"/resource_providers/{provider(2)}"
+    do(theirs, "PUT", path, {"name": "theirs"})
+    known = generation(ours, provider(2))
+    do(ours, "PUT", path + "/inventories", _inventory(known, 9))
+    assert do(ours, "GET", path)["name"] == "theirs"
+
+
+def _a_parent_was_given(ours: Service, theirs: Service) -> None:
+    create(ours, 30)
+    create(ours, 31)
+    path = f"/resource_providers/{provider(31)}"
+    body = {"name": do(ours, "GET", path)["name"]}
+    do(theirs, "PUT", path, {**body, "parent_provider_uuid": provider(30)})
+    known = generation(ours, provider(31))
+    do(ours, "PUT", path + "/inventories", _inventory(known, 1))
+    assert do(ours, "GET", path)["root_provider_uuid"] == provider(30)
 
 
 def _room_is_gone(ours: Service, theirs: Service) -> None:

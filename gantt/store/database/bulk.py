@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
-from sqlalchemy import Table
+from sqlalchemy import String, Table
 from sqlalchemy.engine import Dialect
 
 Values = Sequence[Any]
@@ -68,9 +68,15 @@ class Bulks:
         )
 
     def _known(self, table: Table, name: str) -> str:
-        """A column as it was read: NULL counts as 0 (of generations alone)."""
+        """A column as it is compared with what was known: NULL counts as 0 or ""."""
         column = f"{table.name}.{self._quoted(name)}"
+        if isinstance(table.c[name].type, String):
+            return f"coalesce({self._exact(column)}, '')"
         return f"coalesce({column}, 0)" if table.c[name].nullable else column
+
+    def _exact(self, text: str) -> str:
+        """Text to be compared letter by letter."""
+        return text
 
 
 class JoinedBulks(Bulks):
@@ -90,6 +96,10 @@ class JoinedBulks(Bulks):
             " UNION ALL ",
             f") AS given ON {self._found(table, where, 'given')} SET {sets}",
         )
+
+    def _exact(self, text: str) -> str:
+        # Said in full, since a column and a value may be of different collations.
+        return f"convert({text} USING utf8mb4) COLLATE utf8mb4_bin"
 
 
 class ArrayBulks(Bulks):
