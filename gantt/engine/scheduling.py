@@ -205,11 +205,8 @@ class Scheduling(Hearing):
         self._notices.of(spec, self._policy)
         self._turn_to_books()
         job = self._ready(replace(spec, num_instances=1))
-        return self.read(self._capacity, spec, job)
-
-    def _capacity(self, state: State, spec: RequestSpec, job: Job | None) -> Capacity:
-        return capacity(
-            state,
+        return self.read(
+            capacity,
             spec,
             self._driver,
             now=self._wall.now(),
@@ -245,8 +242,8 @@ class Scheduling(Hearing):
         try:
             return self.glance(self._pick, request, claim)
         except NoValidHost as refusal:
-            timings = {"decide": self._wall.monotonic() - started}
-            raise self._refused(request, refusal, timings) from None
+            took_s = self._wall.monotonic() - started
+            raise self._refused(request, refusal, took_s) from None
 
     def _pick(
         self,
@@ -321,14 +318,11 @@ class Scheduling(Hearing):
         return found
 
     def _refused(
-        self,
-        request: ScheduleRequest,
-        refusal: NoValidHost,
-        timings: dict[str, float] | None = None,
+        self, request: ScheduleRequest, refusal: NoValidHost, took_s: float = 0.0
     ) -> NoValidHost:
         now = self._wall.now()
         found = _failed(request, refusal, self.revision, now, self._driver.name)
-        self._records.add(replace(found, timings=timings or {}))
+        self._records.add(replace(found, timings={"decide": took_s} if took_s else {}))
         return refusal
 
 
