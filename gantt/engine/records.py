@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from itertools import islice
 
@@ -15,13 +16,19 @@ from gantt.scheduler.explain import Scoreboard
 LOG = logging.getLogger(__name__)
 
 
+_INSTANCES = 16
+"""So many instances a decision may have on average: some are for a thousand."""
+
+
 class Records:
-    """The last ``limit`` decisions of this process; safe for many threads."""
+    """The last ``limit`` decisions of this process, fewer where they are for very many
+    instances; safe for many threads."""
 
     def __init__(self, limit: int) -> None:
-        self._kept: deque[tuple[Decision, Scoreboard | None]] = deque(
-            maxlen=max(1, limit)
-        )
+        self._limit = max(1, limit)
+        self._kept: deque[tuple[Decision, Scoreboard | None]] = deque()
+        self._instances = 0
+        self._lock = threading.Lock()
         self.decided = 0
         self.refused = 0
         self.observer: Observer = Silence()
@@ -35,7 +42,7 @@ class Records:
             "decisions": self.decided,
             "no_valid_host": self.refused,
             "decisions_kept": len(self._kept),
-            "decisions_limit": self._kept.maxlen or 0,
+            "decisions_limit": self._limit,
         }
 
     def add(self, record: Decision, board: Scoreboard | None = None) -> None:
@@ -45,10 +52,20 @@ class Records:
             self.decided += 1
         else:
             self.refused += 1
-        self._kept.append((record, board))
+        with self._lock:
+            self._keep(record, board)
         self.observer.decided(record)
         if LOG.isEnabledFor(logging.INFO):
             LOG.info("%s", _line(record))
+
+    def _keep(self, record: Decision, board: Scoreboard | None) -> None:
+        kept = self._kept
+        kept.append((record, board))
+        self._instances += len(record.instance_uuids)
+        while len(kept) > self._limit or (
+            len(kept) > 1 and self._instances > _INSTANCES * self._limit
+        ):
+            self._instances -= len(kept.popleft()[0].instance_uuids)
 
     def find(
         self, request_id: str | None, instance_uuid: str | None, limit: int
@@ -56,11 +73,15 @@ class Records:
         """The latest first; None: any."""
         found = (
             record if board is None else replace(record, scores=board.scores())
-            for record, board in reversed(tuple(self._kept))
+            for record, board in reversed(self._all())
             if request_id in (None, record.request_id)
             and (instance_uuid is None or instance_uuid in record.instance_uuids)
         )
         return tuple(islice(found, max(0, limit)))
+
+    def _all(self) -> tuple[tuple[Decision, Scoreboard | None], ...]:
+        with self._lock:
+            return tuple(self._kept)
 
 
 def _line(record: Decision) -> str:
