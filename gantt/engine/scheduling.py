@@ -204,7 +204,6 @@ class Scheduling(Hearing):
         spec = self._judged_spec(spec)
         self._notices.of(spec, self._policy)
         self._turn_to_books()
-        job = self._ready(replace(spec, num_instances=1))
         return self.read(
             capacity,
             spec,
@@ -212,7 +211,7 @@ class Scheduling(Hearing):
             now=self._wall.now(),
             by_books=self._by_books,
             budget=self._steps,
-            job=job,
+            job=self._ready(replace(spec, num_instances=1)),
         )
 
     def decisions(
