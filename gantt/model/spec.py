@@ -89,7 +89,8 @@ class RequestLevel(Struct, frozen=True):
 class InstanceGroup(Struct, frozen=True):
     """A server group as the caller knows it; what Gantt knows of it is added.
 
-    ``policy``: affinity, anti-affinity, soft-affinity, soft-anti-affinity, or None.
+    ``policy``: affinity, anti-affinity, soft-affinity, soft-anti-affinity, or None: the
+    one that was told of the group, with its ``max_server_per_host``, if any was.
     ``hosts``: names of hosts that have members.
     """
 

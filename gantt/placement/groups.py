@@ -8,13 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gantt.model.spec import InstanceGroup
+from msgspec.structs import replace
+
+from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.state.fleet import Fleet
 
 AFFINITY = "affinity"
 ANTI_AFFINITY = "anti-affinity"
 SOFT_AFFINITY = "soft-affinity"
 SOFT_ANTI_AFFINITY = "soft-anti-affinity"
+
+
+def with_rule(fleet: Fleet, spec: RequestSpec) -> RequestSpec:
+    """``spec`` with the rule that was told of its group, where it gives none itself."""
+    group = spec.instance_group
+    if group is None or group.policy is not None:
+        return spec
+    known = fleet.groups.by_uuid.get(group.uuid)
+    if known is None or known.policy is None:
+        return spec
+    most = known.max_server_per_host
+    found = replace(group, policy=known.policy, max_server_per_host=most)
+    return replace(spec, instance_group=found)
 
 
 def members(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from gantt.model.selection import Capacity
 from gantt.model.spec import RequestSpec
@@ -45,12 +45,14 @@ def capacity(
     """Instances like ``spec``, one by one, as long as any fits; ``job``: of ``spec``,
     when it was made ready before. Raises Invalid."""
     steps = Budget(budget)
+    spec = groups.with_rule(state.fleet, spec)
     if job is not None:
+        job = structs.replace(job, spec=groups.with_rule(state.fleet, job.spec))
         field = driver.field_of(state, job, now=now, budget=steps)
     else:
         job, field = driver.field(
             state,
-            replace(spec, num_instances=1),
+            structs.replace(spec, num_instances=1),
             now=now,
             by_books=by_books,
             budget=steps,

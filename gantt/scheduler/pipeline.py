@@ -71,12 +71,12 @@ def choose(
     check_count(request, driver.policy.options)
     steps = Budget(budget)
     if job is not None:
-        job = replace(job, spec=_of_first(job.spec, request))
+        job = replace(job, spec=_of_first(state, job.spec, request))
         field = driver.field_of(state, job, now=now, budget=steps)
     else:
         job, field = driver.field(
             state,
-            _of_first(request.spec, request),
+            _of_first(state, request.spec, request),
             now=now,
             by_books=by_books,
             budget=steps,
@@ -118,8 +118,10 @@ def names(request: ScheduleRequest) -> tuple[str, ...]:
     return ("",) * request.count
 
 
-def _of_first(spec: RequestSpec, request: ScheduleRequest) -> RequestSpec:
-    """As the first instance is asked for: a spec for many bears the name of any."""
+def _of_first(state: State, spec: RequestSpec, request: ScheduleRequest) -> RequestSpec:
+    """As the first instance is asked for: a spec for many bears the name of any; its
+    group with its rule."""
+    spec = groups.with_rule(state.fleet, spec)
     uuids = request.instance_uuids
     if not uuids or spec.instance_uuid == uuids[0]:
         return spec
@@ -147,7 +149,7 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
         *picks.job.taken,
         spec.project_id or request.project_id or "",
         spec.user_id or request.user_id or "",
-        _enforced(request.spec.instance_group, asked),
+        _enforced(spec.instance_group, asked),
         (
             options.initial_cpu_allocation_ratio,
             options.initial_ram_allocation_ratio,

@@ -420,6 +420,27 @@ def test_no_race_breaks_a_server_group(engine: Gantt, policy: str) -> None:
     assert placed == 10
 
 
+@pytest.mark.parametrize(
+    ("policy", "most", "expected"),
+    [("anti-affinity", 1, [1, 1]), ("anti-affinity", 2, [2, 2]), ("affinity", 1, [4])],
+)
+def test_the_rule_that_was_told_of_a_group_holds(
+    engine: Gantt, policy: str, most: int, expected: list[int]
+) -> None:
+    """Callers without a conductor name their group by its uuid alone."""
+    for host in ("a", "b"):
+        report(engine, host)
+    told = str(uuids.uuid4())
+    engine.set_server_group(ServerGroup(told, "g", policy, most))
+    spec = RequestSpec(SMALL, instance_group=InstanceGroup(told))
+    assert sorted(engine.capacity(spec).hosts.values()) == expected
+    for _ in range(sum(expected)):
+        engine.schedule(ScheduleRequest(spec, (str(uuids.uuid4()),)))
+    with pytest.raises(NoValidHost):
+        engine.schedule(ScheduleRequest(spec, (str(uuids.uuid4()),)))
+    assert sorted(filter(None, held(engine).values())) == expected
+
+
 @pytest.mark.parametrize("naming", ["report", "update", "sync"])
 def test_a_member_counts_also_when_its_host_has_named_it(
     engine: Gantt, naming: str
