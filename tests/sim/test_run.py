@@ -14,8 +14,10 @@ from gantt.sim import __main__ as program
 from gantt.sim.history import Finding
 from gantt.sim.run import GALERA, MEMORY, Plan, Run
 from gantt.sim.weather import KINDS
-from tests.databases import Databases
+from tests.databases import SERVERS, Databases
 from tests.kinds import KINDS as DATABASES
+from tests.kinds import SERVER_KINDS
+from tests.sim import servers
 
 SEEDS = int(os.environ.get("GANTT_SIM_SEEDS", "6"))
 FIRST = int(os.environ.get("GANTT_SIM_SEED", "1"))
@@ -28,6 +30,8 @@ def try_seeds(store: str, record: Any, name: str) -> Counter[str]:
         plan = Plan(seed, store, steps=100)
         result = Run(plan).go()
         replay = program.command(plan, name)
+        if name in SERVERS:
+            replay = servers.as_ours(replay.replace(f" --store {name}", ""), name)
         assert result.findings == [], f"{replay}: {result.findings[0]}"
         struck.update(result.struck)
     record("told", (f"Simulated on {name}", {"seeds": SEEDS, **struck}))
@@ -55,6 +59,18 @@ def test_on_databases(
         try_seeds(url, record_property, kind)
     finally:
         server.drop(url)
+
+
+@pytest.mark.parametrize("kind", SERVER_KINDS)
+def test_a_seed_of_a_server_is_one_command(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert servers.main(kind, "--seed", "1", "--steps", "20") == 0
+    assert "0 laws broken" in capsys.readouterr().out
+    told = program.command(Plan(7, "URL", 20), "URL").replace(" --store URL", "")
+    assert servers.as_ours(told, kind).startswith(
+        f"python -m tests.sim.servers {kind} --seed 7 --steps 20"
+    )
 
 
 @pytest.mark.parametrize(("seed", "store"), [(20066, GALERA)])
