@@ -116,21 +116,29 @@ class PostgresDatabase(Database):
         return DataError if is_value else errors.StoreFailed
 
 
-_INNER = ("_enqueue_sync", "_communicate_gen", "_fetch_gen", "_exit_gen")
+_INNER = ("_enqueue_sync", "_communicate_gen", "_sync_gen", "_fetch_gen", "_exit_gen")
 
 
 @contextmanager
 def _pipeline(connection: Any) -> Iterator[None]:
-    """psycopg's pipeline, but that its end is a Sync and nothing else, and that all of
-    it has left before anything is waited for.
+    """psycopg's pipeline, but that all of it leaves at its end, which is a Sync and
+    nothing else, and before anything is waited for.
 
-    psycopg may send a Flush after the Sync, and at any message the server stops its
-    clock for idle transactions: a writer that paused then would keep the lock for ever.
-    It may also wait for answers while the socket has not yet taken in all of a large
-    batch: then the server waits for the rest, and both do so for ever.
+    At any message the server stops its clock for idle transactions, until a Sync: a
+    writer that paused in between would keep the lock for ever. psycopg sends each
+    statement by itself, waits for BEGIN, and may send a Flush after the Sync. It may
+    also wait for answers while the socket has not yet taken in all of a large batch:
+    then the server waits for the rest, and both do so for ever.
     """
     driver = importlib.import_module("psycopg")
     with connection.pipeline() as pipeline:
+        communicate = pipeline._communicate_gen
+
+        def keep() -> Iterator[Any]:
+            """Into the buffer of the connection, which sends it when it is large."""
+            while pipeline.command_queue:
+                pipeline.command_queue.popleft()()
+            yield from ()
 
         def end() -> Iterator[Any]:
             first = None
@@ -138,7 +146,7 @@ def _pipeline(connection: Any) -> Iterator[None]:
             # After an error the rest is still to be sent and its results to be read;
             # what failed later did so because of what failed first.
             for step in (
-                pipeline._communicate_gen(),
+                communicate(),
                 driver.generators.send(connection.pgconn),
                 pipeline._fetch_gen(flush=False),
             ):
@@ -149,5 +157,6 @@ def _pipeline(connection: Any) -> Iterator[None]:
             if first is not None:
                 raise first
 
+        pipeline._communicate_gen = pipeline._sync_gen = keep
         pipeline._exit_gen = end
         yield
