@@ -45,7 +45,7 @@ class Health(ABC):
             self._follower.look()
         except GanttError as error:
             LOG.warning("not ready: %s", error)
-            return "the database does not answer"
+            return "the books cannot be read; the log says why"
         return "closed" if self._is_closed else ""
 
     def lag(self) -> int:

@@ -23,7 +23,7 @@ class Books:
     ready = True
 
     def unready(self) -> str:
-        return "" if self.ready else "the database does not answer"
+        return "" if self.ready else "the books cannot be read; the log says why"
 
     def counts(self) -> dict[str, float]:
         return {}

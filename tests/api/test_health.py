@@ -48,7 +48,7 @@ def test_a_database_that_is_away_is_no_reason_to_be_restarted(
         found = client("GET", path)
         assert found.status == 503
         # Anybody may ask, so that what exactly is wrong is for the log alone.
-        assert found.text == "NOT READY: the database does not answer"
+        assert found.text == "NOT READY: the books cannot be read; the log says why"
     assert client("GET", "/livez").status == 200
 
 
