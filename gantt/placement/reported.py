@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gantt.state.column import Floats, Int64s
 
 
@@ -25,3 +27,13 @@ def fits_vcpus(
 ) -> Any:
     """As ``fits``; a host that reports no VCPUs at all does not count them."""
     return fits(total, used, ratio, wanted) | (total == 0)
+
+
+def left(
+    total: Int64s, used: Int64s, ratio: float | Floats, *, may_be_untold: bool = False
+) -> Floats:
+    """float64[n]: the most that ``fits`` would let pass. ``may_be_untold``: no limit
+    where there is none at all, as ``fits_vcpus`` has it."""
+    most = np.minimum(total * ratio - used, total)
+    found: Floats = np.where(total == 0, np.inf, most) if may_be_untold else most
+    return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.model.spec import RequestSpec
-from gantt.placement.reported import fits, fits_vcpus
+from gantt.placement.reported import fits, fits_vcpus, left
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools, Floats
 
@@ -38,6 +38,23 @@ def has_disk(hosts: Hosts, ratio: float | Floats, disk_mb: int) -> Bools:
     total_mb = 1024 * hosts.total_disk_gb
     found: Bools = fits(total_mb, total_mb - hosts.free_disk_mb, ratio, disk_mb)
     return found
+
+
+def ram_left(hosts: Hosts, ratio: float | Floats) -> Floats:
+    """float64[n]: the most MB that ``has_ram`` would let pass."""
+    total = hosts.total_ram_mb
+    return left(total, total - hosts.free_ram_mb, ratio)
+
+
+def vcpus_left(hosts: Hosts, ratio: float | Floats) -> Floats:
+    """float64[n]: the most that ``has_vcpus`` would let pass."""
+    return left(hosts.vcpus_total, hosts.vcpus_used, ratio, may_be_untold=True)
+
+
+def disk_left(hosts: Hosts, ratio: float | Floats) -> Floats:
+    """float64[n]: the most MB that ``has_disk`` would let pass."""
+    total_mb = 1024 * hosts.total_disk_gb
+    return left(total_mb, total_mb - hosts.free_disk_mb, ratio)
 
 
 def wanted_disk_mb(spec: RequestSpec) -> int:

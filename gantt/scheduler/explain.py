@@ -17,9 +17,11 @@ from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Near, Score, Why
 from gantt.placement.candidates.explain import explain
 from gantt.scheduler import field as fields
+from gantt.scheduler import unbooked
 from gantt.scheduler.field import Field, Sieve, steps_of
+from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
-from gantt.state.column import NO_TIME, Int64s
+from gantt.state.column import NO_ROW, NO_TIME, Bools, Int64s
 from gantt.state.state import State
 
 PICKED = "instances picked before"
@@ -47,11 +49,25 @@ def why(state: State, job: Job, field: Field, rest: Rest | None = None) -> Why:
     if rest is not None and rest.picked:
         fewer = f"ask for {rest.picked} instead of {rest.wanted} instances"
         return Why(steps, nearest(state, field, sieves), fewer)
-    is_refused = bool(more) and not fields.all_of(sieves, len(field.all_rows)).any()
-    books = None
-    if field.surveys and (is_refused or not field.has_room_anywhere):
-        books = _ask(state, job.questions[0], field.policy.options.explain_budget)
-    change = _change(field.sieves, more, books)
+    nobody = not fields.all_of(sieves, len(field.all_rows)).any()
+    best = _removed_most(sieves)
+    if not nobody:
+        return Why(steps, nearest(state, field, sieves), _without(sieves, best))
+    others, also = _elsewise(field)
+    books, less = None, None
+    if field.surveys:
+        if best == fields.BOOKS or more or not field.has_room_anywhere:
+            books = _ask(state, job.questions[0], field, others)
+        if books is not None and books.relaxation is not None:
+            less = books.relaxation.text
+    elif best == fields.AMOUNTS or not field.has_room_anywhere:
+        less = _less(field, job, others)
+    if less is not None:
+        change: str | None = f"{less}, and do without {also}" if also else less
+    elif best == fields.AMOUNTS or (books is not None and not more):
+        change = None
+    else:
+        change = _without(sieves, best)
     return Why(steps, nearest(state, field, sieves), change, books)
 
 
@@ -125,31 +141,69 @@ def _age_s(at: int, now: int) -> float | None:
     return None if at == NO_TIME or at > now else (now - at) / 1_000_000
 
 
-def _change(
-    sieves: tuple[Sieve, ...], more: tuple[Sieve, ...], books: Diagnosis | None
-) -> str | None:
-    """The smallest change that would have left somebody: what the books say when
-    nobody has room, else the sieve that alone removed the most. Nobody can go without
-    ``more``."""
-    if books is not None and books.relaxation is not None:
-        return books.relaxation.text
-    if books is not None and not more:
-        return None
-    best, most = None, 0
-    for sieve in sieves:
-        others = [one for one in (*sieves, *more) if one is not sieve]
-        left = fields.all_of(others, len(sieve.mask))
-        count = int(np.count_nonzero(left & ~sieve.mask))
-        if count > most:
-            best, most = sieve.name, count
-    if best is None:
-        return None
-    hosts = "1 host passes" if most == 1 else f"{most} hosts pass"
-    return f"without {best}, {hosts} everything else"
+def _removed_most(sieves: tuple[Sieve, ...]) -> str | None:
+    """The sieve without which the most hosts would be left; None: no single one."""
+    counts = {one.name: _left_without(sieves, one) for one in sieves}
+    best = max(counts, key=counts.__getitem__, default=None)
+    return best if best is not None and counts[best] else None
 
 
-def _ask(state: State, question: CandidateRequest, budget: int) -> Diagnosis | None:
+def _left_without(sieves: tuple[Sieve, ...], one: Sieve) -> int:
+    others = [other for other in sieves if other is not one]
+    return int(np.count_nonzero(fields.all_of(others, len(one.mask)) & ~one.mask))
+
+
+def _without(sieves: tuple[Sieve, ...], best: str | None) -> str | None:
+    for one in sieves:
+        if one.name == best:
+            most = _left_without(sieves, one)
+            hosts = "1 host passes" if most == 1 else f"{most} hosts pass"
+            return f"without {best}, {hosts} everything else"
+    return None
+
+
+def _elsewise(field: Field) -> tuple[Bools, str | None]:
+    """bool[n]: hosts that pass everything but amounts, for only there less to ask would
+    help; where there are none, those that but one more thing keeps out, the one that
+    keeps out the most, and its name."""
+    rooms = (fields.BOOKS, fields.AMOUNTS)
+    others = tuple(one for one in field.sieves if one.name not in rooms)
+    passing = fields.all_of(others, len(field.all_rows))
+    also = None if passing.any() else _removed_most(others)
+    if also is not None:
+        rest = [one for one in others if one.name != also]
+        passing = fields.all_of(rest, len(field.all_rows))
+    return passing, also
+
+
+def _less(field: Field, job: Job, others: Bools) -> str | None:
+    """The least lowering of one amount that gives room to one of ``others``."""
+    if not job.asks_amounts:
+        return None
+    hosts = Hosts(field.hosts.fleet, field.all_rows[others])
+    lacks = unbooked.lacks(hosts, job.taken, field.policy.options)
+    best, text = 0.0, None
+    for name, (asked, most) in lacks.items():
+        able = most >= 1
+        for other, (needed, there) in lacks.items():
+            if other != name:
+                able &= there >= needed
+        there_is = int(most[able].max(initial=0.0))
+        if there_is < asked and there_is / asked > best:
+            best = there_is / asked
+            text = f"ask for {there_is} instead of {asked} {name}"
+    return text
+
+
+def _ask(
+    state: State, question: CandidateRequest, field: Field, others: Bools
+) -> Diagnosis | None:
+    """What the books say; to ask less is to help one of ``others``."""
+    roots = np.zeros(state.providers.height, np.bool_)
+    providers = state.fleet.hosts.provider[field.all_rows[others]]
+    roots[providers[providers != NO_ROW]] = True
+    budget = field.policy.options.explain_budget
     try:
-        return shortened(explain(state, question, budget=budget))
+        return shortened(explain(state, question, budget=budget, among=roots))
     except GanttError:
         return None  # what cannot even be asked was refused before

@@ -14,7 +14,7 @@ from gantt.model.requests import CandidateRequest, Labels
 from gantt.scheduler import amounts
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
-from gantt.state.column import NO_ROW, Bools
+from gantt.state.column import NO_ROW, Bools, Floats
 from gantt.state.state import State
 
 
@@ -36,6 +36,27 @@ def with_room(hosts: Hosts, taken: Taken, options: SchedulerOptions) -> Bools:
         taken.disk_mb,
     )
     return found
+
+
+def lacks(
+    hosts: Hosts, taken: Taken, options: SchedulerOptions
+) -> dict[str, tuple[int, Floats]]:
+    """Amount -> (what is asked of it, float64[n]: the most that a host has left of it,
+    of its own total as well); nothing, where a host never reported."""
+    ratio = amounts.reported_or
+    cpus = ratio(hosts.cpu_ratio, options.initial_cpu_allocation_ratio)
+    ram = ratio(hosts.ram_ratio, options.initial_ram_allocation_ratio)
+    disk = ratio(hosts.disk_ratio, options.initial_disk_allocation_ratio)
+    found = {
+        "vcpus": (taken.vcpus, amounts.vcpus_left(hosts, cpus)),
+        "memory_mb": (taken.memory_mb, amounts.ram_left(hosts, ram)),
+        "disk_mb": (taken.disk_mb, amounts.disk_left(hosts, disk)),
+    }
+    known = hosts.has_state
+    return {
+        name: (asked, np.where(known, most, 0.0))
+        for name, (asked, most) in found.items()
+    }
 
 
 def labeled(state: State, hosts: Hosts, question: CandidateRequest) -> Bools:

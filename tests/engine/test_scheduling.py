@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from msgspec import json
@@ -180,6 +180,45 @@ def test_no_host_says_why(engine: Gantt) -> None:
     (record,) = engine.decisions()
     assert record.failure is not None
     assert record.why == why
+
+
+@pytest.mark.parametrize("source", ["always", "never"])
+def test_the_change_that_is_named_would_do(source: Literal["always", "never"]) -> None:
+    """Less to ask helps only where all the rest would let a host pass."""
+    options = EngineOptions(scheduler=SchedulerOptions(use_placement=source))
+    with open_gantt("memory://", options) as engine:
+        for host, vcpus in (("a", 2), ("b", 4), ("c", 8)):
+            report(engine, host, vcpus=vcpus)
+        engine.update_service(Service("c", disabled=True))
+
+        def refused(vcpus: int, memory_mb: int = 1024) -> str | None:
+            flavor = Flavor(vcpus=vcpus, memory_mb=memory_mb, root_gb=10)
+            why = engine.decide(ask(flavor=flavor)).why
+            assert why is not None
+            return why.change
+
+        # Only the disabled host has 8, and it has too little for the first.
+        for asked in (9, 8, 5):
+            change = refused(asked)
+            assert change is not None
+            assert change.lower().startswith(f"ask for 4 instead of {asked} vcpu")
+        assert engine.decide(ask(flavor=Flavor(vcpus=4))).failure is None
+        assert refused(9, 99_999) is None  # no single thing helps
+
+
+@pytest.mark.parametrize(("source", "what"), [("always", "VCPU"), ("never", "vcpus")])
+def test_what_takes_two_changes_names_both(
+    source: Literal["always", "never"], what: str
+) -> None:
+    options = EngineOptions(scheduler=SchedulerOptions(use_placement=source))
+    with open_gantt("memory://", options) as engine:
+        report(engine, "a")
+        engine.update_service(Service("a", disabled=True))
+        why = engine.decide(ask(flavor=Flavor(vcpus=9))).why
+        assert why is not None
+        assert why.change == (
+            f"ask for 4 instead of 9 {what}, and do without ComputeFilter"
+        )
 
 
 def test_a_dry_run_claims_nothing_and_shows_every_host(engine: Gantt) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gantt.model.commands import Claim
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.placement.rules.room import Room
-from gantt.scheduler import amounts, overrides
+from gantt.scheduler import amounts, overrides, unbooked
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools
@@ -42,6 +42,16 @@ def test_the_gate_agrees(plan: Plan, taken: Taken) -> None:
     hosts = all_hosts(state)
     expected = [gate.has(row) for row in hosts.rows.tolist()]
     assert room(hosts, taken).tolist() == expected
+
+
+@given(fleets(), TAKEN)
+def test_what_is_left_is_the_most_that_fits(plan: Plan, taken: Taken) -> None:
+    hosts = all_hosts(plan.state())
+    lacks = unbooked.lacks(hosts, taken, OPTIONS)
+    fit = hosts.has_state.copy()
+    for asked, most in lacks.values():
+        fit &= most >= asked
+    assert fit.tolist() == unbooked.with_room(hosts, taken, OPTIONS).tolist()
 
 
 def room(hosts: Hosts, taken: Taken) -> Bools:

@@ -52,11 +52,13 @@ def explain(
     *,
     budget: int | None = None,
     limits: Limits = Limits(),
+    among: Bools | None = None,
 ) -> Diagnosis:
     """How far ``request`` comes, and why no farther.
 
-    ``budget``: steps for each of the search, the walk and the relaxations. Raises
-    UnknownName as the search does, and Invalid for too many constraints.
+    ``budget``: steps for each of the search, the walk and the relaxations. ``among``:
+    bool[providers], roots of the trees where a relaxation is to help; None: anywhere.
+    Raises UnknownName as the search does, and Invalid for too many constraints.
     """
     request = structs.replace(
         request, limit=None, generation_limit=None, breadth_first=False
@@ -90,11 +92,11 @@ def explain(
         tuple(_root(term, tally) for term in roots) + _joining(request, joins),
         is_truncated=has_candidates is None,
     )
-    if has_candidates:
+    if has_candidates and among is None:
         return found
     misses = nearest(state, groups, roots, joins.culprits, most=limits.misses)
     relaxation, is_cut = smallest(
-        state, request, Budget(budget), searches=limits.searches
+        state, request, Budget(budget), searches=limits.searches, among=among
     )
     return structs.replace(
         found,

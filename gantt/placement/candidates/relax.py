@@ -21,6 +21,7 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.joins import Link, links, without_link
 from gantt.placement.candidates.search import has_candidate
 from gantt.placement.candidates.sharing import Sharing
+from gantt.state.column import Bools
 from gantt.state.state import State
 
 # What is left out sooner: how providers stand to one another, what they must not and
@@ -43,11 +44,19 @@ ROWS_PER_STEP = 1024
 
 
 def smallest(
-    state: State, request: CandidateRequest, budget: Budget, *, searches: int
+    state: State,
+    request: CandidateRequest,
+    budget: Budget,
+    *,
+    searches: int,
+    among: Bools | None = None,
 ) -> tuple[Relaxation | None, bool]:
-    """What to give up, None when no single thing helps; and whether ``searches`` or
-    the budget ended the quest before that was sure."""
-    trials = _Trials(state, request, budget, searches)
+    """What to give up for an answer in trees with a root in ``among``
+    (bool[providers]; None: in any), None when no single thing helps; and whether
+    ``searches`` or the budget ended the quest before that was sure."""
+    if among is not None and not among.any():
+        return None, False
+    trials = _Trials(state, request, budget, searches, among)
     try:
         _lower_amounts(trials)
         if trials.best is None:
@@ -108,9 +117,14 @@ class _Trials:
     """Searches for relaxed requests, each at most once, as many as are allowed."""
 
     def __init__(
-        self, state: State, request: CandidateRequest, budget: Budget, searches: int
+        self,
+        state: State,
+        request: CandidateRequest,
+        budget: Budget,
+        searches: int,
+        among: Bools | None,
     ) -> None:
-        self.state, self.request = state, request
+        self.state, self.request, self.among = state, request, among
         self.best: Relaxation | None = None
         self._budget, self._left = budget, searches
         passes = 1 + sum(
@@ -137,7 +151,7 @@ class _Trials:
         self._budget.steps += self._steps
         self._budget.spend()
         try:
-            return has_candidate(self.state, request, self._budget)
+            return has_candidate(self.state, request, self._budget, self.among)
         except UnknownName:
             return False
 
@@ -179,7 +193,7 @@ def _lowered(
     def helps(lowered: int) -> bool:
         return trials.helps(structs.replace(drop, lowered=lowered))
 
-    span = _span(trials.state, terms, number)
+    span = _span(trials.state, terms, number, trials.among)
     if span is None:
         return
     low, high, unit = span
@@ -210,10 +224,10 @@ def _above(amount: int, share: float) -> int:
 
 
 def _span(
-    state: State, terms: t.GroupTerms, number: int
+    state: State, terms: t.GroupTerms, number: int, among: Bools | None
 ) -> tuple[int, int, int] | None:
-    """(least, most, unit) of what those who meet all else could give of a class below
-    the amount that is asked; None when that is nothing."""
+    """(least, most, unit) of what those who meet all else, in trees of ``among``, could
+    give of a class below the amount that is asked; None when that is nothing."""
     term = terms.terms[number]
     assert term.amount is not None, "amounts are the first terms of a group"
     table = (
@@ -228,9 +242,11 @@ def _span(
         if place != number and not (terms.is_spread and other.kind == "amount")
     ]
     able = t.served(terms, others).providers
+    home = state.providers.root[: state.providers.height]
+    if among is not None:
+        able = able & (among[home] | terms.sharing.mask)
     if terms.is_spread:
         rest = [place for place in range(len(terms.terms)) if place != number]
-        home = state.providers.root[: state.providers.height]
         able &= t.served(terms, rest).trees[home] | terms.sharing.mask
     slots = np.flatnonzero(table.is_live[: table.height])
     slots = slots[able[table.provider[slots]]]
