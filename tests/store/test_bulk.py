@@ -86,3 +86,14 @@ def test_an_array_says_what_its_elements_are() -> None:
         '{"a\\"b","c\\\\d","","NULL","{,}"}'
     )
     assert array([b"\x00\xff"]) == '{"\\\\x00ff"}'
+
+
+def test_long_rows_go_to_mariadb_by_few() -> None:
+    # It hangs up on whoever sends more than it takes at once.
+    long = [(number, "x" * 200_000) for number in range(10)]
+    for bulk, width in zip(statements(MARIADB)[:2], (2, 3), strict=True):
+        rows = [(*row, 0)[:width] for row in long]
+        assert len(sent(bulk, rows)) == 10
+    short = [(number, "x" * 100) for number in range(10)]
+    assert len(sent(statements(MARIADB)[0], short)) == 4
+    assert len(sent(statements(SQLITE)[0], long)) == 4

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct
 from sqlalchemy import String, Table
@@ -20,6 +20,9 @@ Values = Sequence[Any]
 
 # 64 rows of eight values stay below every database's limit of parameters.
 _BLOCKS = (64, 16, 4, 1)
+# Letters and bytes that MariaDB gets at once, where a block has more than one row:
+# quoted and in UTF-8 they stay below any ``max_allowed_packet``.
+_ROOM = 500_000
 _SIZE = re.compile(r"\(\d+\)")
 
 
@@ -33,6 +36,9 @@ class Bulk(Protocol):
 class Bulks:
     """INSERTs of many rows, and what else there is row by row."""
 
+    # How much a block of rows may hold; 0: whatever they hold.
+    room: ClassVar[int] = 0
+
     def __init__(self, dialect: Dialect) -> None:
         self._quoted = dialect.identifier_preparer.quote
         self._mark = "?" if dialect.paramstyle == "qmark" else "%s"
@@ -41,7 +47,7 @@ class Bulks:
         """A row: a value for each of ``columns``."""
         head = f"INSERT INTO {table.name} ({self._list(columns)}) VALUES "
         group = "(" + ", ".join([self._mark] * len(columns)) + ")"
-        return _Blocks(head, group, ", ")
+        return _Blocks(head, group, ", ", room=self.room)
 
     def update(
         self, table: Table, columns: Sequence[str], where: Sequence[str]
@@ -80,7 +86,12 @@ class Bulks:
 
 
 class JoinedBulks(Bulks):
-    """UPDATEs join the rows they are given, in blocks, instead of going one by one."""
+    """UPDATEs join the rows they are given, in blocks, instead of going one by one.
+
+    The server hangs up on a statement that is too long, which says nothing of why.
+    """
+
+    room: ClassVar[int] = _ROOM
 
     def update(
         self, table: Table, columns: Sequence[str], where: Sequence[str]
@@ -95,6 +106,7 @@ class JoinedBulks(Bulks):
             group,
             " UNION ALL ",
             f") AS given ON {self._found(table, where, 'given')} SET {sets}",
+            room=self.room,
         )
 
     def _exact(self, text: str) -> str:
@@ -159,10 +171,11 @@ class _Blocks(Struct, frozen=True):
     group: str
     between: str
     tail: str = ""
+    room: int = 0
 
     def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
         cursors = []
-        for block in _blocks(rows):
+        for block in _blocks(rows, self.room):
             groups = self.between.join([self.group] * len(block))
             cursor = open_cursor()
             cursor.execute(
@@ -172,12 +185,20 @@ class _Blocks(Struct, frozen=True):
         return cursors
 
 
-def _blocks(rows: Sequence[Values]) -> Iterator[Sequence[Values]]:
+def _blocks(rows: Sequence[Values], room: int) -> Iterator[Sequence[Values]]:
     start = 0
     while left := len(rows) - start:
-        size = next(size for size in _BLOCKS if size <= left)
-        yield rows[start : start + size]
-        start += size
+        for size in _BLOCKS:
+            block = rows[start : start + size]
+            if size <= left and (size == 1 or not room or _weight(block) <= room):
+                break
+        yield block
+        start += len(block)
+
+
+def _weight(block: Sequence[Values]) -> int:
+    """How many letters and bytes it holds, which alone can be many."""
+    return sum(len(v) for row in block for v in row if isinstance(v, (str, bytes)))
 
 
 class _Arrays(Struct, frozen=True):
