@@ -257,6 +257,15 @@ SCHEDULER: Sequence[cfg.Opt] = [
         help="Hosts whose scores such a record keeps.",
     ),
     cfg.FloatOpt(
+        "report_age_s",
+        default=_OURS.report_age_s,
+        min=1,
+        max=86_400,
+        help="A report of a host that says nothing new is written down all the same "
+        "when the last one is this old. What decisions tell of the age of hosts is as "
+        "exact.",
+    ),
+    cfg.FloatOpt(
         "lease_skew_s",
         default=_OURS.lease_skew_s,
         min=0,

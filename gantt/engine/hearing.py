@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from gantt.engine.clock import Clock
 from gantt.model import commands as c
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
@@ -39,6 +40,7 @@ class Hearing(ABC):
     is judged first: nothing that a rule meets at the gate is of a wrong kind."""
 
     _policy: SchedulerOptions
+    _wall: Clock
     _over = 0
 
     def _judged(self, request: ScheduleRequest) -> ScheduleRequest:
@@ -134,9 +136,10 @@ class Hearing(ABC):
             str(uuids.uuid4()),
             initial_ratios=ratios,
             writes_books=options.placement == "embedded",
+            renewed_after_us=int(options.report_age_s * 1_000_000),
         )
         # Most reports say nothing new: these need no turn at the gate.
-        known = self.read_touched(as_known, command)
+        known = self.read_touched(as_known, command, self._wall.now())
         view: HostView = self.submit(command) if known is None else known
         return view
 

@@ -227,8 +227,9 @@ class UpdateHost(Struct, frozen=True):
     Writes the host, its provider (made when it is missing: ``new_provider_uuid``), the
     inventory classes and traits that reports own. ``initial_ratios``: (cpu, ram, disk)
     where the report has none. ``writes_books`` False: the host alone is written; a
-    remote Placement has its provider, under the uuid that the host reports. Answer:
-    HostView.
+    remote Placement has its provider, under the uuid that the host reports.
+    ``renewed_after_us``: a report that says nothing new is written down all the same
+    when the last one is so old (None: never). Answer: HostView.
     """
 
     host: str
@@ -238,6 +239,7 @@ class UpdateHost(Struct, frozen=True):
     reserved: dict[str, int] = {}
     initial_ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
     writes_books: bool = True
+    renewed_after_us: int | None = None
 
 
 class DeleteHost(Struct, frozen=True):

@@ -23,9 +23,9 @@ class Selection(Struct, frozen=True):
 
     ``allocation_request``: JSON text of {"allocations": …, "mappings": …}; "null"
     where nothing is claimed. ``claim``: the claim that holds it (None: an alternate,
-    or nothing was claimed). ``age_s``: seconds since a report of the host last said
-    anything new (one that repeats what is known is not counted; whether the host still
-    reports, its service tells); None: it never did, or the clock is behind it.
+    or nothing was claimed). ``age_s``: seconds since the last report of the host that
+    was written down: one that said something new, or the first that said the same
+    after ``report_age_s``; None: there is none, or the clock is behind it.
     """
 
     compute_node_uuid: str | None

@@ -132,7 +132,8 @@ class Scoreboard:
 
 
 def age_s(state: State, row: int, now: int) -> float | None:
-    """Seconds since the host at ``row`` last said anything new; None: not known."""
+    """Seconds since a report of the host at ``row`` was written down; None: not
+    known."""
     hosts = state.fleet.hosts
     return _age_s(max(int(hosts.updated_at[row]), int(hosts.created_at[row])), now)
 

@@ -59,6 +59,8 @@ class SchedulerOptions(Struct, frozen=True):
     often new hosts are picked when all choices are lost.
     ``records``: decisions that are remembered; ``record_hosts``: hosts whose scores a
     record keeps. ``lease_skew_s``: how far clocks may differ before a lease ends.
+    ``report_age_s``: a report that says nothing new is written down when the last one
+    is so old; the ages that decisions tell are as exact.
     """
 
     driver: str = "caching"
@@ -120,6 +122,7 @@ class SchedulerOptions(Struct, frozen=True):
     records: int = 1000
     record_hosts: int = 10
     lease_skew_s: float = 1.0
+    report_age_s: float = 300.0
 
     def multiplier(self, name: str) -> float:
         """The factor of a weigher, as configured."""

@@ -8,12 +8,17 @@ import pytest
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
+from gantt.engine.options import EngineOptions
 from gantt.errors import Busy
 from gantt.model.commands import SetHostAggregates, UpdateService
 from gantt.model.hosts import HostAggregate, HostStats, Service
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store import open_store
 from gantt.store.outcomes import DefiniteAbort
 from tests.engine.conftest import Connect
 from tests.engine.faults import Callers, FaultyStore
+from tests.engine.test_clock import Wall
 
 AGGREGATE = HostAggregate("00000000-0000-4000-8000-0000000000a1", "a", None)
 
@@ -91,3 +96,27 @@ def test_only_what_is_new_goes_through_the_gate(
     assert store.passed["commit"] == commits
     report(books, "h1", vcpus_used=1)
     assert store.passed["commit"] == commits + 1
+
+
+def test_a_host_that_says_the_same_does_not_look_like_a_dead_one() -> None:
+    wall, second = Wall(), 1_000_000
+    options = EngineOptions(scheduler=SchedulerOptions(report_age_s=60.0))
+    names = standard_names()
+    with Gantt(
+        open_store("memory://"), options, standard_names=names, clock=wall
+    ) as it:
+
+        def ages() -> dict[str, float | None]:
+            decision = it.decide(
+                ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
+            )
+            return {one.host: one.age_s and round(one.age_s) for one in decision.scores}
+
+        for host in ("alive", "dead"):
+            report(it, host)
+        revision = it.revision
+        for turn in range(1, 11):
+            wall.time_us += 20 * second
+            report(it, "alive")
+            assert it.revision - revision == turn // 3
+        assert ages() == {"alive": 20, "dead": 200}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from gantt.errors import Conflict, DuplicateName, Invalid, NotFound
 from gantt.model import rows as t
@@ -46,16 +47,23 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     host = _Host(row, {} if row is None else table.stats[row])
     found = reports.news(command.stats, host.known)
     if row is not None and not found and _is_settled(draft, row, host, command):
-        if not _names_any(draft, int(table.id[row]), command):
+        is_due = _is_due(draft, row, command)
+        if not is_due and not _names_any(draft, int(table.id[row]), command):
             return fleet_queries.host_at(draft.state, row)
-        return _named(draft, command, table.at(row), host.known)
+        known = table.at(row)
+        if is_due:
+            known = replace(known, updated_at=draft.now)
+            draft.put(t.HOSTS, known)
+        return _named(draft, command, known, host.known)
     return _take_in(draft, command, host, found)
 
 
-def as_known(state: State, command: UpdateHost) -> tuple[HostView | None, int]:
+def as_known(
+    state: State, command: UpdateHost, now: int
+) -> tuple[HostView | None, int]:
     """The host where its report says nothing new, else None; and when what is said of
     it was touched last (``State.applied``). Raises as ``update``."""
-    draft = Draft(state, 0, 0)
+    draft = Draft(state, now, now)
     view = update(draft, command)
     if draft.changes():
         return None, 0
@@ -82,6 +90,13 @@ def delete(draft: Draft, command: DeleteHost) -> None:
         for instance in fleet.instances.on(command.host).values():
             draft.delete(t.INSTANCES, instance)
     draft.delete(t.HOSTS, values)
+
+
+def _is_due(draft: Draft, row: int, command: UpdateHost) -> bool:
+    """Whether the last report that was written down is too old to stand for this."""
+    table, after_us = draft.state.fleet.hosts, command.renewed_after_us
+    said_at = max(int(table.updated_at[row]), int(table.created_at[row]))
+    return after_us is not None and draft.now - said_at >= after_us
 
 
 def _is_settled(draft: Draft, row: int, host: _Host, command: UpdateHost) -> bool:
