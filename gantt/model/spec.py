@@ -112,7 +112,7 @@ class RequestedNetwork(Struct, frozen=True):
 class RequestSpec(Struct, frozen=True):
     """One request for instances that are alike.
 
-    ``hints``: scheduler hints, values as lists. ``retry_hosts``: (host, node) pairs
+    ``scheduler_hints``: values as tuples. ``retry_hosts``: (host, node) pairs
     tried before. ``numa_topology`` is kept as it came (a JSON object), and
     ``pci_requests`` are the fields of Nova's InstancePCIRequest: whoever needs them
     reads them. ``unset`` and ``nulls``: which fields ("image.id") of Nova's object,
