@@ -142,6 +142,8 @@ class Chores:
                 self._told = None
             except GanttError as error:
                 self._tell("nobody knows who leads the chores: %s", error)
+            except Exception:  # a mistake of ours must not end all chores for good
+                LOG.exception("the chores broke off, and begin again")
 
     def _do(self) -> None:
         for chore in self._chores:

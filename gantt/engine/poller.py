@@ -53,6 +53,10 @@ class Poller:
                     LOG.warning("nobody knows what other processes wrote: %s", error)
                 is_away, pause_s = True, max(_PAUSE_S, self._period_s)
                 continue
+            except Exception:  # a mistake of ours must not end it for good
+                LOG.exception("looking for what other processes wrote broke off")
+                pause_s = max(_PAUSE_S, self._period_s)
+                continue
             is_away = False
             quiet = 0 if self._replica.durable != before else quiet + 1
             pause_s = self._period_s * (_IDLE if quiet > _QUIET else 1)

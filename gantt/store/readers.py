@@ -25,8 +25,12 @@ class Reader(Session):
 
     def __init__(self, database: Database, counter: Counter) -> None:
         super().__init__(database, counter)
-        self.set_autocommit()
         self.seen: tuple[int, Cursor] | None = None
+        try:
+            self.set_autocommit()  # which asks the server, on MariaDB
+        except BaseException:
+            self.discard()
+            raise
 
 
 class Readers:
@@ -52,8 +56,8 @@ class Readers:
                     if not reader.is_lost:
                         raise as_failure(outcome, self._database.url) from outcome
             self.require_open()
-            reader = Reader(self._database, self._counter)
             try:
+                reader = Reader(self._database, self._counter)
                 with self._returned(reader):
                     return query(reader)
             except Outcome as outcome:

@@ -175,7 +175,10 @@ class Session:
 
     def set_autocommit(self) -> None:
         """From now on each statement is a transaction of its own."""
-        self._database.set_autocommit(self._driver)
+        try:
+            self._database.set_autocommit(self._driver)
+        except self._errors as error:
+            raise self._translated(error) from error
 
     def close(self) -> None:
         """Give the connection back to the pool."""

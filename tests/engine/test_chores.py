@@ -130,3 +130,18 @@ def test_a_database_that_is_away_is_told_once(
     assert caplog.text.count("nobody knows who leads the chores: no answer") == 1
     store.leader = real  # type: ignore[method-assign]
     until(lambda: leads(books))
+
+
+def test_chores_outlive_a_mistake(url: str, connect: Connect) -> None:
+    store = opened(url)
+    asked = []
+
+    def fail() -> Lead:
+        asked.append(1)
+        raise RuntimeError("nobody thought of that")
+
+    real, store.leader = store.leader, fail  # type: ignore[method-assign]
+    books = connect(store, sweep_s=0.01)
+    until(lambda: len(asked) > 3)
+    store.leader = real  # type: ignore[method-assign]
+    until(lambda: leads(books))

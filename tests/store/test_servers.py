@@ -190,6 +190,22 @@ def test_more_than_a_socket_takes_at_once_goes_out_whole(store: SqlStore) -> Non
     assert lengths == [16_000_000] * 2
 
 
+def test_a_reader_cut_off_at_its_first_word_hears_that(
+    store: SqlStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = store._database
+
+    def fail(_connection: object) -> None:
+        raise database.engine.dialect.loaded_dbapi.OperationalError(2013, "cut off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "set_autocommit", fail)
+        for _ in range(20):  # none of them keeps a connection of the pool
+            with pytest.raises(StoreFailed, match="cut off"):
+                store.cursor()
+    assert store.cursor() == Cursor()
+
+
 def test_a_paused_writer_loses_the_lock_and_its_batch(store: SqlStore) -> None:
     paused = store.begin()
     time.sleep(1.6)
