@@ -94,7 +94,7 @@ def best_places(
             host_rows = rows[part]
             keys = table.id[host_rows].tolist()
             for at, row, key in zip(part, host_rows.tolist(), keys, strict=True):
-                candidate = places.find(row)
+                candidate = None if row in round_.full else places.find(row)
                 if candidate is not None:
                     found.append((at, Place(row, key, candidate)))
                     if len(found) == most:

@@ -97,7 +97,7 @@ def choose(
         if job.listing is not None and job.listing.trouble:
             text = f"{text} {job.listing.trouble}"
         # Whoever is left was asked and refused, else there would be another pick.
-        left = round_.hosts.rows
+        left = round_.left()
         rest = Rest(left, left, len(picked), request.count)
         raise NoValidHost(text, why(state, job, field, rest))
     spare: list[Place] = []

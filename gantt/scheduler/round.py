@@ -2,7 +2,9 @@
 
 After each pick only the host that got the instance is judged and scored again by what
 is elementwise; the rest (server groups, for one) is asked about everybody. Filters that
-run once per request are not asked again, and a host that fell out stays out.
+run once per request are not asked again, and a host that fell out stays out. One that
+is full stays among those that scores are held against, as in Nova, where only the claim
+finds out: whether the books or reports tell so changes nothing for the others.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from gantt.state.column import Bools, Floats, Int64s
 
 
 class Round:
-    """``hosts`` that are left and their ``weights`` (float64[len(hosts)])."""
+    """``hosts`` that are left and their ``weights`` (float64[len(hosts)]); ``full``:
+    rows of those that have no more room by what they report."""
 
     def __init__(self, start: Field, job: Job) -> None:
         self._policy = start.policy
@@ -29,6 +32,7 @@ class Round:
         self.hosts: Hosts = start.hosts
         self._scales: tuple[Scale, ...] = start.scales
         self.weights: Floats = start.weights
+        self.full: set[int] = set()
         self._start: Field | None = start
         is_rebuild = start.request.spec.is_rebuild
         self._again: tuple[Filter, ...] = (
@@ -76,6 +80,11 @@ class Round:
             return self._start.best(count)
         return weigh.best(self.weights, count)
 
+    def left(self) -> Int64s:
+        """int64: rows of the hosts that are left and not known to be full."""
+        rows = self.hosts.rows
+        return rows[~np.isin(rows, list(self.full))] if self.full else rows
+
     def _judge_again(self, place: int) -> None:
         at = np.array([place])
         sub = self.hosts.pick(at)
@@ -83,7 +92,8 @@ class Round:
         mask = np.ones(len(self.hosts), np.bool_)
         if self._job.asks_amounts:
             options = self._policy.options
-            mask[place] = unbooked.with_room(sub, self._job.taken, options)[0]
+            if not unbooked.with_room(sub, self._job.taken, options)[0]:
+                self.full.add(int(sub.rows[0]))
         for one in self._again:
             if one.elementwise:
                 mask[place] &= one.mask(sub, self.request)[0]
