@@ -30,6 +30,7 @@ from gantt.model.commands import ConsumerAllocations
 from gantt.model.holding import Amounts, Held, Holding
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.listing import Listing
+from gantt.placement.rules.claims import not_of
 
 LOG = logging.getLogger(__name__)
 _TRIES: Final = 4
@@ -71,13 +72,20 @@ class RemoteClaims:
         return Listing(answers, trouble=trouble)
 
     def write(
-        self, wanted: Mapping[str, Holding], *, request_id: str, deadline: float
+        self,
+        wanted: Mapping[str, Holding],
+        only_project: str | None = None,
+        *,
+        request_id: str,
+        deadline: float,
     ) -> Outcome:
         """Write ``wanted`` (by instance), all of it or nothing.
 
         A write whose answer is lost is repeated: the generation that it names lets
-        only one of them in. ``deadline``: by ``clock.monotonic``, none begins after.
-        Raises Unavailable: nobody knows whether it was written.
+        only one of them in. What has something of another project than
+        ``only_project`` stays as it is (None: whoever's it is). ``deadline``: by
+        ``clock.monotonic``, none begins after. Raises Unavailable: nobody
+        knows whether it was written.
         """
         consumers = tuple(
             ConsumerAllocations(
@@ -96,7 +104,7 @@ class RemoteClaims:
                 return Outcome(is_done=True)
             except ConsumerMoved as error:
                 last = error
-                outcome = self._look(wanted, error)
+                outcome = self._look(wanted, error, only_project)
                 if outcome is not None:
                     return outcome
                 is_known = False
@@ -139,13 +147,19 @@ class RemoteClaims:
         )
 
     def _look(
-        self, wanted: Mapping[str, Holding], error: ConsumerMoved
+        self,
+        wanted: Mapping[str, Holding],
+        error: ConsumerMoved,
+        only_project: str | None,
     ) -> Outcome | None:
         """What the instances have; None: nobody can tell now."""
         try:
             views = {uuid: self.books.consumer(uuid) for uuid in wanted}
         except Unavailable:
             return None
+        for uuid, view in views.items():
+            if only_project and view is not None and view.project_id != only_project:
+                return Outcome(reason=not_of(only_project, uuid))
         if all(_is_ours(views[uuid], one) for uuid, one in wanted.items()):
             return Outcome(is_done=True)
         held = {

@@ -26,6 +26,7 @@ from gantt.engine.scheduling import Scheduling
 from gantt.errors import (
     ClaimExpired,
     ClaimLost,
+    Forbidden,
     GanttError,
     NotFound,
     NoValidHost,
@@ -37,6 +38,7 @@ from gantt.model.holding import Held, Holding, holding, read_holding
 from gantt.model.rows import ClaimRow
 from gantt.model.scheduling import Selections
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement.rules.claims import check_owner
 from gantt.placement.rules.leases import is_unsettled
 from gantt.scheduler.job import Job, prepare
 from gantt.state.fleet_tables import Claims
@@ -202,8 +204,8 @@ class RemoteScheduling(Scheduling):
 
     def _end_old(self, request: ScheduleRequest) -> None:
         """Claims of the same instances that were never confirmed end first: they may
-        hold something. Raises Unavailable."""
-        for claim in self.glance(_pending, request.instance_uuids or ()):
+        hold something. Raises Unavailable; Forbidden: one is of another project."""
+        for claim in self.glance(_pending, request):
             with suppress(NotFound):
                 super().release_claim(claim)
             self._settle(claim)
@@ -222,18 +224,20 @@ class RemoteScheduling(Scheduling):
         claimed: Claimed,
         since: float,
     ) -> Outcome:
-        """Write what is claimed there, and confirm or drop the claim. Raises
+        """Write what is claimed there, and confirm or drop the claim. Raises Forbidden,
         NoValidHost (nothing will help), ClaimLost; Unavailable, and leaves the claim to
         its lease."""
         assert self._remote is not None
         wanted = _wanted(command, claimed)
-        policy = self._policy
+        own, policy = command.only_project, self._policy
         deadline = since + policy.placement_lease_s - policy.placement_timeout_s
         outcome = self._remote.write(
-            wanted, request_id=request.request_id, deadline=deadline
+            wanted, own, request_id=request.request_id, deadline=deadline
         )
         if not outcome.is_done:
             self.submit(c.DropClaim(command.claim))
+            if isinstance(outcome.reason, Forbidden):
+                raise outcome.reason
             if not outcome.lost and outcome.held is None:
                 raise NoValidHost(f"No valid host was found. {outcome.reason}")
             return outcome
@@ -313,9 +317,13 @@ def _wanted(command: c.Claim, claimed: Claimed) -> dict[str, Holding]:
     }
 
 
-def _pending(state: State, instance_uuids: Iterable[str]) -> list[str]:
-    """The claims of instances that may hold something elsewhere, unconfirmed."""
+def _pending(state: State, request: ScheduleRequest) -> list[str]:
+    """The claims of instances that may hold something elsewhere, unconfirmed. Raises
+    Forbidden."""
     claims = state.fleet.claims.by_instance
+    instance_uuids = request.instance_uuids or ()
+    if request.only_project is not None:
+        check_owner(state, instance_uuids, request.only_project)
     rows = (claims.get(uuid) for uuid in instance_uuids)
     found = (
         row.claim

@@ -325,11 +325,13 @@ class Claim(Struct, frozen=True):
     What must hold is judged at the gate: amounts (the books' where a choice has
     allocations; else what the host has, times ``ratios`` (cpu, ram, disk) where the
     host reports none), the rules of ``group`` and, per choice, that the host is still
-    there. ``leased_for_us``: the claim ends after so many microseconds unless it is
-    confirmed. ``is_remote``: a remote Placement judges amounts and keeps the choices'
-    allocations; here they are remembered with the claim, which must be leased until
-    they were written there. ``asks_service``: the host must not be disabled or forced
-    down. Answer: Claimed. Raises ClaimLost.
+    there. ``only_project``: whose instances may be claimed that have allocations or a
+    claim already; None: anybody's. ``leased_for_us``: the claim ends after so many
+    microseconds unless it is confirmed. ``is_remote``: a remote Placement judges
+    amounts and keeps the choices' allocations; here they are remembered with the
+    claim, which must be leased until they were written there. ``asks_service``:
+    the host must not be disabled or forced down. Answer: Claimed. Raises ClaimLost,
+    Forbidden.
     """
 
     claim: str
@@ -344,6 +346,7 @@ class Claim(Struct, frozen=True):
     leased_for_us: int | None = None
     is_remote: bool = False
     asks_service: bool = True
+    only_project: str | None = None
 
 
 class ConfirmClaim(Struct, frozen=True):

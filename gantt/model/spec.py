@@ -168,6 +168,8 @@ class ScheduleRequest(Struct, frozen=True):
 
     ``instance_uuids`` None: as many as ``spec.num_instances``, and nothing is claimed.
     ``lease_s``: the claim ends by itself after so many seconds unless it is confirmed.
+    ``only_project``: instances of other projects are refused (None: of none); what a
+    service over HTTP refuses goes by who asks it, and this is not sent.
     """
 
     spec: RequestSpec
@@ -178,6 +180,7 @@ class ScheduleRequest(Struct, frozen=True):
     request_id: Text = ""
     user_id: Text | None = None
     project_id: Text | None = None
+    only_project: Text | None = None
 
     @property
     def count(self) -> int:

@@ -41,11 +41,14 @@ def claim_projects(state: State, claim: str) -> frozenset[str | None]:
     """Whose the instances of a claim are that has not ended; None: not known, because
     the claim made no allocations."""
     return frozenset(
-        _project(state, row) for row in state.fleet.claims.of(claim) if not row.is_over
+        claim_project(state, row)
+        for row in state.fleet.claims.of(claim)
+        if not row.is_over
     )
 
 
-def _project(state: State, row: ClaimRow) -> str | None:
+def claim_project(state: State, row: ClaimRow) -> str | None:
+    """Whose the instance of one row of a claim is; None: not known."""
     if row.remote is not None:
         return read_holding(row.remote).project_id
     if row.consumer_generation is None:

@@ -157,6 +157,7 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
         ),
         None if lease is None else int(lease * 1_000_000),
         asks_service="ComputeFilter" in asked,
+        only_project=request.only_project,
     )
 
 

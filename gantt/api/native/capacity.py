@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from gantt.api.call import Call
+from gantt.api.native import redaction
 from gantt.api.native.bodies import Body, CapacityBody
+from gantt.api.native.claims import bound_to, owned
 from gantt.model.forms.spec import read_spec
 from gantt.model.selection import Capacity
 
@@ -14,5 +16,5 @@ def count(call: Call) -> Capacity:
     """POST /gantt/capacity"""
     body = _BODY.read(call)
     spec = read_spec(body.request_spec, body.filter_properties)
-    found: Capacity = call.gantt.capacity(spec)
-    return found
+    found: Capacity = call.gantt.capacity(owned(bound_to(call), spec))
+    return redaction.capacity(call, found)

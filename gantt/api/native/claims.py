@@ -1,15 +1,19 @@
 """Claims with a lease, over HTTP: keep what was claimed, or give it back.
 
-Who may not ``gantt:claims:any`` touches claims of the own project alone, and
-hears of others what is said of claims that there are not.
+Who may not ``gantt:claims:any`` asks for the own project, touches claims of that alone,
+and hears of others what is said of claims that there are not.
 """
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gantt.api.call import Call
-from gantt.errors import ClaimExpired, GanttError, NotFound
+from gantt.errors import ClaimExpired, Forbidden, GanttError, NotFound
+from gantt.model.spec import RequestSpec
 
 ANY = "gantt:claims:any"
+_PROJECT = frozenset({"project_id"})
 
 
 def confirm(call: Call, claim: str) -> None:
@@ -22,6 +26,39 @@ def release(call: Call, claim: str) -> None:
     """DELETE /gantt/claims/{claim}"""
     _check_own(call, claim, NotFound)
     call.gantt.release_claim(claim)
+
+
+def bound_to(call: Call) -> str | None:
+    """The project that the caller asks for and no other; None: for any. Raises
+    Forbidden for who is bound to the own project and has none."""
+    if not call.door.policy.allows(ANY, call.caller, {}):
+        return None
+    if call.caller.project_id is None:
+        raise Forbidden(
+            f"Who may not {ANY} asks for the own project, and this token is of none. "
+            "Sign in to a project."
+        )
+    return call.caller.project_id
+
+
+def owned(own: str | None, spec: RequestSpec, *named: str | None) -> RequestSpec:
+    """``spec`` as one of ``own`` (None: it stays); ``named``: which projects the
+    request is said to be for beside. Raises Forbidden: one is another."""
+    if own is None:
+        return spec
+    for project in (spec.project_id, *named):
+        if project is not None and project != own:
+            raise Forbidden(
+                f"The request is for project {project}, and the caller, who may not "
+                f"{ANY}, is of project {own}. Leave project_id out, or sign in to "
+                f"project {project}."
+            )
+    return replace(
+        spec,
+        project_id=own,
+        unset=spec.unset - _PROJECT,
+        nulls=spec.nulls - _PROJECT,
+    )
 
 
 def _check_own(call: Call, claim: str, refusal: type[GanttError]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec.structs import replace
 
 from gantt.api.call import Call
-from gantt.model.selection import Decision, Why
+from gantt.model.selection import Capacity, Decision, Why
 
 WHOLE = "gantt:decisions:whole"
 REFUSED = "No valid host was found."
@@ -35,6 +35,13 @@ def refusal(call: Call, message: str) -> str:
 def decision(call: Call, record: Decision) -> Decision:
     """``record`` as the caller may see it."""
     return record if sees_all(call) else _bare(record)
+
+
+def capacity(call: Call, found: Capacity) -> Capacity:
+    """``found`` as the caller may see it: how many fit, and not where."""
+    if sees_all(call):
+        return found
+    return Capacity(total=found.total, hosts={}, steps=found.steps)
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:

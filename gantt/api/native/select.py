@@ -8,6 +8,7 @@ from msgspec import Struct
 from gantt.api.call import Call
 from gantt.api.native import redaction
 from gantt.api.native.bodies import Body, SelectBody
+from gantt.api.native.claims import bound_to, owned
 from gantt.api.problem import NO_VALID_HOST, Problem
 from gantt.errors import NoValidHost
 from gantt.model.forms.spec import read_spec
@@ -39,8 +40,10 @@ def select(call: Call) -> Selected | Decision:
 def _request(call: Call, body: SelectBody) -> ScheduleRequest:
     """In the name of the context, and without one in that of the caller."""
     uuids, context = body.instance_uuids, body.context
+    spec = read_spec(body.request_spec, body.filter_properties)
+    own = bound_to(call)
     return ScheduleRequest(
-        spec=read_spec(body.request_spec, body.filter_properties),
+        spec=owned(own, spec, context.project_id),
         instance_uuids=None if uuids is None else tuple(uuids),
         return_alternates=body.return_alternates,
         dry_run=body.dry_run,
@@ -48,6 +51,7 @@ def _request(call: Call, body: SelectBody) -> ScheduleRequest:
         request_id=context.request_id or call.request_id,
         user_id=context.user_id or call.caller.user_id,
         project_id=context.project_id or call.caller.project_id,
+        only_project=own,
     )
 
 

@@ -69,7 +69,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         "/gantt/select",
         select.select,
-        "Pick hosts and claim them; with dry_run, tell how it would be decided.",
+        "Pick hosts and claim them; with dry_run, tell how it would be decided. "
+        "Requests for other projects, and for their instances, are for who may "
+        "gantt:claims:any.",
         rule="gantt:select",
         body=SelectBody,
         answer=select.Selected | Decision,
@@ -107,7 +109,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         "/gantt/capacity",
         capacity.count,
-        "How many more instances like this fit, where, and what blocks more.",
+        "How many more instances like this fit, where, and what blocks more; names of "
+        "hosts are for who may gantt:decisions:whole.",
         rule="gantt:capacity",
         body=CapacityBody,
         answer=Capacity,

@@ -12,24 +12,25 @@ that is still leased is replaced by a new one for the same instance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import ClaimLost, Conflict, Invalid
+from gantt.errors import ClaimLost, Conflict, Forbidden, Invalid
 from gantt.model import rows as t
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
 from gantt.model.holding import holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
-from gantt.placement import groups
+from gantt.placement import fleet_queries, groups
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
 from gantt.placement.rules.room import Room
 from gantt.state.folded import is_each_once
+from gantt.state.state import State
 
 _GONE: Final = "the host is gone"
 _OFF: Final = "the host is disabled or forced down"
@@ -56,8 +57,11 @@ class _Holder(Struct, frozen=True):
 
 def claim(draft: Draft, command: Claim) -> Claimed:
     """Raises ClaimLost (an instance has no choice left), Invalid, Conflict (the claim
-    exists)."""
+    exists), Forbidden (an instance is of another project)."""
     _check(draft, command)
+    if command.only_project is not None:
+        uuids = (one.instance_uuid for one in command.instances)
+        check_owner(draft.state, uuids, command.only_project)
     leased_for = command.leased_for_us
     leased_until = None if leased_for is None else draft.clock + leased_for
     desk = _Desk(draft, command, leased_until)
@@ -77,6 +81,31 @@ def _check(draft: Draft, command: Claim) -> None:
         amount = getattr(command, name)
         if amount is not None and not 0 <= amount <= _MOST:
             raise Invalid(f"{name} must be from 0 to {_MOST}; got {amount}.")
+
+
+def check_owner(state: State, instance_uuids: Iterable[str], project: str) -> None:
+    """Raises Forbidden where an instance has allocations or a claim that are not of
+    ``project``, or that do not say whose they are. Judged here as well as before: who
+    looks earlier may be overtaken."""
+    for uuid in instance_uuids:
+        owners: set[str | None] = set()
+        consumer = state.consumers.find(uuid)
+        if consumer is not None:
+            owners.add(state.projects.name_of_id(consumer.project_id))
+        claim = state.fleet.claims.by_instance.get(uuid)
+        if claim is not None:
+            owners.add(fleet_queries.claim_project(state, claim))
+        if owners - {project}:
+            raise not_of(project, uuid)
+
+
+def not_of(project: str, instance_uuid: str) -> Forbidden:
+    """An instance is not of the project that may claim its own alone."""
+    return Forbidden(
+        f"Instance {instance_uuid} has allocations or a claim already that are not of "
+        f"project {project}. Nothing was claimed. Name instances of project {project} "
+        "alone."
+    )
 
 
 class _Desk:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gantt.api.app import build_app
+from gantt.api.call import Caller
+from gantt.api.native.claims import bound_to
+from gantt.api.policy import DefaultPolicy
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
+from gantt.errors import Forbidden
 from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
@@ -23,10 +28,11 @@ MEMBER = {"x-auth-token": "bob:blue", "x-roles": "member"}
 
 @pytest.fixture
 def client(books: Gantt, tmp_path: Path) -> WsgiClient:
-    """Members may select here, as a policy file says."""
+    """Members may select and count here, as a policy file says."""
     pytest.importorskip("oslo_policy")
     (tmp_path / "policy.yaml").write_text(
         '"gantt:select": "role:member or role:admin"\n'
+        '"gantt:capacity": "role:member or role:admin"\n'
         '"gantt:claims:confirm": "role:member or role:admin"\n'
         '"gantt:claims:release": "role:member or role:admin"\n'
     )
@@ -109,3 +115,66 @@ def test_a_claim_that_says_not_whose_it_is_is_for_who_runs_the_fleet(
         claim = other.schedule(request)[0][0].claim
         assert claim is not None
         assert other.claim_projects(claim) == {None}
+
+
+def asked(client: WsgiClient, instance: str, spec: Any, **more: Any) -> Any:
+    body = {"request_spec": spec, "instance_uuids": [instance], **more}
+    return client("POST", "/gantt/select", body=body, headers=MEMBER)
+
+
+PLAIN = {"flavor": SPEC["flavor"]}
+
+
+def test_members_ask_for_their_own_project_alone(client: WsgiClient) -> None:
+    red = {**PLAIN, "project_id": "red"}
+    told = [
+        asked(client, A, PLAIN, context={"project_id": "red"}),
+        asked(client, A, red),
+        asked(client, A, red, dry_run=True),
+        asked(client, A, SPEC, context={"project_id": "red"}),
+        client("POST", "/gantt/capacity", body={"request_spec": red}, headers=MEMBER),
+    ]
+    for answer in told:
+        assert answer.status == 403
+        assert "project red" in answer.detail
+        assert "project blue" in answer.detail
+    assert client("GET", f"/allocations/{A}").json["allocations"] == {}
+    assert asked(client, A, PLAIN).status == 200
+    held = client("GET", f"/allocations/{A}", version=39).json
+    assert held["project_id"] == "blue"
+
+
+def test_who_is_of_no_project_asks_for_none() -> None:
+    door = SimpleNamespace(policy=DefaultPolicy())
+    nobody: Any = SimpleNamespace(door=door, caller=Caller("bob", roles=("member",)))
+    with pytest.raises(Forbidden, match="Sign in to a project"):
+        bound_to(nobody)
+    admin: Any = SimpleNamespace(door=door, caller=Caller("ann", roles=("admin",)))
+    assert bound_to(admin) is None
+
+
+@pytest.mark.parametrize("is_leased", [True, False])
+def test_members_take_over_no_instance_of_another_project(
+    client: WsgiClient, is_leased: bool
+) -> None:
+    claim = claimed(client, A, "red")
+    if not is_leased:
+        assert client("POST", f"/gantt/claims/{claim}/confirm").status == 204
+    before = client("GET", f"/allocations/{A}", version=39).json
+    answer = asked(client, A, PLAIN, lease=1)
+    assert answer.status == 403
+    assert "not of project blue" in answer.detail
+    assert "red" not in answer.detail
+    assert client("GET", f"/allocations/{A}", version=39).json == before
+    # Their own they may, and who runs the fleet may any.
+    assert asked(client, B, PLAIN, lease=1).status == 200
+    assert asked(client, B, PLAIN, lease=1).status == 200
+    assert claimed(client, B, "red")
+
+
+def test_members_hear_how_many_fit_and_not_where(client: WsgiClient) -> None:
+    body = {"request_spec": PLAIN}
+    whole = client("POST", "/gantt/capacity", body=body).json
+    told = client("POST", "/gantt/capacity", body=body, headers=MEMBER).json
+    assert whole["hosts"].keys() == {"one", "two"}
+    assert told == {**whole, "hosts": {}, "nearest": [], "change": None}

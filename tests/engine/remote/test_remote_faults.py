@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gantt import errors
 from gantt.engine.gantt import Gantt
@@ -17,6 +18,7 @@ from gantt.model.commands import (
     ConsumerAllocations,
 )
 from gantt.model.holding import read_holding
+from gantt.model.hosts import Instance
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.store import open_store
 from tests.elsewhere import (
@@ -155,6 +157,31 @@ def test_the_same_instance_is_asked_for_again(
     assert held is not None
     assert (held.generation, there.used()) == (1, 1)
     assert len(claims(engine)) == 1
+
+
+@pytest.mark.parametrize("lease", [None, 60.0])
+def test_what_is_of_another_project_is_not_taken_over(
+    there: Elsewhere, engine: Gantt, lease: float | None
+) -> None:
+    there.fleet(engine, "h1", "h2")
+    request = ask(lease_s=lease)
+    engine.schedule(request)
+    used = there.used()
+    spec = replace(request.spec, project_id="mine")
+    mine = replace(request, spec=spec, only_project="mine")
+    with pytest.raises(errors.Forbidden, match="not of project mine"):
+        engine.schedule(mine)
+    # Where the books here know nothing of it, those there do.
+    for row in claims(engine):
+        engine.confirm_claim(row.claim)
+    engine.update_instances("h1", [Instance(only(request))])
+    engine.update_instances("h2", [Instance(only(request))])
+    assert claims(engine) == []
+    with pytest.raises(errors.Forbidden, match="not of project mine"):
+        engine.schedule(mine)
+    assert claims(engine) == []
+    assert there.used() == used
+    engine.schedule(replace(request, only_project="project"))
 
 
 @pytest.mark.parametrize("is_written", [False, True])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gantt.errors import ClaimLost, Conflict, GanttError, Invalid
+from gantt.errors import ClaimLost, Conflict, Forbidden, GanttError, Invalid
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
 from gantt.model.hosts import Instance, ServerGroup, Service
@@ -288,6 +288,28 @@ def test_what_is_kept_is_not_judged_again() -> None:
         claim("two", on(1, 2)),
     )
     assert desk.used(1) == {"VCPU": 7} and desk.used(2) == SIZE
+
+
+@pytest.mark.parametrize("lease", [None, 1000])
+@pytest.mark.parametrize("size", [None, {}])
+def test_who_is_bound_to_a_project_claims_its_instances_alone(
+    lease: int | None, size: dict[str, int] | None
+) -> None:
+    desk = FleetDesk(2)
+    desk.do(claim("one", on(1, 1, size=size), leased_for_us=lease))
+    told = desk.refusal(
+        claim("two", on(2, 1), on(1, 2), project_id="mine", only_project="mine"),
+        Forbidden,
+    )
+    assert server(1) in told
+    assert "project mine" in told
+    # A claim without allocations does not say whose it is.
+    again = claim("three", on(1, 2, size=size), only_project="project")
+    if size is None:
+        desk.do(again)
+    else:
+        desk.refusal(again, Forbidden)
+    assert desk.do(claim("four", on(1, 2), project_id="other")).claim == "four"
 
 
 def test_a_new_claim_replaces_one_that_is_leased() -> None:
