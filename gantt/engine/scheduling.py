@@ -294,7 +294,7 @@ class Scheduling(Hearing):
             picks = self._choose_on(state, request, now, job)
         except NoValidHost as refusal:
             return _failed(request, refusal, state.revision, now, self._driver.name)
-        board = Scoreboard(state, picks.field, now, len(picks.field.hosts))
+        board = Scoreboard(state, picks.field, now, None)
         return replace(
             _draft(state, request, picks, now, self._driver.name),
             scores=board.scores(),

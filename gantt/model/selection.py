@@ -57,7 +57,9 @@ class Step(Struct, frozen=True):
 
 
 class Score(Struct, frozen=True):
-    """One host's weight and its parts: weigher -> (raw, multiplied) score."""
+    """One host's weight and its parts: weigher -> (raw, multiplied) score. The second
+    is 0 where the weigher counts for nothing: its multiplier is 0, or the host is the
+    only one, which is not weighed; only a dry run tells of those at all."""
 
     host: str
     node: str

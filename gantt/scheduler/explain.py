@@ -21,6 +21,7 @@ from gantt.scheduler import unbooked
 from gantt.scheduler.field import Field, Sieve, steps_of
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
+from gantt.scheduler.scale import all_scales
 from gantt.state.column import NO_ROW, NO_TIME, Bools, Int64s
 from gantt.state.state import State
 
@@ -99,16 +100,23 @@ def _in_the_end(field: Field, rest: Rest) -> Iterator[Sieve]:
 
 class Scoreboard:
     """The best ``most`` hosts of a field as they are now; ``scores`` puts it into
-    values when somebody asks, for most decisions nobody ever does."""
+    values when somebody asks, for most decisions nobody ever does. ``most`` None: all
+    hosts, and also raw scores that count for nothing: of a host alone, which is not
+    weighed, and of weighers that are switched off."""
 
-    def __init__(self, state: State, field: Field, now: int, most: int) -> None:
-        places = field.best(most)[:most]
+    def __init__(self, state: State, field: Field, now: int, most: int | None) -> None:
+        places = field.best(len(field.hosts) if most is None else most)[:most]
         hosts, rows = state.fleet.hosts, field.hosts.rows[places].tolist()
         self._names = [(hosts.hosts[row], hosts.nodes[row]) for row in rows]
         self._now = now
         self._said_at = np.maximum(hosts.updated_at[rows], hosts.created_at[rows])
         self._weights = field.weights[places]
-        self._scales = [one.sample(places) for one in field.scales]
+        scales = field.scales
+        if most is None:
+            everybody = Hosts(state.fleet, field.hosts.rows)
+            weighers = field.policy.weighers
+            scales = tuple(all_scales(scales, everybody, field.request, weighers))
+        self._scales = [one.sample(places) for one in scales]
 
     def scores(self) -> tuple[Score, ...]:
         """Hosts with their weights by weigher, the best first."""

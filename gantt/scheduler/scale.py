@@ -6,10 +6,12 @@ a time: as long as no end of the scale moves, only those hosts' weights move.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import numpy as np
 
+from gantt.errors import GanttError
 from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
@@ -116,6 +118,24 @@ def scales_of(
         return ()
     found = (scale_of(one, hosts, request) for one in weighers)
     return tuple(scale for scale in found if scale is not None)
+
+
+def all_scales(
+    scales: Sequence[Scale],
+    hosts: Hosts,
+    request: Request,
+    weighers: Sequence[Weigher],
+) -> Iterator[Scale]:
+    """``scales`` with those of the ``weighers`` that count for nothing, in order: for
+    showing, not for deciding. One that fails then is left out: no decision hears it."""
+    counting = {one.weigher: one for one in scales}
+    flat = weigh.Ends(0.0, 0.0, 0.0, 0.0)
+    for weigher in weighers:
+        if weigher in counting:
+            yield counting[weigher]
+            continue
+        with suppress(GanttError):
+            yield Scale(weigher, weigher.score(hosts, request), 0.0, flat)
 
 
 def total(scales: Sequence[Scale], size: int) -> Floats:

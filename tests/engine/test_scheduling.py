@@ -234,6 +234,30 @@ def test_a_dry_run_claims_nothing_and_shows_every_host(engine: Gantt) -> None:
     assert refused.chosen == ()
 
 
+@pytest.mark.parametrize("driver", ["filter", "caching"])
+def test_a_dry_run_tells_raw_scores_that_count_for_nothing(driver: str) -> None:
+    off = {"disk_weight_multiplier": 0.0}
+    policy = SchedulerOptions(driver=driver, multipliers=off)
+    with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
+        report(engine, "a", memory_mb=4096)
+        # Asked twice: the second time from what a driver may have kept.
+        for _ in range(2):
+            (alone,) = engine.decide(ask()).scores
+            assert alone.weight == 0.0
+            assert alone.parts["RAMWeigher"] == (4096.0, 0.0)
+            assert alone.parts["DiskWeigher"] == (102400.0, 0.0)
+            assert {weighted for _, weighted in alone.parts.values()} == {0.0}
+        report(engine, "b", memory_mb=8192)
+        for _ in range(2):
+            best, other = engine.decide(ask()).scores
+            assert best.parts["RAMWeigher"] == (8192.0, 1.0)
+            assert other.parts["DiskWeigher"] == (102400.0, 0.0)
+            assert list(best.parts) == list(alone.parts)
+        # A decision with a claim does not ask what counts for nothing.
+        engine.schedule(ask())
+        assert "DiskWeigher" not in engine.decisions()[0].scores[0].parts
+
+
 def test_a_lease_ends_by_itself_with_what_it_holds(engine: Gantt) -> None:
     report(engine, "a")
     ((chosen, *_),) = engine.schedule(ask(lease_s=0.05))
