@@ -22,6 +22,7 @@ _PREFIX = "gantt-run-"
 _DRAINING = "draining"
 _CHANGED = "changed"
 _METRICS = "metrics"
+_WORKERS = "workers"
 
 
 class RunDirectory(Struct, frozen=True):
@@ -43,6 +44,8 @@ class RunDirectory(Struct, frozen=True):
             found._folder.mkdir(parents=True, exist_ok=True)
             found._clear()
             found.metrics.mkdir(exist_ok=True)
+            found.workers.mkdir(exist_ok=True)
+            found.workers.chmod(0o700)  # what is told there is not redacted
         except OSError as error:
             raise Refused(
                 f"[gantt] run_directory {found.path} cannot be used: {error}."
@@ -57,6 +60,11 @@ class RunDirectory(Struct, frozen=True):
     def metrics(self) -> Path:
         """Where each process keeps its counters."""
         return self._folder / _METRICS
+
+    @property
+    def workers(self) -> Path:
+        """Where each worker can be asked; for their user alone."""
+        return self._folder / _WORKERS
 
     def drain(self, pid: int | None = None) -> None:
         """The process (None: all of them) will stop soon."""
@@ -104,6 +112,8 @@ class RunDirectory(Struct, frozen=True):
         for file in (one for name in said for one in self._folder.glob(f"{name}*")):
             file.unlink(missing_ok=True)
         for file in self.metrics.glob("*_*.db"):
+            file.unlink(missing_ok=True)
+        for file in self.workers.glob("[0-9]*"):
             file.unlink(missing_ok=True)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 from gantt.api.configured import Configured
 from gantt.api.envelope import WsgiApp
 from gantt.api.running import RunDirectory
+from gantt.api.siblings import Siblings
 from gantt.api.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.errors import GanttError, Refused
@@ -157,6 +158,8 @@ def open_app(
         watchers = Watchers(settings.serve.watchers, is_draining)
         meters = build_meters(books, watchers)
         app = build_app(books, settings, watchers=watchers, meters=meters)
+        if run is not None and settings.serve.workers > 1:
+            books.consult(Siblings(run.workers, books.own_decisions).ask)
         if meters.folder:
             Tender(meters, books, run)
         return app, books

@@ -33,7 +33,7 @@ RECORDS = (
 def explain(session: Session, *, request_or_instance: str) -> None:
     """Tell how a request, or an instance, came to its hosts, or why to none.
 
-    Each serving process remembers its latest decisions.
+    A service remembers its latest decisions; ask on the machine that decided.
     """
     name = request_or_instance
     found = session.books.decisions(request_id=name, limit=MOST)
@@ -41,7 +41,8 @@ def explain(session: Session, *, request_or_instance: str) -> None:
     if not found:
         raise NotFound(
             f"No decision about {name!r} is remembered: a service remembers its "
-            "latest ones ([scheduler] records), and forgets them when it stops."
+            "latest ones ([scheduler] records), and forgets them when it stops. Where "
+            "several machines serve, ask the one that decided."
         )
     if session.output == "json":
         print_document(msgspec.to_builtins(found))

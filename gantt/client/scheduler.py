@@ -146,7 +146,7 @@ class SchedulerClient:
             asked = request_id if instance_uuid is None else instance_uuid
             raise errors.NotFound(
                 f"No decision about {asked!r} is kept: only the latest ones are, and "
-                "only by the process that made them."
+                "only on the machine that made them."
             )
         return found[0]
 

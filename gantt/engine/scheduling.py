@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.hearing import Hearing
-from gantt.engine.records import Records
+from gantt.engine.records import Recorded, Records
 from gantt.errors import ClaimLost, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
@@ -72,7 +72,7 @@ class _Notices:
                 LOG.warning("%s", text)
 
 
-class Scheduling(Hearing):
+class Scheduling(Hearing, Recorded):
     """Where things run, for whoever can ``read``, ``glance`` and ``submit``."""
 
     def __init__(
@@ -213,15 +213,6 @@ class Scheduling(Hearing):
             budget=self._steps,
             job=self._ready(replace(spec, num_instances=1)),
         )
-
-    def decisions(
-        self,
-        *,
-        request_id: str | None = None,
-        instance_uuid: str | None = None,
-        limit: int = 100,
-    ) -> tuple[Decision, ...]:
-        return self._records.find(request_id, instance_uuid, limit)
 
     def scheduling_counts(self) -> dict[str, float]:
         """What was decided so far, by name; for metrics."""

@@ -92,6 +92,7 @@ _COUNTERS = {
     "searches_cut": "Searches for candidates that met their limit.",
     "claims_lost": "Decisions whose every place was lost to others.",
     "over_limits": "Requests and statements refused because a limit is lower.",
+    "workers_unheard": "Times that another worker did not tell all its decisions.",
     "shape_hits": "Decisions for a shape that the caching driver knew.",
     "shape_misses": "Decisions for a shape that it did not know.",
     "events_told": "Revisions told to watchers.",

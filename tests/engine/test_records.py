@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gantt.engine.records import Records
+from gantt.engine.records import Asked, Records, Told
 from gantt.model.selection import Decision
 
 
-def _decision(name: str, instances: int) -> Decision:
+def _decision(name: str, instances: int, at: int = 0) -> Decision:
     uuids = tuple(f"{name}-{number}" for number in range(instances))
-    return Decision(name, uuids, "p", 1, 0, "filter", 1, (), ())
+    return Decision(name, uuids, "p", 1, at, "filter", 1, (), ())
 
 
 def _names(records: Records) -> list[str]:
-    return [one.request_id for one in records.find(None, None, 100)]
+    return [one.request_id for one in records.find(Asked())]
 
 
 def test_the_last_decisions_are_kept() -> None:
@@ -39,3 +39,40 @@ def test_the_last_one_is_kept_however_large() -> None:
     for name in ("a", "b"):
         records.add(_decision(name, 1000))
         assert _names(records) == [name]
+
+
+def test_others_are_asked_the_same_and_all_come_by_time() -> None:
+    heard: list[Asked] = []
+
+    def others(asked: Asked) -> Told:
+        heard.append(asked)
+        return Told((_decision("b", 1, at=20), _decision("d", 1, at=40)), unheard=2)
+
+    records = Records(10)
+    for name, at in (("a", 10), ("c", 30), ("e", 50)):
+        records.add(_decision(name, 1, at))
+    assert _names(records) == ["e", "c", "a"]
+    records.others = others
+    assert _names(records) == ["e", "d", "c", "b", "a"]
+    asked = Asked("c", "c-0", "p", limit=2)
+    # Others answer for themselves what is meant.
+    assert [one.request_id for one in records.find(asked)] == ["d", "c"]
+    assert heard == [Asked(), asked]
+    assert records.counts()["workers_unheard"] == 4
+    assert [one.request_id for one in records.own(Asked())] == ["e", "c", "a"]
+    assert records.find(Asked(limit=0)) == ()
+
+
+def test_only_what_is_asked_for() -> None:
+    records = Records(10)
+    records.add(_decision("a", 2))
+    for asked, is_meant in (
+        (Asked("a"), True),
+        (Asked("b"), False),
+        (Asked(instance_uuid="a-1"), True),
+        (Asked(instance_uuid="a-2"), False),
+        (Asked(project_id="p"), True),
+        (Asked(project_id="q"), False),
+        (Asked("a", "a-0", "q"), False),
+    ):
+        assert bool(records.find(asked)) == is_meant, asked

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
 from msgspec import Struct
 
 from gantt.api.call import Call
 from gantt.api.native import redaction
-from gantt.api.native.bodies import MOST_RECORDS, DecisionsQuery, query
+from gantt.api.native.bodies import DecisionsQuery, query
 from gantt.model.selection import Decision
 
 
@@ -21,10 +19,12 @@ class Decisions(Struct, frozen=True):
 def list_(call: Call) -> Decisions:
     """GET /gantt/decisions"""
     asked = query(call, DecisionsQuery)
+    project = None if redaction.sees_all(call) else call.caller.project_id
     found = call.gantt.decisions(
         request_id=asked.request_id,
         instance_uuid=asked.instance_uuid,
         # Those of other projects must not count where they are not told.
-        limit=asked.limit if redaction.sees_all(call) else MOST_RECORDS,
+        project_id=project,
+        limit=asked.limit,
     )
-    return Decisions(tuple(islice(redaction.visible(call, found), asked.limit)))
+    return Decisions(tuple(redaction.visible(call, found)))
