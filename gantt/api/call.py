@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from gantt.conf import ApiOptions
 
 CACHE_HEADERS_SINCE = 15
+# In the environment of a request whose body was read to its end.
+BODY_READ = "gantt.body_read"
 
 
 class Moment(Enum):
@@ -152,12 +154,14 @@ class Call:
         if length > limit:
             raise Problem(413, f"A body may have at most {limit} bytes.")
         if length > 0:
+            environ[BODY_READ] = True
             return bytes(environ["wsgi.input"].read(length))
         if "HTTP_TRANSFER_ENCODING" not in environ:
             return b""
         body = bytes(environ["wsgi.input"].read(limit + 1))
         if len(body) > limit:
             raise Problem(413, f"A body may have at most {limit} bytes.")
+        environ[BODY_READ] = True
         return body
 
     # -------------------------------------------------------------------- answers

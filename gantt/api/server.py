@@ -23,6 +23,7 @@ from gantt.api.configured import Configured
 from gantt.api.envelope import WsgiApp
 from gantt.api.running import RunDirectory
 from gantt.api.siblings import Siblings
+from gantt.api.unread import finished
 from gantt.api.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.errors import GanttError, Refused
@@ -119,7 +120,7 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> WsgiApp:
     # A worker process ends without running atexit; these it does run.
     Finalize(None, gantt.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
-    return app
+    return finished(app, settings.api.max_body_bytes)
 
 
 def _allow_open_files(wanted: int) -> None:
