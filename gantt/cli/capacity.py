@@ -53,4 +53,7 @@ def _paragraphs(found: Found) -> Iterator[str]:
             yield f"{words}:"
         if each.hosts:
             yield table(("host", "more"), list(each.hosts.items()))
+        if each.limits:
+            limits = list(each.limits.items())
+            yield "What blocks one more:\n" + table(("limit", "hosts"), limits)
         yield why_text(Why(each.steps, each.nearest, each.change))

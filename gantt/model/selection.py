@@ -112,10 +112,18 @@ class Decision(Struct, frozen=True):
 
 
 class Capacity(Struct, frozen=True):
-    """How many more of a flavor fit: in all, by host, and what removed the others."""
+    """How many more of a flavor fit: in all, by host, and what removed the others.
+
+    ``limits``: what blocks the next instance -> on how many hosts it does, the most
+    first: a resource class, a filter (one that counts, or the rule of a server group),
+    "exact search" where a tree has no place, an option at which counting ended
+    ("capacity_per_host", "search_budget"). Of hosts that all else lets pass; where
+    several things block, the host counts for each.
+    """
 
     total: int
     hosts: dict[str, int]
     steps: tuple[Step, ...]
     nearest: tuple[Near, ...] = ()
     change: str | None = None
+    limits: dict[str, int] = {}

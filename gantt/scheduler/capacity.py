@@ -19,16 +19,27 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler import unbooked
+from gantt.scheduler.blocks import (
+    BUDGET,
+    MOST,
+    OFF,
+    RULES,
+    Blocks,
+    amounts_of,
+    by_count,
+    free,
+    full,
+    short,
+)
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.explain import Rest, why
+from gantt.scheduler.explain import EXACT, Rest, why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.places import Places
-from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
 
-_MOST_FREE = 2.0**52
 _UNLIMITED = 2**62
 
 
@@ -57,7 +68,8 @@ def capacity(
             by_books=by_books,
             budget=steps,
         )
-    trees, counts = _limits(state, field)
+    blocks = Blocks()
+    trees, counts = _limits(state, field, blocks)
     again = tuple(
         one
         for one in field.policy.filters
@@ -65,17 +77,25 @@ def capacity(
     )
     if again or job.asks_amounts:
         counts = _fill(field, job, counts, again)
+        _note_full(blocks, field, job, counts, again)
     asked = counts > 0
-    counts, refused = _one_by_one(state, field, counts, trees & asked, steps)
+    counts, refused = _one_by_one(state, field, counts, trees & asked, steps, blocks)
     hosts: dict[str, int] = {}
     for place in np.flatnonzero(counts).tolist():
         name = state.fleet.hosts.hosts[int(field.hosts.rows[place])]
         hosts[name] = hosts.get(name, 0) + int(counts[place])
     told = why(state, job, field, Rest(field.hosts.rows, refused))
-    return Capacity(sum(hosts.values()), hosts, told.steps, told.nearest, told.change)
+    return Capacity(
+        sum(hosts.values()),
+        hosts,
+        told.steps,
+        told.nearest,
+        told.change,
+        by_count(blocks.by_name(counts), full(state, field, job, again)),
+    )
 
 
-def _limits(state: State, field: Field) -> tuple[Bools, Int64s]:
+def _limits(state: State, field: Field, blocks: Blocks) -> tuple[Bools, Int64s]:
     """bool[hosts]: trees, of which only a search can tell; int64[hosts]: how many the
     books have room for on the others. Hosts that the gate refuses have room for none,
     forced or not."""
@@ -83,56 +103,60 @@ def _limits(state: State, field: Field) -> tuple[Bools, Int64s]:
     trees = np.full(len(rows), field.listing is not None, np.bool_)
     most = field.policy.options.capacity_per_host
     counts = np.full(len(rows), most, np.int64)
+    blocks.add(MOST, np.ones(len(rows), np.bool_), counts.copy())
     if field.surveys:
         providers: Rows = table.provider[rows].astype(np.intp)
         for survey in field.surveys:
             viable = survey.viable_at(providers)
             trees |= viable & ~survey.alone_at(providers)
-        counts[~trees] = _divided(state, field.surveys, providers[~trees], most)
-    counts[table.is_disabled[rows] | table.is_forced_down[rows]] = 0
+        counts[~trees], lacking = _divided(
+            state, field.surveys, providers[~trees], most
+        )
+        for name, lacks in lacking.items():
+            mask = np.zeros(len(rows), np.bool_)
+            mask[~trees] = lacks
+            blocks.add(name, mask, counts.copy())
+    is_off = table.is_disabled[rows] | table.is_forced_down[rows]
+    counts[is_off] = 0
+    blocks.add(OFF, is_off, np.zeros_like(counts))
     return trees, counts
 
 
 def _divided(
     state: State, surveys: tuple[AnySurvey, ...], providers: Rows, most: int
-) -> Int64s:
+) -> tuple[Int64s, dict[str, Bools]]:
     """int64[n]: what each provider has free, by what one instance takes of it, up to
-    ``most``. A later survey's instances come when there is no room left for those of
-    an earlier one."""
+    ``most``; class -> bool[n]: who has too little of it for yet another. A later
+    survey's instances come when there is no room left for those of an earlier one."""
     counts = np.zeros(len(providers), np.int64)
     used: dict[str, Int64s] = {}
+    lacking: dict[str, Bools] = {}
     for survey in surveys:
-        amounts: Counter[str] = Counter()
-        for group in survey.request.groups:
-            amounts.update(group.resources)
+        amounts = +amounts_of(survey)
         fits = np.full(len(providers), most, np.int64)
-        fits[~survey.viable_at(providers)] = 0
+        is_viable = survey.viable_at(providers)
+        fits[~is_viable] = 0
+        left = {
+            name: np.maximum(free(state, name, providers)[1] - used.get(name, 0), 0)
+            for name in amounts
+        }
         for name, amount in amounts.items():
-            if amount > 0:
-                free = _free(state, name, providers) - used.get(name, 0)
-                fits = np.minimum(fits, np.maximum(free, 0) // amount)
+            fits = np.minimum(fits, left[name] // amount)
         for name, amount in amounts.items():
             used[name] = used.get(name, 0) + fits * amount
+            lacks = is_viable & (left[name] - fits * amount < amount)
+            lacking[name] = lacks | lacking.get(name, False)
         counts += fits
-    return np.minimum(counts, most)
-
-
-def _free(state: State, name: str, providers: Rows) -> Int64s:
-    """int64[n]: how much of a class each has left; 0: it has none of the class."""
-    free = np.zeros(len(providers), np.int64)
-    index = state.classes.index_of(name)
-    table = None if index is None else state.inventories.table(index)
-    if table is not None:
-        slots = table.slots_of(providers)
-        has = slots != NO_ROW
-        at = slots[has]
-        left = np.floor(table.capacity[at] - table.used[at])
-        free[has] = np.clip(left, 0, _MOST_FREE).astype(np.int64)
-    return free
+    return np.minimum(counts, most), lacking
 
 
 def _one_by_one(
-    state: State, field: Field, limits: Int64s, trees: Bools, budget: Budget
+    state: State,
+    field: Field,
+    limits: Int64s,
+    trees: Bools,
+    budget: Budget,
+    blocks: Blocks,
 ) -> tuple[Int64s, Int64s]:
     """int64[hosts]: ``limits``, trees (bool[hosts]) filled in them, less what the rule
     of a server group forbids; and the rows of trees that the search refused.
@@ -145,6 +169,7 @@ def _one_by_one(
     counts[~rule.allowed] = 0
     names, rows = state.fleet.hosts.hosts, field.hosts.rows
     sheets: dict[str, Places] = {}
+    stops: dict[str, list[int]] = {}
     for place in np.flatnonzero((counts > 0) & (trees | rule.is_hard)).tolist():
         row = int(rows[place])
         name = names[row]
@@ -153,31 +178,37 @@ def _one_by_one(
             key = name if rule.is_together else ""
             if key not in sheets:
                 sheets[key] = Places(state, field, budget)
-            count, is_refused = _filled(sheets[key], row, most)
-            if is_refused:
+            count, why_not = _filled(sheets[key], row, most)
+            if not count and BUDGET not in why_not:
                 refused.append(row)
+            for reason in why_not:
+                stops.setdefault(reason, []).append(place)
         rule.add(name, count)
         counts[place] = count
-    if rule.is_together:
-        best = rule.fullest()
-        counts[[names[row] != best for row in rows.tolist()]] = 0
+    for reason, places in stops.items():
+        blocks.add_at(reason, places, counts.copy())
+    if rule.is_hard:
+        is_shut = rule.shuts([names[row] for row in rows.tolist()])
+        if rule.is_together:
+            counts[is_shut] = 0
+        blocks.add(rule.name, is_shut, counts)
     return counts, np.array(refused, np.int64)
 
 
-def _filled(places: Places, host_row: int, most: int) -> tuple[int, bool]:
-    """How many candidates a tree gives, one after the other, and whether it was
-    refused the first; what the budget leaves uncounted is not promised."""
+def _filled(places: Places, host_row: int, most: int) -> tuple[int, frozenset[str]]:
+    """How many candidates a tree gives, one after the other, and why not ``most``; what
+    the budget leaves uncounted is not promised."""
     count = 0
     try:
         while count < most:
             found = places.find(host_row)
             if found is None or not found.allocations:
-                return count, found is None and not count
+                return count, places.lacking(host_row) or frozenset((EXACT,))
             places.take(found)
             count += 1
     except Spent:
-        pass
-    return count, False
+        return count, frozenset((BUDGET,))
+    return count, frozenset()
 
 
 class _Rule:
@@ -187,7 +218,8 @@ class _Rule:
     def __init__(self, field: Field) -> None:
         group, hosts = field.request.spec.instance_group, field.hosts
         policy = None if group is None else group.policy
-        self.is_hard = policy in (groups.AFFINITY, groups.ANTI_AFFINITY)
+        self.name = RULES.get(policy or "", "")
+        self.is_hard = bool(self.name)
         self.is_together = False
         self.allowed = np.ones(len(hosts), np.bool_)
         self._most = _UNLIMITED
@@ -212,9 +244,26 @@ class _Rule:
         """So many go there."""
         self._added[name] += count
 
-    def fullest(self) -> str | None:
-        """The service host that takes the most."""
-        return max(self._added, key=self._added.__getitem__, default=None)
+    def shuts(self, names: list[str]) -> Bools:
+        """bool[hosts]: whose service host, of these ``names``, may have no more; where
+        all go to one, any but the one that takes the most."""
+        if self.is_together:
+            best = max(self._added, key=self._added.__getitem__, default=None)
+            return np.array([name != best for name in names], np.bool_)
+        return ~self.allowed | np.array([not self.left(n) for n in names], np.bool_)
+
+
+def _note_full(
+    blocks: Blocks, field: Field, job: Job, counts: Int64s, again: tuple[Filter, ...]
+) -> None:
+    """What refuses one more where so many (int64[hosts]) are."""
+    hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
+    hosts.consume_everywhere(job.taken, counts)
+    if job.asks_amounts:
+        for name, lacks in short(hosts, job, field):
+            blocks.add(name, lacks, counts)
+    for one in again:
+        blocks.add(one.name, ~one.mask(hosts, field.request), counts)
 
 
 def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:

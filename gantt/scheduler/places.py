@@ -61,14 +61,25 @@ class Places:
             provider = int(hosts.provider[host_row])
             yield from survey.candidates(provider, self._budget)
 
+    def lacking(self, host_row: int) -> frozenset[str]:
+        """The classes of which too little is left, beside what was taken: those that
+        each candidate of the host lacks, else those that any does; empty: it has none
+        at all. Raises Spent."""
+        each = [frozenset(self._lacks(one)) for one in self._all(host_row)]
+        if not each:
+            return frozenset()
+        return frozenset.intersection(*each) or frozenset().union(*each)
+
     def _fits(self, candidate: Candidate) -> bool:
+        return not any(self._lacks(candidate))
+
+    def _lacks(self, candidate: Candidate) -> Iterator[str]:
         """Units were judged by the search; sums are judged here."""
         for uuid, resources in candidate.allocations.items():
             for name, amount in resources.items():
                 taken = self._taken.get((uuid, name))
                 if taken and not self._has_room(uuid, name, taken + amount):
-                    return False
-        return True
+                    yield name
 
     def _has_room(self, uuid: str, name: str, amount: int) -> bool:
         if self._listing is not None:

@@ -182,6 +182,13 @@ def test_capacity_of_several_sizes(fleet: Program) -> None:
     found = fleet.ask("capacity", SIZE)
     assert found[0]["flavor"] == SIZE
     assert found[0]["hosts"] == {"one": 4, "two": 4}
+    assert found[0]["limits"] == {"MEMORY_MB": 2, "VCPU": 2}
+    after = text[text.index("What blocks one more:") :].splitlines()
+    assert [line.split() for line in after[1:4]] == [
+        ["limit", "hosts"],
+        ["MEMORY_MB", "2"],
+        ["VCPU", "2"],
+    ]
     rows = list(csv.reader(io.StringIO(fleet.do("capacity", SIZE, "-o", "csv"))))
     assert rows == [["flavor", "host", "more"], [SIZE, "one", "4"], [SIZE, "two", "4"]]
 

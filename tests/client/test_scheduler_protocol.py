@@ -179,6 +179,7 @@ def test_capacity_counts_what_fits(client: SchedulerClient) -> None:
     found = client.capacity(SPEC)
     assert found.total == 12
     assert found.hosts == {"h1": 4, "h2": 4, "h3": 4}
+    assert found.limits == {"MEMORY_MB": 3, "VCPU": 3}
     client.select_destinations(None, SPEC, instance_uuids=some(5))
     assert client.capacity(SPEC.flavor).total == 7
 

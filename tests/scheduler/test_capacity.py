@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import random
 import uuid as uuids
+from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
@@ -17,6 +19,7 @@ from gantt.model.hosts import HostStats, Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
+from gantt.scheduler.blocks import OFF
 from gantt.scheduler.explain import EXACT, PICKED
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 
@@ -28,33 +31,35 @@ ISOLATED = {
 }
 
 
-def opened(most: int | None = None) -> Gantt:
-    options = SchedulerOptions()
+def opened(most: int | None = None, **fields: object) -> Gantt:
+    options = SchedulerOptions(**fields)  # type: ignore[arg-type]
     if most is not None:
-        options = SchedulerOptions(
+        options = replace(
+            options,
             enabled_filters=(*DEFAULT_FILTERS, "NumInstancesFilter"),
             max_instances_per_host=most,
         )
     return open_gantt("memory://", EngineOptions(scheduler=options))
 
 
-def report(engine: Gantt, host: str, node: str, vcpus: int = 4) -> str:
-    """A node with so many VCPUs; its provider."""
+def report(
+    engine: Gantt, host: str, node: str, vcpus: int = 4, memory_mb: int = 8192
+) -> str | None:
+    """A node with so many VCPUs; its provider, if it has one."""
     stats = HostStats(
         vcpus=vcpus,
-        memory_mb=8192,
+        memory_mb=memory_mb,
         local_gb=100,
         vcpus_used=0,
         memory_mb_used=0,
         local_gb_used=0,
-        free_ram_mb=8192,
+        free_ram_mb=memory_mb,
         free_disk_gb=100,
         cpu_allocation_ratio=1.0,
         hypervisor_hostname=node,
     )
     engine.update_host(host, node, stats)
     (view,) = [one for one in engine.list_hosts(host=host) if one.node == node]
-    assert view.provider_uuid is not None
     return view.provider_uuid
 
 
@@ -88,6 +93,7 @@ def grow(engine: Gantt, rng: random.Random, *, has_pool: bool) -> None:
         for node in range(rng.choice((1, 1, 2))):
             name = f"n{number}-{node}"
             uuid = report(engine, f"h{number}", name, rng.choice((2, 4, 6)))
+            assert uuid is not None
             if has_pool:
                 engine.submit(c.SetAggregates(uuid, (near,)))
                 engine.submit(c.DeleteInventory(uuid, "DISK_GB"))
@@ -113,6 +119,7 @@ def test_capacity_is_what_can_be_claimed(seed: int) -> None:
         extra = rng.choice(({}, PINNED, ISOLATED))
         spec = spec_of(extra_specs=extra, instance_group=group)
         found = engine.capacity(spec)
+        assert sum(found.limits.values()) >= len(found.hosts)
         assert found.total == sum(found.hosts.values()) == claimed(engine, spec)
         assert engine.capacity(spec).total == 0
 
@@ -200,3 +207,71 @@ def test_a_tree_that_only_the_exact_search_refuses_is_told_of() -> None:
     assert why.nearest[0].removed_by == (EXACT,)
     assert why.change == "ask with group_policy none"
     assert (found.total, found.steps, found.change) == (0, why.steps, why.change)
+
+
+@pytest.mark.parametrize("use_placement", ["always", "never"])
+@pytest.mark.parametrize("seed", range(6))
+def test_what_blocks_more_is_told_by_class(seed: int, use_placement: str) -> None:
+    """Before anything is claimed as when all of it is."""
+    rng = random.Random(seed)
+    most = rng.choice((None, 3))
+    with opened(most, use_placement=use_placement) as engine:
+        wanted: Counter[str] = Counter()
+        for number in range(6):
+            vcpus, memory = rng.randrange(6), 512 * rng.randrange(6)
+            report(engine, f"h{number}", f"h{number}", max(1, vcpus), max(1, memory))
+            fits = {"VCPU": max(1, vcpus), "MEMORY_MB": memory // 512, "DISK_GB": 10}
+            if most is not None:
+                fits["NumInstancesFilter"] = most
+            wanted.update(n for n, fit in fits.items() if fit == min(fits.values()))
+        found = engine.capacity(spec_of())
+        assert found.limits == wanted
+        assert list(found.limits.values()) == sorted(wanted.values(), reverse=True)
+        claimed(engine, spec_of())
+        again = engine.capacity(spec_of())
+        assert again.total == 0
+        assert again.limits == wanted
+
+
+def test_hosts_that_pass_are_told_what_blocks_more() -> None:
+    with opened() as engine:
+        for host, gigabytes in (("a", 4), ("b", 8), ("c", 10)):
+            report(engine, host, host, 64, 1024 * gigabytes)
+        spec = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=2048))
+        found = engine.capacity(spec)
+        assert found.hosts == {"a": 2, "b": 4, "c": 5}
+        assert found.limits == {"MEMORY_MB": 3}
+        group = InstanceGroup(str(uuids.uuid4()), "anti-affinity", 2)
+        found = engine.capacity(replace(spec, instance_group=group))
+        assert found.total == 6
+        assert found.limits == {"ServerGroupAntiAffinityFilter": 3, "MEMORY_MB": 1}
+        group = InstanceGroup(str(uuids.uuid4()), "affinity")
+        found = engine.capacity(replace(spec, instance_group=group))
+        assert found.hosts == {"c": 5}
+        assert found.limits == {"ServerGroupAffinityFilter": 2, "MEMORY_MB": 1}
+        claimed(engine, spec)
+        assert engine.capacity(spec).limits == {"MEMORY_MB": 3}
+        engine.update_service(Service("a", disabled=True))
+        assert engine.capacity(spec).limits == {"MEMORY_MB": 2}
+        forced = replace(spec, flavor=Flavor(vcpus=1), force_hosts=("a",))
+        assert engine.capacity(forced).limits == {OFF: 1}
+
+
+def test_what_a_tree_has_too_little_of_is_told() -> None:
+    with opened() as engine:
+        for host in ("a", "b"):
+            uuid = report(engine, host, host, 64, 65536)
+            for number in range(2):
+                child = str(uuids.uuid4())
+                engine.create_provider(f"{host}{number}", uuid=child, parent_uuid=uuid)
+                ports = c.Inventory(total=2 if host == "a" else 64)
+                engine.set_inventories(child, {"SRIOV_NET_VF": ports})
+        found = engine.capacity(spec_of(extra_specs=ISOLATED))
+    assert found.hosts == {"a": 2, "b": 10}
+    assert found.limits == {"DISK_GB": 1, "SRIOV_NET_VF": 1}
+
+
+def test_where_counting_ends_is_told() -> None:
+    with opened(capacity_per_host=3) as engine:
+        report(engine, "a", "a")
+        assert engine.capacity(spec_of()).limits == {"capacity_per_host": 1}

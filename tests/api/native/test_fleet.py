@@ -52,6 +52,7 @@ def test_claims_are_confirmed_and_released(client: WsgiClient, books: Gantt) -> 
 def test_capacity(client: WsgiClient) -> None:
     answer = client("POST", "/gantt/capacity", body={"request_spec": SPEC})
     assert answer.json["hosts"] == {"one": 4, "two": 4}
+    assert set(answer.json["limits"].values()) == {2}
     none = client("POST", "/gantt/capacity", body={"request_spec": TOO_MUCH}).json
     assert none["total"] == 0
     assert none["nearest"]
