@@ -243,7 +243,8 @@ class UpdateHost(Struct, frozen=True):
 
 
 class DeleteHost(Struct, frozen=True):
-    """The host is gone; its provider stays. Answer: None."""
+    """The host is gone; its provider stays, with the allocations of claims that were
+    confirmed. Answer: None."""
 
     host: str
     node: str

@@ -31,6 +31,9 @@ CLAIMS = "gantt_claims"
 
 OVER = 0
 """``leased_until`` of a claim that ended and still holds something elsewhere."""
+NO_HOST = 0
+"""``host_id`` of a claim whose host was deleted. No host has this id: where an id is
+free again, another host may get it."""
 
 
 class ProviderRow(Struct, frozen=True, array_like=True):
@@ -188,6 +191,8 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     unless it is confirmed (microseconds; None: it was). ``consumer_generation``: of
     its allocations when they were made; None: it made none. ``remote``: what a remote
     Placement holds for it, as JSON text (``model.holding``); None: nothing.
+    ``host_id`` NO_HOST: the host was deleted after the claim was confirmed; what it
+    allocated is still there to be released.
     """
 
     id: int

@@ -59,7 +59,8 @@ class SchedulerProtocol(Protocol):
         """Take in what a host reports. Raises Invalid."""
 
     def delete_host(self, host: str, node: str) -> None:
-        """The host is gone; its provider stays. Raises NotFound."""
+        """The host is gone; its provider stays, with the allocations of claims that
+        were confirmed: releasing them gives those back. Raises NotFound."""
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None

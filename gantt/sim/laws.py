@@ -130,6 +130,7 @@ def _group(command: c.Claim, before: Sight, after: Sight) -> Iterator[Finding]:
     promised = {
         row.instance_uuid: {hosts[row.host_id]}
         for row in after.rows(t.CLAIMS, t.ClaimRow)
+        if row.host_id != t.NO_HOST
     }
     members = {
         row.instance_uuid
@@ -154,7 +155,8 @@ def _whereabouts(sight: Sight) -> dict[str, set[str]]:
     hosts = sight.hosts()
     found: dict[str, set[str]] = defaultdict(set)
     for row in sight.rows(t.CLAIMS, t.ClaimRow):
-        found[row.instance_uuid].add(hosts[row.host_id])
+        if row.host_id != t.NO_HOST:
+            found[row.instance_uuid].add(hosts[row.host_id])
     for one in sight.rows(t.INSTANCES, t.InstanceRow):
         found[one.uuid].add(one.host)
     return found

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gantt.model.rows import ClaimRow, ServiceRow
+from gantt.model.rows import NO_HOST, ClaimRow, ServiceRow
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
@@ -251,8 +251,9 @@ def _claim(fleet: Fleet, row: ClaimRow) -> Iterator[str]:
         yield "its instance leads to another"
     if row not in table.of(row.claim):
         yield "not among the rows of its claim"
-    # What it holds elsewhere must still be given back.
-    if fleet.hosts.row_of_id(row.host_id) is None and not row.is_over:
+    # What it holds elsewhere must still be given back, and what was confirmed may be.
+    is_kept = row.is_over or row.host_id == NO_HOST
+    if fleet.hosts.row_of_id(row.host_id) is None and not is_kept:
         yield f"host {row.host_id} is gone"
     if row.instance_uuid not in table.on(row.host_id):
         yield f"not among the claims on host {row.host_id}"

@@ -265,7 +265,7 @@ gantt_server_groups = Table(
     UniqueConstraint("uuid", name="uniq_gantt_server_groups0uuid"),
 )
 
-# No foreign key: a claim ends before its host does, which is the rules' to see to.
+# No foreign key: a claim may be remembered longer than its host (rows.NO_HOST).
 gantt_claims = Table(
     rows.CLAIMS,
     metadata,

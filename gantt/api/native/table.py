@@ -146,7 +146,8 @@ OPERATIONS: tuple[Operation, ...] = (
         "DELETE",
         _HOST,
         hosts.delete,
-        "The host is gone; its provider stays.",
+        "The host is gone; its provider stays, with the allocations of confirmed "
+        "claims: releasing them gives those back.",
         rule="gantt:hosts:delete",
         errors=(404,),
     ),

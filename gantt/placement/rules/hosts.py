@@ -74,8 +74,8 @@ def as_known(
 
 
 def delete(draft: Draft, command: DeleteHost) -> None:
-    """The host goes with the claims on it, and with its last node the instances that
-    it named; its provider stays. Raises NotFound."""
+    """The host goes, and with its last node the instances that it named; its provider
+    stays. What becomes of the claims on it: ``leases.fail``. Raises NotFound."""
     fleet = draft.state.fleet
     row = fleet.hosts.row_of(command.host, command.node)
     if row is None:
@@ -132,6 +132,7 @@ def _named(
     listed = () if named is UNSET else tuple(dict.fromkeys(named))
     for uuid in listed:
         instances.put(draft, command.host, uuid, None)
+        leases.found(draft, uuid)
     ended = _ended(draft, row.id, command)
     for claim in ended:
         draft.delete(t.CLAIMS, claim)

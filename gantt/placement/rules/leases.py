@@ -130,10 +130,16 @@ def end(draft: Draft, row: ClaimRow) -> None:
 
 
 def fail(draft: Draft, row: ClaimRow) -> None:
-    """The host that was promised is gone: as ``end``, but what is leased is released
-    whole, because its caller, who has not launched it yet, may not hold a part."""
+    """The host that was promised is gone. What is leased is released whole, because its
+    caller, who has not launched it yet, may not hold a part. What was confirmed keeps
+    its allocations, and is remembered as long as a release would give them back."""
     if row.leased_until is None:
-        draft.delete(t.CLAIMS, row)
+        consumer = draft.state.consumers.find(row.instance_uuid)
+        if row.remote is not None or _made(row, consumer):
+            kept = replace(row, host_id=t.NO_HOST, updated_at=draft.now)
+            draft.put(t.CLAIMS, kept)
+        else:
+            draft.delete(t.CLAIMS, row)
         return
     for kin in draft.state.fleet.claims.of(row.claim):
         give_back(draft, kin)
@@ -143,6 +149,14 @@ def named(draft: Draft, host: str, instance_uuid: str) -> None:
     """``host`` names the instance: a claim on it is no longer pending."""
     row = promised(draft.state, host, instance_uuid)
     if row is not None and not row.is_open:
+        draft.delete(t.CLAIMS, row)
+    found(draft, instance_uuid)
+
+
+def found(draft: Draft, instance_uuid: str) -> None:
+    """Some host names the instance: a claim on a host that is gone is over."""
+    row = draft.state.fleet.claims.by_instance.get(instance_uuid)
+    if row is not None and row.host_id == t.NO_HOST and not row.is_open:
         draft.delete(t.CLAIMS, row)
 
 
@@ -159,7 +173,7 @@ def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
     """Somebody wrote the consumer's allocations: they are on these providers now.
 
     That ends the lease; and the claim, unless some are still on the host's tree (which
-    cannot be told of a host without a provider).
+    cannot be told of a host without a provider; of one that is gone, nothing need be).
     """
     state = draft.state
     row = state.fleet.claims.by_instance.get(consumer_uuid)
@@ -169,7 +183,8 @@ def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
     rows = [table.row_of(uuid) for uuid in provider_uuids]
     place = state.fleet.hosts.row_of_id(row.host_id)
     host = NO_ROW if place is None else int(state.fleet.hosts.provider[place])
-    is_there = bool(rows) and (
+    is_there = row.host_id != t.NO_HOST and bool(rows)
+    is_there = is_there and (
         host == NO_ROW
         or any(one is not None and table.root[one] == table.root[host] for one in rows)
     )
@@ -181,11 +196,12 @@ def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
 
 def holds(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
     """Whether the claim is leased and nobody else wrote its consumer."""
-    return (
-        row.leased_until is not None
-        and consumer is not None
-        and consumer.generation == row.consumer_generation
-    )
+    return row.leased_until is not None and _made(row, consumer)
+
+
+def _made(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
+    """Whether the consumer is as the claim wrote it."""
+    return consumer is not None and consumer.generation == row.consumer_generation
 
 
 def give_back(draft: Draft, row: ClaimRow) -> None:

@@ -159,6 +159,20 @@ def test_the_same_instance_is_asked_for_again(
     assert len(claims(engine)) == 1
 
 
+def test_a_release_gives_back_also_what_was_on_a_host_that_is_gone(
+    there: Elsewhere, engine: Gantt
+) -> None:
+    there.fleet(engine, "h1", "h2", vcpus=1)
+    request = ask(2)
+    (claim,) = {one[0].claim for one in engine.schedule(request)}
+    assert claim is not None
+    assert there.used() == 2
+    engine.delete_host("h1", "h1")
+    assert there.used() == 2
+    engine.release_claim(claim)
+    assert (there.used(), claims(engine)) == (0, [])
+
+
 @pytest.mark.parametrize("lease", [None, 60.0])
 def test_what_is_of_another_project_is_not_taken_over(
     there: Elsewhere, engine: Gantt, lease: float | None

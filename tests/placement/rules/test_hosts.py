@@ -260,7 +260,7 @@ def test_a_report_ends_the_claims_that_it_counts() -> None:
     assert desk.used() == {"VCPU": 4, "MEMORY_MB": 2048, "DISK_GB": 20}
 
 
-def test_a_host_that_is_deleted_takes_its_claims_and_instances_along() -> None:
+def test_a_host_that_is_deleted_takes_its_leases_and_instances_along() -> None:
     desk = FleetDesk(2)
     desk.do(
         claim("kept", on(1, 1)),
@@ -268,8 +268,9 @@ def test_a_host_that_is_deleted_takes_its_claims_and_instances_along() -> None:
         c.UpdateInstances("h1", (Instance(server(8)),)),
         c.DeleteHost("h1", "n1"),
     )
-    assert desk.claims() == [] and list(desk.state.rows(t.INSTANCES)) == []
+    assert list(desk.state.rows(t.INSTANCES)) == []
     # The kept claim's allocations are its caller's; the lease is released whole.
+    assert [(row.claim, row.host_id) for row in desk.claims()] == [("kept", t.NO_HOST)]
     assert desk.used(1) == {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}
     assert desk.used(2) == {}
     assert "h1" in desk.refusal(c.DeleteHost("h1", "n1"), NotFound)

@@ -9,12 +9,14 @@ import pytest
 from gantt.errors import ClaimExpired, NotFound
 from gantt.model import commands as c
 from gantt.model.hosts import HostStats, Instance
+from gantt.model.rows import NO_HOST
 from gantt.placement import queries
 from tests.placement.fleet_desk import (
     SIZE,
     FleetDesk,
     claim,
     on,
+    report,
     server,
     undone,
     uuid_of,
@@ -227,3 +229,61 @@ def test_a_lease_whose_host_names_the_instance_holds_for_good() -> None:
     assert desk.do(c.ExpireClaims()) == 0
     assert desk.used() == SIZE
     assert "named all" in desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
+
+
+def bereft(*instances: Any) -> FleetDesk:
+    """Two hosts with a confirmed claim on both; the first host is deleted since."""
+    desk = FleetDesk(3)
+    desk.do(leased(*(instances or (on(1, 1), on(2, 2)))), c.ConfirmClaim("one"))
+    assert undone(desk, c.DeleteHost("h1", "n1"))
+    desk.do(c.DeleteHost("h1", "n1"))
+    return desk
+
+
+def test_a_release_gives_back_also_what_was_on_a_host_that_is_gone() -> None:
+    desk = bereft()
+    assert desk.used(1) == desk.used(2) == SIZE
+    # A host that gets the number of the one that is gone has nothing of it.
+    assert {row.host_id for row in desk.claims()} == {NO_HOST, 2}
+    desk.do(report(1))
+    assert desk.host(1).claimed["instances"] == 0
+    desk.do(c.ConfirmClaim("one"))
+    assert undone(desk, c.ReleaseClaim("one"))
+    desk.do(c.ReleaseClaim("one"))
+    assert desk.used(1) == desk.used(2) == {}
+    assert desk.consumer(server(1)) is desk.consumer(server(2)) is None
+    assert desk.claims() == []
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        put(1, 1, generation=1),
+        put(1, 3, generation=1),
+        c.DeleteAllocations(server(1)),
+        c.UpdateInstances("h3", (Instance(server(1)),)),
+        c.SyncInstances("h3", (server(1),)),
+        report(3, instances=(server(1),)),
+    ],
+)
+def test_it_is_forgotten_where_it_is_not_the_claims_any_more(end: c.Command) -> None:
+    desk = bereft()
+    desk.do(end)
+    assert [row.instance_uuid for row in desk.claims()] == [server(2)]
+    before = desk.consumer(server(1))
+    desk.do(c.ReleaseClaim("one"))
+    assert desk.consumer(server(1)) == before
+    assert desk.used(2) == {}
+
+
+def test_a_new_claim_for_it_is_a_move() -> None:
+    desk = bereft()
+    desk.do(claim("two", on(1, 3)))
+    assert desk.used(1) == desk.used(3) == SIZE
+    desk.do(c.ReleaseClaim("two"))
+    assert (desk.used(1), desk.used(3)) == (SIZE, {})
+
+
+def test_without_allocations_nothing_is_left_to_remember() -> None:
+    desk = bereft(on(1, 1, size={}), on(2, 2, size={}))
+    assert [row.instance_uuid for row in desk.claims()] == [server(2)]
