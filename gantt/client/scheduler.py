@@ -137,8 +137,8 @@ class SchedulerClient:
     def explain(
         self, request_id: str | None = None, *, instance_uuid: str | None = None
     ) -> Decision:
-        """The latest decision of a request, or about an instance. Raises NotFound:
-        none is kept."""
+        """The latest decision of a request, or about an instance, dry runs included.
+        Raises NotFound: none is kept."""
         found = self.gantt.decisions(
             request_id=request_id, instance_uuid=instance_uuid, limit=1
         )

@@ -89,25 +89,29 @@ class Records:
 
     def add(self, record: Decision, board: Scoreboard | None = None) -> None:
         """Keep ``record``; ``board``: its scores, put into words when it is asked for.
-        Tells the log."""
+        Tells the log; dry runs are kept and told, and not counted or measured."""
+        if not record.is_dry_run:
+            self._count(record)
+        with self._lock:
+            self._keep(record, board)
+        if LOG.isEnabledFor(logging.INFO):
+            LOG.info("%s", _line(record))
+
+    def _count(self, record: Decision) -> None:
         if record.failure is None:
             self.decided += 1
         else:
             self.refused += 1
-        with self._lock:
-            self._keep(record, board)
         self.observer.decided(record)
-        if LOG.isEnabledFor(logging.INFO):
-            LOG.info("%s", _line(record))
 
     def _keep(self, record: Decision, board: Scoreboard | None) -> None:
         kept = self._kept
         kept.append((record, board))
-        self._instances += len(record.instance_uuids)
+        self._instances += _size(record)
         while len(kept) > self._limit or (
             len(kept) > 1 and self._instances > _INSTANCES * self._limit
         ):
-            self._instances -= len(kept.popleft()[0].instance_uuids)
+            self._instances -= _size(kept.popleft()[0])
 
     def find(self, asked: Asked) -> tuple[Decision, ...]:
         """Those that are kept here or by others, the latest first."""
@@ -160,13 +164,19 @@ class Recorded:
         self._records.others = others
 
 
+def _size(record: Decision) -> int:
+    """Instances that it is for; where none is named, hosts were chosen all the same."""
+    return max(len(record.instance_uuids), len(record.chosen))
+
+
 def _at(record: Decision) -> int:
     return record.at
 
 
 def _line(record: Decision) -> str:
     """Who asked, what came of it, from how many hosts, at which revision."""
-    asked = f"{record.request_id or '-'}: {len(record.instance_uuids)} instances"
+    dry = "dry run, " if record.is_dry_run else ""
+    asked = f"{record.request_id or '-'}: {dry}{_size(record)} instances"
     if record.failure is not None:
         return f"{asked}, {record.hosts} hosts: {record.failure}"
     hosts = [one[0].service_host for one in record.chosen[:3]]

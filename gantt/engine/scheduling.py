@@ -134,8 +134,7 @@ class Scheduling(Hearing, Recorded):
         self._notices.of(request.spec, self._policy)
         self._turn_to_books()
         if request.dry_run or not request.is_claiming:
-            decision = self._decision(request)
-            self._records.add(decision)
+            decision = self._decided(request)
             if decision.failure is not None:
                 raise NoValidHost(decision.failure, decision.why)
             return decision.chosen
@@ -184,7 +183,14 @@ class Scheduling(Hearing, Recorded):
         request = self._judged(request)
         self._notices.of(request.spec, self._policy)
         self._turn_to_books()
-        return self._decision(replace(request, dry_run=True))
+        return self._decided(replace(request, dry_run=True))
+
+    def _decided(self, request: ScheduleRequest) -> Decision:
+        """Nothing claimed; what is kept has the scores of a few hosts, not of all."""
+        found = self._decision(request)
+        kept = found.scores[: self._policy.record_hosts]
+        self._records.add(replace(found, scores=kept))
+        return found
 
     def _decision(self, request: ScheduleRequest) -> Decision:
         started = self._wall.monotonic()

@@ -90,8 +90,9 @@ class Decision(Struct, frozen=True):
     """The record of one call.
 
     ``steps``: of the first instance; ``scores``: the best hosts in order (all of them
-    for a dry run) as they were for the first instance; ``chosen``: per instance, its
-    host first, then alternates. ``timings``: seconds by stage.
+    in the answer to a dry run, not in what is kept of it) as they were for the first
+    instance; ``chosen``: per instance, its host first, then alternates. ``timings``:
+    seconds by stage.
     """
 
     request_id: str

@@ -175,6 +175,15 @@ def test_explain_by_instance_and_by_request(fleet: Program) -> None:
     assert "is remembered" in fleet.fail("explain", "nobody")
 
 
+def test_a_dry_run_can_be_explained_later(fleet: Program) -> None:
+    said = fleet.ask("select", "--flavor", SIZE, "--dry-run")
+    (record,) = fleet.ask("explain", said["request_id"])
+    assert record["is_dry_run"] is True
+    assert record == said
+    text = fleet.do("explain", said["request_id"])
+    assert "(dry run: nothing is claimed)" in text
+
+
 def test_capacity_of_several_sizes(fleet: Program) -> None:
     text = fleet.do("capacity", SIZE, "vcpus=99")
     assert text.splitlines()[1].split() == [SIZE, "8", "2"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from gantt.engine.records import Asked, Records, Told
-from gantt.model.selection import Decision
+from gantt.model.selection import Decision, Selection
 
 
 def _decision(name: str, instances: int, at: int = 0) -> Decision:
@@ -39,6 +41,15 @@ def test_the_last_one_is_kept_however_large() -> None:
     for name in ("a", "b"):
         records.add(_decision(name, 1000))
         assert _names(records) == [name]
+
+
+def test_instances_that_nobody_named_count_by_their_hosts() -> None:
+    records, host = Records(10), (Selection(None, "a", "a"),)
+    for number in range(5):
+        dry = replace(_decision(f"d{number}", 0), chosen=(host,) * 70, is_dry_run=True)
+        records.add(dry)
+    assert _names(records) == ["d4", "d3"]
+    assert (records.decided, records.refused) == (0, 0)
 
 
 def test_others_are_asked_the_same_and_all_come_by_time() -> None:

@@ -234,6 +234,26 @@ def test_a_dry_run_claims_nothing_and_shows_every_host(engine: Gantt) -> None:
     assert refused.chosen == ()
 
 
+def test_a_dry_run_leaves_a_record_of_bounded_size() -> None:
+    policy = SchedulerOptions(record_hosts=2, records=20)
+    with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
+        for host in ("a", "b", "c"):
+            report(engine, host)
+        said = engine.decide(ask())
+        engine.schedule(replace(ask(), dry_run=True, request_id="req-2"))
+        with pytest.raises(NoValidHost):
+            too_much = ask(flavor=Flavor(vcpus=99))
+            engine.schedule(replace(too_much, dry_run=True, request_id="req-3"))
+        third, second, first = engine.decisions()
+        assert first == replace(said, scores=said.scores[:2])
+        assert len(said.scores) == 3
+        assert (second.request_id, len(second.scores)) == ("req-2", 2)
+        assert third.failure is not None
+        assert all(one.is_dry_run for one in (first, second, third))
+        counts = engine.counts()
+        assert (counts["decisions"], counts["no_valid_host"]) == (0, 0)
+
+
 @pytest.mark.parametrize("driver", ["filter", "caching"])
 def test_a_dry_run_tells_raw_scores_that_count_for_nothing(driver: str) -> None:
     off = {"disk_weight_multiplier": 0.0}
