@@ -212,20 +212,21 @@ def _filled(places: Places, host_row: int, most: int) -> tuple[int, frozenset[st
 
 
 class _Rule:
-    """What a server group leaves of each service host, whichever of its nodes.
+    """What a server group leaves of each service host, whichever of its nodes: as at
+    the gate, nothing is ruled where its filter is not asked (hosts are forced, say).
     ``allowed``: bool[hosts]; ``is_together``: all go to one service host, any one."""
 
     def __init__(self, field: Field) -> None:
         group, hosts = field.request.spec.instance_group, field.hosts
         policy = None if group is None else group.policy
         self.name = RULES.get(policy or "", "")
-        self.is_hard = bool(self.name)
+        self.is_hard = self.name in field.asked
         self.is_together = False
         self.allowed = np.ones(len(hosts), np.bool_)
         self._most = _UNLIMITED
         self._there: Counter[str] = Counter()
         self._added: Counter[str] = Counter()
-        if group is None:
+        if group is None or not self.is_hard:
             return
         if policy == groups.ANTI_AFFINITY:
             self._most = group.max_server_per_host
