@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
+from contextlib import closing
 
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
@@ -29,15 +30,16 @@ def load_state(store: Store, kept_changes: int = LENGTH) -> State:
     """
     state = State(store.fold)
     cursor, chunks = store.load()
-    for table, rows in chunks:
-        try:
-            state.load(table, rows)
-        except KeyError as missing:
-            raise Refused(
-                f"A row of {table} in {store.url} names the id {missing}, which does "
-                "not exist: the database is damaged. Restore a backup, or correct "
-                "the row."
-            ) from missing
+    with closing(chunks):
+        for table, rows in chunks:
+            try:
+                state.load(table, rows)
+            except KeyError as missing:
+                raise Refused(
+                    f"A row of {table} in {store.url} names the id {missing}, which "
+                    "does not exist: the database is damaged. Restore a backup, or "
+                    "correct the row."
+                ) from missing
     state.apply((), cursor)
     state.fleet.journal = Journal(kept_changes)
     return state

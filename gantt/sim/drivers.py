@@ -44,6 +44,8 @@ class Driver:
     def hang_up(self, connection: Any) -> None:
         """Close a connection as its server would; the pool will close it again."""
         if self.dialect == "mysql":
+            if connection._result is not None:  # nobody is to wait for its rest
+                connection._result.unbuffered_active = False
             connection._force_close()
         else:
             connection.close()

@@ -7,7 +7,7 @@ fault. ``Galera`` has no lock between nodes: the later of two commits is refused
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from gantt import errors
@@ -16,7 +16,7 @@ from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
 from gantt.sim.place import Place
 from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.world import World
-from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions
+from gantt.store.contract import Chunks, Fingerprint, Lead, Page, StoreOptions
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
 from gantt.store.pages import page_of
 
@@ -109,7 +109,7 @@ class SharedStore:
         self.place.maybe_crash(f"after {what}")
         return answer
 
-    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+    def load(self) -> tuple[Cursor, Chunks]:
         tables: Tables = {}
 
         def snapshot() -> Cursor:
@@ -118,7 +118,7 @@ class SharedStore:
 
         return self.ask("load", snapshot), self._chunks(tables)
 
-    def _chunks(self, tables: Tables) -> Iterator[tuple[str, list[Row]]]:
+    def _chunks(self, tables: Tables) -> Chunks:
         for name, rows in tables.items():
             found = [row for _, row in sorted(rows.items())]
             self.ask(f"load {name}", lambda: None)

@@ -7,19 +7,25 @@ has for its own threads are taken here first, in simulated time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, cast
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.model.rows import Row
 from gantt.sim.drivers import Driver
 from gantt.sim.place import Place
 from gantt.sim.threads import SimLock
 from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.world import Crashed
-from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions, Transaction
+from gantt.store.contract import (
+    Chunks,
+    Fingerprint,
+    Lead,
+    Page,
+    StoreOptions,
+    Transaction,
+)
 from gantt.store.database import Database, open_database
 from gantt.store.sql import SqlStore
 
@@ -254,7 +260,7 @@ class WiredStore:
     def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
         return self.inner.as_kept(changes)
 
-    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+    def load(self) -> tuple[Cursor, Chunks]:
         return self.inner.load()
 
     def cursor(self) -> Cursor:

@@ -6,7 +6,7 @@ and ``SqlStore`` implement the same two protocols.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -59,6 +59,10 @@ class Fingerprint(Struct, frozen=True):
     generations: dict[str, int]
 
 
+Chunks = Generator[tuple[str, list[Row]], None, None]
+"""Rows by table; close it where it is not exhausted."""
+
+
 class Transaction(Protocol):
     """The head lock, held until ``commit`` or ``rollback``; used by one thread."""
 
@@ -104,7 +108,7 @@ class Store(Protocol):
         """The changes as the tables will give them back: some databases keep times and
         ratios less exactly than they were given."""
 
-    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+    def load(self) -> tuple[Cursor, Chunks]:
         """One consistent snapshot: its cursor, and chunks of rows by table in the
         order of ROW_TYPES. Exhaust or close the iterator. Raises StoreFailed."""
 

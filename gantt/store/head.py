@@ -9,6 +9,7 @@ cursor continues into it, so that whoever held one loads again, and meets the ro
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
 from datetime import UTC, datetime
 
@@ -66,6 +67,7 @@ class HeadRow:
         self._read = database.compile(head).text
         self._lock = database.compile(head.with_for_update()).text
         self._has_told = False
+        self._telling = threading.Lock()
 
     def read(self, session: Session) -> None:
         """Raises StoreFailed unless the books are this program's."""
@@ -81,9 +83,10 @@ class HeadRow:
 
     def _judge(self, row: tuple[int] | None) -> None:
         reason = refusal(row[0] if row else None, self._url)
-        if reason is not None and not self._has_told:
-            LOG.critical("%s", reason)
-        self._has_told = reason is not None
+        with self._telling:  # many ask, and one tells
+            if reason is not None and not self._has_told:
+                LOG.critical("%s", reason)
+            self._has_told = reason is not None
         if reason is not None:
             raise errors.StoreFailed(reason)
 

@@ -6,12 +6,13 @@ from the driver's tuples straight into their types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Boolean, ColumnElement, Table, func, literal_column, select
 
 from gantt.model.rows import FLEET, ROW_TYPES, Row
+from gantt.store.contract import Chunks
 from gantt.store.database import Database
 from gantt.store.session import Session
 from gantt.store.tables import BOOKS, COLUMNS
@@ -36,7 +37,7 @@ class Loader:
             for name in ROW_TYPES
         }
 
-    def rows(self, session: Session) -> Iterator[tuple[str, list[Row]]]:
+    def rows(self, session: Session) -> Chunks:
         """Chunks of rows by table, in the order of ROW_TYPES."""
         memo = MicrosMemo()
         for name, row_type in ROW_TYPES.items():

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.model.rows import Row
-from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions
+from gantt.store.contract import Chunks, Fingerprint, Lead, Page, StoreOptions
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 from gantt.store.pages import page_of
 
 # What watchers may still ask for.
 _KEPT = 10_000
+
+
+def _nothing() -> Chunks:
+    yield from ()
 
 
 class MemoryStore:
@@ -43,11 +46,11 @@ class MemoryStore:
     def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
         return changes
 
-    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+    def load(self) -> tuple[Cursor, Chunks]:
         if self._end.revision:
             # Empty books in place of those that are in the columns would be a lie.
             raise errors.StoreFailed("The store memory:// has no rows to load again.")
-        return self._end, iter(())
+        return self._end, _nothing()
 
     def cursor(self) -> Cursor:
         return self._end

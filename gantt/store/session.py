@@ -55,6 +55,7 @@ class Session:
         self._driver = driver
         self._cursor = self._driver.cursor()
         self.is_lost = False
+        self._is_discarded = False
         # By table: up to where its sequence was set on this connection.
         self.told: dict[str, int] = {}
         # Within ``together``: what is to be waited for at its end.
@@ -134,14 +135,17 @@ class Session:
     def chunks(self, text: str, size: int) -> Iterator[Any]:
         """The rows of the answer, in lists of at most ``size``."""
         self._counter.statements += 1
+        cursor = self._database.stream(self._driver)
         try:
-            cursor = self._database.stream(self._driver)
-            cursor.execute(text)
-        except self._errors as error:
-            raise self._translated(error) from error
-        while chunk := self._fetched(lambda: cursor.fetchmany(size)):
-            yield chunk
-        cursor.close()
+            self._fetched(lambda: cursor.execute(text))
+            while chunk := self._fetched(lambda: cursor.fetchmany(size)):
+                yield chunk
+            cursor.close()
+        except BaseException:
+            # Nobody wants the rest, and the connection is in the middle of it.
+            self._database.abandon(cursor)
+            self.discard()
+            raise
 
     def start(self, statements: Sequence[str]) -> None:
         """Open a transaction as the database wants it opened."""
@@ -190,7 +194,9 @@ class Session:
     def discard(self) -> None:
         """Close the connection for good; whatever is pending is rolled back."""
         self.is_lost = True
-        self._pooled.invalidate()
+        if not self._is_discarded:
+            self._is_discarded = True
+            self._pooled.invalidate()
 
     def _fetched(self, fetch: Any) -> Any:
         try:

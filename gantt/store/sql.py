@@ -12,10 +12,9 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.model.rows import Row
 from gantt.store import schema
 from gantt.store.compact import Compactor
-from gantt.store.contract import Fingerprint, Lead, Page, StoreOptions
+from gantt.store.contract import Chunks, Fingerprint, Lead, Page, StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.fingerprint import Fingerprints
 from gantt.store.head import HeadRow
@@ -117,7 +116,7 @@ class SqlStore:
     def _read(self, query: Callable[[Reader], T]) -> T:
         return self._readers.read(query)
 
-    def load(self) -> tuple[Cursor, Iterator[tuple[str, list[Row]]]]:
+    def load(self) -> tuple[Cursor, Chunks]:
         session = self._snapshot()
         try:
             self._head.read(session)
@@ -130,7 +129,7 @@ class SqlStore:
             raise
         return cursor, self._loaded(session)
 
-    def _loaded(self, session: Session) -> Iterator[tuple[str, list[Row]]]:
+    def _loaded(self, session: Session) -> Chunks:
         try:
             yield from self._loader.rows(session)
         except Outcome as outcome:

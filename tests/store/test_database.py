@@ -210,8 +210,18 @@ SET = {
     "SHOW transaction_isolation": "read committed",
     "SHOW idle_in_transaction_session_timeout": "5s",
     "SELECT @@transaction_isolation": "READ-COMMITTED",
+    "SELECT @@tx_isolation": "READ-COMMITTED",
+    "SELECT @@idle_transaction_timeout": "5",
     "SELECT @@character_set_database": "utf8mb4",
 }
+
+
+def _met(url: str, *, is_mariadb: bool = True) -> Database:
+    """As after the first connection, which tells MariaDB from MySQL."""
+    database = _open(url)
+    if url == MARIADB:
+        database.engine.dialect.is_mariadb = is_mariadb  # type: ignore[attr-defined]
+    return database
 
 
 def test_settings_that_lose_writes_are_named() -> None:
@@ -222,7 +232,7 @@ def test_settings_that_lose_writes_are_named() -> None:
         **SET,
     }
     for url in (POSTGRES, MARIADB, SQLITE):
-        (warning,) = _open(url).warnings(answers.__getitem__)
+        (warning,) = _met(url).warnings(answers.__getitem__)
         assert warning
     safe: dict[str, Any] = {
         "SHOW synchronous_commit": "on",
@@ -231,7 +241,9 @@ def test_settings_that_lose_writes_are_named() -> None:
         **SET,
     }
     for url in (POSTGRES, MARIADB, SQLITE):
-        assert _open(url).warnings(safe.__getitem__) == []
+        assert _met(url).warnings(safe.__getitem__) == []
+    (warning,) = _met(MARIADB, is_mariadb=False).warnings(safe.__getitem__)
+    assert "idle_transaction_timeout is unknown" in warning
 
 
 @ON_SQLITE

@@ -151,6 +151,10 @@ class Database:
         """A cursor that gives the first rows before it has the last."""
         return connection.cursor()
 
+    def abandon(self, cursor: Any) -> None:
+        """What such a cursor has not given is not wanted; its connection is closed
+        next."""
+
     def pour(
         self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]
     ) -> None:

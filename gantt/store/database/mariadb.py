@@ -170,6 +170,12 @@ class MysqlDatabase(Database):
         # The plain cursor of this driver takes in all rows before it gives one.
         return connection.cursor(importlib.import_module("pymysql.cursors").SSCursor)
 
+    def abandon(self, cursor: Any) -> None:
+        # When it is collected it would wait for the rest, and complain on stderr where
+        # the server is gone.
+        if cursor._result is not None:
+            cursor._result.unbuffered_active = False
+
     def _meaning(self, error: Exception) -> type[Exception]:
         code = error.args[0] if error.args else 0
         if code in self._ABORTS:
