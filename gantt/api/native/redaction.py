@@ -41,7 +41,7 @@ def capacity(call: Call, found: Capacity) -> Capacity:
     """``found`` as the caller may see it: how many fit, and not where."""
     if sees_all(call):
         return found
-    return Capacity(total=found.total, hosts={}, steps=found.steps)
+    return Capacity(found.total, {}, found.steps, limits=found.limits)
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:
