@@ -93,7 +93,12 @@ resource_providers = Table(
     Column("uuid", String(36), nullable=False),
     Column("name", Unicode(200)),
     Column("generation", Integer),
-    Column("root_provider_id", Integer, ForeignKey("resource_providers.id")),
+    Column(
+        "root_provider_id",
+        Integer,
+        ForeignKey("resource_providers.id"),
+        info={"null_is": "id"},
+    ),
     Column("parent_provider_id", Integer, ForeignKey("resource_providers.id")),
     UniqueConstraint("uuid", name="uniq_resource_providers0uuid"),
     UniqueConstraint("name", name="uniq_resource_providers0name"),

@@ -27,6 +27,7 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
 # So far ahead a sequence is told of ids: most batches then need not tell it again.
 _AHEAD = 1000
+_HIGHEST = 2**31 - 1
 _GUARDED = frozenset({rows.PROVIDERS, rows.CONSUMERS})
 # What Placement changes of a provider without moving its generation.
 _UNMOVED: dict[str, tuple[str, ...]] = {
@@ -252,8 +253,9 @@ class Writer:
         # A sequence stays where it was set even if the transaction is rolled back, so
         # what this connection was told holds for as long as it lasts.
         if highest > session.told.get(step.table, -1):
-            session.send(self._database.advance, (highest + _AHEAD, step.table))
-            session.told[step.table] = highest + _AHEAD
+            told = max(highest, min(highest + _AHEAD, _HIGHEST))
+            session.send(self._database.advance, (told, step.table))
+            session.told[step.table] = told
 
     def _converter(self) -> ToValues:
         """Row to values; a batch has few different times, so each is made once."""

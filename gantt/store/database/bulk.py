@@ -18,6 +18,8 @@ from sqlalchemy.engine import Dialect
 
 Values = Sequence[Any]
 
+NULL_IS = "null_is"
+"""In a column's ``info``: the column whose value stands for NULL."""
 # 64 rows of eight values stay below every database's limit of parameters.
 _BLOCKS = (64, 16, 4, 1)
 # Letters and bytes that MariaDB gets at once, where a block has more than one row:
@@ -74,11 +76,16 @@ class Bulks:
         )
 
     def _known(self, table: Table, name: str) -> str:
-        """A column as it is compared with what was known: NULL counts as 0 or ""."""
+        """A column as it is compared with what was known: NULL counts as 0 or "", or as
+        the column that stands for it."""
         column = f"{table.name}.{self._quoted(name)}"
         if isinstance(table.c[name].type, String):
             return f"coalesce({self._exact(column)}, '')"
-        return f"coalesce({column}, 0)" if table.c[name].nullable else column
+        if not table.c[name].nullable:
+            return column
+        instead = table.c[name].info.get(NULL_IS)
+        other = f"{table.name}.{self._quoted(instead)}" if instead else "0"
+        return f"coalesce({column}, {other})"
 
     def _exact(self, text: str) -> str:
         """Text to be compared letter by letter."""
