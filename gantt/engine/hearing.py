@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from gantt.engine.clock import Clock
+from gantt.errors import Invalid
 from gantt.model import commands as c
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
@@ -46,6 +47,11 @@ class Hearing(ABC):
     def _judged(self, request: ScheduleRequest) -> ScheduleRequest:
         """Sound, and within the limits of one request. Raises Invalid."""
         request = values.request(request)
+        if request.lease_s is not None and request.instance_uuids is None:
+            raise Invalid(
+                "A lease was asked for, and no instances were named: what is claimed "
+                "is claimed for instances. Give instance_uuids, or ask without a lease."
+            )
         self._within(limits.check_request, request, self._policy)
         return request
 

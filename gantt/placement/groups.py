@@ -20,8 +20,12 @@ SOFT_ANTI_AFFINITY = "soft-anti-affinity"
 
 
 def with_rule(fleet: Fleet, spec: RequestSpec) -> RequestSpec:
-    """``spec`` with the rule that was told of its group, where it gives none itself."""
+    """``spec`` with the rule that was told of its group, where it gives none itself.
+    The hint ``group`` names a group as Nova's API takes it: by the uuid of one that is
+    known."""
     group = spec.instance_group
+    if group is None and isinstance(hint := spec.hint("group"), str):
+        group = InstanceGroup(hint)
     if group is None or group.policy is not None:
         return spec
     known = fleet.groups.by_uuid.get(group.uuid)

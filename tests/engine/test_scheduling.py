@@ -507,21 +507,32 @@ def test_no_race_breaks_a_server_group(engine: Gantt, policy: str) -> None:
     ("policy", "most", "expected"),
     [("anti-affinity", 1, [1, 1]), ("anti-affinity", 2, [2, 2]), ("affinity", 1, [4])],
 )
+@pytest.mark.parametrize("is_hint", [False, True])
 def test_the_rule_that_was_told_of_a_group_holds(
-    engine: Gantt, policy: str, most: int, expected: list[int]
+    engine: Gantt, policy: str, most: int, expected: list[int], is_hint: bool
 ) -> None:
-    """Callers without a conductor name their group by its uuid alone."""
+    """Callers without a conductor name their group by its uuid alone, or by the hint
+    of Nova's API."""
     for host in ("a", "b"):
         report(engine, host)
     told = str(uuids.uuid4())
     engine.set_server_group(ServerGroup(told, "g", policy, most))
     spec = RequestSpec(SMALL, instance_group=InstanceGroup(told))
+    if is_hint:
+        spec = RequestSpec(SMALL, scheduler_hints={"group": (told,)})
     assert sorted(engine.capacity(spec).hosts.values()) == expected
     for _ in range(sum(expected)):
         engine.schedule(ScheduleRequest(spec, (str(uuids.uuid4()),)))
     with pytest.raises(NoValidHost):
         engine.schedule(ScheduleRequest(spec, (str(uuids.uuid4()),)))
     assert sorted(filter(None, held(engine).values())) == expected
+
+
+def test_a_lease_is_for_instances(engine: Gantt) -> None:
+    report(engine, "a")
+    spec = RequestSpec(SMALL)
+    with pytest.raises(Invalid, match="Give instance_uuids"):
+        engine.schedule(ScheduleRequest(spec, None, lease_s=30.0))
 
 
 @pytest.mark.parametrize("naming", ["report", "update", "sync"])
