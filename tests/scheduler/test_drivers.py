@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import random
+from importlib.metadata import EntryPoint
+from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from gantt.errors import ClaimLost, GanttError
+from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
+from gantt.errors import ClaimLost, GanttError, Refused
 from gantt.model import commands as c
-from gantt.model.hosts import Service
+from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler import pipeline
+from gantt.scheduler import drivers, pipeline
 from gantt.scheduler.drivers import DRIVERS, driver_of
 from gantt.scheduler.drivers.caching import CachingDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.field import Field
+from gantt.scheduler.job import Job
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.policy import policy_of
+from gantt.state.state import State
 from tests.scheduler.desk import Desk
 
 OPTIONS = (
@@ -269,6 +275,63 @@ def test_what_a_decision_judges_follows_what_changed() -> None:
 
 def test_every_driver_has_a_name() -> None:
     assert {driver.name for driver in DRIVERS} == {"filter", "caching", "chance"}
+
+
+class FirstDriver(FilterDriver):
+    """Somebody else's: every host that passes is as good as any other."""
+
+    name = "first"
+
+    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, Field]:
+        job, field = super().field(state, spec, **how)
+        field.weights = np.zeros(len(field.hosts))
+        return job, field
+
+
+class NoDriver:
+    def __init__(self, policy: object) -> None:
+        del policy
+
+
+def _installed(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    entry = EntryPoint(name, value, "gantt.drivers")
+
+    def found(*, group: str) -> list[EntryPoint]:
+        return [entry] if entry.group == group else []
+
+    monkeypatch.setattr(drivers, "entry_points", found)
+
+
+def test_a_driver_of_another_package_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    _installed(monkeypatch, "first", f"{__name__}:FirstDriver")
+    options = SchedulerOptions(driver="first")
+    with open_gantt("memory://", EngineOptions(scheduler=options)) as engine:
+        for host, memory_mb in (("small", 4096), ("large", 65536)):
+            stats = HostStats(vcpus=8, memory_mb=memory_mb, local_gb=9, free_disk_gb=9)
+            engine.update_host(host, host, stats)
+        request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
+        ((chosen, *_),) = engine.schedule(request)
+        # The weighers would have had the large one.
+        assert chosen.service_host == "small"
+        assert engine.decisions()[0].driver == "first"
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("no.such.module:Driver", "cannot be made: ModuleNotFoundError"),
+        (f"{__name__}:NoDriver", "makes a NoDriver: it must be a .*Driver"),
+        (f"{__name__}:_installed", "cannot be made: TypeError"),
+    ],
+)
+def test_a_driver_that_is_none_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, value: str, says: str
+) -> None:
+    _installed(monkeypatch, "theirs", value)
+    with pytest.raises(Refused, match=f"'theirs', and {value} {says}"):
+        driver_of(policy_of(SchedulerOptions(driver="theirs")))
+    with pytest.raises(Refused, match="there is caching, chance, filter, theirs"):
+        driver_of(policy_of(SchedulerOptions(driver="other")))
 
 
 def test_each_instance_bears_its_own_name_in_the_rule_of_its_group() -> None:

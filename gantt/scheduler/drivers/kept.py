@@ -71,7 +71,7 @@ class Kept:
         )
         self._whole: tuple[Sieve, ...] | None = None
         self._asked_of_use = [one for one in self._asked if _reads_use(one)]
-        # Times at which all masks are what they are, and the last one asked at.
+        # (first, last) time at which all masks are what they are.
         self._lasts = ALWAYS
         self._keep_time(self.everybody, request)
         self._settle(request)
