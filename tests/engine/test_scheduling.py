@@ -528,6 +528,34 @@ def test_the_rule_that_was_told_of_a_group_holds(
     assert sorted(filter(None, held(engine).values())) == expected
 
 
+@pytest.mark.parametrize("ratio", [1.0, 1e6])
+@pytest.mark.parametrize("source", ["always", "never"])
+def test_a_very_high_ratio_takes_a_class_out_of_the_decision(
+    source: Literal["always", "never"], ratio: float
+) -> None:
+    options = EngineOptions(scheduler=SchedulerOptions(use_placement=source))
+    with open_gantt("memory://", options) as engine:
+        stats = HostStats(
+            vcpus=64,
+            memory_mb=65536,
+            local_gb=10,
+            free_disk_gb=10,
+            cpu_allocation_ratio=1.0,
+            ram_allocation_ratio=1.0,
+            disk_allocation_ratio=ratio,
+        )
+        engine.update_host("a", "a", stats)
+        if ratio == 1.0:
+            with pytest.raises(NoValidHost):
+                engine.schedule(ask(20))
+            return
+        assert len(engine.schedule(ask(20))) == 20
+        # Memory still decides, and so does the size of one instance.
+        assert engine.capacity(ask().spec).total == 44
+        with pytest.raises(NoValidHost):
+            engine.schedule(ask(flavor=Flavor(vcpus=1, memory_mb=1024, root_gb=11)))
+
+
 def test_a_lease_is_for_instances(engine: Gantt) -> None:
     report(engine, "a")
     spec = RequestSpec(SMALL)
