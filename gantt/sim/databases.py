@@ -130,7 +130,7 @@ def _empty(url: str) -> None:
         "UPDATE resource_providers SET parent_provider_id = NULL, "
         "root_provider_id = NULL"
     )
-    for table in (*reversed(ROW_TYPES), "gantt_log"):
+    for table in (*reversed(ROW_TYPES), "gantt_log", "gantt_usage_history"):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
     cursor.execute("UPDATE gantt_head SET compacted_to = 0")
     cursor.execute("DELETE FROM gantt_leader")

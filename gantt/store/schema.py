@@ -35,7 +35,13 @@ if TYPE_CHECKING:
     from alembic.config import Config
 
 # Every released revision of the schema, oldest first.
-REVISIONS = ("0001_books", "0002_gate", "0003_fleet", "0004_leader")
+REVISIONS = (
+    "0001_books",
+    "0002_gate",
+    "0003_fleet",
+    "0004_leader",
+    "0005_usage",
+)
 HEAD = REVISIONS[-1]
 
 

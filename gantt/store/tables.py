@@ -13,6 +13,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     DateTime,
+    Double,
     Float,
     ForeignKey,
     ForeignKeyConstraint,
@@ -195,9 +196,12 @@ resource_provider_aggregates = Table(
 )
 
 
+def _exact(size: int) -> String:
+    return String(size).with_variant(mysql.VARCHAR(size, **_EXACT), "mysql")
+
+
 def _text(name: str, size: int = 255, *, nullable: bool = False) -> Column[Any]:
-    exact = String(size).with_variant(mysql.VARCHAR(size, **_EXACT), "mysql")
-    return Column(name, exact, nullable=nullable)
+    return Column(name, _exact(size), nullable=nullable)
 
 
 def _json(name: str, *, nullable: bool = False) -> Column[Any]:
@@ -331,6 +335,21 @@ gantt_leader = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     _text("holder"),
     Column("beat", BigInteger, nullable=False),
+)
+
+# What there was of a resource class, and what of it was used, from ``start`` (as
+# ``at`` of the log) on for ``period`` seconds; see gantt.model.usage_history.
+gantt_usage_history = Table(
+    "gantt_usage_history",
+    metadata,
+    Column("period", Integer, primary_key=True, autoincrement=False),
+    Column("start", BigInteger, primary_key=True, autoincrement=False),
+    Column("resource_class", _exact(255), primary_key=True),
+    Column("samples", Integer, nullable=False),
+    Column("capacity", Double, nullable=False),
+    Column("used_min", Double, nullable=False),
+    Column("used_avg", Double, nullable=False),
+    Column("used_max", Double, nullable=False),
 )
 
 # Every table that holds rows: Placement's own, then the fleet's.
