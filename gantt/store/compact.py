@@ -24,7 +24,10 @@ class Compactor:
             select(func.min(revision), func.max(revision))
         ).text
         self._drop = database.compile(
-            delete(gantt_log).where(revision <= bindparam("to_revision"))
+            delete(gantt_log).where(
+                revision >= bindparam("from_revision"),
+                revision <= bindparam("to_revision"),
+            )
         ).text
         self._mark = database.compile(
             update(gantt_head)
@@ -41,6 +44,6 @@ class Compactor:
         bound = min(last - max(keep, 1), first + _STEP - 1)
         if bound < first:
             return 0
-        dropped = session.execute_many(self._drop, [(bound,)])
+        dropped = session.execute_many(self._drop, [(first, bound)])
         session.execute(self._mark, (bound,))
         return dropped

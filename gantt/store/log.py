@@ -98,11 +98,14 @@ class Log:
             .offset(_NONE)
         )
         self._after = database.compile(
+            # Of a range that is open at one end PostgreSQL expects a third of the log,
+            # and would rather sort all of it than follow the index.
             select(*(log[name] for name in LogEntry.__struct_fields__))
-            .where(log.revision >= bindparam("from_revision"))
+            .where(
+                log.revision >= bindparam("from_revision"),
+                log.revision <= bindparam("to_revision"),
+            )
             .order_by(log.revision)
-            .limit(literal_column(str(self._limit + 2)))
-            .offset(_NONE)
         )
         self._first_from = database.compile(
             select(log.revision, log.batch)
@@ -125,16 +128,22 @@ class Log:
 
     def ask(self, session: Session, revision: int) -> Answer:
         """Send the question for all from ``revision`` on, for ``read``."""
-        return session.send(self._after.text, (revision,))
+        return session.send(self._after.text, (revision, revision + self._limit + 1))
 
     def tail(self, session: Session, after: Cursor) -> list[LogEntry] | None:
         """Entries after ``after``; None when the log does not continue it, or is
         more than ``tail_limit`` revisions ahead."""
-        return self.read(self.ask(session, after.revision).rows, after)
+        return self.read(session, self.ask(session, after.revision).rows, after)
 
-    def read(self, found: list[Any], after: Cursor) -> list[LogEntry] | None:
+    def read(
+        self, session: Session, found: list[Any], after: Cursor
+    ) -> list[LogEntry] | None:
         """The same of rows that were asked for from ``after`` on."""
-        if after.revision:
+        if not after.revision:
+            # Where the log began there is no row that would be missing.
+            if not found and self.end(session).revision:
+                return None
+        else:
             # The row at the cursor itself tells whether this is the same history.
             if not found or (found[0][0], found[0][1]) != (after.revision, after.batch):
                 return None

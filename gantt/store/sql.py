@@ -304,7 +304,7 @@ class SqlTransaction:
         if self._from <= after.revision and not log.is_cut(found):
             # Readers may have come further while we waited for the lock.
             newer = [row for row in found if row[0] >= after.revision]
-            entries = log.read(newer, after)
+            entries = log.read(self._session, newer, after)
         else:
             entries = log.tail(self._session, after)
         self._store.reached = entries[-1].revision if entries else after.revision
