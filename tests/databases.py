@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from sqlalchemy import URL, create_engine, exc, make_url
 
 from gantt.store import schema
+from tests import small_disk
 from tests.live import free_port
 
 # Outlives whoever started a server, however that ends, and clears up after it.
@@ -80,6 +81,7 @@ class DatabaseServer(ABC):
         # Not under a folder of pytest: those are closed to other users.
         self.folder = Path(tempfile.mkdtemp(prefix=f"gantt-{self.name}-", dir=folder))
         self.port = free_port()
+        self._disk_full: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._guard = subprocess.Popen(
             [sys.executable, "-c", _GUARD, str(self.folder)],
@@ -121,8 +123,10 @@ class DatabaseServer(ABC):
 
     # -- its life -----------------------------------------------------------------
 
-    def start(self) -> None:
-        """Start, and return when it answers."""
+    def start(self, *, disk_full: Path | None = None) -> None:
+        """Start, and return when it answers. ``disk_full``: while this file is there,
+        the disk has no room for it."""
+        self._disk_full = disk_full
         deadline = time.monotonic() + START_S
         self._spawn()
         while not self._answers():
@@ -136,20 +140,37 @@ class DatabaseServer(ABC):
     def _spawn(self) -> None:
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                self._command(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
                 cwd=self.folder,
-                **self._identity,
+                **self._beginning(),
             )
         self._tell_guard(self._process.pid)
+
+    def _beginning(self) -> dict[str, Any]:
+        """What to start, and as whom."""
+        command, identity = self._command(), self._identity
+        if self._disk_full is None:
+            return {"args": command, **identity}
+        # Only who started the tests may be able to read this Python.
+        who = identity.pop("user", -1), identity.pop("group", -1)
+        disk = small_disk.command(self.folder / "data", self._disk_full, *who)
+        return {"args": [*disk, *command], **identity}
 
     @property
     def is_running(self) -> bool:
         """Whether its process is there."""
         return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """Ask it to end, and wait until it has."""
+        if self._process is not None and self.is_running:
+            self._process.send_signal(self.stop_signal)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_S)
+        self.kill()
 
     def kill(self) -> None:
         """SIGKILL to all of it, as when the machine runs out of memory."""
@@ -160,11 +181,7 @@ class DatabaseServer(ABC):
 
     def close(self) -> None:
         """Stop and remove it, whatever state it is in."""
-        if self._process is not None and self.is_running:
-            self._process.send_signal(self.stop_signal)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_S)
-        self.kill()
+        self.stop()
         self._tell_guard(0)
         shutil.rmtree(self.folder, ignore_errors=True)
         self._guard.communicate()

@@ -67,19 +67,15 @@ def spawn(
     port: int | None = None,
     options: Sequence[str] = ("--auth", "noauth2"),
     environ: Mapping[str, str] | None = None,
+    within: Sequence[str] = (),
 ) -> Live:
-    """Start a service on ``database`` without waiting for it."""
+    """Start a service on ``database`` without waiting for it; ``within``: what is put
+    before the command."""
     port = port or free_port()
     with log.open("ab") as output:
+        serve = program("serve", "--database", database)
         process = subprocess.Popen(
-            program(
-                "serve",
-                "--database",
-                database,
-                "--listen",
-                f"127.0.0.1:{port}",
-                *options,
-            ),
+            [*within, *serve, "--listen", f"127.0.0.1:{port}", *options],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -96,13 +92,16 @@ def start(
     port: int | None = None,
     options: Sequence[str] = ("--auth", "noauth2"),
     environ: Mapping[str, str] | None = None,
+    within: Sequence[str] = (),
 ) -> Live:
     """Start a service on ``database``, its tables made, and wait until it answers.
 
     Raises AssertionError with its log when it ends instead.
     """
     schema.sync(database)
-    live = spawn(database, log, port=port, options=options, environ=environ)
+    live = spawn(
+        database, log, port=port, options=options, environ=environ, within=within
+    )
     try:
         wait_until_up(live)
     except BaseException:

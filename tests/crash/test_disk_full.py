@@ -1,27 +1,34 @@
 """A disk that takes no more, under load: who is told so, and what is kept.
 
-The limit of file sizes stands for the disk: it is put on the processes of a service
-while clients write, and lifted again. The service goes on by itself.
+The disk (tests/small_disk.py) is that of the service on SQLite, else that of a server,
+which also ends while it is full. The service goes on by itself.
 """
 
 from __future__ import annotations
 
+import http.client
 import json
-import os
 import random
-import resource
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.crash.load import Client
+import pytest
+from sqlalchemy import exc
+
+from tests import small_disk
+from tests.crash.load import HEADERS, Client
 from tests.crash.test_kill import CLIENTS, ROUNDS, SEED, _check, _prepare
-from tests.live import Live, start
+from tests.databases import Databases, DatabaseServer
+from tests.kinds import KINDS
+from tests.live import start
 
 WAIT_S = 60.0
-NO_LIMIT = resource.RLIM_INFINITY
+FULL = "disk is full: make room"
 
 
 class Patient(Client):
@@ -30,83 +37,167 @@ class Patient(Client):
     def __init__(self, address: str, providers: list[str], seed: int) -> None:
         super().__init__(address, providers, seed)
         self.told: Counter[int] = Counter()
-        self.last_text = ""
+        self.texts: Counter[str] = Counter()
 
     def hear(self, method: str, consumer: str, status: int, text: str) -> None:
         self.told[status] += 1
         if status != 503:
             super().hear(method, consumer, status, text)
             return
-        self.last_text = text
-        if method == "DELETE":  # nothing was kept, so it is still there
+        detail = json.loads(text)["errors"][0]["detail"]
+        self.texts[detail] += 1
+        if "not known" in detail:  # also to the service
+            self.history.unknown.add(consumer)
+        elif method == "DELETE":  # nothing was kept, so it is still there
             self.history.acknowledged.add(consumer)
         time.sleep(0.01)
 
 
+class Observer(threading.Thread):
+    """Looks at the generations of providers, which never fall."""
+
+    def __init__(self, address: str, providers: list[str]) -> None:
+        super().__init__(daemon=True)
+        self.stop = threading.Event()
+        self.fell: list[str] = []
+        self._address = address
+        self.seen = dict.fromkeys(providers, 0)
+
+    def run(self) -> None:
+        connection = http.client.HTTPConnection(self._address, timeout=30)
+        while not self.stop.wait(0.02):
+            for provider, seen in self.seen.items():
+                connection.request(
+                    "GET", f"/resource_providers/{provider}", None, HEADERS
+                )
+                answer = connection.getresponse()
+                body = answer.read()
+                if answer.status != 200:
+                    continue
+                now = json.loads(body)["generation"]
+                self.seen[provider] = now
+                if now < seen:
+                    self.fell.append(f"{provider}: {now} after {seen}")
+
+
+class Disk:
+    """The disk of a database: of the process itself, or of a ``server``."""
+
+    def __init__(self, folder: Path, server: DatabaseServer | None) -> None:
+        self.full = folder / "full"
+        self._folder = folder
+        self._server = server
+
+    @property
+    def within(self) -> list[str]:
+        """What to put before the command of the service."""
+        return [] if self._server else small_disk.command(self._folder, self.full)
+
+    def fill(self) -> None:
+        """From now on nothing grows."""
+        self.full.touch()
+
+    def end_server(self) -> bool:
+        """PostgreSQL ends by itself when it cannot begin a new file of its log. False:
+        there is no server."""
+        if self._server is None:
+            return False
+        if self._server.name == "mariadb":
+            self._server.kill()
+        with suppress(exc.DBAPIError):
+            while self._server.is_running:
+                self._server.execute("SELECT pg_switch_wal()", "CREATE ROLE one")
+                self._server.execute("DROP ROLE one")
+        _until(lambda: not (self._server and self._server.is_running))
+        return True
+
+    def free(self) -> None:
+        """There is room again, and a server."""
+        self.full.unlink()
+        if self._server is not None and not self._server.is_running:
+            self._server.start(disk_full=self.full)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Which database the test runs on."""
+    if not small_disk.is_possible():
+        pytest.skip("a full disk: this kernel has no seccomp listeners")
+    return str(request.param)
+
+
+@pytest.fixture
+def place(
+    kind: str, tmp_path: Path, databases: Databases
+) -> Iterator[tuple[str, Disk]]:
+    """Where the books are, and the disk below them."""
+    if kind == "sqlite":
+        yield f"sqlite:///{tmp_path}/books.db", Disk(tmp_path, None)
+        return
+    server = databases.server(kind)
+    disk = Disk(server.folder, server)
+    with databases.database(kind) as url:
+        server.stop()
+        server.start(disk_full=disk.full)
+        try:
+            yield url, disk
+        finally:
+            disk.full.unlink(missing_ok=True)
+            server.stop()
+            server.start()
+
+
 def test_a_full_disk_is_told_and_loses_nothing(
-    tmp_path: Path, record_property: Any
+    kind: str, place: tuple[str, Disk], tmp_path: Path, record_property: Any
 ) -> None:
     rng = random.Random(SEED)
-    database = f"sqlite:///{tmp_path}/books.db"
+    database, disk = place
     providers = _prepare(database)
-    live = start(database, tmp_path / "log")
-    clients = [
-        Patient(live.url.removeprefix("http://"), providers, rng.getrandbits(64))
-        for _ in range(CLIENTS)
-    ]
+    workers = "1" if kind == "sqlite" else "2"
+    options = ("--auth", "noauth2", "--workers", workers)
+    live = start(database, tmp_path / "log", options=options, within=disk.within)
+    address = live.url.removeprefix("http://")
+    clients = [Patient(address, providers, rng.getrandbits(64)) for _ in range(CLIENTS)]
+    observer = Observer(address, providers)
+    ends, rounds = 0, max(2, ROUNDS // 6)
     try:
-        for client in clients:
-            client.start()
-        for _ in range(max(2, ROUNDS // 6)):
-            before = _told(clients)
-            _until(lambda b=before: _told(clients)[204] > b[204] + 20)  # type: ignore[misc]
-            _limit(live, _largest(tmp_path))
-            _until(lambda b=before: _told(clients)[503] > b[503] + 20)  # type: ignore[misc]
-            _limit(live, NO_LIMIT)
-        before = _told(clients)
-        _until(lambda: _told(clients)[204] > before[204] + 20)
+        for thread in (*clients, observer):
+            thread.start()
+        for number in range(rounds):
+            _hear(clients, 204)
+            disk.fill()
+            _hear(clients, 503)
+            ends += number % 2 and disk.end_server()
+            disk.free()
+        _hear(clients, 204)
     finally:
         for client in clients:
             client.stop.set()
-        for client in clients:
-            client.join()
+        observer.stop.set()
+        for thread in (*clients, observer):
+            thread.join()
         live.stop()
-    told = _told(clients)
-    assert "disk" in json.loads(clients[0].last_text)["errors"][0]["detail"]
+    told: Counter[int] = sum((client.told for client in clients), Counter())
+    texts: Counter[str] = sum((client.texts for client in clients), Counter())
+    assert any(FULL in text for text in texts), texts
+    assert not observer.fell
+    assert all(observer.seen.values())
     kept = _check(database, providers, set(), list(clients), f"seed {SEED}")
-    record_property(
-        "told",
-        (
-            "A full disk under load on sqlite",
-            {"acknowledged": told[204], "told that it is full": told[503]},
-        ),
-    )
+    amounts = {
+        "times full": rounds,
+        "ends of the server": ends,
+        "acknowledged": told[204],
+        "told why not": told[503],
+        "without an answer": sum(len(one.history.unknown) for one in clients),
+    }
+    record_property("told", (f"A full disk under load on {kind}", amounts))
     assert kept
 
 
-def _told(clients: list[Patient]) -> Counter[int]:
-    """Answers by status, of all clients so far."""
-    return sum((client.told.copy() for client in clients), Counter())
-
-
-def _largest(folder: Path) -> int:
-    """So that no file may grow any more."""
-    return max(path.stat().st_size for path in folder.glob("books.db*"))
-
-
-def _limit(live: Live, size: int) -> None:
-    """Put a limit of file sizes on the service and its workers."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and _group_of(int(entry.name)) == live.process.pid:
-            limits = (size, NO_LIMIT)
-            resource.prlimit(int(entry.name), resource.RLIMIT_FSIZE, limits)
-
-
-def _group_of(pid: int) -> int | None:
-    try:
-        return os.getpgid(pid)
-    except ProcessLookupError:
-        return None
+def _hear(clients: list[Patient], status: int) -> None:
+    """Wait until they have been answered so twenty times more."""
+    before = sum(client.told[status] for client in clients)
+    _until(lambda: sum(client.told[status] for client in clients) > before + 20)
 
 
 def _until(is_so: Callable[[], bool]) -> None:
