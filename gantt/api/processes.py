@@ -39,6 +39,8 @@ class Processes(MPServer):
         self._reread = reread
         self._delay_s = delay_s
         self._is_told = False
+        # Whether a SIGHUP came that nothing was done about, and whether one is at work.
+        self._must_reread = self._is_rereading = False
 
     def signal_handler_interrupt(self, *args: Any, **_kwargs: Any) -> None:
         """The first SIGTERM waits for who balances load; any further one does not."""
@@ -55,6 +57,18 @@ class Processes(MPServer):
             super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
 
     def signal_handler_reload(self, *_args: Any, **_kwargs: Any) -> None:
+        """One at a time: the next may come in the middle of this, and what was read
+        before it must not win."""
+        self._must_reread = True
+        if self._is_rereading:
+            return
+        self._is_rereading = True
+        while self._must_reread:
+            self._must_reread = False
+            self._change()
+        self._is_rereading = False
+
+    def _change(self) -> None:
         """Workers go on with what they have when it cannot be used: all of them, and
         those that replace them."""
         try:

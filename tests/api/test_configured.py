@@ -8,9 +8,10 @@ import msgspec
 import pytest
 
 from gantt.api.configured import Configured
+from gantt.api.processes import Processes
 from gantt.api.running import RunDirectory
 from gantt.api.tending import Tender
-from gantt.conf import Mutable, Source, load
+from gantt.conf import Mutable, Settings, Source, load
 from gantt.connection import open_gantt
 from gantt.errors import Refused
 from gantt.observe.metrics import Meters
@@ -31,6 +32,25 @@ def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
     file.write_text(FILTERS.format("NUMATopologyFilter"))
     scheduler = configured.reread().engine.scheduler
     assert scheduler.enabled_filters == ("NUMATopologyFilter",)
+
+
+def test_a_hang_up_in_the_middle_of_another_is_not_forgotten(tmp_path: Path) -> None:
+    said = iter(("old", "new"))
+    run = RunDirectory.begin(str(tmp_path / "run"))
+
+    def reread() -> Settings:
+        freshness = "bounded" if (one := next(said)) == "new" else "strict"
+        found = load(environ={}, overrides={("gantt", "freshness"): freshness})
+        if one == "old":
+            processes.signal_handler_reload()
+        return found
+
+    processes = Processes("gantt", run=run, reread=reread, delay_s=0)
+    processes.signal_handler_reload()
+    told = run.changed(0)
+    assert told is not None
+    assert told[1].engine.freshness == "bounded"
+    assert next(said, None) is None
 
 
 def test_at_start_it_is_refused(tmp_path: Path) -> None:
