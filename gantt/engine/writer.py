@@ -17,6 +17,7 @@ from gantt.engine.clock import BooksTime, Clock
 from gantt.engine.follower import Follower
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
+from gantt.engine.premises import Relied, premises
 from gantt.engine.queue import Queue, Ticket
 from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
@@ -44,6 +45,7 @@ class Batch(Struct):
     uuid: str
     before: Cursor
     entries: list[LogEntry] = field(default_factory=list)
+    relied: list[Relied] = field(default_factory=list)
     outcomes: list[tuple[Ticket, Answer | BaseException]] = field(default_factory=list)
 
     @property
@@ -177,7 +179,7 @@ class Gate:
                 tail = transaction.tail(self._replica.state.cursor)
                 self._follower.take_in(tail)
                 batch = self._assume(tickets, transaction.now())
-                if batch.entries:
+                if batch.entries or batch.relied:
                     self._make_durable(batch, transaction)
         finally:
             transaction.rollback()
@@ -222,6 +224,7 @@ class Gate:
         except Exception as error:  # a mistake of ours hurts its own caller only
             LOG.exception("the rule for %r failed", ticket.command)
             return error
+        batch.relied.extend(planned.relied)
         if planned.changes:
             cursor = Cursor(state.revision + 1, batch.uuid)
             changes = self._store.as_kept(planned.changes)
@@ -241,8 +244,12 @@ class Gate:
     def _make_durable(self, batch: Batch, transaction: Transaction) -> None:
         started = self._clock.monotonic()
         try:
-            transaction.write(batch.entries)
-            transaction.commit()
+            transaction.write(
+                batch.entries,
+                premises(self._replica.state, batch.changes, batch.relied),
+            )
+            if batch.entries:
+                transaction.commit()
         except UnknownOutcome as lost:
             self.counts.unknown_outcomes += 1
             LOG.warning("the answer to a commit was lost (%s): looking for it", lost)

@@ -8,7 +8,10 @@ fault. ``Galera`` has no lock between nodes: the later of two commits is refused
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
+
+from msgspec.structs import astuple
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
@@ -16,9 +19,17 @@ from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
 from gantt.sim.place import Place
 from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.world import World
-from gantt.store.contract import Chunks, Fingerprint, Lead, Page, StoreOptions
+from gantt.store.contract import (
+    Chunks,
+    Fingerprint,
+    Lead,
+    Page,
+    Premise,
+    StoreOptions,
+)
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
 from gantt.store.pages import page_of
+from gantt.store.tables import COLUMNS
 
 T = TypeVar("T")
 Tables = dict[str, dict[Key, Row]]
@@ -246,11 +257,32 @@ class SharedTransaction:
 
         return self.ask("tail", tail)
 
-    def write(self, entries: Sequence[LogEntry]) -> None:
+    def write(
+        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+    ) -> None:
         for table in {c.table: None for e in entries for c in e.changes}:
             self.ask(f"write {table}", lambda: None)
         self.ask("append to the log", lambda: self._compare(entries))
         self._written.extend(entries)
+        for premise in premises:
+            self.ask(f"look at {premise.table}", partial(self._look, premise))
+
+    def _look(self, premise: Premise) -> None:
+        """Nobody else writes here, so that every premise must hold."""
+        if self.store.books.end != self._start:
+            return
+        after: dict[Key, Row | None] = dict(self.store.books.tables[premise.table])
+        for change in (c for entry in self._written for c in entry.changes):
+            if change.table == premise.table:
+                after[change.key] = change.new
+        found = set()
+        for row in after.values():
+            if row is not None:
+                values = dict(zip(COLUMNS[premise.table], astuple(row), strict=True))
+                if values[premise.by] in premise.keys:
+                    found.add(tuple(values[name] or 0 for name in premise.columns))
+        if found != premise.rows:
+            raise ForeignWrite(f"{premise}: there is {found}")
 
     def _compare(self, entries: Sequence[LogEntry]) -> None:
         """Every row must be as the change says it was."""

@@ -23,6 +23,7 @@ from gantt.store.contract import (
     Fingerprint,
     Lead,
     Page,
+    Premise,
     StoreOptions,
     Transaction,
 )
@@ -339,8 +340,10 @@ class _WiredTransaction:
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         return self._inner.tail(after)
 
-    def write(self, entries: Sequence[LogEntry]) -> None:
-        self._inner.write(entries)
+    def write(
+        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+    ) -> None:
+        self._inner.write(entries, premises)
 
     def commit(self) -> None:
         try:

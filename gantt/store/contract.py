@@ -50,6 +50,22 @@ class Lead(Struct, frozen=True):
     beat: int = 0
 
 
+class Premise(Struct, frozen=True):
+    """What a batch leaves as it is and yet relies on: once it is written, the rows of
+    ``table`` whose column ``by`` is among ``keys`` are exactly ``rows``, each the
+    values of ``columns``; NULL counts as 0, or as what stands for it.
+
+    It would hold if nobody else wrote; Placement moves no generation when it changes
+    aggregates, names or parents.
+    """
+
+    table: str
+    by: str
+    columns: tuple[str, ...]
+    keys: tuple[int, ...]
+    rows: frozenset[tuple[int | str, ...]]
+
+
 class Fingerprint(Struct, frozen=True):
     """Row counts by table and sums of generations, at one revision."""
 
@@ -76,8 +92,11 @@ class Transaction(Protocol):
         far behind), so that everything must be loaded again.
         """
 
-    def write(self, entries: Sequence[LogEntry]) -> None:
+    def write(
+        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+    ) -> None:
         """The rows of all changes, and a log row per entry; once per transaction.
+        ``premises`` are looked at after that.
 
         Raises ForeignWrite, DataError, DefiniteAbort, errors.StoreFailed; the
         caller then rolls back.

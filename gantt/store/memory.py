@@ -12,7 +12,14 @@ from collections.abc import Sequence
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.store.contract import Chunks, Fingerprint, Lead, Page, StoreOptions
+from gantt.store.contract import (
+    Chunks,
+    Fingerprint,
+    Lead,
+    Page,
+    Premise,
+    StoreOptions,
+)
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 from gantt.store.pages import page_of
 
@@ -123,7 +130,10 @@ class MemoryTransaction:
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         return self._store.tail(after)
 
-    def write(self, entries: Sequence[LogEntry]) -> None:
+    def write(
+        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+    ) -> None:
+        del premises  # nobody else could write
         revision = self._store.cursor().revision
         for entry in entries:
             revision += 1

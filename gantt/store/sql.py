@@ -14,7 +14,14 @@ from typing import TypeVar
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.store import schema
 from gantt.store.compact import Compactor
-from gantt.store.contract import Chunks, Fingerprint, Lead, Page, StoreOptions
+from gantt.store.contract import (
+    Chunks,
+    Fingerprint,
+    Lead,
+    Page,
+    Premise,
+    StoreOptions,
+)
 from gantt.store.database import Database, open_database
 from gantt.store.fingerprint import Fingerprints
 from gantt.store.head import HeadRow
@@ -25,7 +32,7 @@ from gantt.store.log import Log
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.readers import Reader, Readers
 from gantt.store.session import Counter, Session, as_failure
-from gantt.store.write import Writer, check
+from gantt.store.write import Writer, check, check_premises
 
 T = TypeVar("T")
 Along = Callable[[Session], None]
@@ -310,14 +317,18 @@ class SqlTransaction:
         self._store.reached = entries[-1].revision if entries else after.revision
         return entries
 
-    def write(self, entries: Sequence[LogEntry]) -> None:
-        if not entries:
-            return
+    def write(
+        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+    ) -> None:
         with self._session.together():
             sent = self._store.writer.send(self._session, _changes(entries))
-            self._store.log.append(self._session, entries)
+            if entries:
+                self._store.log.append(self._session, entries)
+            asked = self._store.writer.ask(self._session, premises)
         check(sent)
-        self._store.reached = entries[-1].revision
+        check_premises(asked)
+        if entries:
+            self._store.reached = entries[-1].revision
 
     def commit(self) -> None:
         if self._is_open:

@@ -18,6 +18,7 @@ from sqlalchemy import String, Table
 from gantt.model import rows
 from gantt.model.changes import Change
 from gantt.model.rows import ROW_TYPES, Key, Row, key_of
+from gantt.store.contract import Premise
 from gantt.store.database import Bulk, Database
 from gantt.store.outcomes import ForeignWrite
 from gantt.store.session import Answer, Session
@@ -28,10 +29,30 @@ INSERT, UPDATE, DELETE = "insert", "update", "delete"
 # So far ahead a sequence is told of ids: most batches then need not tell it again.
 _AHEAD = 1000
 _HIGHEST = 2**31 - 1
-_GUARDED = frozenset({rows.PROVIDERS, rows.CONSUMERS})
-# What Placement changes of a provider without moving its generation.
-_UNMOVED: dict[str, tuple[str, ...]] = {
-    rows.PROVIDERS: ("name", "root_provider_id", "parent_provider_id")
+# What must be as it was known when a row is changed, beside its key: generations, what
+# Placement changes without moving one, and what tells rows apart where a database
+# gives an id again (SQLite does).
+_KNOWN: dict[str, tuple[str, ...]] = {
+    rows.PROVIDERS: (
+        *("generation", "uuid", "name"),
+        *("root_provider_id", "parent_provider_id"),
+    ),
+    rows.CONSUMERS: (
+        *("generation", "uuid"),
+        *("project_id", "user_id", "consumer_type_id"),
+    ),
+    rows.ALLOCATIONS: ("consumer_id", "resource_provider_id", "resource_class_id"),
+    **{
+        name: (COLUMNS[name][1],)
+        for name, row_type in ROW_TYPES.items()
+        if row_type is rows.NameRow
+    },
+}
+# Of a row that is deleted: its root is taken before (``uproot``), and who a consumer
+# belongs to is no matter any more.
+_UNASKED: dict[str, frozenset[str]] = {
+    rows.PROVIDERS: frozenset({"root_provider_id"}),
+    rows.CONSUMERS: frozenset({"project_id", "user_id", "consumer_type_id"}),
 }
 # What is unique in the tables of the fleet.
 _UNIQUE: dict[type[Row], tuple[str, ...]] = {
@@ -154,13 +175,13 @@ class _TableStatements:
         self._bulk = database.bulk
         self._table, self._columns = BOOKS[name], COLUMNS[name]
         keys = [c for c in self._columns if self._table.c[c].primary_key]
-        self._where = [*keys, "generation"] if name in _GUARDED else keys
-        self._known = _picker([self._columns.index(one) for one in self._where])
-        # Not for DELETE, whose rows are uprooted before.
-        self._found = [*self._where, *_UNMOVED.get(name, ())]
-        self._known_whole = _comparable(self._table, self._columns, self._found)
+        self._found = [*keys, *_KNOWN.get(name, ())]
+        self._known = _comparable(self._table, self._columns, self._found)
+        unasked = _UNASKED.get(name, frozenset())
+        last = [column for column in self._found if column not in unasked]
+        self._last_known = _comparable(self._table, self._columns, last)
         self._insert = self._bulk.insert(self._table, self._columns)
-        self._delete = self._bulk.delete(self._table, self._where)
+        self._delete = self._bulk.delete(self._table, last)
         self._updates: dict[tuple[int, ...], tuple[Bulk, Picker]] = {}
         # Only tables with an ``id`` of their own have a sequence.
         self.has_sequence = keys == ["id"]
@@ -171,13 +192,13 @@ class _TableStatements:
             made = [to_values(new) for _, new in step.pairs if new]
             return session.send_rows(self._insert, made)
         if step.verb == DELETE:
-            gone = [self._known(to_values(old)) for old, _ in step.pairs if old]
+            gone = [self._last_known(to_values(old)) for old, _ in step.pairs if old]
             return session.send_rows(self._delete, gone)
         pairs = [
             (to_values(old), to_values(new)) for old, new in step.pairs if old and new
         ]
         statement, picked = self._update(pairs)
-        values = [(*picked(new), *self._known_whole(old)) for old, new in pairs]
+        values = [(*picked(new), *self._known(old)) for old, new in pairs]
         return session.send_rows(statement, values)
 
     def _update(self, pairs: list[tuple[Any, Any]]) -> tuple[Bulk, Picker]:
@@ -224,6 +245,7 @@ class Writer:
         self._uproot = database.bulk.update(
             BOOKS[rows.PROVIDERS], ["root_provider_id"], ["id"]
         )
+        self._selects: dict[tuple[str, ...], Bulk] = {}
 
     def send(
         self, session: Session, changes: Iterable[Change]
@@ -240,6 +262,23 @@ class Writer:
             if step.verb == INSERT and statements.has_sequence:
                 self._advance(session, step)
         return sent
+
+    def ask(
+        self, session: Session, premises: Iterable[Premise]
+    ) -> list[tuple[Premise, Answer]]:
+        """Ask for what ``premises`` are about; ``check_premises`` afterwards."""
+        return [
+            (one, session.send_rows(self._select(one), [(key,) for key in one.keys]))
+            for one in premises
+        ]
+
+    def _select(self, premise: Premise) -> Bulk:
+        wanted = (premise.table, premise.by, *premise.columns)
+        if wanted not in self._selects:
+            self._selects[wanted] = self._database.bulk.select(
+                BOOKS[premise.table], premise.columns, premise.by
+            )
+        return self._selects[wanted]
 
     def _advance(self, session: Session, step: Step) -> None:
         """Tell the sequence of the table of the ids that were given without it."""
@@ -281,4 +320,15 @@ def check(sent: list[tuple[Step, Answer]]) -> None:
             raise ForeignWrite(
                 f"{step.verb} of {len(step.pairs)} rows of {step.table} found "
                 f"{touched} as they were known."
+            )
+
+
+def check_premises(asked: list[tuple[Premise, Answer]]) -> None:
+    """Raises ForeignWrite when there is more, less or other than a premise says."""
+    for premise, answer in asked:
+        found = frozenset(tuple(row) for row in answer.rows)
+        if strange := found ^ premise.rows:
+            raise ForeignWrite(
+                f"{len(strange)} rows of {premise.table} with {premise.by} among "
+                f"{', '.join(map(str, premise.keys[:8]))} are not as they were known."
             )

@@ -11,7 +11,7 @@ from typing import Any
 from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.model.changes import Cursor, LogEntry
-from gantt.store.contract import Store, Transaction
+from gantt.store.contract import Premise, Store, Transaction
 
 Hook = Callable[..., None]
 
@@ -79,9 +79,11 @@ class FaultyTransaction:
         self._store.pass_by("tail")
         return self._inner.tail(after)
 
-    def write(self, entries: Sequence[LogEntry]) -> None:
+    def write(
+        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+    ) -> None:
         self._store.pass_by("write", entries)
-        self._inner.write(entries)
+        self._inner.write(entries, premises)
 
     def commit(self) -> None:
         try:

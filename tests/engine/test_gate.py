@@ -112,7 +112,7 @@ def test_refusals_alone_write_nothing(store: FaultyStore, books: Gantt) -> None:
 def test_what_changes_nothing_has_no_revision(store: FaultyStore, books: Gantt) -> None:
     books.submit(create(1))
     books.submit(SetAggregates(create(1).uuid, (), bump=False))
-    assert (store.passed["write"], books.revision) == (1, 1)
+    assert (store.passed["committed"], books.revision) == (1, 1)
 
 
 def test_a_caller_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:

@@ -88,9 +88,32 @@ def test_what_another_wrote_is_noticed_and_kept(beside: Beside) -> None:
         _room_is_gone,
         _a_consumer_is_there,
         _a_consumer_is_gone,
+        _a_consumer_without_allocations_is_there,
+        _a_consumer_has_another_owner,
+        _a_consumer_came_again,
         _a_name_is_taken,
         _an_id_is_taken,
         _a_provider_is_gone,
+        _another_provider_has_the_name,
+        _an_aggregate_was_joined,
+        _an_aggregate_was_joined_by_one_to_be_deleted,
+        _an_aggregate_was_left,
+        _a_member_to_be_is_gone,
+        _a_parent_to_be_was_moved,
+        _a_child_came_below_one_to_be_moved,
+        _a_child_came_below_one_to_be_deleted,
+        _a_class_was_renamed_before_its_inventory,
+        _a_class_was_renamed_before_it_is_renamed,
+        _a_class_was_renamed_before_it_is_deleted,
+        _a_class_came_into_use,
+        _a_class_is_gone,
+        _another_class_has_the_id,
+        _a_class_has_the_name,
+        _a_trait_is_gone,
+        _another_trait_has_the_id,
+        _a_trait_came_into_use,
+        _a_trait_has_the_name,
+        _an_inventory_came,
     ):
         assert beside.alarms() == 0, touch
         touch(beside.ours, beside.theirs)
@@ -177,6 +200,219 @@ def _a_provider_is_gone(ours: Service, theirs: Service) -> None:
     do(theirs, "DELETE", f"/resource_providers/{provider(22)}")
     path = f"/resource_providers/{provider(22)}/inventories"
     assert ours("PUT", path, version=39, body=_inventory(0, 1)).status == 404
+
+
+def _another_provider_has_the_name(ours: Service, theirs: Service) -> None:
+    """SQLite gives it the same id."""
+    path = f"/resource_providers/{provider(32)}"
+    do(ours, "POST", "/resource_providers", {"name": "again", "uuid": provider(32)})
+    do(theirs, "DELETE", path)
+    do(theirs, "POST", "/resource_providers", {"name": "again", "uuid": provider(33)})
+    body = _inventory(0, 1)
+    assert ours("PUT", path + "/inventories", version=39, body=body).status == 404
+    path = f"/resource_providers/{provider(33)}/inventories"
+    assert do(theirs, "GET", path)["inventories"] == {}
+
+
+def _empty(service: Service, **more: Any) -> None:
+    """A consumer without allocations: no generation moves with its owner."""
+    body = {"allocations": {}, "user_id": "user-0", "consumer_type": "MIGRATION"}
+    do(service, "PUT", f"/allocations/{consumer(13)}", {**body, **more})
+
+
+def _a_consumer_without_allocations_is_there(ours: Service, theirs: Service) -> None:
+    _empty(theirs, project_id="project-0", consumer_generation=None)
+    answer = claim(ours, 13, {provider(3): {"VCPU": 1}})
+    _must_conflict(answer, "expected 0")
+
+
+def _a_consumer_has_another_owner(ours: Service, theirs: Service) -> None:
+    _empty(theirs, project_id="project-1", consumer_generation=0)
+    answer = claim(ours, 13, {provider(3): {"VCPU": 1}}, consumer_generation=0)
+    assert answer.status == 204
+
+
+def _a_consumer_came_again(ours: Service, theirs: Service) -> None:
+    """Another one may have its id, and its allocation that of the other's."""
+    assert claim(ours, 14, {provider(3): {"VCPU": 1}}).status == 204
+    do(theirs, "DELETE", f"/allocations/{consumer(14)}")
+    assert claim(theirs, 15, {provider(3): {"VCPU": 1}}).status == 204
+    answer = ours("DELETE", f"/allocations/{consumer(14)}", version=39)
+    assert answer.status == 404
+    found = do(theirs, "GET", f"/allocations/{consumer(15)}")["allocations"]
+    assert found[provider(3)]["resources"] == {"VCPU": 1}
+
+
+def _join(service: Service, number: int, *aggregates: int) -> Answer:
+    """As it is done by those who know no generation of it yet."""
+    path = f"/resource_providers/{provider(number)}/aggregates"
+    body = [f"aaaaaaaa-0000-4000-8000-{one:012}" for one in aggregates]
+    return service("PUT", path, version=18, body=body)
+
+
+def _aggregates(service: Service, number: int) -> list[str]:
+    path = f"/resource_providers/{provider(number)}/aggregates"
+    return sorted(one[-1] for one in do(service, "GET", path)["aggregates"])
+
+
+def _an_aggregate_was_joined(ours: Service, theirs: Service) -> None:
+    """What is asked of Gantt changes nothing, as far as it knows."""
+    assert _join(ours, 3, 1).status == 200
+    assert _join(theirs, 3, 1, 2).status == 200
+    assert _join(ours, 3, 1).status == 200
+    assert _aggregates(theirs, 3) == ["1"]
+
+
+def _an_aggregate_was_joined_by_one_to_be_deleted(
+    ours: Service, theirs: Service
+) -> None:
+    create(ours, 34)
+    assert _join(theirs, 34, 3).status == 200
+    do(ours, "DELETE", f"/resource_providers/{provider(34)}")
+
+
+def _an_aggregate_was_left(ours: Service, theirs: Service) -> None:
+    assert _join(theirs, 3).status == 200
+    assert _join(ours, 3, 1, 2).status == 200
+    assert _aggregates(theirs, 3) == ["1", "2"]
+
+
+def _a_member_to_be_is_gone(ours: Service, theirs: Service) -> None:
+    create(ours, 35)
+    do(theirs, "DELETE", f"/resource_providers/{provider(35)}")
+    assert _join(ours, 35, 1).status == 404
+
+
+def _move(service: Service, number: int, parent: int | None) -> None:
+    above = None if parent is None else provider(parent)
+    body = {"name": f"host-{number}", "parent_provider_uuid": above}
+    do(service, "PUT", f"/resource_providers/{provider(number)}", body)
+
+
+def _root(service: Service, number: int) -> str:
+    found = do(service, "GET", f"/resource_providers/{provider(number)}")
+    return str(found["root_provider_uuid"])
+
+
+def _a_parent_to_be_was_moved(ours: Service, theirs: Service) -> None:
+    create(ours, 40)
+    create(ours, 41)
+    _move(theirs, 41, 40)
+    create(ours, 42, parent=41)
+    assert _root(theirs, 42) == provider(40)
+
+
+def _a_child_came_below_one_to_be_moved(ours: Service, theirs: Service) -> None:
+    create(ours, 43)
+    create(theirs, 44, parent=43)
+    _move(ours, 43, 40)
+    assert _root(theirs, 44) == provider(40)
+
+
+def _a_child_came_below_one_to_be_deleted(ours: Service, theirs: Service) -> None:
+    create(ours, 45)
+    create(theirs, 46, parent=45)
+    path = f"/resource_providers/{provider(45)}"
+    _must_conflict(ours("DELETE", path, version=39), "child resource providers")
+
+
+def _rename(service: Service, name: str, new: str) -> Answer:
+    path = f"/resource_classes/CUSTOM_{name}"
+    return service("PUT", path, version=6, body={"name": f"CUSTOM_{new}"})
+
+
+def _stock(service: Service, number: int, name: str) -> Answer:
+    body = {
+        "resource_class": f"CUSTOM_{name}",
+        "total": 1,
+        "resource_provider_generation": generation(service, provider(number)),
+    }
+    path = f"/resource_providers/{provider(number)}/inventories"
+    return service("POST", path, version=39, body=body)
+
+
+def _a_class_was_renamed_before_its_inventory(ours: Service, theirs: Service) -> None:
+    do(ours, "PUT", "/resource_classes/CUSTOM_A")
+    assert _rename(theirs, "A", "B").status == 200
+    assert _stock(ours, 40, "A").status == 400
+    assert _stock(ours, 40, "B").status == 201
+
+
+def _a_class_was_renamed_before_it_is_renamed(ours: Service, theirs: Service) -> None:
+    assert _rename(theirs, "B", "C").status == 200
+    assert _rename(ours, "B", "D").status == 404
+
+
+def _a_class_was_renamed_before_it_is_deleted(ours: Service, theirs: Service) -> None:
+    do(ours, "PUT", "/resource_classes/CUSTOM_E")
+    assert _rename(theirs, "E", "F").status == 200
+    assert ours("DELETE", "/resource_classes/CUSTOM_E", version=39).status == 404
+
+
+def _a_class_came_into_use(ours: Service, theirs: Service) -> None:
+    assert _stock(theirs, 41, "F").status == 201
+    answer = ours("DELETE", "/resource_classes/CUSTOM_F", version=39)
+    _must_conflict(answer, "in use in inventory")
+
+
+def _a_class_is_gone(ours: Service, theirs: Service) -> None:
+    do(ours, "PUT", "/resource_classes/CUSTOM_G")
+    do(theirs, "DELETE", "/resource_classes/CUSTOM_G")
+    assert _stock(ours, 40, "G").status == 400
+
+
+def _another_class_has_the_id(ours: Service, theirs: Service) -> None:
+    """Placement gives the next after the highest that there is."""
+    do(ours, "PUT", "/resource_classes/CUSTOM_H")
+    do(theirs, "DELETE", "/resource_classes/CUSTOM_H")
+    do(theirs, "PUT", "/resource_classes/CUSTOM_I")
+    # It is there, Gantt would say.
+    answer = ours("PUT", "/resource_classes/CUSTOM_H", version=39)
+    assert answer.status == 201
+
+
+def _a_class_has_the_name(ours: Service, theirs: Service) -> None:
+    do(theirs, "PUT", "/resource_classes/CUSTOM_J")
+    assert _rename(ours, "H", "J").status == 409
+
+
+def _a_trait_is_gone(ours: Service, theirs: Service) -> None:
+    do(ours, "PUT", "/traits/CUSTOM_K")
+    do(theirs, "DELETE", "/traits/CUSTOM_K")
+    assert ours("PUT", "/traits/CUSTOM_K", version=39).status == 201
+
+
+def _bear(service: Service, number: int, name: str) -> Answer:
+    body = {
+        "resource_provider_generation": generation(service, provider(number)),
+        "traits": [name],
+    }
+    path = f"/resource_providers/{provider(number)}/traits"
+    return service("PUT", path, version=39, body=body)
+
+
+def _another_trait_has_the_id(ours: Service, theirs: Service) -> None:
+    """On SQLite; elsewhere it is of none."""
+    do(theirs, "DELETE", "/traits/CUSTOM_K")
+    do(theirs, "PUT", "/traits/CUSTOM_L")
+    assert _bear(ours, 40, "CUSTOM_K").status == 400
+
+
+def _a_trait_came_into_use(ours: Service, theirs: Service) -> None:
+    assert _bear(theirs, 41, "CUSTOM_L").status == 200
+    _must_conflict(ours("DELETE", "/traits/CUSTOM_L", version=39), "in use")
+
+
+def _a_trait_has_the_name(ours: Service, theirs: Service) -> None:
+    do(theirs, "PUT", "/traits/CUSTOM_M")
+    assert ours("PUT", "/traits/CUSTOM_M", version=39).status == 204
+
+
+def _an_inventory_came(ours: Service, theirs: Service) -> None:
+    assert _stock(theirs, 43, "J").status == 201
+    path = f"/resource_providers/{provider(43)}/inventories"
+    do(ours, "DELETE", path)
+    assert do(theirs, "GET", path)["inventories"] == {}
 
 
 def test_both_claim_at_once_and_nothing_acknowledged_is_lost(beside: Beside) -> None:

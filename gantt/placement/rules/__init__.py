@@ -14,6 +14,7 @@ from msgspec import Struct
 from gantt.model import commands as c
 from gantt.model.answers import Answer
 from gantt.model.changes import Change
+from gantt.model.rows import Key
 from gantt.placement.rules import (
     allocations,
     claims,
@@ -75,10 +76,14 @@ RULES: dict[type[Struct], Rule] = {
 
 
 class Plan(Struct, frozen=True):
-    """What a command will change (nothing, perhaps) and what its caller hears."""
+    """What a command will change (nothing, perhaps) and what its caller hears.
+
+    ``relied``: what it takes for granted beside that, as (table, key) (``Draft.rely``).
+    """
 
     changes: tuple[Change, ...]
     answer: Answer
+    relied: tuple[tuple[str, Key], ...] = ()
 
 
 def plan(state: State, command: c.Command, now: int, clock: int | None = None) -> Plan:
@@ -92,4 +97,4 @@ def plan(state: State, command: c.Command, now: int, clock: int | None = None) -
     """
     draft = Draft(state, now, now if clock is None else clock)
     answer = RULES[type(command)](draft, command)
-    return Plan(draft.changes(), answer)
+    return Plan(draft.changes(), answer, tuple(draft.relied))

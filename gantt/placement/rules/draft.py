@@ -39,6 +39,8 @@ class Draft:
         # Kept apart so that no question to the draft looks through all of it.
         self._made: dict[tuple[str, str], int] = {}
         self._claimed: set[tuple[int, int]] = set()
+        # What must be as it is known though it is not changed: (table, key).
+        self.relied: list[tuple[str, Key]] = []
 
     def get(self, table: str, key: Key) -> Row | None:
         """The row as this draft leaves it."""
@@ -54,6 +56,11 @@ class Draft:
     def delete(self, table: str, row: Row) -> None:
         """Take a row away."""
         self._write(table, key_of(row), None)
+
+    def rely(self, table: str, key: Key) -> None:
+        """What is answered holds only if this row is as it is known, or, of
+        PROVIDER_AGGREGATES, all rows of the provider with this id."""
+        self.relied.append((table, key))
 
     def new_id(self, table: str) -> int:
         """An id that nothing had before."""

@@ -18,6 +18,7 @@ def set_aggregates(draft: Draft, command: SetAggregates) -> ProviderAggregates:
     """Aggregates come into being by being named; the generation always moves."""
     provider = existing(draft.state, command.provider_uuid)
     _check_generation(provider, command.generation)
+    draft.rely(t.PROVIDER_AGGREGATES, provider.id)
     wanted = {
         draft.ensure_name(t.AGGREGATES, name): None for name in command.aggregates
     }
@@ -94,6 +95,7 @@ def _replace_traits(
 ) -> ProviderRow:
     old = set(_ids(draft.state, provider, t.PROVIDER_TRAITS))
     if old == wanted:
+        draft.rely(t.PROVIDERS, provider.id)
         return provider
     _relink(draft, provider, t.PROVIDER_TRAITS, old, wanted)
     return draft.bump(provider)

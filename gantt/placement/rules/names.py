@@ -32,6 +32,7 @@ def create_trait(draft: Draft, command: CreateTrait) -> Created:
         raise Invalid(f"The trait is invalid. A valid trait must be {_NAME_RULE}")
     known = draft.state.traits.find(command.name)
     if known is not None:
+        draft.rely(t.TRAITS, known.id)
         return Created(command.name, False, known.created_at)
     key = draft.new_id(t.TRAITS)
     draft.put(t.TRAITS, NameRow(key, command.name, draft.now, None))
@@ -62,6 +63,7 @@ def create_class(draft: Draft, command: CreateResourceClass) -> Created:
     if known is not None:
         if command.must_be_new:
             raise Conflict(f"Conflicting resource class already exists: {command.name}")
+        draft.rely(t.RESOURCE_CLASSES, known.id)
         return Created(command.name, False, known.created_at)
     key = max(draft.new_id(t.RESOURCE_CLASSES), FIRST_CUSTOM_CLASS_ID)
     draft.put(t.RESOURCE_CLASSES, NameRow(key, command.name, draft.now, None))

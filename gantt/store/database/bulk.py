@@ -64,6 +64,19 @@ class Bulks:
         found = self._found(table, where)
         return _EachRow(f"DELETE FROM {table.name} WHERE {found}")
 
+    def select(self, table: Table, columns: Sequence[str], by: str) -> Bulk:
+        """A row: a value of ``by``, whose rows are wanted."""
+        head = f"{self._wanted(table, columns)} WHERE {self._quoted(by)} IN ("
+        return _Chosen(head, self._mark)
+
+    def _wanted(self, table: Table, columns: Sequence[str]) -> str:
+        """NULL is read as it is compared."""
+        read = (
+            self._known(table, name) if table.c[name].nullable else self._quoted(name)
+            for name in columns
+        )
+        return f"SELECT {', '.join(read)} FROM {table.name}"
+
     def _list(self, columns: Iterable[str]) -> str:
         return ", ".join(self._quoted(name) for name in columns)
 
@@ -150,15 +163,19 @@ class ArrayBulks(Bulks):
         found = self._found(table, where, "given")
         return _Arrays(f"DELETE FROM {table.name} USING {given} WHERE {found}")
 
+    def select(self, table: Table, columns: Sequence[str], by: str) -> Bulk:
+        found = f"{self._quoted(by)} = ANY({self._array(table, by)})"
+        return _Arrays(f"{self._wanted(table, columns)} WHERE {found}")
+
     def _given(self, columns: list[tuple[Table, str, str]]) -> str:
         """The arrays as a table ``given``. Types without their size: a cast to
         varchar(255) would cut off what an assignment refuses."""
-        arrays = ", ".join(
-            f"%s::{_SIZE.sub('', table.c[name].type.compile(self._dialect))}[]"
-            for table, name, _ in columns
-        )
+        arrays = ", ".join(self._array(table, name) for table, name, _ in columns)
         names = ", ".join(self._quoted(alias) for _, _, alias in columns)
         return f"unnest({arrays}) AS given({names})"
+
+    def _array(self, table: Table, name: str) -> str:
+        return f"%s::{_SIZE.sub('', table.c[name].type.compile(self._dialect))}[]"
 
 
 class _EachRow(Struct, frozen=True):
@@ -168,6 +185,20 @@ class _EachRow(Struct, frozen=True):
         cursor = open_cursor()
         cursor.executemany(self.text, rows)
         return [cursor]
+
+
+class _Chosen(Struct, frozen=True):
+    head: str
+    mark: str
+
+    def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
+        cursors = []
+        for start in range(0, len(rows), _BLOCKS[0]):
+            keys = [key for (key,) in rows[start : start + _BLOCKS[0]]]
+            cursor = open_cursor()
+            cursor.execute(self.head + ", ".join([self.mark] * len(keys)) + ")", keys)
+            cursors.append(cursor)
+        return cursors
 
 
 class _Blocks(Struct, frozen=True):
