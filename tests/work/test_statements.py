@@ -16,6 +16,7 @@ from gantt.model.commands import (
     CreateProvider,
     CreateResourceClass,
     Inventory,
+    SetAggregates,
     SetAllocations,
     SetInventories,
 )
@@ -125,6 +126,22 @@ def test_a_batch_of_claims_costs_the_same_whatever_its_size(strict: Counted) -> 
     costs = [strict.batch(*claims(100 * size, size)) for size in (2, 16, 100)]
     assert len(set(costs)) == 1, costs
     assert costs[0] <= 8
+
+
+def test_what_a_batch_relies_on_is_asked_for_once_for_all(strict: Counted) -> None:
+    furnish(strict)
+    for one in providers(1, 100):
+        strict.books.submit(one)
+
+    def joined(size: int) -> list[SetAggregates]:
+        return [SetAggregates(f"uuid-{n}", (f"a-{size}",)) for n in range(size)]
+
+    for one in joined(100):
+        strict.books.submit(one)
+    costs = [strict.batch(*joined(size)) for size in (2, 16, 99)]
+    assert len(set(costs)) == 1, costs
+    # As ever, and what the providers and their aggregates are.
+    assert costs[0] <= 10
 
 
 def test_a_mixed_batch_costs_by_its_tables(strict: Counted) -> None:
