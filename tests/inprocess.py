@@ -18,7 +18,7 @@ from gantt.conf import load
 # The old defaults let the token admin reshape, which is for services otherwise.
 CONFIGURATION = """
 [placement_database]
-connection = memory://
+connection = {connection}
 [api]
 auth_strategy = noauth2
 [oslo_policy]
@@ -43,10 +43,10 @@ class QuietHandler(WSGIRequestHandler):
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[str]:
-    """The URL of a service over books in memory; its configuration is in ``folder``."""
+def service(folder: Path, connection: str = "memory://") -> Iterator[str]:
+    """The URL of a service over these books; its configuration is in ``folder``."""
     file = folder / "gantt.conf"
-    file.write_text(CONFIGURATION)
+    file.write_text(CONFIGURATION.format(connection=connection))
     settings = load([str(file)])
     app, books = open_app(settings)
     server = make_server(

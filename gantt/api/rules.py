@@ -90,6 +90,7 @@ _NATIVE = (
     "claims:any",
     "decisions:whole",
     "capacity",
+    "usage_history",
     "hosts:list",
     "hosts:show",
     "hosts:update",

@@ -1,16 +1,20 @@
-"""``gantt usage``: how much is in use."""
+"""``gantt usage``: how much is in use, and was."""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import get_args
 
 import click
 
 from gantt.cli.session import Session, books_command
 from gantt.model.requests import UsageQuery
+from gantt.model.usage_history import MOST_RECORDS, Period, UsageRecord
 
 
 @click.group("usage")
 def usage() -> None:
-    """How much is in use, of a provider or by a project."""
+    """How much is in use, of a provider or by a project, and was in all."""
 
 
 @usage.command("show")
@@ -58,3 +62,85 @@ def total_usage(
             for name, used in sums.usages.items()
         ),
     )
+
+
+def _time(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> int | None:
+    """Microseconds since the epoch, of what was typed."""
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is no time: write 2026-11-01, or 2026-11-01T08:00, in UTC or "
+            "with an offset such as +01:00."
+        ) from None
+    at = found if found.tzinfo else found.replace(tzinfo=UTC)
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+@usage.command("history")
+@click.option("--resource-class", metavar="RC", help="Only this one.")
+@click.option(
+    "--period",
+    type=click.Choice(get_args(Period)),
+    default="hour",
+    show_default=True,
+    help="A line for each; hours and days once they are over.",
+)
+@click.option("--since", metavar="TIME", callback=_time, help="Begin here (UTC).")
+@click.option("--until", metavar="TIME", callback=_time, help="End before this.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST_RECORDS),
+    default=1000,
+    show_default=True,
+    help="At most so many lines, the latest.",
+)
+@books_command
+def usage_history(
+    session: Session,
+    *,
+    resource_class: str | None,
+    period: str,
+    since: int | None,
+    until: int | None,
+    limit: int,
+) -> None:
+    """Show what there was in all, and how much of it was used, over time."""
+    found = session.books.usage_history(
+        resource_class, since=since, until=until, period=period, limit=limit
+    )
+    session.print_rows(_HISTORY, map(_row, found))
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HISTORY = (
+    "start",
+    "resource_class",
+    "capacity",
+    "used_min",
+    "used_avg",
+    "used_max",
+    "percent",
+    "samples",
+)
+
+
+def _row(found: UsageRecord) -> tuple[object, ...]:
+    start = _EPOCH + timedelta(microseconds=found.start)
+    percent = found.percent
+    return (
+        start.isoformat(),
+        found.resource_class,
+        *map(_short, (found.capacity, found.used_min, found.used_avg, found.used_max)),
+        None if percent is None else round(percent, 1),
+        found.samples,
+    )
+
+
+def _short(amount: float) -> float:
+    """Whole amounts as such, means to two places."""
+    return int(amount) if amount.is_integer() else round(amount, 2)

@@ -40,6 +40,7 @@ from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
+from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Events
 
 GENERATION = "resource_provider_generation"
@@ -258,6 +259,10 @@ class _Decisions(Struct):
     decisions: tuple[Decision, ...]
 
 
+class _UsageHistory(Struct):
+    usage_history: tuple[UsageRecord, ...]
+
+
 class _Hosts(Struct):
     hosts: tuple[HostView, ...]
 
@@ -286,6 +291,12 @@ def decision(reply: Reply) -> Decision:
 def decisions(reply: Reply) -> tuple[Decision, ...]:
     """A listing of records."""
     return msgspec.json.decode(reply.body, type=_Decisions).decisions
+
+
+@understood
+def usage_history(reply: Reply) -> tuple[UsageRecord, ...]:
+    """Records of what was used."""
+    return msgspec.json.decode(reply.body, type=_UsageHistory).usage_history
 
 
 @understood

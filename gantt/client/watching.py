@@ -1,7 +1,7 @@
 """Watching a service: page by page, so that it works through every transport.
 
 Apart from scheduling because a watch goes on: what is kept between two questions is
-the place where it stands.
+the place where it stands. What was, over longer times, is asked for here too.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from gantt.client import decode, encode
 from gantt.client.scheduling import RemoteScheduling
+from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
 
 # Well below what clients and proxies take for a lost connection.
@@ -17,7 +18,7 @@ WAIT_S = 20.0
 
 
 class RemoteWatching(RemoteScheduling):
-    """The part of GanttProtocol that tells what changes."""
+    """The part of GanttProtocol that tells what changes and what was."""
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
         """See GanttProtocol. The service may answer sooner than ``wait_s``."""
@@ -32,3 +33,17 @@ class RemoteWatching(RemoteScheduling):
             found = self.events(place, wait_s=WAIT_S)
             yield from found.events
             place = found.cursor
+
+    def usage_history(
+        self,
+        resource_class: str | None = None,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        period: str = "hour",
+        limit: int = 1000,
+    ) -> tuple[UsageRecord, ...]:
+        """See GanttProtocol."""
+        asked = {"resource_class": resource_class, "since": since, "until": until}
+        pairs = encode.given({**asked, "period": period, "limit": limit})
+        return decode.usage_history(self._ask_ours("GET", "usage-history", pairs=pairs))

@@ -297,8 +297,37 @@ GANTT = [
         default=4.0,
         min=0.5,
         max=3600,
-        help="When the process that does the chores (compaction, the end of leases) "
-        "gave no sign for so long, another takes over.",
+        help="When the process that does the chores (compaction, the end of leases, "
+        "the usage history) gave no sign for so long, another takes over.",
+    ),
+    cfg.IntOpt(
+        "usage_sample_s",
+        default=300,
+        min=0,
+        max=86400,
+        help="How often the usage history takes a sample, in whole 5 minutes; 0: "
+        "never, and what there is of it stays.",
+    ),
+    cfg.IntOpt(
+        "usage_classes",
+        default=100,
+        min=1,
+        max=1000,
+        help="Resource classes of one sample; others are left out.",
+    ),
+    *(
+        cfg.IntOpt(
+            f"usage_{period}_days",
+            default=days,
+            min=1,
+            max=36500,
+            help=f"Days for which the usage history keeps {what}.",
+        )
+        for period, days, what in (
+            ("5m", 2, "samples"),
+            ("hour", 60, "hours"),
+            ("day", 1095, "days"),
+        )
     ),
     cfg.StrOpt(
         "freshness",

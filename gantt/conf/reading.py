@@ -161,6 +161,35 @@ def _named(config_files: Sequence[str]) -> str:
     return shlex.join(f"--config-file={name}" for name in config_files)
 
 
+def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
+    placement, database, own = ours.placement, ours.placement_database, ours.gantt
+    return EngineOptions(
+        freshness=own.freshness,
+        bound_ms=own.bound_ms,
+        batch_size=own.batch_size,
+        queue_length=own.queue_length,
+        planning_ms=own.planning_ms,
+        answer_timeout_s=own.answer_timeout_s,
+        patience_s=own.patience_s,
+        patient=own.patient,
+        search_budget=own.search_budget,
+        log_length=own.log_length,
+        leader_silence_s=own.leader_silence_s,
+        usage_sample_s=own.usage_sample_s,
+        usage_classes=own.usage_classes,
+        usage_5m_days=own.usage_5m_days,
+        usage_hour_days=own.usage_hour_days,
+        usage_day_days=own.usage_day_days,
+        # Nobody else can write there.
+        poll_ms=0 if database.connection == MEMORY else own.poll_ms,
+        commit_attempts=max(1, placement.allocation_conflict_retry_count),
+        # A mistyped path must not become new, empty books.
+        create=database.sync_on_startup,
+        scheduler=scheduling.scheduler_options(ours),
+        store=_store_options(database, own, named),
+    )
+
+
 def _store_options(database: Any, own: Any, named: str | None) -> StoreOptions:
     return StoreOptions(
         create=database.sync_on_startup,
@@ -213,26 +242,7 @@ def _settings(
         ),
         auth=AuthOptions(ours.api.auth_strategy, own.tokens_file),
         serve=_serve_options(own),
-        engine=EngineOptions(
-            freshness=own.freshness,
-            bound_ms=own.bound_ms,
-            batch_size=own.batch_size,
-            queue_length=own.queue_length,
-            planning_ms=own.planning_ms,
-            answer_timeout_s=own.answer_timeout_s,
-            patience_s=own.patience_s,
-            patient=own.patient,
-            search_budget=own.search_budget,
-            log_length=own.log_length,
-            leader_silence_s=own.leader_silence_s,
-            # Nobody else can write there.
-            poll_ms=0 if database.connection == MEMORY else own.poll_ms,
-            commit_attempts=max(1, placement.allocation_conflict_retry_count),
-            # A mistyped path must not become new, empty books.
-            create=database.sync_on_startup,
-            scheduler=scheduling.scheduler_options(ours),
-            store=_store_options(database, own, named),
-        ),
+        engine=_engine_options(ours, named),
         log=LogOptions(ours.debug, ours.use_json),
         allowed_origin=tuple(probe.cors.allowed_origin),
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,

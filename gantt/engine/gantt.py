@@ -31,6 +31,7 @@ from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_scheduling import RemoteScheduling
 from gantt.engine.replica import Replica
 from gantt.engine.threads import SystemThreads, Threads
+from gantt.engine.usage_history import UsageHistory
 from gantt.engine.watching import Watched, Watching
 from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent
@@ -38,8 +39,10 @@ from gantt.model import answers as a
 from gantt.model import commands as c
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest
+from gantt.model.usage_history import UsageRecord
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
+from gantt.placement.totals import totals
 from gantt.store.contract import Store
 
 LOG = logging.getLogger(__name__)
@@ -126,6 +129,9 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
                 self._gate.close()
                 raise
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
+        self._usage = UsageHistory(
+            store, lambda: self.read(totals), options, self._wall
+        )
         self._chores = self._begin_chores(threads)
 
     # -- the way in ----------------------------------------------------------------
@@ -171,6 +177,19 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
         return self.read(explain, request, budget=self._options.search_budget)
 
+    def usage_history(
+        self,
+        resource_class: str | None = None,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        period: str = "hour",
+        limit: int = 1000,
+    ) -> tuple[UsageRecord, ...]:
+        return self._usage.find(
+            resource_class, since=since, until=until, period=period, limit=limit
+        )
+
     # -- about the engine itself --------------------------------------------------
 
     @property
@@ -201,6 +220,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             "leases_swept": self._chores.done["expire"],
             "leader": self._chores.is_leading,
             "events_told": self._watching.told,
+            **self._usage.counts(),
             **self.scheduling_counts(),
             "busy": self._gate.queue.turned_away,
             "batches": counts.batches,
@@ -222,6 +242,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             (
                 Chore("compact", compaction.is_due, compaction.run),
                 Chore("expire", self._has_ended_leases, self.expire_claims),
+                Chore("usage", self._usage.is_due, self._usage.run),
             ),
             options.sweep_s,
             threads,

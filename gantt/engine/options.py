@@ -32,6 +32,10 @@ class EngineOptions(Struct, frozen=True):
     ``sweep_s``: how often a process looks for chores: whether it leads them, whether
     leases are over. ``leader_silence_s``: after so long without a sign of life, who
     leads is taken to be gone.
+    ``usage_sample_s``: how often the usage history takes a sample, in whole
+    5 minutes; 0: never. ``usage_classes``: resource classes of one sample.
+    ``usage_5m_days``, ``usage_hour_days``, ``usage_day_days``: how many days its
+    samples, hours and days are kept.
     ``create``: bring the tables of an SQLite file into being if it has none.
     """
 
@@ -49,6 +53,11 @@ class EngineOptions(Struct, frozen=True):
     log_length: int = 1_000_000
     sweep_s: float = 1.0
     leader_silence_s: float = 4.0
+    usage_sample_s: int = 300
+    usage_classes: int = 100
+    usage_5m_days: int = 2
+    usage_hour_days: int = 60
+    usage_day_days: int = 1095
     create: bool = True
     scheduler: SchedulerOptions = SchedulerOptions()
     store: StoreOptions = StoreOptions()

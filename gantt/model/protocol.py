@@ -35,6 +35,7 @@ from gantt.model.requests import (
     UsageQuery,
 )
 from gantt.model.scheduling import SchedulerProtocol
+from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
 
 
@@ -145,6 +146,22 @@ class GanttProtocol(SchedulerProtocol, Protocol):
 
     def total_usages(self, query: UsageQuery) -> dict[str, TypeUsages]:
         """Sums by consumer type; by the single key "all" unless ``by_type``."""
+
+    def usage_history(
+        self,
+        resource_class: str | None = None,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        period: str = "hour",
+        limit: int = 1000,
+    ) -> tuple[UsageRecord, ...]:
+        """What there was and what of it was used, oldest first, by periods ("5m",
+        "hour", "day") that are over and begin within ``since`` <= start < ``until``.
+
+        The latest ``limit`` records at most (1 to 10,000), of whole periods: go on with
+        ``until`` = the start of the first. Times are microseconds since the epoch.
+        Raises Invalid."""
 
     def find_candidates(self, request: CandidateRequest) -> Candidates:
         """Raises UnknownName, BudgetSpent."""

@@ -75,6 +75,10 @@ _GAUGES = {
         _NEWEST,
         "Hosts of aggregates that are named at once (max_statement_hosts).",
     ),
+    "usage_classes_limit": (
+        _NEWEST,
+        "Resource classes of one sample of the usage history (usage_classes).",
+    ),
     "watchers": (_SUM, "Requests that watch."),
     "watchers_limit": (_NEWEST, "Requests that may watch one process."),
 }
@@ -88,6 +92,10 @@ _COUNTERS = {
     "foreign_writes": "Times that somebody else was found to write to the tables.",
     "compacted": "Old revisions that were dropped from the log.",
     "leases_swept": "Claims whose lease was ended.",
+    "usage_samples": "Samples that the usage history took.",
+    "usage_rollups": "Hours and days that it made of finer records.",
+    "usage_dropped": "Records that it forgot.",
+    "usage_left_out": "Resource classes that its samples left out.",
     "reloads": "Times that all tables were loaded again.",
     "searches_cut": "Searches for candidates that met their limit.",
     "claims_lost": "Decisions whose every place was lost to others.",

@@ -190,6 +190,7 @@ class Run:
             batch_size=rng.choice((1, 3, 128)),
             planning_ms=rng.choice((0, 50)),
             sweep_s=rng.choice((0.5, 1.0, 5.0)),
+            usage_sample_s=0,  # history binds nobody: no law is about it
             commit_attempts=rng.choice((2, 10)),
         )
 

@@ -7,7 +7,8 @@ fault. ``Galera`` has no lock between nodes: the later of two commits is refused
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from msgspec.structs import astuple
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
+from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.sim.place import Place
 from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.world import World
@@ -27,6 +29,7 @@ from gantt.store.contract import (
     Premise,
     StoreOptions,
 )
+from gantt.store.memory import MemoryUsageRows
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
 from gantt.store.pages import page_of
 from gantt.store.tables import COLUMNS
@@ -46,6 +49,7 @@ class Books:
         self.history: list[LogEntry] = []
         self.fingerprint: Fingerprint | None = None
         self.lead = Lead()
+        self.usage = MemoryUsageRows()
         self.holder: SharedTransaction | None = None
 
     @property
@@ -209,6 +213,14 @@ class SharedStore:
             return self.books.lead
 
         return self.ask("lead", take)
+
+    def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
+        return self.ask("usage", lambda: self.books.usage.find(asked))
+
+    @contextmanager
+    def usage_rows(self) -> Iterator[MemoryUsageRows]:
+        """One statement here: each of the engine's steps writes once."""
+        yield self.ask("usage", lambda: self.books.usage)
 
     def close(self) -> None:
         self._is_closed = True

@@ -7,12 +7,13 @@ has for its own threads are taken here first, in simulated time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any, cast
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.sim.drivers import Driver
 from gantt.sim.place import Place
 from gantt.sim.threads import SimLock
@@ -26,6 +27,7 @@ from gantt.store.contract import (
     Premise,
     StoreOptions,
     Transaction,
+    UsageRows,
 )
 from gantt.store.database import Database, open_database
 from gantt.store.sql import SqlStore
@@ -314,6 +316,15 @@ class WiredStore:
     def compact(self, keep: int) -> int:
         with self._gate:
             return self.inner.compact(keep)
+
+    def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
+        with self._reading:
+            return self.inner.usage_history(asked)
+
+    @contextmanager
+    def usage_rows(self) -> Iterator[UsageRows]:
+        with self._gate, self.inner.usage_rows() as rows:
+            yield rows
 
     def close(self) -> None:
         with self._gate, self._reading:

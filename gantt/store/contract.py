@@ -7,12 +7,14 @@ and ``SqlStore`` implement the same two protocols.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from msgspec import Struct
 
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
+from gantt.model.usage_history import HistoryQuery, UsageRecord
 
 
 class StoreOptions(Struct, frozen=True):
@@ -109,6 +111,31 @@ class Transaction(Protocol):
         """Forget what was written and give up the lock; never raises, may repeat."""
 
 
+class UsageRows(Protocol):
+    """The usage history under the head lock. Spans are ``since`` <= start < ``until``,
+    in microseconds; methods raise outcomes, for whoever opened it to translate."""
+
+    def now(self) -> int | None:
+        """As ``Transaction.now``."""
+
+    def first(self, period_s: int, since: int, until: int) -> int | None:
+        """Where the first period of that length begins, of those in the span."""
+
+    def last(self, period_s: int, since: int, until: int) -> int | None:
+        """Where the last one begins."""
+
+    def find(self, asked: HistoryQuery) -> list[UsageRecord]:
+        """As ``Store.usage_history``."""
+
+    def replace(
+        self, period_s: int, start: int, records: Sequence[UsageRecord]
+    ) -> None:
+        """``records`` in place of whatever is there of the period from ``start`` on."""
+
+    def drop(self, period_s: int, since: int, until: int) -> int:
+        """Forget the periods in the span; how many records went."""
+
+
 class Store(Protocol):
     """Keeps rows and log. All methods but ``begin`` may be used by any thread."""
 
@@ -173,6 +200,13 @@ class Store(Protocol):
     def lead(self, holder: str, seen: Lead) -> Lead | None:
         """Lead as ``holder`` ("": nobody) if the row is still as it was ``seen``; the
         row from now on, or None when somebody else was faster."""
+
+    def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
+        """What was asked for, the latest first."""
+
+    def usage_rows(self) -> AbstractContextManager[UsageRows]:
+        """The usage history under the head lock; all that is done within is kept, or
+        nothing of it."""
 
     def close(self) -> None:
         """Let go of all connections; a second call does nothing."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store.contract import (
     Chunks,
     Fingerprint,
@@ -45,6 +48,7 @@ class MemoryStore:
         self._log: deque[LogEntry] = deque(maxlen=_KEPT)
         self._fingerprint: Fingerprint | None = None
         self._lead = Lead()
+        self._usage = MemoryUsageRows()
         self._is_closed = False
 
     def fold(self, name: str) -> str:
@@ -105,6 +109,15 @@ class MemoryStore:
             self._lead = Lead(holder, seen.beat + 1)
             return self._lead
 
+    def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
+        with self._head:
+            return self._usage.find(asked)
+
+    @contextmanager
+    def usage_rows(self) -> Iterator[MemoryUsageRows]:
+        with self._head:
+            yield self._usage
+
     def close(self) -> None:
         self._is_closed = True
 
@@ -114,6 +127,48 @@ class MemoryStore:
             self._log.extend(entries)
             self._end = Cursor(entries[-1].revision, entries[-1].batch)
         self._head.release()
+
+
+class MemoryUsageRows:
+    """The usage history of one process: period and start -> records."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, int], tuple[UsageRecord, ...]] = {}
+
+    def now(self) -> int | None:
+        return None
+
+    def first(self, period_s: int, since: int, until: int) -> int | None:
+        return min(self._starts(period_s, since, until), default=None)
+
+    def last(self, period_s: int, since: int, until: int) -> int | None:
+        return max(self._starts(period_s, since, until), default=None)
+
+    def _starts(self, period_s: int, since: int, until: int) -> list[int]:
+        keys = self._rows
+        return [s for period, s in keys if period == period_s and since <= s < until]
+
+    def find(self, asked: HistoryQuery) -> list[UsageRecord]:
+        starts = self._starts(asked.period_s, asked.since, asked.until)
+        found = (
+            record
+            for start in sorted(starts, reverse=True)
+            for record in self._rows[asked.period_s, start]
+            if asked.resource_class in (None, record.resource_class)
+        )
+        return list(islice(found, asked.limit))
+
+    def replace(
+        self, period_s: int, start: int, records: Sequence[UsageRecord]
+    ) -> None:
+        self.drop(period_s, start, start + 1)
+        if records:
+            by_name = sorted(records, key=lambda record: record.resource_class)
+            self._rows[period_s, start] = tuple(by_name)
+
+    def drop(self, period_s: int, since: int, until: int) -> int:
+        starts = self._starts(period_s, since, until)
+        return sum(len(self._rows.pop((period_s, start))) for start in starts)
 
 
 class MemoryTransaction:

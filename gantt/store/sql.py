@@ -13,20 +13,11 @@ from typing import TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.store import schema
-from gantt.store.compact import Compactor
-from gantt.store.contract import (
-    Chunks,
-    Fingerprint,
-    Lead,
-    Page,
-    Premise,
-    StoreOptions,
-)
+from gantt.store.chores import SqlChores
+from gantt.store.contract import Chunks, Page, Premise, StoreOptions
 from gantt.store.database import Database, open_database
-from gantt.store.fingerprint import Fingerprints
 from gantt.store.head import HeadRow
 from gantt.store.history import History
-from gantt.store.leader import Leadership
 from gantt.store.load import Loader
 from gantt.store.log import Log
 from gantt.store.outcomes import DefiniteAbort, Outcome
@@ -38,7 +29,7 @@ T = TypeVar("T")
 Along = Callable[[Session], None]
 
 
-class SqlStore:
+class SqlStore(SqlChores):
     """Rows and log in a database that ``schema.check`` found fit."""
 
     @classmethod
@@ -58,14 +49,12 @@ class SqlStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._prepare_chores(database)
         self._counter = Counter()
         self.log = Log(database)
         self.writer = Writer(database)
         self._loader = Loader(database)
-        self._fingerprints = Fingerprints(database)
-        self._compactor = Compactor(database)
         self._history = History(database)
-        self._leadership = Leadership(database)
         self._head = HeadRow(database)
         self._gate = threading.Lock()
         self._writing: Session | None = None
@@ -238,42 +227,6 @@ class SqlStore:
         finally:
             # Nothing was written: a COMMIT could only add another unknown outcome.
             self.finish(session, session.rollback)
-
-    # Chores.
-
-    def fingerprint(self) -> Fingerprint:
-        session = self._snapshot()
-        try:
-            return self._fingerprints.take(session)
-        except Outcome as outcome:
-            raise as_failure(outcome, self.url) from outcome
-        finally:
-            # Not back to the pool: on MariaDB a snapshot may idle for ever, and the
-            # next to get this connection could be the gate.
-            session.discard()
-
-    def saved_fingerprint(self) -> Fingerprint | None:
-        return self._read(self._fingerprints.saved)
-
-    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
-        with self._chore() as session:
-            self._fingerprints.save(session, fingerprint)
-
-    def compact(self, keep: int) -> int:
-        total = 0
-        while True:
-            with self._chore() as session:
-                dropped = self._compactor.step(session, keep)
-            total += dropped
-            if not dropped:
-                return total
-
-    def leader(self) -> Lead:
-        return self._read(self._leadership.read)
-
-    def lead(self, holder: str, seen: Lead) -> Lead | None:
-        with self._chore() as session:
-            return self._leadership.take(session, holder, seen)
 
     def close(self) -> None:
         self._readers.close()

@@ -20,6 +20,7 @@ from gantt.api.native import (
     select,
     server_groups,
     services,
+    usage_history,
 )
 from gantt.api.native.bodies import (
     AggregateForm,
@@ -114,6 +115,16 @@ OPERATIONS: tuple[Operation, ...] = (
         rule="gantt:capacity",
         body=CapacityBody,
         answer=Capacity,
+    ),
+    Operation(
+        "GET",
+        "/gantt/usage-history",
+        usage_history.list_,
+        "What there was of each resource class and what of it was used, by periods "
+        "that are over, oldest first; of more than limit the latest.",
+        rule="gantt:usage_history",
+        query=usage_history.UsageHistoryQuery,
+        answer=usage_history.UsageHistory,
     ),
     Operation(
         "GET",

@@ -132,6 +132,7 @@ def test_server_groups(client: WsgiClient) -> None:
         ("POST", f"/gantt/claims/{A}/confirm", "gantt:claims:confirm"),
         ("DELETE", f"/gantt/claims/{A}", "gantt:claims:release"),
         ("POST", "/gantt/capacity", "gantt:capacity"),
+        ("GET", "/gantt/usage-history", "gantt:usage_history"),
         ("GET", "/gantt/hosts", "gantt:hosts:list"),
         ("PUT", "/gantt/hosts/one/one", "gantt:hosts:update"),
         ("GET", AGGREGATES, "gantt:aggregates:list"),

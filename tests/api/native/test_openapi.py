@@ -130,6 +130,9 @@ def test_answers_and_bodies_are_as_it_says(client: WsgiClient, document: Json) -
         "request_spec": SPEC
     }).json["total"]  # fmt: skip
     assert ask("GET", "/gantt/decisions", "/gantt/decisions").json["decisions"]
+    history = "/gantt/usage-history"
+    assert ask("GET", f"{history}?period=5m", history).status == 200
+    assert ask("GET", f"{history}?period=week", history).status == 400
     assert ask("GET", "/gantt/hosts", "/gantt/hosts").json["hosts"]
     host = "/gantt/hosts/{host}/{node}"
     assert ask("PUT", "/gantt/hosts/one/one", host, STATS).status == 200

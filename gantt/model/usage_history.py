@@ -1,0 +1,88 @@
+"""How much there was of a resource class, and how much of it was used, over time.
+
+Apart from usages, which are of now: these records outlive what they tell of, and bear
+the names of classes that may be gone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, get_args
+
+from msgspec import Struct
+
+from gantt.errors import Invalid
+
+Period = Literal["5m", "hour", "day"]
+SECONDS: Final[dict[str, int]] = {"5m": 300, "hour": 3_600, "day": 86_400}
+"""How long a period of each name is. Days begin at midnight, UTC."""
+MICROS: Final = 1_000_000
+MOST_RECORDS: Final = 10_000
+EVER: Final = 2**63 - 1
+"""Later than any time that a table can hold."""
+ALL: Final = 2**31 - 1
+_NAME: Final = re.compile(r"[A-Z0-9_]{1,255}")
+
+
+class UsageRecord(Struct, frozen=True):
+    """One resource class over the period of ``period_s`` seconds from ``start`` on
+    (microseconds since the epoch, UTC).
+
+    ``samples``: how often it was looked at; looks that found no inventory of the class
+    do not count. ``capacity`` and ``used_avg`` are means over these.
+    """
+
+    start: int
+    period_s: int
+    resource_class: str
+    samples: int
+    capacity: float
+    used_min: float
+    used_avg: float
+    used_max: float
+
+    @property
+    def percent(self) -> float | None:
+        """How much of the capacity was used in the mean; None without any."""
+        return 100 * self.used_avg / self.capacity if self.capacity > 0 else None
+
+
+class HistoryQuery(Struct, frozen=True):
+    """Which records: of periods that begin within ``since`` <= start < ``until``; of
+    these the latest ``limit``. ``resource_class`` None: all classes."""
+
+    period_s: int
+    since: int = 0
+    until: int = EVER
+    resource_class: str | None = None
+    limit: int = ALL
+
+
+def history_query(
+    resource_class: str | None,
+    *,
+    since: int | None,
+    until: int | None,
+    period: str,
+    limit: int,
+) -> HistoryQuery:
+    """Raises Invalid for what is no period or no name, and a limit out of bounds."""
+    if period not in SECONDS:
+        names = ", ".join(get_args(Period))
+        raise Invalid(f"{period!r} is no period of the usage history: use {names}.")
+    if not 1 <= limit <= MOST_RECORDS:
+        raise Invalid(
+            f"The usage history answers 1 to {MOST_RECORDS} records at once, not "
+            f"{limit}: ask for a shorter time, or for one resource class."
+        )
+    if resource_class is not None and not _NAME.fullmatch(resource_class):
+        raise Invalid(
+            f"{resource_class!r} is no name of a resource class: use A-Z, 0-9 and _."
+        )
+    return HistoryQuery(
+        SECONDS[period],
+        max(0, since or 0),
+        EVER if until is None else min(until, EVER),
+        resource_class,
+        limit,
+    )
