@@ -276,8 +276,8 @@ def _probe(database: Database) -> None:
     try:
         session.start(database.begin)
         session.execute(database.compile(same).text)
-        for warning in database.warnings(lambda query: session.one(query)[0]):
-            database.warn(warning)
+        database.check_settings(session.all(database.read_back))
+        database.is_in_use = True
     except DefiniteAbort as abort:
         raise errors.Refused(
             f"The database {database.url} is locked by another process "

@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import event
 
 from gantt import errors
 from gantt.store import StoreOptions
@@ -206,44 +207,96 @@ def test_a_lost_connection_at_commit_may_be_tried_again() -> None:
 # Settings.
 
 
-SET = {
-    "SHOW transaction_isolation": "read committed",
-    "SHOW idle_in_transaction_session_timeout": "5s",
-    "SELECT @@transaction_isolation": "READ-COMMITTED",
-    "SELECT @@tx_isolation": "READ-COMMITTED",
-    "SELECT @@idle_transaction_timeout": "5",
-    "SELECT @@character_set_database": "utf8mb4",
+AS_SET = {
+    POSTGRES: {
+        "synchronous_commit": "on",
+        "transaction_isolation": "read committed",
+        "lock_timeout": "10000",
+        "idle_in_transaction_session_timeout": "5000",
+    },
+    MARIADB: {
+        "innodb_flush_log_at_trx_commit": "1",
+        "tx_isolation": "READ-COMMITTED",
+        "innodb_lock_wait_timeout": "10",
+        "idle_transaction_timeout": "5",
+        "sql_mode": "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO",
+        "character_set_database": "utf8mb4",
+        "wsrep_on": "ON",
+        "wsrep_sync_wait": "1",
+    },
+    SQLITE: {
+        "journal_mode": "wal",
+        "synchronous": "2",
+        "foreign_keys": "1",
+        "busy_timeout": "10000",
+    },
 }
 
 
-def _met(url: str, *, is_mariadb: bool = True) -> Database:
-    """As after the first connection, which tells MariaDB from MySQL."""
+@pytest.mark.parametrize(
+    ("url", "name", "value"),
+    [
+        (POSTGRES, "synchronous_commit", "off"),
+        (POSTGRES, "transaction_isolation", "repeatable read"),
+        (POSTGRES, "lock_timeout", "0"),
+        (POSTGRES, "idle_in_transaction_session_timeout", "0"),
+        (MARIADB, "innodb_flush_log_at_trx_commit", "2"),
+        (MARIADB, "tx_isolation", "REPEATABLE-READ"),
+        (MARIADB, "innodb_lock_wait_timeout", "50"),
+        (MARIADB, "idle_transaction_timeout", None),
+        (MARIADB, "character_set_database", "latin1"),
+        (MARIADB, "wsrep_sync_wait", "0"),
+        (MARIADB, "wsrep_sync_wait", None),
+        (SQLITE, "journal_mode", "delete"),
+        (SQLITE, "synchronous", "1"),
+        (SQLITE, "foreign_keys", "0"),
+        (SQLITE, "busy_timeout", "0"),
+    ],
+)
+def test_a_setting_that_did_not_stick_is_told_once(
+    url: str, name: str, value: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
     database = _open(url)
-    if url == MARIADB:
-        database.engine.dialect.is_mariadb = is_mariadb  # type: ignore[attr-defined]
-    return database
+    found = dict(AS_SET[url])
+    database.check_settings(found.items())
+    assert not caplog.text
+    del found[name]
+    if value is not None:
+        found[name] = value
+    database.check_settings(found.items())
+    database.check_settings(found.items())
+    (told,) = caplog.records
+    assert told.levelname == "WARNING"
+    assert f" is {value or 'unknown'}" in told.message
 
 
-def test_settings_that_lose_writes_are_named() -> None:
-    answers: dict[str, Any] = {
-        "SHOW synchronous_commit": "off",
-        "SELECT @@innodb_flush_log_at_trx_commit": 2,
-        "PRAGMA journal_mode": "delete",
-        **SET,
-    }
-    for url in (POSTGRES, MARIADB, SQLITE):
-        (warning,) = _met(url).warnings(answers.__getitem__)
-        assert warning
-    safe: dict[str, Any] = {
-        "SHOW synchronous_commit": "on",
-        "SELECT @@innodb_flush_log_at_trx_commit": 1,
-        "PRAGMA journal_mode": "wal",
-        **SET,
-    }
-    for url in (POSTGRES, MARIADB, SQLITE):
-        assert _met(url).warnings(safe.__getitem__) == []
-    (warning,) = _met(MARIADB, is_mariadb=False).warnings(safe.__getitem__)
-    assert "idle_transaction_timeout is unknown" in warning
+def test_no_node_of_galera_need_wait_for_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = {**AS_SET[MARIADB], "wsrep_on": "OFF", "wsrep_sync_wait": "0"}
+    _open(MARIADB).check_settings(found.items())
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("mode", ["STRICT_ALL_TABLES", "NO_AUTO_VALUE_ON_ZERO", ""])
+def test_a_server_that_could_change_values_is_not_used(mode: str) -> None:
+    with pytest.raises(errors.StoreFailed, match="did not keep the sql_mode"):
+        _open(MARIADB).check_settings({**AS_SET[MARIADB], "sql_mode": mode}.items())
+
+
+def test_what_the_url_says_of_keepalives_holds() -> None:
+    database = _open(POSTGRES + "?keepalives_idle=77")
+    given: dict[str, object] = {}
+
+    @event.listens_for(database.engine, "do_connect")
+    def connect(_dialect: object, _record: object, _args: object, more: Any) -> Any:
+        given.update(more)
+        raise psycopg.OperationalError("enough")
+
+    with pytest.raises(errors.StoreFailed):
+        database.connect()
+    assert given["keepalives_idle"] == "77"
+    assert (given["keepalives_count"], given["tcp_user_timeout"]) == (3, 11_000)
 
 
 @ON_SQLITE

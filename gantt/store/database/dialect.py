@@ -7,7 +7,7 @@ take the head lock, read one snapshot, tell the time, and what an error means.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -39,6 +39,8 @@ POOLED = (
     "settings of a connection do not last; a pooler in between must keep one session "
     "for each connection"
 )
+
+UNKNOWN = "unknown"  # to this server, or not to be seen
 
 
 class Statement(Struct, frozen=True):
@@ -74,6 +76,10 @@ class Database:
     # Moves the sequence of a table (%s: name) past an id (%s) that was given.
     advance: ClassVar[str | None] = None
 
+    # Settings by name and value: those that ``settings`` set, as they are now, and
+    # those of the server that matter.
+    read_back: ClassVar[str] = ""
+
     # How statements for many rows are made.
     bulks: ClassVar[type[Bulks]] = Bulks
 
@@ -85,9 +91,12 @@ class Database:
         self.options = options
         self.engine = self._make_engine(url)
         self.bulk = self.bulks(self.engine.dialect)
+        # Whether new connections are looked at as ``check_settings`` does.
+        self.is_in_use = False
+        self._told: set[str] = set()
         event.listen(self.engine, "connect", self._prepare)
 
-    def _make_engine(self, url: URL) -> Engine:
+    def _make_engine(self, url: URL, **more: Any) -> Engine:
         # Positional parameters: rows go to the driver as tuples, unconverted.
         return create_engine(
             url,
@@ -97,15 +106,31 @@ class Database:
             pool_recycle=3600,
             # Writer and reader keep theirs: checkouts are rare, and must be alive.
             pool_pre_ping=True,
+            **more,
         )
 
     def _prepare(self, connection: DBAPIConnection, _record: object) -> None:
-        """Set what every connection needs."""
+        """Set what every connection needs. Raises StoreFailed where it must stick and
+        does not."""
         cursor = connection.cursor()
         for statement in self.settings():
             cursor.execute(statement)
+        self._prepare_more(cursor)
+        if self.is_in_use:
+            cursor.execute(self.read_back)
+            self.check_settings(cursor.fetchall())
         cursor.close()
         connection.commit()
+
+    def _prepare_more(self, cursor: Any) -> None:
+        """What is not the same on every server of a kind."""
+
+    def check_settings(self, rows: Iterable[Any]) -> None:
+        """Tell the operator, once, what of the answer to ``read_back`` makes commits
+        less durable or did not stick. Raises StoreFailed for what would make answers
+        wrong."""
+        for warning in self.warnings({str(name): str(value) for name, value in rows}):
+            self.warn(warning)
 
     def settings(self) -> tuple[str, ...]:
         """Statements for each new connection."""
@@ -175,9 +200,9 @@ class Database:
         """The changes as the tables will give them back."""
         return changes
 
-    def warnings(self, ask: Callable[[str], Any]) -> list[str]:
-        """Settings that make commits less durable; ``ask`` runs a query."""
-        del ask
+    def warnings(self, found: Mapping[str, str]) -> list[str]:
+        """What to tell of settings as they were ``found``. Raises StoreFailed."""
+        del found
         return []
 
     def refusal(self) -> str | None:
@@ -200,8 +225,10 @@ class Database:
         return None
 
     def warn(self, text: str) -> None:
-        """Tell the operator, once, at start."""
-        LOG.warning("%s: %s", self.url, text)
+        """Tell the operator, once."""
+        if text not in self._told:
+            self._told.add(text)
+            LOG.warning("%s: %s", self.url, text)
 
     def is_lost(self, error: Exception) -> bool:
         """Whether the connection is gone with this error."""
@@ -230,6 +257,15 @@ class Database:
     def _meaning(self, error: Exception) -> type[Exception]:
         """The outcome that the error code of the driver stands for."""
         raise NotImplementedError
+
+
+def not_kept(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
+    """What to tell of settings of a connection that are not as they were set."""
+    return [
+        f"{name} is {value}, not {wish}: {POOLED}"
+        for name, wish in wanted.items()
+        if (value := found.get(name, UNKNOWN)) != wish
+    ]
 
 
 def one_line(error: BaseException) -> str:

@@ -9,18 +9,17 @@ from __future__ import annotations
 import importlib
 import logging
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
-from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from gantt import errors
 from gantt.model.changes import Change
 from gantt.model.rows import InventoryRow, Row
 from gantt.store.database import collation
 from gantt.store.database.bulk import JoinedBulks
-from gantt.store.database.dialect import POOLED, Database
+from gantt.store.database.dialect import POOLED, UNKNOWN, Database, not_kept
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 LOG = logging.getLogger(__name__)
@@ -72,6 +71,13 @@ class MysqlDatabase(Database):
     )
     clock = "SELECT unix_timestamp(now(6)) * 1000000"
     bulks = JoinedBulks
+    # Not every server knows all of them, and none minds being asked so.
+    read_back = (
+        "SHOW SESSION VARIABLES WHERE variable_name IN ("
+        "'innodb_flush_log_at_trx_commit', 'tx_isolation', 'transaction_isolation', "
+        "'innodb_lock_wait_timeout', 'idle_transaction_timeout', 'sql_mode', "
+        "'character_set_database', 'wsrep_on', 'wsrep_sync_wait')"
+    )
 
     # lock timeout, deadlock, record changed (Galera), not yet in the cluster
     _ABORTS = frozenset({1205, 1213, 1020, 1047, 3572})
@@ -91,25 +97,31 @@ class MysqlDatabase(Database):
     _charset = "utf8mb4"
     _fold: Callable[[str], str] = staticmethod(str.casefold)
 
-    def _prepare(self, connection: DBAPIConnection, record: object) -> None:
-        super()._prepare(connection, record)
-        cursor = connection.cursor()
-        idle_s = max(1, int(self.options.idle_timeout_s))
-        # Not every server knows these: the first is MariaDB's, the second Galera's.
-        for setting in (f"idle_transaction_timeout = {idle_s}", "wsrep_sync_wait = 1"):
+    def _prepare_more(self, cursor: Any) -> None:
+        # The first is MariaDB's, the second Galera's; ``warnings`` sees what it did.
+        for setting in (
+            f"idle_transaction_timeout = {self._idle_s}",
+            "wsrep_sync_wait = 1",
+        ):
             try:
                 cursor.execute(f"SET SESSION {setting}")
             except self.engine.dialect.loaded_dbapi.Error as error:
                 LOG.debug("%s: %s", self.url, error)
-        cursor.close()
+
+    @property
+    def _idle_s(self) -> int:
+        return max(1, int(self.options.idle_timeout_s))
+
+    @property
+    def _wait_s(self) -> int:
+        return max(1, int(self.options.lock_timeout_s))
 
     def settings(self) -> tuple[str, ...]:
         # The first resource class bears the id 0, which is not "give me one".
-        wait_s = max(1, int(self.options.lock_timeout_s))
         return (
             "SET SESSION sql_mode = 'TRADITIONAL,NO_AUTO_VALUE_ON_ZERO'",
             "SET SESSION time_zone = '+00:00'",
-            f"SET SESSION innodb_lock_wait_timeout = {wait_s}",
+            f"SET SESSION innodb_lock_wait_timeout = {self._wait_s}",
         )
 
     def set_autocommit(self, connection: Any) -> None:
@@ -131,33 +143,49 @@ class MysqlDatabase(Database):
             for change in changes
         )
 
-    def warnings(self, ask: Callable[[str], Any]) -> list[str]:
-        found = []
-        value = str(ask("SELECT @@innodb_flush_log_at_trx_commit"))
+    def warnings(self, found: Mapping[str, str]) -> list[str]:
+        self._require_strictness(found.get("sql_mode", UNKNOWN))
+        told = []
+        value = found.get("innodb_flush_log_at_trx_commit", UNKNOWN)
         if value != "1":
-            found.append(
+            told.append(
                 f"innodb_flush_log_at_trx_commit is {value}: a crash can lose answered "
                 "writes"
             )
-        is_mariadb = getattr(self.engine.dialect, "is_mariadb", False)
-        name = "tx_isolation" if is_mariadb else "transaction_isolation"
-        level = str(ask(f"SELECT @@{name}"))
-        if level != "READ-COMMITTED":
-            found.append(f"{name} is {level}, not READ-COMMITTED: {POOLED}")
-        idle = "unknown"  # to MySQL
-        if is_mariadb:
-            idle = str(ask("SELECT @@idle_transaction_timeout"))
-        if idle in ("0", "unknown"):
-            found.append(
+        told += not_kept(found, {"innodb_lock_wait_timeout": str(self._wait_s)})
+        # MariaDB calls it by the first name, newer ones and MySQL by the second.
+        level = "tx_isolation" if "tx_isolation" in found else "transaction_isolation"
+        told += not_kept(found, {level: "READ-COMMITTED"})
+        idle = found.get("idle_transaction_timeout", UNKNOWN)  # unknown to MySQL
+        if idle != str(self._idle_s):
+            told.append(
                 f"idle_transaction_timeout is {idle}: a writer that stands still keeps "
                 f"the lock until its connection ends; {POOLED}"
             )
-        charset = str(ask("SELECT @@character_set_database"))
+        charset = found.get("character_set_database", UNKNOWN)
         if not charset.startswith("utf8"):
-            found.append(
+            told.append(
                 f"the character set is {charset}: names with other letters are refused"
             )
-        return found
+        waits = found.get("wsrep_sync_wait", UNKNOWN)
+        if found.get("wsrep_on") == "ON" and not (waits.isdigit() and int(waits) & 1):
+            told.append(
+                f"wsrep_sync_wait is {waits} on a node of a Galera cluster: reads do "
+                "not see what other nodes have acknowledged"
+            )
+        return told
+
+    def _require_strictness(self, mode: str) -> None:
+        """Otherwise names would be cut off, and VCPU get another number than 0."""
+        modes = set(mode.split(","))
+        is_strict = bool(modes & {"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"})
+        if is_strict and "NO_AUTO_VALUE_ON_ZERO" in modes:
+            return
+        raise errors.StoreFailed(
+            f"The database {self.url} did not keep the sql_mode that it was given "
+            f"('{mode}'), so that values could be changed as they are written: a "
+            "pooler in between must keep one session for each connection."
+        )
 
     def advice(self, error: BaseException) -> str | None:
         return self._ADVICE.get(error.args[0] if error.args else 0)

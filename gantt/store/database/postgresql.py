@@ -6,17 +6,20 @@ Apart from the others for its sequences, its error states and its session settin
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar
 
-from sqlalchemy import Connection, Table, exc
+from sqlalchemy import URL, Connection, Engine, Table, exc
 
 from gantt import errors
 from gantt.store import times
 from gantt.store.database.bulk import ArrayBulks
-from gantt.store.database.dialect import POOLED, Database
+from gantt.store.database.dialect import UNKNOWN, Database, not_kept
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
+
+# How often, and how many times, TCP asks a silent peer before it is given up.
+_PROBE_S, _PROBES = 2, 3
 
 
 class PostgresDatabase(Database):
@@ -36,6 +39,12 @@ class PostgresDatabase(Database):
         "FROM (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS s) AS t"
     )
 
+    read_back = (
+        "SELECT name, setting FROM pg_settings WHERE name IN ('synchronous_commit', "
+        "'transaction_isolation', 'lock_timeout', "
+        "'idle_in_transaction_session_timeout')"
+    )
+
     # serialization failure, deadlock, lock not available, cancelled
     _ABORTS = frozenset({"40001", "40P01", "55P03", "57014"})
     # idle too long within a transaction, shutdowns: the server hangs up
@@ -47,14 +56,48 @@ class PostgresDatabase(Database):
         "53300": "raise its max_connections, or lower max_pool_size and workers.",
     }
 
+    def _make_engine(self, url: URL, **more: Any) -> Engine:
+        # As for the server below: who waits for one that is no more hears of it.
+        idle_s = self._silence_s
+        given = {
+            "keepalives_idle": idle_s,
+            "keepalives_interval": _PROBE_S,
+            "keepalives_count": _PROBES,
+            "tcp_user_timeout": self._lost_ms,
+        }
+        mine = {name: value for name, value in given.items() if name not in url.query}
+        return super()._make_engine(url, connect_args=mine, **more)
+
+    @property
+    def _silence_s(self) -> int:
+        return max(1, int(self.options.idle_timeout_s))
+
+    @property
+    def _lost_ms(self) -> int:
+        return 1000 * (self._silence_s + _PROBE_S * _PROBES)
+
+    @property
+    def _waits(self) -> dict[str, int]:
+        return {
+            "lock_timeout": int(self.options.lock_timeout_s * 1000),
+            "idle_in_transaction_session_timeout": int(
+                self.options.idle_timeout_s * 1000
+            ),
+        }
+
     def settings(self) -> tuple[str, ...]:
-        lock_ms = int(self.options.lock_timeout_s * 1000)
-        idle_ms = int(self.options.idle_timeout_s * 1000)
-        return (
-            "SET TIME ZONE 'UTC'",
-            f"SET lock_timeout = {lock_ms}",
-            f"SET idle_in_transaction_session_timeout = {idle_ms}",
-        )
+        # A machine that vanishes with half of a batch on its way leaves a server that
+        # waits for the rest, which is not idle: only TCP can tell, by default after two
+        # hours, and the lock would be held so long.
+        waits = {
+            **self._waits,
+            "tcp_keepalives_idle": self._silence_s,
+            "tcp_keepalives_interval": _PROBE_S,
+            "tcp_keepalives_count": _PROBES,
+            "tcp_user_timeout": self._lost_ms,
+        }
+        set_all = [f"SET {name} = {value}" for name, value in waits.items()]
+        return ("; ".join(["SET TIME ZONE 'UTC'", *set_all]),)
 
     def together(self, connection: Any) -> AbstractContextManager[object]:
         kind = self.engine.dialect.loaded_dbapi.Pipeline
@@ -80,20 +123,18 @@ class PostgresDatabase(Database):
         except errors_of.Error as error:
             raise exc.DBAPIError(text, None, error) from error
 
-    def warnings(self, ask: Callable[[str], Any]) -> list[str]:
-        found = []
-        value = str(ask("SHOW synchronous_commit"))
+    def warnings(self, found: Mapping[str, str]) -> list[str]:
+        told = []
+        value = found.get("synchronous_commit", UNKNOWN)
         if value not in ("on", "remote_apply"):
-            found.append(
+            told.append(
                 f"synchronous_commit is {value}: a crash can lose answered writes"
             )
-        level = str(ask("SHOW transaction_isolation"))
-        if level != "read committed":
-            found.append(f"transaction_isolation is {level}: {POOLED}")
-        idle = str(ask("SHOW idle_in_transaction_session_timeout"))
-        if idle == "0":
-            found.append(f"idle_in_transaction_session_timeout is {idle}: {POOLED}")
-        return found
+        wanted = {
+            "transaction_isolation": "read committed",
+            **{name: str(value) for name, value in self._waits.items()},
+        }
+        return told + not_kept(found, wanted)
 
     def advice(self, error: BaseException) -> str | None:
         return self._ADVICE.get(getattr(error, "sqlstate", None) or "")

@@ -7,17 +7,16 @@ are still there, and what its error codes mean.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
 from sqlalchemy import URL, Engine, create_engine
-from sqlalchemy.engine.interfaces import DBAPIConnection
 
 from gantt import errors
 from gantt.store import times
-from gantt.store.database.dialect import Database
+from gantt.store.database.dialect import UNKNOWN, Database, not_kept
 from gantt.store.naming import command
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
@@ -31,6 +30,15 @@ class SqliteDatabase(Database):
     snapshot = ("BEGIN",)
     hint = "PRAGMA data_version"
     to_time = staticmethod(times.to_text)
+    read_back = " UNION ALL ".join(
+        f"SELECT '{name}', {column} FROM pragma_{name}"  # noqa: S608 - ours
+        for name, column in (
+            ("journal_mode", "journal_mode"),
+            ("synchronous", "synchronous"),
+            ("foreign_keys", "foreign_keys"),
+            ("busy_timeout", "timeout"),
+        )
+    )
 
     _ABORTS = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
     _FOREIGN = frozenset(
@@ -57,7 +65,7 @@ class SqliteDatabase(Database):
         sqlite3.SQLITE_CORRUPT: "it is damaged: restore it from a backup.",
     }
 
-    def _make_engine(self, url: URL) -> Engine:
+    def _make_engine(self, url: URL, **more: Any) -> Engine:
         if not url.database or url.database == ":memory:":
             raise errors.Refused(
                 f"{self.url} keeps nothing: name a file (sqlite:////var/lib/gantt.db), "
@@ -70,6 +78,7 @@ class SqliteDatabase(Database):
             "sqlite+pysqlite:///file",
             creator=self._connect,
             pool_size=self.options.pool_size,
+            **more,
         )
 
     def _connect(self) -> sqlite3.Connection:
@@ -102,14 +111,10 @@ class SqliteDatabase(Database):
             return None
         return (found.st_dev, found.st_ino) if found else None
 
-    def _prepare(self, connection: DBAPIConnection, _record: object) -> None:
-        cursor = connection.cursor()
-        for statement in self.settings():
-            cursor.execute(statement)
+    def _prepare_more(self, cursor: Any) -> None:
         cursor.execute("PRAGMA journal_mode")
         if str((cursor.fetchone() or [""])[0]).lower() != "wal":
             cursor.execute("PRAGMA journal_mode = WAL")
-        cursor.close()
 
     def settings(self) -> tuple[str, ...]:
         return (
@@ -123,11 +128,20 @@ class SqliteDatabase(Database):
     def set_autocommit(self, connection: Any) -> None:
         del connection  # it is, from the start
 
-    def warnings(self, ask: Callable[[str], Any]) -> list[str]:
-        mode = str(ask("PRAGMA journal_mode"))
-        if mode.lower() == "wal":
-            return []
-        return [f"journal_mode is {mode}, not wal: readers and the writer will wait"]
+    def warnings(self, found: Mapping[str, str]) -> list[str]:
+        told = []
+        if (mode := found.get("journal_mode", UNKNOWN)).lower() != "wal":
+            told.append(
+                f"journal_mode is {mode}, not wal: readers and the writer will wait"
+            )
+        if (value := found.get("synchronous", UNKNOWN)) not in ("2", "3"):
+            told.append(f"synchronous is {value}: a crash can lose answered writes")
+        if (value := found.get("foreign_keys", UNKNOWN)) != "1":
+            told.append(
+                f"foreign_keys is {value}: rows can be left behind by another writer"
+            )
+        wait_ms = str(int(self.options.lock_timeout_s * 1000))
+        return told + not_kept(found, {"busy_timeout": wait_ms})
 
     def refusal(self) -> str | None:
         if self.path is None or self.path.is_file():
