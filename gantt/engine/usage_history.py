@@ -131,6 +131,10 @@ class UsageHistory:
             return False
         most, start = self._options.usage_classes, _begin(now, finest_s)
         rows.replace(finest_s, start, sampled(totals, start, finest_s, most))
+        for period_s in _PERIODS[1:]:
+            # Made too soon if it is there: a clock was ahead, and was set back.
+            begin = _begin(start, period_s)
+            rows.drop(period_s, begin, begin + 1)
         self._counts["samples"] += 1
         left_out = max(0, len(totals) - most)
         if left_out and not self._counts["left_out"]:
@@ -144,8 +148,8 @@ class UsageHistory:
         return True
 
     def _roll_up(self, rows: UsageRows, now: int, finer_s: int, coarser_s: int) -> bool:
-        """Make the first record that is over and not made. It is made of what is there
-        and never again: finer records only come for the time that is now."""
+        """Make the first record that is over and not made, of the finer ones there
+        are: more come for the time that is now alone, see ``_sample``."""
         over = _begin(now, coarser_s)
         last = rows.last(coarser_s, 0, over)
         since = 0 if last is None else last + coarser_s * MICROS

@@ -196,6 +196,16 @@ def test_it_is_due_once_in_a_while_and_has_bounds(
         found(one, "week")
 
 
+def test_an_hour_that_a_clock_ended_too_soon_is_made_anew() -> None:
+    fleet = Fleet()
+    one = history(Dying(opened("memory://"), fleet), fleet)
+    for hours, made in ((0, []), (1, [1]), (-0.5, []), (0.5, [2])):
+        fleet.at += int(hours * HOUR)
+        one.run()
+        for period in ("hour", "day"):
+            assert [record.samples for record in found(one, period)] == made
+
+
 def test_what_failed_is_tried_again_soon() -> None:
     store, fleet = opened("memory://"), Fleet()
     dying = Dying(store, fleet)
