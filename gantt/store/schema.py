@@ -6,6 +6,7 @@ way in which a database can be wrong ends here, in a text that says what to do.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,6 +17,7 @@ from gantt import errors
 from gantt.model.rows import FLEET
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
+from gantt.store.database.dialect import POOLED
 from gantt.store.head import RELEASED
 from gantt.store.naming import command
 from gantt.store.outcomes import DefiniteAbort, Outcome
@@ -277,6 +279,8 @@ def _probe(database: Database) -> None:
         session.start(database.begin)
         session.execute(database.compile(same).text)
         database.check_settings(session.all(database.read_back))
+        if _is_shared(database):
+            database.warn(f"two connections have one session of the server: {POOLED}")
         database.is_in_use = True
     except DefiniteAbort as abort:
         raise errors.Refused(
@@ -288,6 +292,19 @@ def _probe(database: Database) -> None:
     finally:
         session.rollback()
         session.close()
+
+
+def _is_shared(database: Database) -> bool:
+    """Whether something in between gives the session of one connection to another."""
+    if database.session_id is None:
+        return False
+    with (
+        closing(Session(database, Counter())) as one,
+        closing(Session(database, Counter())) as other,
+    ):
+        first = one.one(database.session_id)
+        one.rollback()
+        return bool(first == other.one(database.session_id))
 
 
 def _migrate(database: Database) -> None:

@@ -182,6 +182,7 @@ def test_an_error_during_commit(
         (SQLITE, _sqlite(sqlite3.SQLITE_FULL), "disk is full: make room"),
         (POSTGRES, _postgres("53100"), "disk is full: make room"),
         (POSTGRES, _postgres("53300"), "max_pool_size"),
+        (POSTGRES, _postgres("26000"), "pool_mode = session"),
         (MARIADB, _mariadb(1021), "disk is full: make room"),
         (MARIADB, _mariadb(1114), "disk is full: make room"),
         (MARIADB, _mariadb(1040), "max_pool_size"),
@@ -190,6 +191,23 @@ def test_an_error_during_commit(
 )
 def test_what_to_do_about_it_is_told(url: str, error: Exception, advice: str) -> None:
     assert advice in str(_open(url).failure(error))
+
+
+def test_nobody_waits_long_for_a_connection() -> None:
+    for url, wanted in ((POSTGRES, "10"), (f"{POSTGRES}?connect_timeout=3", "3")):
+        database = _open(url)
+        given: dict[str, str] = {}
+
+        def look(
+            _d: Any, _r: Any, _a: Any, kwargs: dict[str, Any], to: Any = given
+        ) -> None:
+            to.update({name: str(value) for name, value in kwargs.items()})
+            raise LOST[POSTGRES]
+
+        event.listen(database.engine, "do_connect", look)
+        with pytest.raises(errors.StoreFailed):
+            database.connect()
+        assert given["connect_timeout"] == wanted
 
 
 def test_a_full_disk_at_commit_is_told_once_it_is_settled() -> None:

@@ -287,6 +287,9 @@ def test_warnings_are_logged_at_start(
 
     schema.sync(url)
     monkeypatch.setattr(SqliteDatabase, "warnings", lambda *_: ["mind the gap"])
+    # As two connections of a pooler that keeps no sessions say.
+    monkeypatch.setattr(SqliteDatabase, "session_id", "SELECT 7")
     with caplog.at_level(logging.WARNING):
         schema.check(url)
     assert "mind the gap" in caplog.text
+    assert "pool_mode = session" in caplog.text

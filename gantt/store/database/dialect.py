@@ -37,7 +37,7 @@ from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, Unknown
 LOG = logging.getLogger(__name__)
 POOLED = (
     "settings of a connection do not last; a pooler in between must keep one session "
-    "for each connection"
+    "for each connection (PgBouncer: pool_mode = session)"
 )
 
 UNKNOWN = "unknown"  # to this server, or not to be seen
@@ -73,6 +73,8 @@ class Database:
     clock: ClassVar[str | None] = None
     # A cheap number that moves whenever another connection has committed.
     hint: ClassVar[str | None] = None
+    # The session of the server that serves a connection; None: there is no server.
+    session_id: ClassVar[str | None] = None
     # Moves the sequence of a table (%s: name) past an id (%s) that was given.
     advance: ClassVar[str | None] = None
 

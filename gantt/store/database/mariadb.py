@@ -70,6 +70,7 @@ class MysqlDatabase(Database):
         "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
     )
     clock = "SELECT unix_timestamp(now(6)) * 1000000"
+    session_id = "SELECT connection_id()"
     bulks = JoinedBulks
     # Not every server knows all of them, and none minds being asked so.
     read_back = (

@@ -15,11 +15,12 @@ from sqlalchemy import URL, Connection, Engine, Table, exc
 from gantt import errors
 from gantt.store import times
 from gantt.store.database.bulk import ArrayBulks
-from gantt.store.database.dialect import UNKNOWN, Database, not_kept
+from gantt.store.database.dialect import POOLED, UNKNOWN, Database, not_kept
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 # How often, and how many times, TCP asks a silent peer before it is given up.
 _PROBE_S, _PROBES = 2, 3
+_CONNECT_S = 10
 
 
 class PostgresDatabase(Database):
@@ -31,6 +32,7 @@ class PostgresDatabase(Database):
         "SET LOCAL idle_in_transaction_session_timeout = 0",
     )
     clock = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+    session_id = "SELECT pg_backend_pid()"
     bulks = ArrayBulks
     to_time = staticmethod(times.to_text)
     # nextval first: never back to an id that another writer has taken.
@@ -51,7 +53,10 @@ class PostgresDatabase(Database):
     _ENDS = frozenset({"25P03", "57P01", "57P02", "57P03"})
     _FOREIGN = frozenset({"23505", "23503"})
 
+    # Prepared statements that are not where they were prepared.
     _ADVICE: ClassVar[dict[str, str]] = {
+        "26000": f"{POOLED}.",
+        "42P05": f"{POOLED}.",
         "53100": "its disk is full: make room; nothing was half written.",
         "53300": "raise its max_connections, or lower max_pool_size and workers.",
     }
@@ -60,6 +65,8 @@ class PostgresDatabase(Database):
         # As for the server below: who waits for one that is no more hears of it.
         idle_s = self._silence_s
         given = {
+            # The driver's own is two minutes.
+            "connect_timeout": _CONNECT_S,
             "keepalives_idle": idle_s,
             "keepalives_interval": _PROBE_S,
             "keepalives_count": _PROBES,
