@@ -20,6 +20,7 @@ from gantt.state.state import State
 from gantt.store.contract import Store
 
 LOG = logging.getLogger(__name__)
+_SILENT_S = 1.0
 
 
 def load_state(store: Store, kept_changes: int = LENGTH) -> State:
@@ -67,8 +68,8 @@ class Follower:
         # Loading took longer than any bound, perhaps: the first reader asks.
         self._asked_at = -math.inf
         self._asking = threads.lock()
-        # When the last question was begun, and what the store said.
-        self._answer = (-math.inf, Cursor())
+        # When the last question was begun, and what the store said, or why nothing.
+        self._answer: tuple[float, Cursor | StoreFailed] = (-math.inf, Cursor())
         self.reloads = 0
 
     def keep_fresh(self, options: EngineOptions) -> None:
@@ -95,14 +96,22 @@ class Follower:
 
     def _end_since(self, came_at: float) -> Cursor:
         """The end of the log, asked for after ``came_at``: by us, or for us by another
-        who came while we waited for our turn to ask."""
+        who came while we waited for our turn to ask. Raises StoreFailed; where the
+        database was silent for long, to all of them: each would wait as long again."""
         with self._asking:
             asked_at, end = self._answer
             if asked_at <= came_at:
                 asked_at = self._clock.monotonic()
-                end = self._store.cursor()
+                try:
+                    end = self._store.cursor()
+                except StoreFailed as failure:
+                    if self._clock.monotonic() - asked_at < _SILENT_S:
+                        raise
+                    end = failure
                 self._answer = (asked_at, end)
-            return end
+        if isinstance(end, StoreFailed):
+            raise StoreFailed(end.message) from end
+        return end
 
     def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
         """Come up to ``end``, unless somebody else has done so meanwhile."""
