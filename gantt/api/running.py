@@ -22,7 +22,6 @@ _PREFIX = "gantt-run-"
 _DRAINING = "draining"
 _CHANGED = "changed"
 _METRICS = "metrics"
-_WORKERS = "workers"
 
 
 class RunDirectory(Struct, frozen=True):
@@ -44,8 +43,6 @@ class RunDirectory(Struct, frozen=True):
             found._folder.mkdir(parents=True, exist_ok=True)
             found._clear()
             found.metrics.mkdir(exist_ok=True)
-            found.workers.mkdir(exist_ok=True)
-            found.workers.chmod(0o700)  # what is told there is not redacted
         except OSError as error:
             raise Refused(
                 f"[gantt] run_directory {found.path} cannot be used: {error}."
@@ -60,11 +57,6 @@ class RunDirectory(Struct, frozen=True):
     def metrics(self) -> Path:
         """Where each process keeps its counters."""
         return self._folder / _METRICS
-
-    @property
-    def workers(self) -> Path:
-        """Where each worker can be asked; for their user alone."""
-        return self._folder / _WORKERS
 
     def drain(self, pid: int | None = None) -> None:
         """The process (None: all of them) will stop soon."""
@@ -112,8 +104,6 @@ class RunDirectory(Struct, frozen=True):
         for file in (one for name in said for one in self._folder.glob(f"{name}*")):
             file.unlink(missing_ok=True)
         for file in self.metrics.glob("*_*.db"):
-            file.unlink(missing_ok=True)
-        for file in self.workers.glob("[0-9]*"):
             file.unlink(missing_ok=True)
 
 

@@ -22,7 +22,6 @@ from typing import Any
 from gantt.api.configured import Configured
 from gantt.api.envelope import WsgiApp
 from gantt.api.running import RunDirectory
-from gantt.api.siblings import Siblings
 from gantt.api.unread import finished
 from gantt.api.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
@@ -159,8 +158,6 @@ def open_app(
         watchers = Watchers(settings.serve.watchers, is_draining)
         meters = build_meters(books, watchers)
         app = build_app(books, settings, watchers=watchers, meters=meters)
-        if run is not None and settings.serve.workers > 1:
-            books.consult(Siblings(run.workers, books.own_decisions).ask)
         if meters.folder:
             Tender(meters, books, run)
         return app, books

@@ -33,16 +33,16 @@ RECORDS = (
 def explain(session: Session, *, request_or_instance: str) -> None:
     """Tell how a request, or an instance, came to its hosts, or why to none.
 
-    A service remembers its latest decisions; ask on the machine that decided.
+    A service remembers the latest decisions of all its processes.
     """
     name = request_or_instance
     found = session.books.decisions(request_id=name, limit=MOST)
     found = found or session.books.decisions(instance_uuid=name, limit=MOST)
     if not found:
         raise NotFound(
-            f"No decision about {name!r} is remembered: a service remembers its "
-            "latest ones ([scheduler] records), and forgets them when it stops. Where "
-            "several machines serve, ask the one that decided."
+            f"No decision about {name!r} is remembered: all processes on a database "
+            "together remember the latest ([scheduler] shared_records), and with "
+            "memory:// those of the one process ([scheduler] records)."
         )
     if session.output == "json":
         print_document(msgspec.to_builtins(found))

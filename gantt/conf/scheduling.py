@@ -246,8 +246,26 @@ SCHEDULER: Sequence[cfg.Opt] = [
         default=_OURS.records,
         min=1,
         max=1_000_000,
-        help="Decisions that each process remembers; fewer where they are for more "
-        "than 16 instances each on average.",
+        help="Decisions of its own that each process remembers, whatever becomes of "
+        "the database; fewer where they are for more than 16 instances each on "
+        "average.",
+    ),
+    cfg.IntOpt(
+        "shared_records",
+        default=_OURS.shared_records,
+        min=0,
+        max=10_000_000,
+        help="Decisions that are kept in the database, where every process finds those "
+        "of all; fewer where they are for more than 16 instances each on average. 0: "
+        "none, each process tells its own.",
+    ),
+    cfg.IntOpt(
+        "shared_backlog",
+        default=_OURS.shared_backlog,
+        min=1,
+        max=1_000_000,
+        help="Decisions that may wait in a process to be written there; when there are "
+        "more, the oldest are left out, refusals last.",
     ),
     cfg.IntOpt(
         "record_hosts",

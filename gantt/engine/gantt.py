@@ -132,6 +132,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         self._usage = UsageHistory(
             store, lambda: self.read(totals), options, self._wall
         )
+        self._share_records(store.decisions, self.name, threads)
         self._chores = self._begin_chores(threads)
 
     # -- the way in ----------------------------------------------------------------
@@ -243,6 +244,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
                 Chore("compact", compaction.is_due, compaction.run),
                 Chore("expire", self._has_ended_leases, self.expire_claims),
                 Chore("usage", self._usage.is_due, self._usage.run),
+                *self._records.chores(),
             ),
             options.sweep_s,
             threads,
@@ -267,6 +269,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         self._chores.close()
         self._poller.close()
         self._gate.close()
+        self._records.close()
         verify.leave_fingerprint(self._store, self._replica.durable)
         self._store.close()
         self._stop_asking()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from typing import Any
 
 from msgspec import Struct
@@ -68,6 +69,46 @@ class Score(Struct, frozen=True):
     age_s: float | None = None
 
 
+Column = list[float] | float
+"""A number for each of some hosts, or the one that all of them have."""
+
+
+class Scoring(Struct, frozen=True):
+    """The scores of the best hosts by columns, which are far cheaper to make, send and
+    keep than a Score for each. ``parts``: weigher, raw scores, the lowest and the
+    highest that are told apart, and by how much what lies between is multiplied."""
+
+    names: list[tuple[str, str]]
+    weights: list[float]
+    ages_s: list[float | None]
+    parts: list[tuple[str, Column, float, float, Column]]
+
+    def scores(self) -> tuple[Score, ...]:
+        """One for each host, the best first."""
+        parts: list[dict[str, tuple[float, float]]] = [{} for _ in self.names]
+        for weigher, raws, low, high, factors in self.parts:
+            pairs = zip(_each(raws, parts), _each(factors, parts), strict=True)
+            for mine, (raw, factor) in zip(parts, pairs, strict=True):
+                mine[weigher] = raw, scaled(raw, low, high, factor)
+        return tuple(
+            Score(*name, weight, mine, age_s)
+            for name, weight, mine, age_s in zip(
+                self.names, self.weights, parts, self.ages_s, strict=True
+            )
+        )
+
+
+def scaled(raw: float, low: float, high: float, factor: float) -> float:
+    """A raw score, normalised between ``low`` and ``high``, and multiplied."""
+    if low == high:
+        return 0.0
+    return (min(max(raw, low), high) - low) / (high - low) * factor
+
+
+def _each(column: Column, hosts: Sized) -> list[float]:
+    return column if isinstance(column, list) else [column] * len(hosts)
+
+
 class Near(Struct, frozen=True):
     """A host that only a few things kept out: the filters, or amounts, that did."""
 
@@ -110,6 +151,24 @@ class Decision(Struct, frozen=True):
     attempts: int = 1
     timings: dict[str, float] = {}
     is_dry_run: bool = False
+
+
+class Asked(Struct, frozen=True):
+    """Which decisions are wanted; None: any. ``limit``: at most so many, the latest."""
+
+    request_id: str | None = None
+    instance_uuid: str | None = None
+    project_id: str | None = None
+    limit: int = 100
+
+    def means(self, record: Decision) -> bool:
+        """Whether ``record`` is one of them."""
+        instance = self.instance_uuid
+        return (
+            self.request_id in (None, record.request_id)
+            and self.project_id in (None, record.project_id)
+            and (instance is None or instance in record.instance_uuids)
+        )
 
 
 class Capacity(Struct, frozen=True):

@@ -49,6 +49,15 @@ _GAUGES = {
     "log_limit": (_NEWEST, "Revisions that the log keeps (log_length)."),
     "decisions_kept": (_SUM, "Decisions that can be explained."),
     "decisions_limit": (_NEWEST, "Decisions that a process keeps (records)."),
+    "decisions_waiting": (_SUM, "Decisions that other processes cannot find yet."),
+    "decisions_waiting_limit": (
+        _NEWEST,
+        "Decisions that may wait for that in a process (shared_backlog).",
+    ),
+    "decisions_shared_limit": (
+        _NEWEST,
+        "Decisions that any process finds (shared_records).",
+    ),
     "shapes_kept": (_SUM, "Shapes of requests that the caching driver keeps."),
     "shapes_limit": (_NEWEST, "Shapes of requests that it keeps (max_shapes)."),
     "changes_limit": (
@@ -100,7 +109,7 @@ _COUNTERS = {
     "searches_cut": "Searches for candidates that met their limit.",
     "claims_lost": "Decisions whose every place was lost to others.",
     "over_limits": "Requests and statements refused because a limit is lower.",
-    "workers_unheard": "Times that another worker did not tell all its decisions.",
+    "decisions_unshared": "Decisions that no other process will find.",
     "shape_hits": "Decisions for a shape that the caching driver knew.",
     "shape_misses": "Decisions for a shape that it did not know.",
     "events_told": "Revisions told to watchers.",

@@ -14,7 +14,7 @@ from msgspec import Struct
 from gantt.errors import GanttError
 from gantt.model.diagnosis import Diagnosis, shortened
 from gantt.model.requests import CandidateRequest
-from gantt.model.selection import Near, Score, Why
+from gantt.model.selection import Near, Score, Scoring, Why
 from gantt.placement.candidates.explain import explain
 from gantt.scheduler import field as fields
 from gantt.scheduler import unbooked
@@ -99,7 +99,7 @@ def _in_the_end(field: Field, rest: Rest) -> Iterator[Sieve]:
 
 
 class Scoreboard:
-    """The best ``most`` hosts of a field as they are now; ``scores`` puts it into
+    """The best ``most`` hosts of a field as they are now; ``scoring`` puts it into
     values when somebody asks, for most decisions nobody ever does. ``most`` None: all
     hosts, and also raw scores that count for nothing: of a host alone, which is not
     weighed, and of weighers that are switched off."""
@@ -118,25 +118,15 @@ class Scoreboard:
             scales = tuple(all_scales(scales, everybody, field.request, weighers))
         self._scales = [one.sample(places) for one in scales]
 
-    def scores(self) -> tuple[Score, ...]:
+    def scoring(self) -> Scoring:
         """Hosts with their weights by weigher, the best first."""
-        return tuple(
-            Score(
-                *name,
-                weight,
-                {
-                    one.weigher.name: (one.raw.item(place), one.scaled_at(place))
-                    for one in self._scales
-                },
-                age,
-            )
-            for place, (name, weight, age) in enumerate(
-                zip(self._names, self._weights.tolist(), self._ages(), strict=True)
-            )
-        )
+        ages = [_age_s(at, self._now) for at in self._said_at.tolist()]
+        parts = [one.told() for one in self._scales]
+        return Scoring(self._names, self._weights.tolist(), ages, parts)
 
-    def _ages(self) -> Iterator[float | None]:
-        return (_age_s(at, self._now) for at in self._said_at.tolist())
+    def scores(self) -> tuple[Score, ...]:
+        """The same host by host."""
+        return self.scoring().scores()
 
 
 def age_s(state: State, row: int, now: int) -> float | None:

@@ -57,10 +57,12 @@ class SchedulerOptions(Struct, frozen=True):
     many changes of hosts are remembered for it. ``explain_budget``: steps of the search
     for a reason; ``capacity_per_host``: where counting ends. ``claim_attempts``: how
     often new hosts are picked when all choices are lost.
-    ``records``: decisions that are remembered; ``record_hosts``: hosts whose scores a
-    record keeps. ``lease_skew_s``: how far clocks may differ before a lease ends.
-    ``report_age_s``: a report that says nothing new is written down when the last one
-    is so old; the ages that decisions tell are as exact.
+    ``records``: decisions that a process remembers; ``shared_records``: that all of one
+    database do (0: each its own); ``shared_backlog``: that wait to be shared.
+    ``record_hosts``: hosts whose scores a record keeps. ``lease_skew_s``: how far
+    clocks may differ before a lease ends. ``report_age_s``: a report that says nothing
+    new is written down when the last one is so old; the ages that decisions tell are
+    as exact.
     """
 
     driver: str = "caching"
@@ -120,6 +122,8 @@ class SchedulerOptions(Struct, frozen=True):
     explain_budget: int = 20_000
     capacity_per_host: int = 100_000
     records: int = 1000
+    shared_records: int = 10_000
+    shared_backlog: int = 2_000
     record_hosts: int = 10
     lease_skew_s: float = 1.0
     report_age_s: float = 300.0

@@ -12,6 +12,7 @@ from contextlib import suppress
 import numpy as np
 
 from gantt.errors import GanttError
+from gantt.model.selection import Column, scaled
 from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
@@ -81,15 +82,23 @@ class Scale:
 
     def scaled_at(self, place: int) -> float:
         """The score at ``place``, normalised and multiplied."""
-        _, _, low, high = self._ends
-        if low == high:
-            return 0.0
-        raw = min(max(self.raw.item(place), low), high)
+        factor = self.factor
+        return scaled(
+            self.raw.item(place),
+            *self._ends[2:],
+            factor if isinstance(factor, float) else factor.item(place),
+        )
+
+    def told(self) -> tuple[str, Column, float, float, Column]:
+        """All of it by columns, as ``Scoring`` wants its parts."""
+        raws: list[float] = self.raw.tolist()
+        is_one = bool(raws) and raws.count(raws[0]) == len(raws)
         factor = self.factor
         return (
-            (raw - low)
-            / (high - low)
-            * (factor if isinstance(factor, float) else factor.item(place))
+            self.weigher.name,
+            raws[0] if is_one else raws,
+            *self._ends[2:],
+            factor if isinstance(factor, float) else factor.tolist(),
         )
 
     def add_to(self, total: Floats, scratch: Floats) -> None:

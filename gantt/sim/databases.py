@@ -22,6 +22,7 @@ from gantt.store.database import open_database
 
 _ALL = 1_000_000_000
 _MARK = "sim"
+_FORGOTTEN = ("gantt_usage_history", "gantt_decisions")
 
 
 class Shared(Protocol):
@@ -130,7 +131,7 @@ def _empty(url: str) -> None:
         "UPDATE resource_providers SET parent_provider_id = NULL, "
         "root_provider_id = NULL"
     )
-    for table in (*reversed(ROW_TYPES), "gantt_log", "gantt_usage_history"):
+    for table in (*reversed(ROW_TYPES), "gantt_log", *_FORGOTTEN):
         cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
     cursor.execute("UPDATE gantt_head SET compacted_to = 0")
     cursor.execute("DELETE FROM gantt_leader")

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.selection import Asked
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.sim.drivers import Driver
 from gantt.sim.place import Place
@@ -25,11 +26,13 @@ from gantt.store.contract import (
     Lead,
     Page,
     Premise,
+    SharedDecision,
     StoreOptions,
     Transaction,
     UsageRows,
 )
 from gantt.store.database import Database, open_database
+from gantt.store.decisions import DecisionTable
 from gantt.store.sql import SqlStore
 
 _PATIENCE_S = 10.0
@@ -248,6 +251,7 @@ class WiredStore:
         self.inner = SqlStore(cast(Database, database))
         self._gate = SimLock(place.world, f"gate of {place}")
         self._reading = SimLock(place.world, f"reader of {place}")
+        self.decisions = _WiredDecisions(self.inner.decisions, self._gate)
 
     @property
     def url(self) -> str:
@@ -335,6 +339,26 @@ class WiredStore:
         self._wires.cut(self._place)
         with suppress(Crashed):
             self.inner.close()
+
+
+class _WiredDecisions:
+    """What is shared of decisions, one thread at a time."""
+
+    def __init__(self, inner: DecisionTable, gate: SimLock) -> None:
+        self._inner = inner
+        self._gate = gate
+
+    def add(self, rows: Sequence[SharedDecision]) -> int:
+        with self._gate:
+            return self._inner.add(rows)
+
+    def find(self, asked: Asked) -> list[SharedDecision]:
+        with self._gate:
+            return self._inner.find(asked)
+
+    def trim(self, keep: int) -> int:
+        with self._gate:
+            return self._inner.trim(keep)
 
 
 class _WiredTransaction:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
+from gantt.model.selection import Asked
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 
 
@@ -77,6 +78,22 @@ class Fingerprint(Struct, frozen=True):
     generations: dict[str, int]
 
 
+class SharedDecision(Struct, frozen=True):
+    """A record of a decision, as any process finds it. ``number``: its own among those
+    of ``process``. ``instance_uuids``: each between commas; ``instances``: how many it
+    is for. ``record``: all of it, in a form that the engine understands."""
+
+    process: str
+    number: int
+    at: int
+    request_id: str
+    project_id: str | None
+    is_refused: bool
+    instances: int
+    instance_uuids: str
+    record: bytes
+
+
 Chunks = Generator[tuple[str, list[Row]], None, None]
 """Rows by table; close it where it is not exhausted."""
 
@@ -134,6 +151,20 @@ class UsageRows(Protocol):
 
     def drop(self, period_s: int, since: int, until: int) -> int:
         """Forget the periods in the span; how many records went."""
+class SharedDecisions(Protocol):
+    """The last decisions of all processes; used by any thread. What the machine or the
+    server loses when it fails may be more than elsewhere: they are no books."""
+
+    def add(self, rows: Sequence[SharedDecision]) -> int:
+        """All that the database can hold; how many it cannot. Raises StoreFailed, and
+        then some may be there."""
+
+    def find(self, asked: Asked) -> list[SharedDecision]:
+        """Those that may be meant, the latest first. Raises StoreFailed."""
+
+    def trim(self, keep: int) -> int:
+        """Drop all but the last ``keep``, or fewer where they are for more than 16
+        instances each on average; how many went. Raises StoreFailed."""
 
 
 class Store(Protocol):
@@ -146,6 +177,10 @@ class Store(Protocol):
     @property
     def statements(self) -> int:
         """SQL statements sent so far; one for all rows that go out together."""
+
+    @property
+    def decisions(self) -> SharedDecisions | None:
+        """Where processes tell each other what they decided; None: there are none."""
 
     def fold(self, name: str) -> str:
         """What of ``name`` the database compares when it asks for uniqueness."""

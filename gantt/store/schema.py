@@ -43,6 +43,7 @@ REVISIONS = (
     "0003_fleet",
     "0004_leader",
     "0005_usage",
+    "0006_decisions",
 )
 HEAD = REVISIONS[-1]
 

@@ -16,6 +16,7 @@ from gantt.store import schema
 from gantt.store.chores import SqlChores
 from gantt.store.contract import Chunks, Page, Premise, StoreOptions
 from gantt.store.database import Database, open_database
+from gantt.store.decisions import DecisionTable
 from gantt.store.head import HeadRow
 from gantt.store.history import History
 from gantt.store.load import Loader
@@ -62,6 +63,9 @@ class SqlStore(SqlChores):
         # what follows while it waits for the lock.
         self.reached = 0
         self._readers = Readers(database, self._counter)
+        self.decisions = DecisionTable(
+            database, self._readers, self._counter, self._gate
+        )
 
     @property
     def url(self) -> str:
@@ -235,6 +239,7 @@ class SqlStore(SqlChores):
         if self._writing is not None:
             self._writing.discard()
             self._writing = None
+        self.decisions.close()
         if is_mine:
             self._gate.release()
         self._database.close()

@@ -352,6 +352,22 @@ gantt_usage_history = Table(
     Column("used_max", Double, nullable=False),
 )
 
+# What was decided lately; see SharedDecision in gantt.store.contract.
+gantt_decisions = Table(
+    "gantt_decisions",
+    metadata,
+    Column("id", Revision, primary_key=True),
+    _text("process"),
+    Column("number", BigInteger, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    _text("request_id"),
+    _text("project_id", nullable=True),
+    Column("is_refused", Boolean, nullable=False),
+    Column("instances", Integer, nullable=False),
+    _json("instance_uuids"),
+    Column("record", Changes, nullable=False),
+)
+
 # Every table that holds rows: Placement's own, then the fleet's.
 BOOKS: dict[str, Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
 

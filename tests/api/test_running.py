@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -13,12 +14,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from http.client import HTTPException
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from gantt.api.running import RunDirectory
 from gantt.client.remote import RemoteGantt
 from gantt.conf import load
+from gantt.errors import NoValidHost
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.databases import Databases
 from tests.kinds import KINDS
 from tests.live import Live, spawn, wait_until_up
@@ -116,11 +120,32 @@ def test_workers_answer_as_one(live: Live) -> None:
         assert name in listed
     heard = RemoteGantt(live.url).events(start).events
     assert [(event.changes[0].row or {})["name"] for event in heard] == names
+    # Whichever decided, any tells it.
+    decided = [decide(live, f"req-{number}") for number in range(8)]
+    for name in decided * 4:
+        assert told(live, f"?request_id={name}") == [name]
     # Each worker tells its counts now and then: the other's last may come later.
     until(lambda: posted(live) == len(names))
     until(lambda: sum(metric(live, "gantt_http_requests_total").values()) >= 40)
     until(lambda: sum(metric(live, "gantt_batch_commands_sum").values()) >= len(names))
     assert posted(live) == len(names)
+
+
+def decide(live: Live, name: str) -> str:
+    """By a connection of its own, so that any worker may get it; refused, as there is
+    no host."""
+    spec = RequestSpec(Flavor(vcpus=1, memory_mb=64, root_gb=1))
+    one = RemoteGantt(live.url)
+    with contextlib.suppress(NoValidHost):
+        one.schedule(ScheduleRequest(spec, (str(uuid4()),), request_id=name))
+    one.close()
+    return name
+
+
+def told(live: Live, query: str) -> list[str]:
+    """The requests of whose decisions there are records."""
+    found = json.loads(get(live, f"/gantt/decisions{query}")[1])["decisions"]
+    return [one["request_id"] for one in found]
 
 
 def posted(live: Live) -> float:
@@ -134,6 +159,8 @@ def test_a_worker_that_dies_is_replaced_and_another_leads(live: Live) -> None:
     until(lambda: len(leaders(live)) == 1)
     (dead,) = leaders(live)
     before = sum(metric(live, "gantt_commands_total").values())
+    decided = {decide(live, f"req-{number}") for number in range(8)}
+    until(lambda: all(set(told(live, "")) == decided for _ in range(8)))
     os.kill(dead, signal.SIGKILL)
     until(lambda: dead not in workers(live) and len(workers(live)) == 2)
     until(lambda: len(leaders(live)) == 1 and leaders(live) != [dead])
@@ -141,6 +168,7 @@ def test_a_worker_that_dies_is_replaced_and_another_leads(live: Live) -> None:
     # What the dead one counted is not forgotten, what it was is.
     assert sum(metric(live, "gantt_commands_total").values()) >= before
     assert str(dead) not in "".join(metric(live, "gantt_leader"))
+    assert set(told(live, "")) == decided
 
 
 def test_sigterm_says_so_before_it_drains(live: Live) -> None:
@@ -182,8 +210,8 @@ def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
     assert live.log.read_text().count("NoSuchFilter") == 1
     config.write_text(good.replace("debug = false", "debug = true"))
     live.process.send_signal(signal.SIGHUP)
-    told = "read the configuration again (process"
-    until(lambda: live.log.read_text().count(told) == 2)
+    read = "read the configuration again (process"
+    until(lambda: live.log.read_text().count(read) == 2)
     assert workers(live) == before
     assert get(live, "/readyz") == (200, "OK")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gantt.engine.records import Asked, Records, Told
-from gantt.model.selection import Decision, Selection
+from gantt.engine.records import Records
+from gantt.model.selection import Asked, Decision, Selection
 
 
 def _decision(name: str, instances: int, at: int = 0) -> Decision:
@@ -50,28 +50,6 @@ def test_instances_that_nobody_named_count_by_their_hosts() -> None:
         records.add(dry)
     assert _names(records) == ["d4", "d3"]
     assert (records.decided, records.refused) == (0, 0)
-
-
-def test_others_are_asked_the_same_and_all_come_by_time() -> None:
-    heard: list[Asked] = []
-
-    def others(asked: Asked) -> Told:
-        heard.append(asked)
-        return Told((_decision("b", 1, at=20), _decision("d", 1, at=40)), unheard=2)
-
-    records = Records(10)
-    for name, at in (("a", 10), ("c", 30), ("e", 50)):
-        records.add(_decision(name, 1, at))
-    assert _names(records) == ["e", "c", "a"]
-    records.others = others
-    assert _names(records) == ["e", "d", "c", "b", "a"]
-    asked = Asked("c", "c-0", "p", limit=2)
-    # Others answer for themselves what is meant.
-    assert [one.request_id for one in records.find(asked)] == ["d", "c"]
-    assert heard == [Asked(), asked]
-    assert records.counts()["workers_unheard"] == 4
-    assert [one.request_id for one in records.own(Asked())] == ["e", "c", "a"]
-    assert records.find(Asked(limit=0)) == ()
 
 
 def test_only_what_is_asked_for() -> None:

@@ -83,7 +83,9 @@ def test_sync_goes_on_from_an_older_revision(url: str, path: Path) -> None:
 
 
 # What revisions after the fleet added.
-LATER = tuple(f"DROP TABLE gantt_{name}" for name in ("leader", "usage_history"))
+LATER = tuple(
+    f"DROP TABLE gantt_{name}" for name in ("leader", "usage_history", "decisions")
+)
 FLEET_TABLES = "services hosts host_aggregates instances server_groups claims".split()
 
 

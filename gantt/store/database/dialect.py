@@ -63,6 +63,8 @@ class Database:
 
     # Statements that open a writing transaction, before the row lock.
     begin: ClassVar[tuple[str, ...]] = ()
+    # Statements that open a transaction which whoever fails next may lose.
+    begin_lightly: ClassVar[tuple[str, ...]] = ()
     # Whether the head row must be locked; else ``begin`` excludes other writers.
     has_row_lock: ClassVar[bool] = True
     # Statements that keep other migrations away until the transaction ends.

@@ -26,6 +26,7 @@ _CONNECT_S = 10
 class PostgresDatabase(Database):
     """READ COMMITTED, a row lock on the head, sequences that must be told of ids."""
 
+    begin_lightly = ("SET LOCAL synchronous_commit = off",)
     migrate = ("SELECT pg_advisory_xact_lock(7163980911)",)
     snapshot = (
         "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",

@@ -1,0 +1,277 @@
+"""Decisions that any process tells, whichever made them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+from msgspec import msgpack
+from msgspec.structs import asdict, replace
+
+from gantt.engine import shared_form
+from gantt.engine.clock import SystemClock
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
+from gantt.engine.records import Records
+from gantt.engine.sharing import Sharing
+from gantt.engine.threads import SystemThreads
+from gantt.errors import NoValidHost, StoreFailed
+from gantt.model.hosts import HostStats
+from gantt.model.selection import (
+    Asked,
+    Decision,
+    Limits,
+    Score,
+    Scoring,
+    Selection,
+    Step,
+    Why,
+)
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store.contract import SharedDecision
+from tests.engine.conftest import Connect, opened
+from tests.engine.test_chores import until
+
+ODD = "req-%_/'\0" + "é" * 300
+
+
+def report(books: Gantt, *hosts: str) -> None:
+    for host in hosts:
+        stats = HostStats(
+            vcpus=4, memory_mb=8192, local_gb=100, hypervisor_hostname=host
+        )
+        books.update_host(host, host, stats)
+
+
+def decide(books: Gantt, name: str, vcpus: int = 1, project: str = "p") -> str:
+    """The instance it was for."""
+    uuid = str(uuid4())
+    spec = RequestSpec(Flavor(vcpus=vcpus, memory_mb=64, root_gb=1), project_id=project)
+    try:
+        books.schedule(ScheduleRequest(spec, (uuid,), request_id=name))
+    except NoValidHost:
+        assert vcpus > 4
+    return uuid
+
+
+def names(books: Gantt, **asked: str | int | None) -> list[str]:
+    return [one.request_id for one in books.decisions(**asked)]  # type: ignore[arg-type]
+
+
+def test_any_process_tells_what_all_decided(url: str, connect: Connect) -> None:
+    open_gantt(url).close()  # with the names of resource classes
+    one, two = connect(opened(url)), connect(opened(url))
+    report(one, "a", "b")
+    first, second = decide(one, "req-1"), decide(two, ODD, vcpus=99, project="q")
+    until(lambda: names(two, request_id="req-1") == ["req-1"])
+    until(lambda: names(one, request_id=ODD) == [ODD])
+    assert two.decisions(request_id="req-1") == one.decisions(instance_uuid=first)
+    assert one.decisions(request_id=ODD) == two.decisions(instance_uuid=second)
+    assert names(one, instance_uuid="%") == names(one, project_id="r") == []
+    decide(one, "req-2")
+    until(lambda: names(two, request_id="req-2") == ["req-2"])
+    dry = two.decide(ScheduleRequest(RequestSpec(Flavor(vcpus=1, memory_mb=64))))
+    until(lambda: one.decisions() == two.decisions())
+    latest, *rest = one.decisions()
+    assert latest == dry
+    assert [found.request_id for found in rest] == ["req-2", ODD, "req-1"]
+    assert rest[0].scores[0].parts
+    assert names(one, project_id="q") == [ODD]
+    assert names(two, limit=1) == [""]
+    decide(two, "req-3")
+    for books in (one, two):
+        books.close()  # and none that waited is lost
+    policy = SchedulerOptions(shared_records=2)
+    later = connect(opened(url), scheduler=policy, sweep_s=0.01)
+    until(lambda: names(later) == ["req-3", ""])
+    alone = connect(opened(url), scheduler=replace(policy, shared_records=0))
+    assert names(alone) == []
+
+
+# -- without a database -----------------------------------------------------------
+
+
+class Table:
+    """Kept in memory; fails as often as a test says."""
+
+    def __init__(self) -> None:
+        self.rows: list[SharedDecision] = []
+        self.failures = 0
+        self.writes = 0
+
+    def fail(self) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise StoreFailed("no answer")
+
+    def add(self, rows: list[SharedDecision]) -> int:
+        self.fail()
+        self.writes += 1
+        self.rows.extend(rows)
+        return 0
+
+    def find(self, asked: Asked) -> list[SharedDecision]:
+        self.fail()
+        return self.rows[::-1][: asked.limit]
+
+
+class Held(SystemThreads):
+    """Threads that never run, so that a test says when they write."""
+
+    def start(self, run: Callable[[], None], name: str) -> Held:
+        del run, name
+        return self
+
+    def join(self) -> None:
+        """Nothing to wait for."""
+
+
+Join = Callable[..., Records]
+
+
+@pytest.fixture
+def table() -> Table:
+    return Table()
+
+
+@pytest.fixture
+def join(table: Table) -> Iterator[Join]:
+    """A process that shares ``table``."""
+    joined: list[Records] = []
+
+    def of(*, is_held: bool = False, backlog: int = 100) -> Records:
+        records = Records(100)
+        records.sharing = Sharing(
+            table,  # type: ignore[arg-type]
+            f"process {len(joined)}",
+            SchedulerOptions(shared_backlog=backlog),
+            SystemClock(),
+            Held() if is_held else SystemThreads(),
+        )
+        joined.append(records)
+        return records
+
+    yield of
+    for one in joined:
+        one.close()
+
+
+def decision(name: str, at: int = 0, instances: int = 1) -> Decision:
+    uuids = tuple(f"{name}-{number}" for number in range(instances))
+    return Decision(name, uuids, "p", 1, at, "filter", 1, (), ())
+
+
+def kept(table: Table) -> list[str]:
+    return [row.request_id for row in table.rows]
+
+
+def test_the_oldest_successes_are_left_out_first(table: Table, join: Join) -> None:
+    records = join(is_held=True, backlog=3)
+    for number in range(6):
+        failure = "none" if number in (0, 4) else None
+        records.add(replace(decision(f"d{number}"), failure=failure))
+    counts = records.counts()
+    assert (counts["decisions_waiting"], counts["decisions_unshared"]) == (3, 3)
+    assert not table.rows
+    records.close()
+    assert kept(table) == ["d0", "d4", "d5"]
+    assert [row.is_refused for row in table.rows] == [True, True, False]
+    # As many instances as sixteen for each count as too many.
+    more = join(is_held=True, backlog=3)
+    for name in ("a", "b", "c"):
+        more.add(decision(name, instances=20))
+    more.close()
+    assert kept(table)[3:] == ["b", "c"]
+
+
+def test_what_waits_is_written_when_the_database_is_back(
+    table: Table, join: Join, caplog: pytest.LogCaptureFixture
+) -> None:
+    records, other = join(), join(is_held=True)
+    other.add(decision("other", 5))
+    table.failures = 3
+    records.add(decision("a", 10))
+    # What is known here is told all the same, and nobody waits for more.
+    since = time.monotonic()
+    assert other.find(Asked("a")) == ()
+    assert [one.request_id for one in other.find(Asked())] == ["other"]
+    assert time.monotonic() - since < 0.2
+    until(lambda: kept(table) == ["a"])
+    assert caplog.text.count("no answer") == 2  # once for each process
+    assert [one.request_id for one in other.find(Asked())] == ["a", "other"]
+    assert records.counts()["decisions_waiting"] == 0
+
+
+def test_who_names_one_waits_for_it(table: Table, join: Join) -> None:
+    one, two = join(), join()
+    two.add(decision("b"))
+    since = time.monotonic()
+    assert [found.request_id for found in one.find(Asked("b"))] == ["b"]
+    assert time.monotonic() - since >= 0.15
+    assert one.find(Asked("c", limit=0)) == one.find(Asked("c")) == ()
+
+
+def test_what_is_there_twice_or_in_a_newer_form_is_told_once_or_not(
+    table: Table, join: Join
+) -> None:
+    one, two = join(is_held=True), join(is_held=True)
+    for at in (1, 2):
+        one.add(decision(f"d{at}", at))
+    one.close()
+    (row, _) = table.rows
+    for text in (
+        msgpack.encode([2, "news"]),
+        msgpack.encode({"form": 2}),
+        b"\xc1",
+        b"",
+    ):
+        table.rows.append(replace(row, number=len(table.rows), record=text))
+    table.rows.append(row)
+    for records in (one, two):
+        assert [found.at for found in records.find(Asked())] == [2, 1]
+
+
+def test_a_record_comes_back_as_it_was() -> None:
+    scoring = Scoring(
+        [("a", "n"), ("b", "n")],
+        [2.0, 0.5],
+        [1.5, None],
+        [("X", [4.0, 3.0], 3.0, 4.0, 2.0), ("Y", 7.0, 0.0, 0.0, [1.0, 2.0])],
+    )
+    whole = replace(
+        decision("a", 7),
+        steps=(Step("f", 2, 1, 1),),
+        why=Why((Step("f", 2, 1, 1),), change="ask for less"),
+        chosen=((Selection(None, "h", "n", limits=Limits({"cells": [1]})),),),
+        timings={"decide": 0.25},
+        failure="none",
+    )
+    scores = (
+        Score("a", "n", 2.0, {"X": (4.0, 2.0), "Y": (7.0, 0.0)}, 1.5),
+        Score("b", "n", 0.5, {"X": (3.0, 0.0), "Y": (7.0, 0.0)}),
+    )
+    scored = replace(whole, scores=scores)
+    assert shared_form.decode(shared_form.encode(whole, scoring)) == scored
+    text = shared_form.encode(scored, None)
+    assert shared_form.decode(text) == scored
+    # A later release may add fields, an older one had fewer.
+    parts = msgpack.decode(text)
+    assert shared_form.decode(msgpack.encode([*parts, "more"])) == scored
+    found = shared_form.decode(msgpack.encode(parts[:-2]))
+    assert found is not None
+    assert asdict(found) == {**asdict(scored), "timings": {}, "is_dry_run": False}
+
+
+def test_what_cannot_be_put_into_bytes_holds_up_no_other(
+    table: Table, join: Join, caplog: pytest.LogCaptureFixture
+) -> None:
+    records = join(is_held=True)
+    records.add(replace(decision("odd"), timings={"x": object()}))
+    records.add(decision("even"))
+    records.close()
+    assert kept(table) == ["even"]
+    assert records.counts()["decisions_unshared"] == 1
+    assert "the record of 'odd' is not shared" in caplog.text
