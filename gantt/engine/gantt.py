@@ -132,7 +132,6 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         self._usage = UsageHistory(
             store, lambda: self.read(totals), options, self._wall
         )
-        self._share_records(store.decisions, self.name, threads)
         self._chores = self._begin_chores(threads)
 
     # -- the way in ----------------------------------------------------------------
@@ -237,6 +236,8 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
 
     def _begin_chores(self, threads: Threads) -> Chores:
         options, store = self._options, self._store
+        policy = options.scheduler
+        self._records.share(store.decisions, self.name, policy, self._wall, threads)
         compaction = Compaction(store, self._replica, options.log_length)
         return Chores(
             Leadership(store, self.name, options.leader_silence_s, self._wall),

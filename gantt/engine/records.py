@@ -15,10 +15,14 @@ from itertools import islice
 from msgspec.structs import replace
 
 from gantt.engine.chores import Chore
+from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.sharing import INSTANCES, Noted, Sharing
+from gantt.engine.threads import Threads
 from gantt.model.selection import Asked, Decision
 from gantt.scheduler.explain import Scoreboard
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store.contract import SharedDecisions
 
 LOG = logging.getLogger(__name__)
 
@@ -81,6 +85,18 @@ class Records:
             len(kept) > 1 and self._instances > INSTANCES * self._limit
         ):
             self._instances -= kept.popleft().instances
+
+    def share(
+        self,
+        table: SharedDecisions | None,
+        process: str,
+        options: SchedulerOptions,
+        clock: Clock,
+        threads: Threads,
+    ) -> None:
+        """From now on, where there can be others; see ``Sharing``."""
+        if table is not None and options.shared_records:
+            self.sharing = Sharing(table, process, options, clock, threads)
 
     def chores(self) -> Iterator[Chore]:
         """What one process does for all of them."""

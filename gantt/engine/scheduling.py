@@ -19,8 +19,6 @@ from msgspec.structs import replace
 from gantt.engine.clock import Clock
 from gantt.engine.hearing import Hearing
 from gantt.engine.records import Recorded, Records
-from gantt.engine.sharing import Sharing
-from gantt.engine.threads import Threads
 from gantt.errors import ClaimLost, NoValidHost
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
@@ -39,7 +37,6 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pipeline import Picks
 from gantt.scheduler.policy import policy_of
 from gantt.state.state import State
-from gantt.store.contract import SharedDecisions
 
 LOG = logging.getLogger(__name__)
 # What is settled when an engine is opened.
@@ -96,15 +93,6 @@ class Scheduling(Hearing, Recorded):
         self._by_books = options.use_placement == "always"
         self._lost = 0
         self._notices = _Notices()
-
-    def _share_records(
-        self, table: SharedDecisions | None, process: str, threads: Threads
-    ) -> None:
-        """Tell others what is decided from now on, where there can be any."""
-        if table is not None and self._policy.shared_records:
-            self._records.sharing = Sharing(
-                table, process, self._policy, self._wall, threads
-            )
 
     @property
     @abstractmethod

@@ -151,6 +151,8 @@ class UsageRows(Protocol):
 
     def drop(self, period_s: int, since: int, until: int) -> int:
         """Forget the periods in the span; how many records went."""
+
+
 class SharedDecisions(Protocol):
     """The last decisions of all processes; used by any thread. What the machine or the
     server loses when it fails may be more than elsewhere: they are no books."""
