@@ -57,6 +57,8 @@ def compare_fingerprints(store: Store, state: State) -> bool:
     if saved is None or saved.revision != state.revision:
         return True
     found = store.fingerprint()
+    if found.revision != saved.revision:  # another process has written meanwhile
+        return True
     if (found.counts, found.generations) == (saved.counts, saved.generations):
         return True
     LOG.warning(

@@ -8,7 +8,7 @@ has for its own threads are taken here first, in simulated time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from gantt import errors
@@ -222,10 +222,8 @@ class WiredDatabase:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def together(self, connection: Connection) -> AbstractContextManager[None]:
+    def pipeline(self, connection: Connection) -> None:
         """Each statement is waited for by itself, so that faults strike in between."""
-        del connection
-        return nullcontext()
 
     def connect(self) -> _Pooled:
         self._place.step("connect")

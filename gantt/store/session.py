@@ -7,7 +7,7 @@ many times: their texts are compiled once and rows go to the driver as tuples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from gantt import errors
@@ -54,6 +54,7 @@ class Session:
         driver: Any = self._pooled.dbapi_connection
         self._driver = driver
         self._cursor = self._driver.cursor()
+        self._pipeline = database.pipeline(driver)
         self.is_lost = False
         self._is_discarded = False
         # By table: up to where its sequence was set on this connection.
@@ -86,7 +87,7 @@ class Session:
         sent: list[Answer] = []
         self._sent = sent
         try:
-            with self._database.together(self._driver):
+            with self._pipeline or nullcontext():
                 yield
             for answer in sent:
                 answer.take()
@@ -102,7 +103,7 @@ class Session:
         """Send a statement; what it brings is there once it was waited for."""
         self._counter.statements += 1
         try:
-            cursor = self._driver.cursor()
+            cursor = self._open_cursor()
             cursor.execute(text, values)
             return self._answer([cursor])
         except self._errors as error:
@@ -112,9 +113,14 @@ class Session:
         """The same for one statement on many rows."""
         self._counter.statements += 1
         try:
-            return self._answer(bulk.send(self._driver.cursor, rows))
+            return self._answer(bulk.send(self._open_cursor, rows))
         except self._errors as error:
             raise self._translated(error) from error
+
+    def _open_cursor(self) -> Any:
+        if self._sent is not None and self._pipeline is not None:
+            return self._pipeline.cursor()
+        return self._driver.cursor()
 
     def _answer(self, cursors: list[Any]) -> Answer:
         answer = Answer(cursors)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import closing
 
 import pytest
 
+from gantt.engine.follower import load_state
 from gantt.engine.gantt import Gantt
-from gantt.engine.verify import CHANGED_WHILE_STOPPED
+from gantt.engine.verify import CHANGED_WHILE_STOPPED, compare_fingerprints
 from gantt.errors import Busy, NotFound
 from gantt.model.commands import (
     CreateProvider,
@@ -253,3 +255,15 @@ def test_a_lock_that_is_not_free_at_the_end_hinders_no_closing(
     books.close()
     assert "no fingerprint was left" in caplog.text
     assert not books.is_ready()
+
+
+def test_another_gantt_that_writes_meanwhile_is_no_change(
+    books: Gantt, url: str, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = connect(opened(url))
+    books.close()  # leaves a fingerprint, while the other goes on
+    with closing(opened(url)) as store:
+        state = load_state(store)
+        other.submit(create(2))
+        assert compare_fingerprints(store, state)
+    assert caplog.text == ""

@@ -81,6 +81,9 @@ def test_types_of_arrays_bear_no_size() -> None:
 
 def test_an_array_says_what_its_elements_are() -> None:
     assert array([1, None, -2]) == "{1,NULL,-2}"
+    assert array([1, 20]) == "{1,20}"
+    assert array(["a", "", "b,c"]) == '{"a","","b,c"}'
+    assert array(['a","b', "c"]) == '{"a\\",\\"b","c"}'
     assert array([True, 1.5]) == "{True,1.5}"
     assert array(['a"b', "c\\d", "", "NULL", "{,}"]) == (
         '{"a\\"b","c\\\\d","","NULL","{,}"}'

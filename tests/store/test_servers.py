@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from gantt.engine.gantt import Gantt
@@ -14,7 +15,7 @@ from gantt.model import rows
 from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
 from gantt.store import StoreOptions, open_store
-from gantt.store.database import Statement, open_database, postgresql
+from gantt.store.database import Statement, open_database
 from gantt.store.database.dialect import POOLED
 from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
 from gantt.store.session import Counter, Session
@@ -161,10 +162,10 @@ def test_who_pauses_before_the_commit_loses_the_lock_too(store: SqlStore) -> Non
     [pytest.param("postgresql", marks=pytest.mark.server("postgresql"))],
     indirect=True,
 )
-def test_a_driver_that_is_made_otherwise_waits_after_each_statement(
+def test_an_old_client_library_waits_after_each_statement(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgresql, "_INNER", ("something_else",))
+    monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
     write_once(store)
     assert len(entries(store)) == 1
 

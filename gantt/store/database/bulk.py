@@ -248,8 +248,16 @@ class _Arrays(Struct, frozen=True):
         return [cursor]
 
 
-def array(values: Iterable[Any]) -> str:
+def array(values: Sequence[Any]) -> str:
     """An array as PostgreSQL reads it: far cheaper to make than the driver's own."""
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return "{" + ",".join(map(str, values)) + "}"
+    if kinds == {str}:
+        text = '","'.join(values)
+        # Nothing that stands for something else, but for what was put in between.
+        if "\\" not in text and text.count('"') == 2 * (len(values) - 1):
+            return f'{{"{text}"}}'
     return "{" + ",".join(map(_element, values)) + "}"
 
 

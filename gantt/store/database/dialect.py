@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from operator import itemgetter
 from typing import Any, ClassVar
 
@@ -32,6 +31,7 @@ from gantt.model.changes import Change
 from gantt.store import times
 from gantt.store.contract import StoreOptions
 from gantt.store.database.bulk import Bulks
+from gantt.store.database.pipeline import Pipeline
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 
 LOG = logging.getLogger(__name__)
@@ -170,11 +170,10 @@ class Database:
         """Make a driver's connection commit each statement by itself."""
         connection.autocommit = True
 
-    def together(self, connection: Any) -> AbstractContextManager[object]:
-        """What is sent within is waited for at the end, if the driver can do so; an
-        error of any of it is raised then."""
+    def pipeline(self, connection: Any) -> Pipeline | None:
+        """What has many statements go out in one piece, if the driver can do so."""
         del connection
-        return nullcontext()
+        return None
 
     def stream(self, connection: Any) -> Any:
         """A cursor that gives the first rows before it has the last."""

@@ -5,9 +5,7 @@ Apart from the others for its sequences, its error states and its session settin
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from sqlalchemy import URL, Connection, Engine, Table, exc
@@ -16,6 +14,7 @@ from gantt import errors
 from gantt.store import times
 from gantt.store.database.bulk import ArrayBulks
 from gantt.store.database.dialect import POOLED, UNKNOWN, Database, not_kept
+from gantt.store.database.pipeline import Pipeline
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 # How often, and how many times, TCP asks a silent peer before it is given up.
@@ -107,12 +106,10 @@ class PostgresDatabase(Database):
         set_all = [f"SET {name} = {value}" for name, value in waits.items()]
         return ("; ".join(["SET TIME ZONE 'UTC'", *set_all]),)
 
-    def together(self, connection: Any) -> AbstractContextManager[object]:
-        kind = self.engine.dialect.loaded_dbapi.Pipeline
-        # An old client library has none, and another driver's may be made otherwise.
-        if kind.is_supported() and all(hasattr(kind, name) for name in _INNER):
-            return _pipeline(connection)
-        return super().together(connection)
+    def pipeline(self, connection: Any) -> Pipeline | None:
+        driver = self.engine.dialect.loaded_dbapi
+        # An old client library has none.
+        return Pipeline(driver, connection) if driver.Pipeline.is_supported() else None
 
     def pour(
         self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]
@@ -163,49 +160,3 @@ class PostgresDatabase(Database):
             return ForeignWrite
         is_value = state.startswith(("22", "23")) or not state
         return DataError if is_value else errors.StoreFailed
-
-
-_INNER = ("_enqueue_sync", "_communicate_gen", "_sync_gen", "_fetch_gen", "_exit_gen")
-
-
-@contextmanager
-def _pipeline(connection: Any) -> Iterator[None]:
-    """psycopg's pipeline, but that all of it leaves at its end, which is a Sync and
-    nothing else, and before anything is waited for.
-
-    At any message the server stops its clock for idle transactions, until a Sync: a
-    writer that paused in between would keep the lock for ever. psycopg sends each
-    statement by itself, waits for BEGIN, and may send a Flush after the Sync. It may
-    also wait for answers while the socket has not yet taken in all of a large batch:
-    then the server waits for the rest, and both do so for ever.
-    """
-    driver = importlib.import_module("psycopg")
-    with connection.pipeline() as pipeline:
-        communicate = pipeline._communicate_gen
-
-        def keep() -> Iterator[Any]:
-            """Into the buffer of the connection, which sends it when it is large."""
-            while pipeline.command_queue:
-                pipeline.command_queue.popleft()()
-            yield from ()
-
-        def end() -> Iterator[Any]:
-            first = None
-            pipeline._enqueue_sync()
-            # After an error the rest is still to be sent and its results to be read;
-            # what failed later did so because of what failed first.
-            for step in (
-                communicate(),
-                driver.generators.send(connection.pgconn),
-                pipeline._fetch_gen(flush=False),
-            ):
-                try:
-                    yield from step
-                except driver.Error as error:
-                    first = first or error
-            if first is not None:
-                raise first
-
-        pipeline._communicate_gen = pipeline._sync_gen = keep
-        pipeline._exit_gen = end
-        yield
