@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any
+from uuid import uuid4
 
 _BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 # Whatever was prepared is gone, or no longer what it was.
 _UNPREPARED = frozenset({"26000", "0A000"})
-_NAMES = count(1)
 
 
 class Sent:
@@ -62,6 +62,8 @@ class Pipeline:
         self._connection = connection
         self._pq = connection.pgconn
         self._prepared: dict[str, bytes] = {}
+        # The connection may have had, or get, another that prepares the same.
+        self._names = (f"gantt_{uuid4().hex}_{n}".encode() for n in count())
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._pq.socket, selectors.EVENT_READ)
         self.queued: list[Sent] = []
@@ -116,7 +118,7 @@ class Pipeline:
             return
         name = self._prepared.get(one.text) or new.get(one.text)
         if name is None:
-            name = new[one.text] = b"gantt_%d" % next(_NAMES)
+            name = new[one.text] = next(self._names)
             self._pq.send_prepare(name, _numbered(one.text))
         self._pq.send_query_prepared(name, one.values)
 
