@@ -154,7 +154,7 @@ class MemoryUsageRows:
         found = (
             record
             for start in sorted(starts, reverse=True)
-            for record in self._rows[asked.period_s, start]
+            for record in reversed(self._rows[asked.period_s, start])
             if asked.resource_class in (None, record.resource_class)
         )
         return list(islice(found, asked.limit))

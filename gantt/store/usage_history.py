@@ -40,7 +40,8 @@ class UsageHistory:
         records = (
             select(*(table[name] for name in _COLUMNS))
             .where(*within)
-            .order_by(table.start.desc(), table.resource_class)
+            # Both ways down: that is the key, read backwards, and nothing is sorted.
+            .order_by(table.start.desc(), table.resource_class.desc())
             .limit(most)
             .offset(_NONE)
         )

@@ -151,6 +151,10 @@ def test_leaders_die_anywhere(
     assert [hour.start for hour in last] == [h.start for h in hours[1::2]][-2:]
     until_then = found(one, "hour", until=last[0].start, limit=3)
     assert {hour.start for hour in until_then} == {last[0].start - HOUR}
+    with store.usage_rows() as rows:
+        rows.replace(3_600, last[0].start, [last[0]])
+    of_then = found(one, "hour", since=last[0].start, until=last[1].start)
+    assert of_then == (last[0],)
 
 
 @pytest.fixture
