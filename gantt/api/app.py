@@ -87,7 +87,7 @@ def build_meters(gantt: Any, watchers: Watchers) -> Meters:
     """What of ``gantt`` and its door is measured."""
 
     def counts() -> dict[str, float]:
-        return {**gantt.counts(), **watchers.counts(), "revision_lag": gantt.lag()}
+        return {**gantt.counts(), **watchers.counts(), **gantt.keeping_up()}
 
     return Meters(counts, gantt.totals)
 

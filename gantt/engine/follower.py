@@ -70,6 +70,10 @@ class Follower:
         self._asking = threads.lock()
         # When the last question was begun, and what the store said, or why nothing.
         self._answer: tuple[float, Cursor | StoreFailed] = (-math.inf, Cursor())
+        # When the store last said where the log ends, and what it said.
+        self._heard = (clock.monotonic(), replica.state.cursor)
+        # From where the log was found not to lead on, if that is so.
+        self._stranded: Cursor | None = None
         self.reloads = 0
 
     def keep_fresh(self, options: EngineOptions) -> None:
@@ -104,6 +108,7 @@ class Follower:
                 asked_at = self._clock.monotonic()
                 try:
                     end = self._store.cursor()
+                    self._heard = (self._clock.monotonic(), end)
                 except StoreFailed as failure:
                     if self._clock.monotonic() - asked_at < _SILENT_S:
                         raise
@@ -112,6 +117,18 @@ class Follower:
         if isinstance(end, StoreFailed):
             raise StoreFailed(end.message) from end
         return end
+
+    def ask(self) -> Cursor:
+        """The end of the log as it is now. Raises StoreFailed."""
+        return self._end_since(self._clock.monotonic())
+
+    def lag(self) -> int:
+        """By how many revisions the columns are behind what the store last said."""
+        return max(0, self._heard[1].revision - self._replica.durable)
+
+    def silence_s(self) -> float:
+        """For how long it has said nothing."""
+        return max(0.0, self._clock.monotonic() - self._heard[0])
 
     def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
         """Come up to ``end``, unless somebody else has done so meanwhile."""
@@ -132,19 +149,23 @@ class Follower:
         Under ``turn``, with nothing assumed.
         """
         if tail is None:
-            LOG.warning(
-                "the log does not continue revision %s: loading all tables again",
-                self._replica.state.cursor,
-            )
+            known = self._replica.state.cursor
+            if self._stranded != known:  # whoever asks meanwhile tries again
+                LOG.warning(
+                    "the log does not continue revision %s: loading all tables again",
+                    known,
+                )
+            self._stranded = known
             self.reload()
         elif tail:
             self._replica.follow(tail)
 
     def reload(self) -> None:
         """Load everything under a new epoch; under ``turn``, with nothing assumed."""
-        self.reloads += 1
         store, kept = self._store, self._kept_changes
         self._replica.reload(lambda: (load_state(store, kept), store.stamp()))
+        self.reloads += 1
+        self._stranded = None
 
     def _covers(self, end: Cursor) -> bool:
         known = self._replica.state.cursor

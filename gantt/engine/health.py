@@ -30,6 +30,7 @@ class Health(ABC):
     _is_closed: bool
     _wall: Clock
     _policy: SchedulerOptions
+    _has_told_unready = False
 
     @abstractmethod
     def decide_by(self, options: SchedulerOptions) -> None:
@@ -44,16 +45,24 @@ class Health(ABC):
         try:
             self._follower.look()
         except GanttError as error:
-            LOG.warning("not ready: %s", error)
+            if not self._has_told_unready:  # it is asked every few seconds
+                LOG.warning("not ready: %s", error)
+            self._has_told_unready = True
             return "the books cannot be read; the log says why"
+        if self._has_told_unready:
+            LOG.warning("ready again: the books can be read")
+        self._has_told_unready = False
         return "closed" if self._is_closed else ""
 
-    def lag(self) -> int:
-        """How many revisions are committed that this process has not asked for yet."""
-        try:
-            return max(0, self._store.cursor().revision - self._replica.durable)
-        except GanttError:
-            return 0
+    def keeping_up(self) -> dict[str, float]:
+        """For metrics: how many revisions are committed that this process has not asked
+        for yet, as far as the database has said, and how long ago that was."""
+        with suppress(GanttError):
+            self._follower.ask()
+        return {
+            "revision_lag": self._follower.lag(),
+            "database_silence_seconds": self._follower.silence_s(),
+        }
 
     def totals(self) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
         """Resource class -> (capacity, used), and how many hosts are in each state; as

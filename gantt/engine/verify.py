@@ -12,6 +12,7 @@ from gantt.engine.follower import Follower, load_state
 from gantt.engine.replica import Replica
 from gantt.errors import Busy, GanttError
 from gantt.model.answers import Report
+from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES
 from gantt.state import check
 from gantt.state.state import State
@@ -20,35 +21,53 @@ from gantt.store.memory import MemoryStore
 from gantt.store.outcomes import Outcome
 
 LOG = logging.getLogger(__name__)
+_ATTEMPTS = 3
 CHANGED_WHILE_STOPPED = "The tables are not as the last clean stop left them."
 
 
 def verify(store: Store, replica: Replica, follower: Follower) -> Report:
-    """Compare under the head lock, while nobody writes. Raises Busy, StoreFailed."""
-    try:
-        transaction = store.begin()
-    except Outcome as outcome:
-        raise _busy(outcome) from outcome
-    try:
+    """Hold the columns against a snapshot of the tables, brought to the same revision
+    by the log. Raises Busy, StoreFailed.
+
+    No lock of the database is held: a large fleet takes longer to load than a server
+    lets any transaction idle. The columns wait only while both are compared.
+    """
+    for _ in range(_ATTEMPTS):
+        tables = None if isinstance(store, MemoryStore) else load_state(store)
         with replica.turn:
-            follower.take_in(transaction.tail(replica.state.cursor))
+            follower.take_in(store.tail(replica.state.cursor))
             # Whoever holds the turn is the only one who changes the columns.
             live = replica.state
-            problems = check.problems(live)
-            if not isinstance(store, MemoryStore):
-                problems += check.differences(live, load_state(store))
-            if not compare_fingerprints(store, live):
-                problems.append(CHANGED_WHILE_STOPPED)
-            counts = {table: sum(1 for _ in live.rows(table)) for table in ROW_TYPES}
-            return Report(live.revision, counts, tuple(problems))
-    except Outcome as outcome:
-        raise _busy(outcome) from outcome
-    finally:
-        transaction.rollback()
+            if tables is None or _bring_up(tables, store, live.cursor):
+                return _compared(store, live, tables)
+    raise Busy(
+        "The tables could not be verified: more is written while they are loaded than "
+        "the log keeps. Raise [gantt] log_length and tail_limit, or try again when "
+        "less is written."
+    )
 
 
-def _busy(outcome: Outcome) -> Busy:
-    return Busy(f"The head lock could not be had to verify: {outcome} Try again.")
+def _bring_up(tables: State, store: Store, end: Cursor) -> bool:
+    """Apply to ``tables`` what was committed since; whether they stand at ``end``."""
+    tail = store.tail(tables.cursor)
+    if tail is None:
+        return False
+    for entry in tail:
+        if entry.revision > end.revision:
+            break  # committed after the columns were brought up
+        tables.apply(entry.changes, Cursor(entry.revision, entry.batch))
+    return tables.cursor == end
+
+
+def _compared(store: Store, live: State, tables: State | None) -> Report:
+    """``tables`` None: there are none."""
+    problems = check.problems(live)
+    if tables is not None:
+        problems += check.differences(live, tables)
+    if not compare_fingerprints(store, live):
+        problems.append(CHANGED_WHILE_STOPPED)
+    counts = {table: sum(1 for _ in live.rows(table)) for table in ROW_TYPES}
+    return Report(live.revision, counts, tuple(problems))
 
 
 def compare_fingerprints(store: Store, state: State) -> bool:

@@ -40,7 +40,15 @@ Totals = Callable[[], tuple[Mapping[str, tuple[float, float]], Mapping[str, int]
 _NEWEST, _SUM, _EACH = "livemax", "livesum", "liveall"
 _GAUGES = {
     "revision": (_NEWEST, "Last durable revision that is known."),
-    "revision_lag": (_NEWEST, "Revisions that the slowest process does not know yet."),
+    "revision_lag": (
+        _NEWEST,
+        "Revisions that the slowest process does not know yet, as far as the database "
+        "has said.",
+    ),
+    "database_silence_seconds": (
+        _NEWEST,
+        "Seconds since the database last said to every process where the log ends.",
+    ),
     "leader": (_EACH, "Whether the process leads the chores."),
     "queue_length": (_SUM, "Commands that wait for the gate."),
     "queue_limit": (_NEWEST, "Commands that may wait for the gate (queue_length)."),

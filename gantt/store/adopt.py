@@ -206,13 +206,13 @@ def _take_over(connection: Connection, found: Found) -> int:
         schema.run_alembic(connection, "stamp", schema.REVISIONS[0])
     if found.revision != schema.HEAD:
         schema.run_alembic(connection, "upgrade", "head")
-    return head.begin_history(connection, "Adopt")
+    return head.begin_history(connection, head.ADOPT)
 
 
 def _hand_back(database: Database, connection: Connection) -> None:
     """From here on every gate and every reader of ours finds that it must stop."""
     advance(database, connection, PLACEMENT_TABLES)
-    head.begin_history(connection, "Release", becomes=head.RELEASED)
+    head.begin_history(connection, head.RELEASE, becomes=head.RELEASED)
 
 
 def advance(database: Database, connection: Connection, tables: Iterable[str]) -> None:

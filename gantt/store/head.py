@@ -33,6 +33,9 @@ from gantt.store.times import to_micros
 LOG = logging.getLogger(__name__)
 # The format of books that are in nobody's hands but Placement's own.
 RELEASED = 0
+# Of the first revision of a history: nothing before it leads there.
+ADOPT, RELEASE, IMPORT = "Adopt", "Release", "Import"
+BEGINNINGS = frozenset({ADOPT, RELEASE, IMPORT})
 # Far enough from the last revision that a log up to there does not lead to it.
 _GAP = 2
 

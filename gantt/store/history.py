@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sqlalchemy import bindparam, func, literal_column, select
+from sqlalchemy import bindparam, literal_column, select
 
 from gantt.errors import Gone
 from gantt.model.changes import Cursor, LogEntry
 from gantt.store.contract import Page
 from gantt.store.database import Database
+from gantt.store.head import BEGINNINGS
 from gantt.store.log import decode
 from gantt.store.pages import PAGE, is_at, why_gone
 from gantt.store.session import Session
@@ -36,7 +37,12 @@ class History:
             .limit(literal_column(str(PAGE + 1)))
             .offset(literal_column("0"))
         ).text
-        self._first = database.compile(select(func.min(log.revision))).text
+        self._first = database.compile(
+            select(log.revision, log.kind)
+            .order_by(log.revision)
+            .limit(literal_column("1"))
+            .offset(literal_column("0"))
+        ).text
 
     def page(self, read: Read[Any], after: Cursor) -> Page:
         """What follows ``after``, whose batch may be a prefix or "" (any).
@@ -50,8 +56,10 @@ class History:
             start = Cursor(rows[0][0], rows[0][1])
             del rows[0]
         else:
-            first = read(lambda one: one.one(self._first))[0]
-            raise Gone(why_gone(after, first, rows[0][1] if rows else None))
+            first, kind = read(lambda one: one.one(self._first)) or (None, "")
+            begun_by = kind if kind in BEGINNINGS else ""
+            batch = rows[0][1] if rows else None
+            raise Gone(why_gone(after, first, batch, begun_by=begun_by))
         # Not under the lock of the connection: others read on it, too.
         return Page(start, [_entry(row) for row in rows[:PAGE]])
 

@@ -116,7 +116,7 @@ def import_books(
             _refuse_unlike(new, compared)
             mended = legacy.mend(writer, owner, new.url)
             advance(new, writer, BOOKS)
-            revision = head.begin_history(writer, "Import")
+            revision = head.begin_history(writer, head.IMPORT)
         return Copied(old.url, new.url, found, there, mended, compared, revision)
 
 

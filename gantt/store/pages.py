@@ -38,11 +38,19 @@ def is_at(after: Cursor, found: Cursor) -> bool:
     return found.revision == after.revision and found.batch.startswith(after.batch)
 
 
-def why_gone(after: Cursor, first: int | None, batch: str | None) -> str:
+def why_gone(
+    after: Cursor, first: int | None, batch: str | None, *, begun_by: str = ""
+) -> str:
     """Why no log goes on from ``after``: its ``first`` revision, and the ``batch`` of
-    the row at that revision, if there is one, say."""
+    the row at that revision, if there is one, say. ``begun_by``: what began a history
+    there; "": nothing did."""
     place = f"{after.revision}-{after.batch[:8]}" if after.batch else after.revision
     if first is not None and after.revision < first:
+        if begun_by:
+            return (
+                f"The log was begun anew at revision {first} ({begun_by}): {place} "
+                f"belongs to the history before. {_ADVICE}"
+            )
         return (
             f"Revision {after.revision} is not in the log any more, which begins at "
             f"{first}: what is older was compacted away. {_ADVICE}"

@@ -35,6 +35,7 @@ PROMISED = {
     "gantt_queue_length": set(),
     "gantt_revision": set(),
     "gantt_revision_lag": set(),
+    "gantt_database_silence_seconds": set(),
     "gantt_hosts": {"state"},
     "gantt_capacity": {"rc"},
     "gantt_used": {"rc"},

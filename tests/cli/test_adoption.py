@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 
+from gantt.cli.adoption import _bar
 from gantt.cli.main import gantt
 from gantt.cli.manage import manage
 from gantt.connection import open_gantt
@@ -117,6 +120,27 @@ def test_import(program: Program, url: str, tmp_path: Path) -> None:
     assert "is not empty" in program.fail(*words)
     assert "were replaced: " in program.do(*words, "--replace")
     assert "No problems" in program.do("--database", target, "verify")
+
+
+class Terminal(io.StringIO):
+    """Somebody looks at it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_bar_is_drawn_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for file, is_drawn in ((io.StringIO(), False), (Terminal(), True)):
+        monkeypatch.setattr(sys, "stderr", file)
+        with _bar(is_shown=True) as show:
+            show("traits", 1, 400)
+            show("traits", 400, 400)
+            show("inventories", 7, 7)
+        drawn = file.getvalue()
+        assert ("traits" in drawn and "400/400" in drawn) == is_drawn
+        assert ("inventories" in drawn and "7/7" in drawn) == is_drawn
 
 
 def test_commands_say_when_they_lack_a_database(

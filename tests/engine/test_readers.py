@@ -19,6 +19,7 @@ from gantt.store.outcomes import DefiniteAbort
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import Callers, FaultyStore, ScriptedClock
 from tests.engine.test_outcomes import create, names
+from tests.kinds import ON_SQLITE
 
 
 def test_a_reader_waits_for_the_commit(
@@ -124,6 +125,24 @@ def test_strict_reads_ask_each_time_and_say_so_when_they_cannot(
     with pytest.raises(StoreFailed):
         names(books)
     assert names(books) == []
+
+
+@ON_SQLITE
+def test_how_far_behind_it_is_cannot_be_known_while_the_database_is_away(
+    url: str, connect: Connect
+) -> None:
+    store, clock = FaultyStore(opened(url)), LogicalClock()
+    books = connect(store, clock=clock, poll_ms=0)
+    other = connect(opened(url))
+    for number in range(3):
+        other.submit(create(number))
+    assert books.keeping_up()["revision_lag"] == 3
+    store.fail("cursor", StoreFailed("gone"), StoreFailed("gone"))
+    first, second = books.keeping_up(), books.keeping_up()
+    assert first["revision_lag"] == second["revision_lag"] == 3
+    assert first["database_silence_seconds"] < second["database_silence_seconds"]
+    names(books)
+    assert books.keeping_up()["revision_lag"] == 0
 
 
 class LogicalClock(SystemClock):

@@ -16,6 +16,7 @@ from sqlalchemy import create_engine
 
 import gantt
 from gantt import errors
+from gantt.connection import open_gantt
 from gantt.store import head, schema
 from gantt.store.adopt import OURS, PLACEMENTS, RELEASED, adopt, release
 from gantt.store.legacy import Legacy, Owner
@@ -104,6 +105,27 @@ def must_stay_away(url: str) -> None:
     for use in (schema.check, schema.sync, gantt.connect):
         with pytest.raises(errors.Refused, match=r"handed back .*gantt-manage .*adopt"):
             use(url)
+
+
+def test_a_gantt_that_runs_says_once_that_the_books_changed_hands(
+    old: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    adopt(old)
+    with closing(open_gantt(old)) as books:
+        place = books.events().cursor
+        release(old)
+        for _ in range(3):
+            assert not books.is_ready()
+            with pytest.raises(errors.StoreFailed, match="was handed back"):
+                books.list_providers()
+        told = [record.message for record in caplog.records]
+        assert sum("was handed back" in one for one in told) > 1
+        assert len(set(told)) == len(told)
+        adopt(old)
+        assert books.is_ready()
+        with pytest.raises(errors.Gone, match=r"begun anew at revision \d+ \(Adopt\)"):
+            books.events(place)
+    assert "ready again" in caplog.text
 
 
 # -- what is refused ------------------------------------------------------------------
