@@ -137,8 +137,8 @@ def test_what_a_batch_relies_on_is_asked_for_once_for_all(strict: Counted) -> No
     def joined(size: int) -> list[SetAggregates]:
         return [SetAggregates(f"uuid-{n}", (f"a-{size}",)) for n in range(size)]
 
-    for one in joined(100):
-        strict.books.submit(one)
+    for first in joined(100):
+        strict.books.submit(first)
     costs = [strict.batch(*joined(size)) for size in (2, 16, 99)]
     assert len(set(costs)) == 1, costs
     # As ever, and what the providers and their aggregates are.
