@@ -1,0 +1,116 @@
+"""What goes to PostgreSQL in one piece: what comes back, and after what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from gantt.store.database.pipeline import Pipeline
+from tests.databases import Databases, Postgres
+
+pytestmark = pytest.mark.server("postgresql")
+READ = "SELECT %s::bigint + 1, %s::text, '%%'"
+FAIL = "SELECT 1 / %s::bigint"
+INSERT = "INSERT INTO traits (id, name) SELECT * FROM unnest(%s::int[], %s::text[])"
+
+
+@pytest.fixture
+def connection(databases: Databases) -> Iterator[psycopg.Connection]:
+    server = databases.server(Postgres.name)
+    url = server.new()
+    with psycopg.connect(url.replace("+psycopg", "")) as connection:
+        yield connection
+    server.drop(url)
+
+
+@pytest.fixture
+def pipeline(connection: psycopg.Connection) -> Pipeline:
+    return Pipeline(psycopg, connection)
+
+
+def prepared(connection: psycopg.Connection) -> int:
+    """How many statements the server keeps for the connection."""
+    found = connection.execute(
+        "SELECT count(*) FROM pg_prepared_statements WHERE name LIKE 'gantt%'"
+    ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def test_each_statement_has_its_own_result(
+    connection: psycopg.Connection, pipeline: Pipeline
+) -> None:
+    for number in range(2):
+        with pipeline:
+            asked, made, again = (pipeline.cursor() for _ in range(3))
+            asked.execute(READ, (41 + number, "a"))
+            made.execute(INSERT, ("{900,901}", '{"CUSTOM_A","CUSTOM_B"}'))
+            again.execute(READ, (None, None))
+        assert asked.fetchall() == [(42 + number, "a", "%")]
+        assert again.fetchall() == [(None, None, "%")]
+        assert (made.rowcount, made.description) == (2, None)
+        # It is one transaction, which ends as any does.
+        connection.rollback()
+    assert prepared(connection) == 2  # each text once
+
+
+def test_after_the_first_that_fails_nothing_is_carried_out(
+    connection: psycopg.Connection, pipeline: Pipeline
+) -> None:
+    with pytest.raises(psycopg.errors.DivisionByZero), pipeline:
+        pipeline.cursor().execute(INSERT, ("{900}", '{"CUSTOM_A"}'))
+        pipeline.cursor().execute(FAIL, (0,))
+        pipeline.cursor().execute(READ, (1, "a"))
+    connection.rollback()
+    assert prepared(connection) == 2  # but what was prepared before it is
+    with pipeline:
+        asked = pipeline.cursor()
+        asked.execute(READ, (1, "a"))
+        count = pipeline.cursor()
+        count.execute("SELECT count(*) FROM traits WHERE id = %s", (900,))
+    assert asked.fetchall() == [(2, "a", "%")]
+    assert count.fetchall() == [(0,)]
+
+
+def test_what_the_server_forgot_is_prepared_again(
+    connection: psycopg.Connection, pipeline: Pipeline
+) -> None:
+    def ask() -> list[tuple[object, ...]]:
+        with pipeline:
+            asked = pipeline.cursor()
+            asked.execute(READ, (1, "a"))
+        connection.rollback()
+        return asked.fetchall()
+
+    ask()
+    connection.execute("DEALLOCATE ALL")
+    connection.rollback()
+    with pytest.raises(psycopg.errors.InvalidSqlStatementName):
+        ask()
+    connection.rollback()
+    assert ask() == [(2, "a", "%")]
+
+
+def test_nothing_is_prepared_where_that_is_not_wanted(
+    connection: psycopg.Connection, pipeline: Pipeline
+) -> None:
+    connection.prepare_threshold = None
+    with pipeline:
+        asked = pipeline.cursor()
+        asked.execute(READ, (1, "a"))
+    assert asked.fetchall() == [(2, "a", "%")]
+    assert prepared(connection) == 0
+
+
+def test_a_server_that_hangs_up_is_told_as_such(
+    databases: Databases, connection: psycopg.Connection, pipeline: Pipeline
+) -> None:
+    number = connection.info.backend_pid
+    server = databases.server(Postgres.name)
+    server.execute(f"SELECT pg_terminate_backend({number}, 5000)")
+    with pytest.raises(psycopg.OperationalError) as found, pipeline:
+        pipeline.cursor().execute(READ, (1, "a"))
+    assert found.value.sqlstate in (None, "57P01")
+    assert connection.closed
