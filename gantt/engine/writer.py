@@ -266,9 +266,12 @@ class Gate:
                 self._take_back(batch)
                 abort = DefiniteAbort("the commit was lost with its answer")
                 raise (lost.failure or abort) from lost
-        except ForeignWrite:
+        except ForeignWrite as foreign:
+            was_overtaken = self._was_overtaken(batch.before)  # while we have the lock
             transaction.rollback()
             self._take_back(batch)
+            if was_overtaken:
+                raise DefiniteAbort(f"another gate was first ({foreign})") from foreign
             self._follower.reload()
             raise
         except BaseException:
@@ -279,6 +282,14 @@ class Gate:
         self.counts.commit_seconds += took_s
         self._replica.settle()
         self.observer.committed(len(batch.outcomes), took_s)
+
+    def _was_overtaken(self, before: Cursor) -> bool:
+        """Whether one of us wrote in spite of our lock, which is none between the nodes
+        of a Galera cluster: then that is why a row is not as it was."""
+        try:
+            return self._store.cursor() != before
+        except StoreFailed:
+            return False
 
     def _was_kept(self, end: Cursor) -> bool | None:
         """Ask until the database answers: nobody is told anything before. None: it

@@ -21,7 +21,7 @@ from gantt.model.commands import (
     SetInventories,
     SetTraits,
 )
-from gantt.store.outcomes import DefiniteAbort
+from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 from tests.databases import execute
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore
@@ -150,6 +150,20 @@ def test_a_foreigner_who_never_stops_makes_us_busy(
         books.submit(SetTraits(HOST, ("CUSTOM_T",)))
     shared.always.clear()
     assert books.submit(SetTraits(HOST, ("CUSTOM_T",))).traits == ("CUSTOM_T",)
+
+
+def test_a_gate_that_was_first_is_no_foreigner(
+    books: Gantt, shared: FaultyStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Between the nodes of Galera there is no lock: the log tells who it was."""
+    books._poller.close()  # the gate alone may ask
+    shared.fail("write", ForeignWrite("a row is not as it was known"))
+    end, ends = shared.inner.cursor, iter([Cursor(5, "another-node")])
+    shared.inner.cursor = lambda: next(ends, None) or end()  # type: ignore[method-assign]
+    books.submit(create(2))
+    assert caplog.text == ""
+    counts = books.counts()
+    assert (counts["aborts"], counts["foreign_writes"], counts["reloads"]) == (1, 0, 0)
 
 
 # -- verify ---------------------------------------------------------------------
