@@ -32,6 +32,8 @@ _AGAIN_S: Final = PERIOD_S
 takes a while where the database is busy."""
 _PAUSE_S: Final = 1.0
 _TRIM_S: Final = 10.0
+_WRITING: Final = "decisions are not shared, and kept until they can be"
+_FINDING: Final = "only decisions of this process can be told"
 INSTANCES: Final = 16
 """So many instances a decision may have on average: some are for a thousand."""
 
@@ -109,7 +111,7 @@ class Sharing:
         self._changed = threads.condition()
         self._stop = threads.event()
         self._is_closed = False
-        self._is_away = False
+        self._troubles: set[str] = set()
         self._trim_at = clock.monotonic()
         self._unshared = 0
 
@@ -164,7 +166,7 @@ class Sharing:
             rows = [row for one in taken if (row := self._row(one)) is not None]
             lost = len(taken) - len(rows) + self._table.add(rows)
         except GanttError as error:
-            self._tell("decisions are not shared, and kept until they can be", error)
+            self._tell(_WRITING, error)
             with self._changed:
                 newer = self._backlog.take()
                 lost = sum(self._backlog.add(one) for one in (*taken, *newer))
@@ -173,7 +175,7 @@ class Sharing:
             LOG.exception("%d decisions are not shared", len(taken))
             lost = len(taken)
         else:
-            self._is_away = False
+            self._troubles.discard(_WRITING)
         finally:
             with self._changed:
                 self._unshared += lost
@@ -202,8 +204,8 @@ class Sharing:
 
     def _tell(self, text: str, error: GanttError) -> None:
         """Once per trouble, not five times a second."""
-        if not self._is_away:
-            self._is_away = True
+        if text not in self._troubles:
+            self._troubles.add(text)
             LOG.warning("%s: %s", text, error)
 
     # -- finding ------------------------------------------------------------------
@@ -224,9 +226,9 @@ class Sharing:
         """What is there, and whether the database was heard."""
         try:
             rows, is_heard = self._table.find(asked), True
-            self._is_away = False
+            self._troubles.discard(_FINDING)
         except GanttError as error:
-            self._tell("only decisions of this process can be told", error)
+            self._tell(_FINDING, error)
             rows, is_heard = [], False
         found = {(self._process, number): one for number, one in own(asked).items()}
         for row in rows:
