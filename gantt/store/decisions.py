@@ -52,7 +52,7 @@ class DecisionTable:
         # trying again and again.
         self._turn = threading.Lock() if database.has_row_lock else gate
         self._session: Session | None = None
-        self._insert = database.bulk.insert(gantt_decisions, _FIELDS)
+        self._insert = database.bulk.insert(gantt_decisions, _FIELDS, at_once=True)
         self._found = {
             names: _query(database, names)
             for size in range(len(_MEANT) + 1)

@@ -22,6 +22,8 @@ NULL_IS = "null_is"
 """In a column's ``info``: the column whose value stands for NULL."""
 # 64 rows of eight values stay below every database's limit of parameters.
 _BLOCKS = (64, 16, 4, 1)
+# The same for nine values and SQLite alone.
+_MOST = 3_000
 # Letters and bytes that MariaDB gets at once, where a block has more than one row:
 # quoted and in UTF-8 they stay below any ``max_allowed_packet``.
 _ROOM = 500_000
@@ -45,11 +47,15 @@ class Bulks:
         self._quoted = dialect.identifier_preparer.quote
         self._mark = "?" if dialect.paramstyle == "qmark" else "%s"
 
-    def insert(self, table: Table, columns: Sequence[str]) -> Bulk:
-        """A row: a value for each of ``columns``."""
+    def insert(
+        self, table: Table, columns: Sequence[str], *, at_once: bool = False
+    ) -> Bulk:
+        """A row: a value for each of ``columns``. ``at_once``: in one statement if that
+        can be, made anew for each number of rows."""
         head = f"INSERT INTO {table.name} ({self._list(columns)}) VALUES "
         group = "(" + ", ".join([self._mark] * len(columns)) + ")"
-        return _Blocks(head, group, ", ", room=self.room)
+        most = _MOST if at_once else 0
+        return _Blocks(head, group, ", ", room=self.room, most=most)
 
     def update(
         self, table: Table, columns: Sequence[str], where: Sequence[str]
@@ -142,7 +148,10 @@ class ArrayBulks(Bulks):
         super().__init__(dialect)
         self._dialect = dialect
 
-    def insert(self, table: Table, columns: Sequence[str]) -> Bulk:
+    def insert(
+        self, table: Table, columns: Sequence[str], *, at_once: bool = True
+    ) -> Bulk:
+        del at_once  # it always is
         given = self._given([(table, name, name) for name in columns])
         head = f"INSERT INTO {table.name} ({self._list(columns)})"
         return _Arrays(f"{head} SELECT * FROM {given}")
@@ -210,10 +219,11 @@ class _Blocks(Struct, frozen=True):
     between: str
     tail: str = ""
     room: int = 0
+    most: int = 0
 
     def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
         cursors = []
-        for block in _blocks(rows, self.room):
+        for block in _blocks(rows, self.room, self.most):
             groups = self.between.join([self.group] * len(block))
             cursor = open_cursor()
             cursor.execute(
@@ -223,10 +233,10 @@ class _Blocks(Struct, frozen=True):
         return cursors
 
 
-def _blocks(rows: Sequence[Values], room: int) -> Iterator[Sequence[Values]]:
+def _blocks(rows: Sequence[Values], room: int, most: int) -> Iterator[Sequence[Values]]:
     start = 0
     while left := len(rows) - start:
-        for size in _BLOCKS:
+        for size in (min(left, most), *_BLOCKS) if most else _BLOCKS:
             block = rows[start : start + size]
             if size <= left and (size == 1 or not room or _weight(block) <= room):
                 break

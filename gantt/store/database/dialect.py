@@ -63,7 +63,7 @@ class Database:
 
     # Statements that open a writing transaction, before the row lock.
     begin: ClassVar[tuple[str, ...]] = ()
-    # Statements that open a transaction which whoever fails next may lose.
+    # Statements before a write that may be lost when the machine or the server fails.
     begin_lightly: ClassVar[tuple[str, ...]] = ()
     # Whether the head row must be locked; else ``begin`` excludes other writers.
     has_row_lock: ClassVar[bool] = True

@@ -25,8 +25,9 @@ class SqliteDatabase(Database):
     """A file, write-ahead log, one writer; the lock is BEGIN IMMEDIATE."""
 
     begin = ("BEGIN IMMEDIATE",)
-    # The next commit that is synced takes it along.
-    begin_lightly = ("PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE")
+    # The next commit that is synced takes it along. Each statement is a transaction:
+    # nothing is locked while this thread waits for the others to let it go on.
+    begin_lightly = ("PRAGMA synchronous = NORMAL",)
     migrate = ("BEGIN IMMEDIATE",)
     has_row_lock = False
     snapshot = ("BEGIN",)
