@@ -12,6 +12,7 @@ from typing import Any
 
 from gantt import errors
 from gantt.store.database import Bulk, Database
+from gantt.store.database.pipeline import Pipeline
 from gantt.store.outcomes import Outcome
 
 Values = Sequence[Any]
@@ -54,7 +55,7 @@ class Session:
         driver: Any = self._pooled.dbapi_connection
         self._driver = driver
         self._cursor = self._driver.cursor()
-        self._pipeline = database.pipeline(driver)
+        self._pipeline: Pipeline | None = None
         self.is_lost = False
         self._is_discarded = False
         # By table: up to where its sequence was set on this connection.
@@ -86,6 +87,7 @@ class Session:
         the outcome of the first that fails; nothing after it is carried out."""
         sent: list[Answer] = []
         self._sent = sent
+        self._pipeline = self._pipeline or self._database.pipeline(self._driver)
         try:
             with self._pipeline or nullcontext():
                 yield

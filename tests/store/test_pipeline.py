@@ -114,3 +114,13 @@ def test_a_server_that_hangs_up_is_told_as_such(
         pipeline.cursor().execute(READ, (1, "a"))
     assert found.value.sqlstate in (None, "57P01")
     assert connection.closed
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+def test_what_is_no_text_is_not_sent(pipeline: Pipeline, text: str) -> None:
+    with pytest.raises(UnicodeError), pipeline:
+        pipeline.cursor().execute(INSERT, ("{900}", f'{{"{text}"}}'))
+    with pipeline:
+        asked = pipeline.cursor()
+        asked.execute(READ, (1, "a"))
+    assert asked.fetchall() == [(2, "a", "%")]

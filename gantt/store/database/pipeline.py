@@ -31,9 +31,10 @@ class Sent:
         self.result: Any = None
 
     def execute(self, text: str, values: Sequence[Any] = ()) -> None:
-        """Have it sent. ``values``: texts, whole numbers, None; arrays as texts."""
+        """Have it sent. ``values``: texts, whole numbers, None; arrays as texts.
+        Raises UnicodeError for what is no text."""
         self.text = text
-        self.values = [None if one is None else str(one).encode() for one in values]
+        self.values = [None if one is None else _encoded(one) for one in values]
         self._pipeline.queued.append(self)
 
     @property
@@ -88,17 +89,18 @@ class Pipeline:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None and self.queued:
-            self._carry_out()
+        queued, self.queued = self.queued, []
+        if kind is None and queued:
+            self._carry_out(queued)
 
-    def _carry_out(self) -> None:
+    def _carry_out(self, queued: list[Sent]) -> None:
         status = self._driver.pq.TransactionStatus
         is_begun = self._pq.transaction_status != status.IDLE
         self._pq.enter_pipeline_mode()
         if not is_begun:
             self._pq.send_query_params(_BEGIN, None)
         new: dict[str, bytes] = {}
-        for one in self.queued:
+        for one in queued:
             self._send(one, new)
         self._pq.pipeline_sync()
         self._flush()
@@ -108,7 +110,7 @@ class Pipeline:
             told = self._pq.get_error_message() or "the server has hung up"
             raise self._driver.OperationalError(told)
         self._pq.exit_pipeline_mode()
-        self._settle(new, results if is_begun else results[1:])
+        self._settle(queued, new, results if is_begun else results[1:])
         self._raise_first(results)
 
     def _send(self, one: Sent, new: dict[str, bytes]) -> None:
@@ -147,11 +149,13 @@ class Pipeline:
                 results.append(result)
         return False
 
-    def _settle(self, new: dict[str, bytes], results: list[Any]) -> None:
+    def _settle(
+        self, queued: list[Sent], new: dict[str, bytes], results: list[Any]
+    ) -> None:
         """Tell the statements their results, and keep what was prepared, which outlives
         a transaction that fails."""
         kinds, told = self._driver.pq.ExecStatus, iter(results)
-        for one in self.queued:
+        for one in queued:
             name = new.pop(one.text, None)
             if name is not None and next(told).status == kinds.COMMAND_OK:
                 self._prepared[one.text] = name
@@ -164,6 +168,13 @@ class Pipeline:
                 if error.sqlstate in _UNPREPARED:
                     self._prepared.clear()
                 raise error
+
+
+def _encoded(value: object) -> bytes:
+    found = str(value).encode()
+    if b"\0" in found:  # where the library would take it to end
+        raise UnicodeError("PostgreSQL holds no text with a NUL (0x00) in it")
+    return found
 
 
 def _numbered(text: str) -> bytes:
