@@ -280,9 +280,9 @@ def _probe(database: Database) -> None:
         session.start(database.begin)
         session.execute(database.compile(same).text)
         database.check_settings(session.all(database.read_back))
+        database.is_in_use = True
         if _is_shared(database):
             database.warn(f"two connections have one session of the server: {POOLED}")
-        database.is_in_use = True
     except DefiniteAbort as abort:
         raise errors.Refused(
             f"The database {database.url} is locked by another process "
