@@ -240,9 +240,10 @@ def _present(connection: Connection) -> tuple[str, ...]:
 
 
 def _own_tables(connection: Connection) -> tuple[str, ...]:
-    """Gantt's own tables that are there; the head last, so that none is without it."""
+    """Gantt's own tables that are there. What says that they are all there goes first,
+    and the head last: where it breaks off in between, both commands go on."""
     tables = set(inspect(connection).get_table_names())
     mine = sorted(set(metadata.tables) - set(PLACEMENT_TABLES) - {"gantt_head"})
     return tuple(
-        name for name in (*mine, "gantt_head", VERSION_TABLE) if name in tables
+        name for name in (VERSION_TABLE, *mine, "gantt_head") if name in tables
     )

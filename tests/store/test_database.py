@@ -21,6 +21,7 @@ from tests.kinds import ON_SQLITE
 pymysql: Any = importlib.import_module("pymysql")
 
 POSTGRES = "postgresql+psycopg://gantt:secret@db.example/gantt"
+NO_SPACE = "Error writing file './ddl.log' (Errcode: 28 \"No space left on device\")"
 MARIADB = "mysql+pymysql://gantt:secret@db.example/gantt"
 
 
@@ -185,6 +186,7 @@ def test_an_error_during_commit(
         (POSTGRES, _postgres("26000"), "pool_mode = session"),
         (MARIADB, _mariadb(1021), "disk is full: make room"),
         (MARIADB, _mariadb(1114), "disk is full: make room"),
+        (MARIADB, pymysql.err.OperationalError(3, NO_SPACE), "disk is full: make room"),
         (MARIADB, _mariadb(1040), "max_pool_size"),
         (MARIADB, _mariadb(2003), "is it running"),
     ],

@@ -189,6 +189,8 @@ class MysqlDatabase(Database):
         )
 
     def advice(self, error: BaseException) -> str | None:
+        if "No space left on device" in str(error):  # while writing a file of its own
+            return self._FULL
         return self._ADVICE.get(error.args[0] if error.args else 0)
 
     def is_lost(self, error: Exception) -> bool:
