@@ -197,6 +197,8 @@ class Session:
         if self.is_lost:
             self.discard()
         else:
+            if self._pipeline is not None:
+                self._pipeline.leave()
             self._pooled.close()
 
     def discard(self) -> None:

@@ -344,6 +344,15 @@ def test_a_read_under_the_lock_costs_few_statements(
     assert store.statements - before == (2 if is_file else 3)
 
 
+def test_what_a_gate_has_prepared_outlives_a_rollback(store: SqlStore) -> None:
+    # psycopg prepares what it sees often, and forgets all of it at a rollback: the
+    # server's, too.
+    for _ in range(2):
+        for _ in range(8):
+            assert store.lead("one", store.leader()) is not None
+        store.begin().rollback()
+
+
 # Outcomes.
 
 

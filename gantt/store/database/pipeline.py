@@ -63,6 +63,8 @@ class Pipeline:
         self._connection = connection
         self._pq = connection.pgconn
         self._prepared: dict[str, bytes] = {}
+        # When psycopg would have prepared by itself; None: nothing is to be prepared.
+        self._threshold: int | None = None
         # The connection may have had, or get, another that prepares the same.
         self._names = (f"gantt_{uuid4().hex}_{n}".encode() for n in count())
         self._ready = selectors.DefaultSelector()
@@ -80,6 +82,11 @@ class Pipeline:
         rows: list[Any] = reader.load_rows(0, result.ntuples, tuple)
         return rows
 
+    def leave(self) -> None:
+        """Let others have the connection as it was."""
+        if self._threshold is not None:
+            self._connection.prepare_threshold = self._threshold
+
     def __enter__(self) -> None:
         self.queued = []
 
@@ -94,6 +101,11 @@ class Pipeline:
             self._carry_out(queued)
 
     def _carry_out(self, queued: list[Sent]) -> None:
+        # What psycopg had prepared itself it would have the server forget at the next
+        # rollback, and with it whatever we had.
+        if self._connection.prepare_threshold is not None:
+            self._threshold = self._connection.prepare_threshold
+            self._connection.prepare_threshold = None
         status = self._driver.pq.TransactionStatus
         is_begun = self._pq.transaction_status != status.IDLE
         self._pq.enter_pipeline_mode()
@@ -115,7 +127,7 @@ class Pipeline:
 
     def _send(self, one: Sent, new: dict[str, bytes]) -> None:
         """Into the buffer of the connection, which the socket gets when it is large."""
-        if self._connection.prepare_threshold is None:  # poolers do not keep them
+        if self._threshold is None:  # poolers do not keep them
             self._pq.send_query_params(_numbered(one.text), one.values)
             return
         name = self._prepared.get(one.text) or new.get(one.text)
