@@ -26,6 +26,7 @@ from tests.databases import execute
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore
 from tests.engine.test_outcomes import create, names
+from tests.kinds import ON_SQLITE
 
 HOST = create(1).uuid
 Sql = Callable[..., None]
@@ -152,6 +153,7 @@ def test_a_foreigner_who_never_stops_makes_us_busy(
     assert books.submit(SetTraits(HOST, ("CUSTOM_T",))).traits == ("CUSTOM_T",)
 
 
+@ON_SQLITE
 def test_a_gate_that_was_first_is_no_foreigner(
     books: Gantt, shared: FaultyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
