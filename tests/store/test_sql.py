@@ -332,10 +332,11 @@ def test_a_sequence_is_told_ahead_and_again_by_who_does_not_know(
 def test_a_read_under_the_lock_costs_few_statements(
     store: SqlStore,
 ) -> None:
-    store.begin().rollback()
+    books.write(store, books.made("traits", books.name_row(1, "CUSTOM_A")))
+    end = store.cursor()
     before = store.statements
     transaction = store.begin()
-    transaction.tail(Cursor())
+    assert transaction.tail(end) == []
     now = transaction.now()
     transaction.rollback()
     # A server is asked for its time, too.
