@@ -4,8 +4,9 @@ Between "assumed" and "durable" a reader may compute but must not speak: it take
 ``Mark`` with its answer and waits until that mark is durable. A rollback or a reload
 begins a new epoch, and whoever waits on the old one computes again.
 
-Locks, in the order in which they are taken: ``turn`` (catching up, or a batch between
-assume and settle) before ``lock`` (the columns, for array passes and single plans).
+Locks, in the order in which they are taken: ``gate`` (a batch, from before it asks for
+the database's lock until it has given it up) before ``turn`` (catching up, or a batch
+between assume and settle) before ``lock`` (the columns, for array passes and plans).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class Replica:
         self.stamp = stamp
         self.lock = threads.lock()
         self.turn = threads.lock()
+        self.gate = threads.lock()
         self.epoch = 0
         self.durable = state.revision
         # As ``durable``, in calls of ``State.apply``: what ``touched`` is held against.

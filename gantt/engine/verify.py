@@ -30,11 +30,12 @@ def verify(store: Store, replica: Replica, follower: Follower) -> Report:
     by the log. Raises Busy, StoreFailed.
 
     No lock of the database is held: a large fleet takes longer to load than a server
-    lets any transaction idle. The columns wait only while both are compared.
+    lets any transaction idle. The columns wait only while both are compared, and the
+    gate outside that lock, so that other processes write on.
     """
     for _ in range(_ATTEMPTS):
         tables = None if isinstance(store, MemoryStore) else load_state(store)
-        with replica.turn:
+        with replica.gate, replica.turn:
             follower.take_in(store.tail(replica.state.cursor))
             # Whoever holds the turn is the only one who changes the columns.
             live = replica.state

@@ -171,6 +171,13 @@ class Gate:
         )
 
     def _commit(self, tickets: list[Ticket], size: int) -> None:
+        with self._replica.gate:
+            batch = self._pass(tickets, size)
+        self.counts.batches += 1
+        for ticket, outcome in batch.outcomes:
+            ticket.resolve(outcome)
+
+    def _pass(self, tickets: list[Ticket], size: int) -> Batch:
         transaction = self._store.begin()
         try:
             # Who came while another process had the lock need not wait for the next.
@@ -181,11 +188,9 @@ class Gate:
                 batch = self._assume(tickets, transaction.now())
                 if batch.entries or batch.relied:
                     self._make_durable(batch, transaction)
+            return batch
         finally:
             transaction.rollback()
-        self.counts.batches += 1
-        for ticket, outcome in batch.outcomes:
-            ticket.resolve(outcome)
 
     def _assume(self, tickets: list[Ticket], database_now: int | None) -> Batch:
         """Plan and apply one command after the other.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -238,6 +239,14 @@ def test_verify_needs_no_lock_and_keeps_up_with_who_writes(
     with pytest.raises(Busy, match="log_length"):
         books.verify()
     meanwhile[0] = 0
+    with ThreadPoolExecutor(1) as pool:
+        with books._replica.gate:  # as while it compares
+            begun = shared.passed["begin"]
+            waiting = pool.submit(books.submit, create(99))
+            with pytest.raises(TimeoutError):
+                waiting.result(0.1)
+            assert shared.passed["begin"] == begun  # not with the lock in its hands
+        waiting.result(20)
     with closing(opened(url)) as holder:
         transaction = holder.begin()
         assert books.verify().problems == ()
