@@ -183,7 +183,7 @@ def test_an_error_during_commit(
         (SQLITE, _sqlite(sqlite3.SQLITE_FULL), "disk is full: make room"),
         (POSTGRES, _postgres("53100"), "disk is full: make room"),
         (POSTGRES, _postgres("53300"), "max_pool_size"),
-        (POSTGRES, _postgres("26000"), "pool_mode = session"),
+        (POSTGRES, _postgres("42P05"), "pool_mode = session"),
         (MARIADB, _mariadb(1021), "disk is full: make room"),
         (MARIADB, _mariadb(1114), "disk is full: make room"),
         (MARIADB, pymysql.err.OperationalError(3, NO_SPACE), "disk is full: make room"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -182,6 +183,19 @@ def test_what_goes_together_leaves_at_once(store: SqlStore) -> None:
     assert head.rows
     session.rollback()
     session.close()
+
+
+@ON_POSTGRESQL
+def test_a_gate_whose_statements_were_forgotten_prepares_them_again(
+    store: SqlStore, url: str
+) -> None:
+    with closing(Gantt(store)) as gantt:
+        gantt.submit(CreateResourceClass("CUSTOM_A"))
+        assert store._writing is not None
+        store._writing.execute("DEALLOCATE ALL")
+        store._writing.rollback()
+        gantt.submit(CreateResourceClass("CUSTOM_B"))
+        assert gantt.counts()["aborts"] == 1
 
 
 @ON_POSTGRESQL

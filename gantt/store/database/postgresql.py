@@ -47,15 +47,15 @@ class PostgresDatabase(Database):
         "'idle_in_transaction_session_timeout')"
     )
 
-    # serialization failure, deadlock, lock not available, cancelled
-    _ABORTS = frozenset({"40001", "40P01", "55P03", "57014"})
+    # serialization failure, deadlock, lock not available, cancelled; what had been
+    # prepared was forgotten, and will be prepared again
+    _ABORTS = frozenset({"40001", "40P01", "55P03", "57014", "26000"})
     # idle too long within a transaction, shutdowns: the server hangs up
     _ENDS = frozenset({"25P03", "57P01", "57P02", "57P03"})
     _FOREIGN = frozenset({"23505", "23503"})
 
     # Prepared statements that are not where they were prepared.
     _ADVICE: ClassVar[dict[str, str]] = {
-        "26000": f"{POOLED}.",
         "42P05": f"{POOLED}.",
         "53100": "its disk is full: make room; nothing was half written.",
         "53300": "raise its max_connections, or lower max_pool_size and workers.",
