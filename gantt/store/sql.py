@@ -189,11 +189,10 @@ class SqlStore(SqlChores):
         try:
             with session.together():
                 session.start(self._database.begin)
-                head = self._head.lock(session) if self._database.has_row_lock else None
+                head = self._head.lock(session)
                 if along is not None:
                     along(session)
-            if head is not None:
-                self._head.judge(head)
+            self._head.judge(head)
         except BaseException:
             session.rollback()
             if session is not self._writing:

@@ -59,6 +59,9 @@ def test_processes_run_on_and_are_replaced_while_the_next_adds_to_the_tables(
 def test_what_is_left_of_this_release_ends_when_the_next_takes_away(
     store: SqlStore, url: str
 ) -> None:
+    write(store, 1)
     execute(url, *EXPAND, CONTRACT)
+    with pytest.raises(errors.StoreFailed, match=f"is in format {FORMAT + 1} now"):
+        store.begin()
     with pytest.raises(errors.Refused, match="newer Gantt made it"):
         open_store(url)

@@ -299,12 +299,10 @@ def test_a_batch_of_claims_costs_so_many_statements(store: SqlStore, size: int) 
         ]
     )
     transaction.commit()
-    # lock, tail, consumers, providers, allocations, log, commit; a server is asked for
-    # its time; and PostgreSQL is told of ids that were given to consumers and
-    # allocations.
-    is_server = not store.url.startswith("sqlite")
+    # begin or time, head, tail, consumers, providers, allocations, log, commit; and
+    # PostgreSQL is told of ids that were given to consumers and allocations.
     told = 2 if store.url.startswith("postgresql") else 0
-    assert store.statements - before == 7 + is_server + told
+    assert store.statements - before == 8 + told
     assert books.contents(store)[rows.PROVIDERS] == [generations[-1]]
 
 
@@ -339,10 +337,9 @@ def test_a_read_under_the_lock_costs_few_statements(
     assert transaction.tail(end) == []
     now = transaction.now()
     transaction.rollback()
-    # A server is asked for its time, too.
-    is_file = store.url.startswith("sqlite")
-    assert (now is None) == is_file
-    assert store.statements - before == (2 if is_file else 3)
+    assert (now is None) == store.url.startswith("sqlite")
+    # Begin or time, head, tail.
+    assert store.statements - before == 3
 
 
 def test_what_a_gate_has_prepared_outlives_a_rollback(store: SqlStore) -> None:

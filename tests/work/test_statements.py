@@ -142,7 +142,7 @@ def test_what_a_batch_relies_on_is_asked_for_once_for_all(strict: Counted) -> No
     costs = [strict.batch(*joined(size)) for size in (2, 16, 99)]
     assert len(set(costs)) == 1, costs
     # As ever, and what the providers and their aggregates are.
-    assert costs[0] <= 10
+    assert costs[0] <= 11
 
 
 def test_a_mixed_batch_costs_by_its_tables(strict: Counted) -> None:

@@ -65,7 +65,7 @@ class Database:
     begin: ClassVar[tuple[str, ...]] = ()
     # Statements before a write that may be lost when the machine or the server fails.
     begin_lightly: ClassVar[tuple[str, ...]] = ()
-    # Whether the head row must be locked; else ``begin`` excludes other writers.
+    # Whether the head row is locked by reading it; else ``begin`` keeps others away.
     has_row_lock: ClassVar[bool] = True
     # Statements that keep other migrations away until the transaction ends.
     migrate: ClassVar[tuple[str, ...]] = ()
