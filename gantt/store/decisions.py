@@ -90,7 +90,7 @@ class DecisionTable:
         names = tuple(name for name in _MEANT if given[name] is not None)
         query = self._found[names]
         values = [_asked(name, given[name] or "") for name in names]
-        wanted = query.picker((*names, "most"))((*values, asked.limit))
+        wanted = query.picker((*names, "most"))((*values, max(0, asked.limit)))
         rows = self._readers.read(lambda session: session.all(query.text, wanted))
         return [SharedDecision(*one) for one in rows]
 

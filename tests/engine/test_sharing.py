@@ -81,6 +81,7 @@ def test_any_process_tells_what_all_decided(url: str, connect: Connect) -> None:
     assert rest[0].scores[0].parts
     assert names(one, project_id="q") == [ODD]
     assert names(two, limit=1) == [""]
+    assert names(two, limit=-1) == []
     decide(two, "req-3")
     for books in (one, two):
         books.close()  # and none that waited is lost
