@@ -268,6 +268,14 @@ SCHEDULER: Sequence[cfg.Opt] = [
         "more, the oldest are left out, refusals last.",
     ),
     cfg.IntOpt(
+        "shared_scores",
+        default=_OURS.shared_scores,
+        min=0,
+        max=1_000_000,
+        help="Of the decisions that a process makes in a second, so many are written "
+        "there with the scores of the best hosts; the rest without.",
+    ),
+    cfg.IntOpt(
         "record_hosts",
         default=_OURS.record_hosts,
         min=0,

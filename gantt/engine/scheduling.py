@@ -43,7 +43,7 @@ LOG = logging.getLogger(__name__)
 _FIXED = (
     *("placement", "placement_token", "placement_timeout_s", "placement_lease_s"),
     *("use_placement", "records", "kept_changes"),
-    *("shared_records", "shared_backlog"),
+    *("shared_records", "shared_backlog", "shared_scores"),
 )
 T = TypeVar("T")
 P = ParamSpec("P")

@@ -120,6 +120,7 @@ class Sharing:
         return {
             "decisions_waiting": len(self._backlog),
             "decisions_waiting_limit": self._options.shared_backlog,
+            "decisions_scored_limit": self._options.shared_scores,
             "decisions_shared_limit": self._options.shared_records,
             "decisions_unshared": self._unshared,
         }
@@ -163,7 +164,7 @@ class Sharing:
             return True
         lost = 0
         try:
-            rows = [row for one in taken if (row := self._row(one)) is not None]
+            rows = self._rows(taken)
             lost = len(taken) - len(rows) + self._table.add(rows)
         except GanttError as error:
             self._tell(_WRITING, error)
@@ -181,15 +182,24 @@ class Sharing:
                 self._unshared += lost
         return True
 
-    def _row(self, one: Noted) -> SharedDecision | None:
-        """None: it cannot be put into bytes, a plugin's values perhaps."""
+    def _rows(self, taken: list[Noted]) -> list[SharedDecision]:
+        """All but those that cannot be put into bytes: a plugin's values, perhaps.
+        Scores cost more than everything else, so that only some have them when there
+        are very many."""
+        rows, left = [], self._options.shared_scores * PERIOD_S
+        for one in taken:
+            scoring = None
+            if one.board is not None and left > 0:
+                scoring, left = one.board.scoring(), left - 1
+            try:
+                rows.append(self._row(one, shared_form.encode(one.record, scoring)))
+            except (TypeError, ValueError) as error:
+                name = one.record.request_id
+                LOG.warning("the record of %r is not shared: %s", name, error)
+        return rows
+
+    def _row(self, one: Noted, text: bytes) -> SharedDecision:
         record = one.record
-        scoring = None if one.board is None else one.board.scoring()
-        try:
-            text = shared_form.encode(record, scoring)
-        except (TypeError, ValueError) as error:
-            LOG.warning("the record of %r is not shared: %s", record.request_id, error)
-            return None
         return SharedDecision(
             self._process,
             one.number,

@@ -62,6 +62,10 @@ _GAUGES = {
         _NEWEST,
         "Decisions that may wait for that in a process (shared_backlog).",
     ),
+    "decisions_scored_limit": (
+        _NEWEST,
+        "Decisions of a second that are shared with scores (shared_scores).",
+    ),
     "decisions_shared_limit": (
         _NEWEST,
         "Decisions that any process finds (shared_records).",

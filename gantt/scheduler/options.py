@@ -58,7 +58,8 @@ class SchedulerOptions(Struct, frozen=True):
     for a reason; ``capacity_per_host``: where counting ends. ``claim_attempts``: how
     often new hosts are picked when all choices are lost.
     ``records``: decisions that a process remembers; ``shared_records``: that all of one
-    database do (0: each its own); ``shared_backlog``: that wait to be shared.
+    database do (0: each its own); ``shared_backlog``: that wait to be shared;
+    ``shared_scores``: a second that are shared with scores.
     ``record_hosts``: hosts whose scores a record keeps. ``lease_skew_s``: how far
     clocks may differ before a lease ends. ``report_age_s``: a report that says nothing
     new is written down when the last one is so old; the ages that decisions tell are
@@ -124,6 +125,7 @@ class SchedulerOptions(Struct, frozen=True):
     records: int = 1000
     shared_records: int = 10_000
     shared_backlog: int = 2_000
+    shared_scores: int = 500
     record_hosts: int = 10
     lease_skew_s: float = 1.0
     report_age_s: float = 300.0

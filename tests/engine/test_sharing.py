@@ -143,12 +143,12 @@ def join(table: Table) -> Iterator[Join]:
     """A process that shares ``table``."""
     joined: list[Records] = []
 
-    def of(*, is_held: bool = False, backlog: int = 100) -> Records:
+    def of(*, is_held: bool = False, backlog: int = 100, scores: int = 500) -> Records:
         records = Records(100)
         records.sharing = Sharing(
             table,  # type: ignore[arg-type]
             f"process {len(joined)}",
-            SchedulerOptions(shared_backlog=backlog),
+            SchedulerOptions(shared_backlog=backlog, shared_scores=scores),
             SystemClock(),
             Held() if is_held else SystemThreads(),
         )
@@ -186,6 +186,25 @@ def test_the_oldest_successes_are_left_out_first(table: Table, join: Join) -> No
         more.add(decision(name, instances=20))
     more.close()
     assert kept(table)[3:] == ["b", "c"]
+
+
+class Board:
+    """Scores of one host."""
+
+    def scoring(self) -> Scoring:
+        return Scoring([("h", "n")], [1.0], [None], [])
+
+    def scores(self) -> tuple[Score, ...]:
+        return self.scoring().scores()
+
+
+def test_of_very_many_only_some_are_shared_with_scores(join: Join) -> None:
+    one, two = join(is_held=True, scores=10), join()
+    for number in range(3):
+        one.add(decision(f"d{number}", number), Board())  # type: ignore[arg-type]
+    one.close()
+    assert [len(found.scores) for found in one.find(Asked())] == [1, 1, 1]
+    assert [len(found.scores) for found in two.find(Asked())] == [0, 1, 1]
 
 
 def test_what_waits_is_written_when_the_database_is_back(
