@@ -119,6 +119,7 @@ def test_what_another_wrote_is_noticed_and_kept(beside: Beside) -> None:
         touch(beside.ours, beside.theirs)
         assert beside.alarms() == 1, touch
     must_agree(beside.ours, beside.theirs)
+    _both_claim_at_once_and_nothing_acknowledged_is_lost(beside)
 
 
 def _inventory(known: int, total: int) -> dict[str, Any]:
@@ -415,7 +416,7 @@ def _an_inventory_came(ours: Service, theirs: Service) -> None:
     assert do(theirs, "GET", path)["inventories"] == {}
 
 
-def test_both_claim_at_once_and_nothing_acknowledged_is_lost(beside: Beside) -> None:
+def _both_claim_at_once_and_nothing_acknowledged_is_lost(beside: Beside) -> None:
     """Each from a thread of its own, on one provider with room for all."""
     create(beside.ours, 6)
     body = _inventory(1, 1000)
