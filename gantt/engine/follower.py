@@ -83,11 +83,8 @@ class Follower:
 
     def freshen(self) -> None:
         """Make sure that the columns are as fresh as the options promise."""
-        if self._bound_s is not None:
-            age_s = self._clock.monotonic() - self._asked_at
-            if age_s <= self._bound_s:
-                return
-        self.look()
+        if self._bound_s is None or self.age_s() > self._bound_s:
+            self.look()
 
     def look(self) -> None:
         """Come up to the end of the log as it is now."""
@@ -96,7 +93,17 @@ class Follower:
         end = self._end_since(came_at)
         if end.revision < durable or not self._covers(end):
             self._catch_up(end, is_lost=end.revision < durable)
-        self._asked_at = came_at
+        self._asked_at = max(self._asked_at, came_at)
+
+    def came_level(self, asked_at: float) -> None:
+        """The columns hold whatever was committed before ``asked_at``: the gate has
+        read the end of the log; under ``turn``."""
+        self._asked_at = max(self._asked_at, asked_at)
+        self._heard = (self._clock.monotonic(), self._replica.state.cursor)
+
+    def age_s(self) -> float:
+        """For how long the columns may lack what others have committed."""
+        return self._clock.monotonic() - self._asked_at
 
     def _end_since(self, came_at: float) -> Cursor:
         """The end of the log, asked for after ``came_at``: by us, or for us by another

@@ -2,7 +2,8 @@
 
 A thread of its own, so that watchers and bounded readers find columns that are hardly
 older than a look, and a strict reader or the gate has little left to catch up with.
-Who is alone on a database looks less often: one look in ``_IDLE`` is enough.
+Who is alone on a database looks less often: one look in ``_IDLE`` is enough. Who writes
+does not look at all: the gate reads the end of the log with every batch.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ class Poller:
         pause_s = self._period_s
         is_away = False
         while not self._stop.wait(pause_s):
+            if 0 <= (age_s := self._follower.age_s()) < self._period_s:
+                pause_s = self._period_s - age_s  # somebody has just looked
+                continue
             before = self._replica.durable
             try:
                 self._follower.look()

@@ -178,6 +178,7 @@ class Gate:
             ticket.resolve(outcome)
 
     def _pass(self, tickets: list[Ticket], size: int) -> Batch:
+        asked_at = self._clock.monotonic()
         transaction = self._store.begin()
         try:
             # Who came while another process had the lock need not wait for the next.
@@ -185,6 +186,7 @@ class Gate:
             with self._replica.turn:
                 tail = transaction.tail(self._replica.state.cursor)
                 self._follower.take_in(tail)
+                self._follower.came_level(asked_at)
                 batch = self._assume(tickets, transaction.now())
                 if batch.entries or batch.relied:
                     self._make_durable(batch, transaction)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from gantt.engine.gantt import Gantt
+from gantt.engine.poller import Poller
 from gantt.errors import StoreFailed
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore
@@ -65,6 +67,34 @@ def test_who_is_alone_looks_less_often(
     connect(shared, poll_ms=10)
     time.sleep(0.3)
     assert shared.passed["cursor"] - before <= 4
+
+
+class Ages:
+    """A follower whose columns are of these ages, and a poller's pauses."""
+
+    def __init__(self, *ages_s: float) -> None:
+        self.ages_s = list(ages_s)
+        self.looks = 0
+        self.pauses_s: list[float] = []
+
+    def age_s(self) -> float:
+        return self.ages_s.pop(0)
+
+    def look(self) -> None:
+        self.looks += 1
+
+    def wait(self, pause_s: float) -> bool:
+        self.pauses_s.append(pause_s)
+        return not self.ages_s
+
+
+def test_nobody_looks_where_the_gate_just_has() -> None:
+    follower = Ages(0.005, 0.0199, 0.02, 3.0, 0.019)
+    threads = SimpleNamespace(event=lambda: follower, start=lambda *_: None)
+    replica = SimpleNamespace(durable=0)
+    Poller(follower, replica, 0.02, threads)._run()  # type: ignore[arg-type]
+    assert follower.looks == 2
+    assert follower.pauses_s == pytest.approx([0.02, 0.015, 0.0001, 0.02, 0.02, 0.001])
 
 
 def _away() -> None:

@@ -242,6 +242,30 @@ def test_bounded_readers_are_at_most_so_old(url: str, connect: Connect) -> None:
     assert store.passed["cursor"] == asked + 1
 
 
+def test_a_batch_makes_bounded_readers_fresh(url: str, connect: Connect) -> None:
+    clock = ScriptedClock(1)
+    now = 100.0
+
+    def monotonic() -> float:
+        return now
+
+    clock.monotonic = monotonic  # type: ignore[method-assign]
+    store = FaultyStore(opened(url))
+    left = connect(opened(url))
+    right = connect(store, clock=clock, freshness="bounded", bound_ms=1000)
+    names(right)
+    left.submit(create(1))
+    now += 0.9
+    right.submit(create(2))
+    asked = store.passed["cursor"]
+    now += 0.9
+    assert names(right) == ["node-1", "node-2"]
+    assert store.passed["cursor"] == asked
+    now += 0.2
+    names(right)
+    assert store.passed["cursor"] == asked + 1
+
+
 def test_a_bounded_reader_sees_its_own_writes(
     store: FaultyStore, connect: Connect
 ) -> None:

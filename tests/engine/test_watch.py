@@ -131,8 +131,9 @@ def test_many_who_wait_at_the_end_are_told_from_one_reading(
     real = store.inner.history
 
     def history(after: Cursor) -> Page:
-        asked.append(after)
-        return real(after)
+        page = real(after)
+        asked.append(after)  # now that it has found nothing
+        return page
 
     monkeypatch.setattr(store.inner, "history", history)
     with ThreadPoolExecutor(8) as pool:
