@@ -7,7 +7,7 @@ many times: their texts are compiled once and rows go to the driver as tuples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from gantt import errors
@@ -42,6 +42,13 @@ class Answer:
             self.count += int(cursor.rowcount)
             if cursor.description is not None:
                 self.rows += cursor.fetchall()
+
+    def drop(self) -> None:
+        """Nobody reads it: else SQLite would keep what it read, past a rollback, for as
+        long as anybody keeps the error with its frames, and could not write again."""
+        for cursor in self._cursors:
+            with suppress(Exception):  # the connection may be gone
+                cursor.close()
 
 
 class Session:
@@ -95,6 +102,9 @@ class Session:
                 answer.take()
         except BaseException as error:
             self.told.clear()  # of what was sent, some may not have been carried out
+            if self._pipeline is None:
+                for answer in sent:
+                    answer.drop()
             if isinstance(error, self._errors):
                 raise self._translated(error) from error
             raise

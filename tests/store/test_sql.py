@@ -327,6 +327,21 @@ def test_a_sequence_is_told_ahead_and_again_by_who_does_not_know(
         assert drawn[0][0] > 2_001
 
 
+@ON_SQLITE
+def test_what_was_asked_in_vain_holds_nothing(
+    store: SqlStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = "SELECT nothing"
+    with monkeypatch.context() as patch:
+        patch.setattr(store.log, "ask", lambda session, _: session.send(wrong))
+        # Whoever keeps the error keeps its frames, and what was read in them.
+        with pytest.raises(errors.StoreFailed) as kept:
+            store.begin()
+    execute(url, "UPDATE gantt_fingerprint SET facts = 'x'")
+    store.begin().rollback()
+    assert "nothing" in kept.value.message
+
+
 def test_a_read_under_the_lock_costs_few_statements(
     store: SqlStore,
 ) -> None:
