@@ -108,7 +108,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
     if not register_machine:
         options = settings.engine.store
         if options.create:
-            schema.sync(settings.database_url, options)
+            schema.sync(settings.database_url, options, spares_newer=True)
         # The worker loads the books; to do so here as well would double the wait.
         schema.check(settings.database_url, options)
         return

@@ -83,15 +83,20 @@ def check(url: str, options: StoreOptions | None = None) -> None:
         database.close()
 
 
-def sync(url: str, options: StoreOptions | None = None) -> str:
+def sync(
+    url: str, options: StoreOptions | None = None, *, spares_newer: bool = False
+) -> str:
     """Make the tables or bring them up to date; the revision they now have.
 
-    Raises errors.Refused, and then nothing was changed.
+    ``spares_newer``: to those that a newer Gantt has added to, and that this release
+    can still use, nothing is done. Raises errors.Refused, and then nothing was changed.
     """
     options = msgspec.structs.replace(options or StoreOptions(), create=True)
     database = open_database(url, options)
     try:
         found = look(database)
+        if spares_newer and is_expanded(found):
+            return str(found.revision)
         refuse_foreign(database, found)
         if found.revision != HEAD:
             _migrate(database)

@@ -37,7 +37,7 @@ class SqlStore(SqlChores):
     def open(cls, url: str, options: StoreOptions) -> SqlStore:
         """Connect and check. Raises errors.Refused."""
         if options.create:
-            schema.sync(url, options)
+            schema.sync(url, options, spares_newer=True)
         database = open_database(url, options)
         try:
             schema.check_database(database)

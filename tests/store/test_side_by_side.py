@@ -11,7 +11,7 @@ import pytest
 from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
-from gantt.store import open_store, schema
+from gantt.store import StoreOptions, open_store, schema
 from gantt.store.sql import SqlStore
 from gantt.store.tables import FORMAT
 from tests.databases import execute
@@ -43,6 +43,9 @@ def test_processes_run_on_and_are_replaced_while_the_next_adds_to_the_tables(
     write(store, 1)
     execute(url, *EXPAND)
     write(store, 2)
+    # As a library opens its file, and ``sync_on_startup`` any database.
+    open_store(url, StoreOptions(create=True)).close()
+    assert caplog.text.count("0099_next, which a newer Gantt made") == 1
     replaced = open_store(url)
     assert isinstance(replaced, SqlStore)
     try:
