@@ -288,7 +288,8 @@ class Gate:
         took_s = self._clock.monotonic() - started
         self.counts.commit_seconds += took_s
         self._replica.settle()
-        self.observer.committed(len(batch.outcomes), took_s)
+        if batch.entries:  # else it only looked at what it relies on
+            self.observer.committed(len(batch.outcomes), took_s)
 
     def _was_overtaken(self, before: Cursor) -> bool:
         """Whether one of us wrote in spite of our lock, which is none between the nodes

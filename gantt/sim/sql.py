@@ -32,6 +32,7 @@ from gantt.store.contract import (
     UsageRows,
 )
 from gantt.store.database import Database, open_database
+from gantt.store.database.pipeline import Pipeline
 from gantt.store.decisions import DecisionTable
 from gantt.store.sql import SqlStore
 
@@ -104,6 +105,31 @@ class Connection:
                 raise self.driver.error(kind)
         self.last_at = self.place.world.time
 
+    def send(self, what: str, send: Callable[[], object]) -> None:
+        """``send`` goes out, and is waited for."""
+        self.guard(what, (CUT, ABORT, FULL) if self.is_within else (CUT,))
+        send()
+        self.place.maybe_crash(f"after {what}")
+
+    def take_head(self, send: Callable[[], object]) -> None:
+        """Wait for the lock in simulated time; the database never waits long."""
+        end = self.place.world.time + _PATIENCE_S
+        while True:
+            self.guard("begin", (CUT, ABORT))
+            self.wires.reap()
+            try:
+                send()
+            except self.driver.module.Error as error:
+                left_s = end - self.place.world.time
+                if left_s <= 0 or not self.driver.is_locked(error):
+                    raise
+                self.raw.rollback()
+                self.place.world.wait(self.wires, min(left_s, 1.0))
+            else:
+                break
+        self.is_within = True
+        self.place.maybe_crash("after begin")
+
     def commit(self) -> None:
         self.guard("commit", ())
         fate = self.place.fate()
@@ -149,43 +175,58 @@ class Cursors:
         return getattr(self._raw, name)
 
     def execute(self, text: str, values: Sequence[Any] = ()) -> None:
-        if text.startswith("BEGIN IMMEDIATE") or "FOR UPDATE" in text:
-            self._take_head(text, values)
-            return
-        self._send(text, lambda: self._raw.execute(text, values))
+        def send() -> None:
+            self._raw.execute(text, values)
+
+        if _locks(text):
+            self._connection.take_head(send)
+        else:
+            self._connection.send(_short(text), send)
 
     def executemany(self, text: str, rows: Sequence[Sequence[Any]]) -> None:
         if text.startswith("DELETE FROM gantt_log"):
             self._connection.wires.before_compaction()
-        self._send(text, lambda: self._raw.executemany(text, rows))
+        self._connection.send(_short(text), lambda: self._raw.executemany(text, rows))
 
-    def _send(self, text: str, send: Callable[[], object]) -> None:
-        one = self._connection
-        what = " ".join(text.split()[:3])
-        kinds = (CUT, ABORT, FULL) if one.is_within else (CUT,)
-        one.guard(what, kinds)
-        send()
-        one.place.maybe_crash(f"after {what}")
 
-    def _take_head(self, text: str, values: Sequence[Any]) -> None:
-        """Wait for the lock in simulated time; the database never waits long."""
-        one = self._connection
-        end = one.place.world.time + _PATIENCE_S
-        while True:
-            one.guard("begin", (CUT, ABORT))
-            one.wires.reap()
-            try:
-                self._raw.execute(text, values)
-            except one.driver.module.Error as error:
-                left_s = end - one.place.world.time
-                if left_s <= 0 or not one.driver.is_locked(error):
-                    raise
-                one.raw.rollback()
-                one.place.world.wait(one.wires, min(left_s, 1.0))
-            else:
-                break
-        one.is_within = True
-        one.place.maybe_crash("after begin")
+class WiredPipeline:
+    """PostgreSQL's own pipeline: faults strike before all of it goes out, or after."""
+
+    def __init__(self, inner: Pipeline, connection: Connection) -> None:
+        self._inner = inner
+        self._connection = connection
+
+    def cursor(self) -> Any:
+        return self._inner.cursor()
+
+    def leave(self) -> None:
+        self._inner.leave()
+
+    def __enter__(self) -> None:
+        self._inner.__enter__()
+
+    def __exit__(self, *failure: Any) -> None:
+        if failure[0] is not None:
+            self._inner.__exit__(*failure)
+            return
+        one, queued = self._connection, list(self._inner.queued)
+
+        def send() -> None:
+            self._inner.queued = list(queued)
+            self._inner.__exit__(None, None, None)
+
+        if any(_locks(sent.text) for sent in queued):
+            one.take_head(send)
+        else:
+            one.send(f"{len(queued)} statements", send)
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split()[:3])
+
+
+def _locks(text: str) -> bool:
+    return text.startswith("BEGIN IMMEDIATE") or "FOR UPDATE" in text
 
 
 class _Pooled:
@@ -222,8 +263,11 @@ class WiredDatabase:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def pipeline(self, connection: Connection) -> None:
-        """Each statement is waited for by itself, so that faults strike in between."""
+    def pipeline(self, connection: Connection) -> WiredPipeline | None:
+        inner = self._inner.pipeline(connection.raw)
+        if inner is None or self._place.weather.is_piecewise:
+            return None
+        return WiredPipeline(inner, connection)
 
     def connect(self) -> _Pooled:
         self._place.step("connect")

@@ -48,6 +48,8 @@ class Weather:
         rates = {kind: _RATES[kind] * climate.choice(_CLIMATES) for kind in KINDS}
         self.rates = {k: 0.0 if k in without else r for k, r in rates.items()}
         self._dice = {kind: random.Random(f"{seed} {kind}") for kind in KINDS}
+        # Whether faults strike between statements that could go out in one piece.
+        self.is_piecewise = random.Random(f"{seed} pieces").random() < 0.5
         self.struck: Counter[str] = Counter()
         self.is_clear = False
 

@@ -207,8 +207,7 @@ class Session:
         if self.is_lost:
             self.discard()
         else:
-            if self._pipeline is not None:
-                self._pipeline.leave()
+            self._leave_pipeline()
             self._pooled.close()
 
     def discard(self) -> None:
@@ -216,7 +215,13 @@ class Session:
         self.is_lost = True
         if not self._is_discarded:
             self._is_discarded = True
+            self._leave_pipeline()
             self._pooled.invalidate()
+
+    def _leave_pipeline(self) -> None:
+        if self._pipeline is not None:
+            self._pipeline.leave()
+            self._pipeline = None
 
     def _fetched(self, fetch: Any) -> Any:
         try:

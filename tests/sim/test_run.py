@@ -13,7 +13,7 @@ from gantt.errors import Refused
 from gantt.sim import __main__ as program
 from gantt.sim.history import Finding
 from gantt.sim.run import GALERA, MEMORY, Plan, Run
-from gantt.sim.weather import KINDS
+from gantt.sim.weather import KINDS, Weather
 from tests.databases import SERVERS, Databases
 from tests.kinds import KINDS as DATABASES
 from tests.kinds import SERVER_KINDS
@@ -63,6 +63,10 @@ def test_on_databases(
         must_storm(try_seeds(url, record_property, kind))
     finally:
         server.drop(url)
+
+
+def test_statements_go_out_one_by_one_and_in_one_piece() -> None:
+    assert {Weather(seed).is_piecewise for seed in range(1, 7)} == {False, True}
 
 
 @pytest.mark.parametrize("kind", SERVER_KINDS)

@@ -135,6 +135,8 @@ MEANINGS: list[tuple[str, Exception, type[Exception]]] = [
     (SQLITE, _sqlite(sqlite3.SQLITE_READONLY_DBMOVED), errors.StoreFailed),
     (POSTGRES, _postgres("40001"), DefiniteAbort),
     (POSTGRES, _postgres("40P01"), DefiniteAbort),
+    (POSTGRES, _postgres("26000"), DefiniteAbort),
+    (POSTGRES, _postgres("0A000"), DefiniteAbort),
     (POSTGRES, _postgres("55P03"), DefiniteAbort),
     (POSTGRES, _postgres("25P03"), DefiniteAbort),
     (POSTGRES, _postgres("23505"), ForeignWrite),

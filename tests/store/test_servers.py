@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -196,6 +198,24 @@ def test_a_gate_whose_statements_were_forgotten_prepares_them_again(
         store._writing.rollback()
         gantt.submit(CreateResourceClass("CUSTOM_B"))
         assert gantt.counts()["aborts"] == 1
+
+
+@ON_POSTGRESQL
+def test_a_session_that_ends_leaves_no_file_open(store: SqlStore) -> None:
+    def used() -> int:
+        session = Session(store._database, Counter())
+        with session.together():
+            session.send("SELECT 1")
+        session.rollback()
+        session.close()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    gc.disable()
+    try:
+        before = used()
+        assert [used() for _ in range(5)] == [before] * 5
+    finally:
+        gc.enable()
 
 
 @ON_POSTGRESQL

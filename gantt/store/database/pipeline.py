@@ -83,7 +83,8 @@ class Pipeline:
         return rows
 
     def leave(self) -> None:
-        """Let others have the connection as it was."""
+        """Let others have the connection as it was, if it still is."""
+        self._ready.close()
         if self._threshold is not None:
             self._connection.prepare_threshold = self._threshold
 

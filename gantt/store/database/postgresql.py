@@ -48,8 +48,8 @@ class PostgresDatabase(Database):
     )
 
     # serialization failure, deadlock, lock not available, cancelled; what had been
-    # prepared was forgotten, and will be prepared again
-    _ABORTS = frozenset({"40001", "40P01", "55P03", "57014", "26000"})
+    # prepared was forgotten, or no longer fits a table that was altered
+    _ABORTS = frozenset({"40001", "40P01", "55P03", "57014", "26000", "0A000"})
     # idle too long within a transaction, shutdowns: the server hangs up
     _ENDS = frozenset({"25P03", "57P01", "57P02", "57P03"})
     _FOREIGN = frozenset({"23505", "23503"})
