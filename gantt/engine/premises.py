@@ -4,7 +4,8 @@ Placement moves no generation when it changes which aggregates a provider is in,
 name of a resource class, or a parent; so the rows that say so are looked at whenever a
 batch writes what hangs on them. Apart from the gate, because it is pure: the columns,
 with the batch assumed, say what the tables must bear after it. What a claim writes
-(allocations, consumers, generations) relies on nothing else.
+(allocations, consumers, generations) relies on nothing else; only who takes from a
+consumer that is not known writes nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from gantt.model.rows import InventoryRow, Key, ProviderRow
 from gantt.state.state import State
 from gantt.store.contract import Premise
 
-Relied = tuple[str, Key]
-"""A table, and whose rows of it: a provider's of PROVIDER_AGGREGATES, else a row's."""
+Relied = tuple[str, Key | str]
+"""A table, and whose rows of it: a provider's of PROVIDER_AGGREGATES, those with a uuid
+of CONSUMERS, else a row's."""
 
 _PROVIDER: Final = (
     *("id", "uuid", "generation"),
@@ -40,6 +42,7 @@ class _Wanted:
         self.providers: set[int] = set()
         self.parents: set[int] = set()
         self.dropped_classes: set[int] = set()
+        self.consumers: set[str] = set()
         self.names: dict[str, set[int]] = {table: set() for table in _NAMED}
 
     def take(self, change: Change) -> None:
@@ -69,8 +72,12 @@ class _Wanted:
         if parent is not None:
             self.providers.add(parent)
 
-    def rely(self, table: str, key: Key) -> None:
+    def rely(self, table: str, key: Key | str) -> None:
         """What a rule said that it relies on."""
+        if isinstance(key, str):
+            assert table == t.CONSUMERS, f"no row of {table} has the key {key}"
+            self.consumers.add(key)
+            return
         assert isinstance(key, int), f"no row of {table} has the key {key}"
         if table == t.PROVIDER_AGGREGATES:
             self.members.add(key)
@@ -96,6 +103,7 @@ def premises(
         _providers(state, wanted.providers),
         _children(state, wanted.parents),
         _without_inventory(state, wanted.dropped_classes),
+        _consumers(state, wanted.consumers),
         *(_names(state, table, wanted.names[table]) for table in _NAMED),
     ]
     return tuple(one for one in found if one.keys)
@@ -105,7 +113,7 @@ def _premise(
     table: str,
     by: str,
     columns: tuple[str, ...],
-    keys: Iterable[int],
+    keys: Iterable[int] | Iterable[str],
     rows: Iterable[tuple[int | str, ...]],
 ) -> Premise:
     return Premise(table, by, columns, tuple(sorted(keys)), frozenset(rows))
@@ -156,6 +164,13 @@ def _children(state: State, keys: set[int]) -> Premise:
 def _without_inventory(state: State, keys: set[int]) -> Premise:
     gone = [key for key in keys if state.classes.get(key) is None]
     return _premise(t.INVENTORIES, "resource_class_id", ("id",), gone, ())
+
+
+def _consumers(state: State, uuids: set[str]) -> Premise:
+    """None, where the batch itself does not make it."""
+    found = [row for uuid in uuids if (row := state.consumers.find(uuid)) is not None]
+    rows = ((row.id, row.uuid) for row in found)
+    return _premise(t.CONSUMERS, "uuid", ("id", "uuid"), uuids, rows)
 
 
 def _names(state: State, table: str, keys: set[int]) -> Premise:

@@ -65,7 +65,7 @@ class Premise(Struct, frozen=True):
     table: str
     by: str
     columns: tuple[str, ...]
-    keys: tuple[int, ...]
+    keys: tuple[int | str, ...]
     rows: frozenset[tuple[int | str, ...]]
 
 

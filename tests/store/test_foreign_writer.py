@@ -88,6 +88,7 @@ def test_what_another_wrote_is_noticed_and_kept(beside: Beside) -> None:
         _room_is_gone,
         _a_consumer_is_there,
         _a_consumer_is_gone,
+        _a_consumer_is_there_that_is_to_be_emptied,
         _a_consumer_without_allocations_is_there,
         _a_consumer_has_another_owner,
         _a_consumer_came_again,
@@ -171,6 +172,15 @@ def _a_consumer_is_there(ours: Service, theirs: Service) -> None:
     # On different providers, so that only the consumer gives it away.
     assert claim(theirs, 12, {provider(0): {"VCPU": 1}}).status == 204
     _must_conflict(claim(ours, 12, {provider(3): {"VCPU": 1}}), "generation")
+
+
+def _a_consumer_is_there_that_is_to_be_emptied(ours: Service, theirs: Service) -> None:
+    """Nothing would be written for one that is not known."""
+    where = {provider(0): {"VCPU": 1}}
+    assert claim(theirs, 17, where).status == 204
+    _must_conflict(claim(ours, 17, {}), "generation")
+    found = do(theirs, "GET", f"/allocations/{consumer(17)}")["allocations"]
+    assert set(found) == {provider(0)}
 
 
 def _a_consumer_is_gone(ours: Service, theirs: Service) -> None:

@@ -83,7 +83,7 @@ class Plan(Struct, frozen=True):
 
     changes: tuple[Change, ...]
     answer: Answer
-    relied: tuple[tuple[str, Key], ...] = ()
+    relied: tuple[tuple[str, Key | str], ...] = ()
 
 
 def plan(state: State, command: c.Command, now: int, clock: int | None = None) -> Plan:

@@ -177,6 +177,8 @@ def write(draft: Draft, wish: Wish) -> None:
         draft.bump_once(emptied)
     if wish.known is not None:
         draft.delete(t.CONSUMERS, wish.known)
+    elif not wish.old:  # nothing is written, so nothing else would tell
+        draft.rely(t.CONSUMERS, wish.consumer.consumer_uuid)
 
 
 def _write_consumer(draft: Draft, wish: Wish) -> None:

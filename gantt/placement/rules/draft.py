@@ -40,7 +40,7 @@ class Draft:
         self._made: dict[tuple[str, str], int] = {}
         self._claimed: set[tuple[int, int]] = set()
         # What must be as it is known though it is not changed: (table, key).
-        self.relied: list[tuple[str, Key]] = []
+        self.relied: list[tuple[str, Key | str]] = []
 
     def get(self, table: str, key: Key) -> Row | None:
         """The row as this draft leaves it."""
@@ -57,9 +57,10 @@ class Draft:
         """Take a row away."""
         self._write(table, key_of(row), None)
 
-    def rely(self, table: str, key: Key) -> None:
+    def rely(self, table: str, key: Key | str) -> None:
         """What is answered holds only if this row is as it is known, or, of
-        PROVIDER_AGGREGATES, all rows of the provider with this id."""
+        PROVIDER_AGGREGATES, all rows of the provider with this id; of CONSUMERS: if
+        there is one with this uuid as far as is known, or none."""
         self.relied.append((table, key))
 
     def new_id(self, table: str) -> int:
