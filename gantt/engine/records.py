@@ -17,12 +17,13 @@ from msgspec.structs import replace
 from gantt.engine.chores import Chore
 from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence
-from gantt.engine.sharing import INSTANCES, Noted, Sharing
+from gantt.engine.sharing import Noted, Sharing
 from gantt.engine.threads import Threads
+from gantt.engine.trimming import BoundedDecisions
 from gantt.model.selection import Asked, Decision
 from gantt.scheduler.explain import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import SharedDecisions
+from gantt.store.contract import DECISION_INSTANCES, SharedDecisions
 
 LOG = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ class Records:
         self.refused = 0
         self.observer: Observer = Silence()
         self.sharing: Sharing | None = None
+        self._table: BoundedDecisions | None = None
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -54,6 +56,7 @@ class Records:
             "decisions_kept": len(self._kept),
             "decisions_limit": self._limit,
             **({} if self.sharing is None else self.sharing.counts()),
+            **({} if self._table is None else self._table.counts()),
         }
 
     def add(self, record: Decision, board: Scoreboard | None = None) -> None:
@@ -82,7 +85,7 @@ class Records:
         kept.append(noted)
         self._instances += noted.instances
         while len(kept) > self._limit or (
-            len(kept) > 1 and self._instances > INSTANCES * self._limit
+            len(kept) > 1 and self._instances > DECISION_INSTANCES * self._limit
         ):
             self._instances -= kept.popleft().instances
 
@@ -95,13 +98,16 @@ class Records:
         threads: Threads,
     ) -> None:
         """From now on, where there can be others; see ``Sharing``."""
-        if table is not None and options.shared_records:
-            self.sharing = Sharing(table, process, options, clock, threads)
+        if table is None:
+            return
+        self._table = BoundedDecisions(table, options.shared_records, clock)
+        if options.shared_records:
+            self.sharing = Sharing(self._table, process, options, clock, threads)
 
     def chores(self) -> Iterator[Chore]:
-        """What one process does for all of them."""
-        if self.sharing is not None:
-            yield Chore("trim", self.sharing.is_due, self.sharing.trim)
+        """What one process does for all of them, whether it shares its own or not."""
+        if self._table is not None:
+            yield Chore("trim", self._table.is_due, self._table.trim)
 
     def close(self) -> None:
         """Have others find all of it."""

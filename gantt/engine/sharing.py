@@ -17,11 +17,12 @@ from msgspec import Struct
 from gantt.engine import shared_form
 from gantt.engine.clock import Clock
 from gantt.engine.threads import Thread, Threads
+from gantt.engine.trimming import BoundedDecisions
 from gantt.errors import GanttError
 from gantt.model.selection import Asked, Decision
 from gantt.scheduler.explain import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import SharedDecision, SharedDecisions
+from gantt.store.contract import DECISION_INSTANCES, SharedDecision
 
 LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 0.2
@@ -31,11 +32,8 @@ _AGAIN_S: Final = PERIOD_S
 """Between looks for what may be on its way: it is written once a period, and writing
 takes a while where the database is busy."""
 _PAUSE_S: Final = 1.0
-_TRIM_S: Final = 10.0
 _WRITING: Final = "decisions are not shared, and kept until they can be"
 _FINDING: Final = "only decisions of this process can be told"
-INSTANCES: Final = 16
-"""So many instances a decision may have on average: some are for a thousand."""
 
 Own = Callable[[Asked], Mapping[int, Decision]]
 """What is remembered here of what is asked for, by number."""
@@ -74,7 +72,7 @@ class _Backlog:
         self._instances += one.instances
         gone = 0
         while len(self) > self._limit or (
-            len(self) > 1 and self._instances > INSTANCES * self._limit
+            len(self) > 1 and self._instances > DECISION_INSTANCES * self._limit
         ):
             self._instances -= (self._chosen or self._refused).popleft().instances
             gone += 1
@@ -94,7 +92,7 @@ class Sharing:
 
     def __init__(
         self,
-        table: SharedDecisions,
+        table: BoundedDecisions,
         process: str,
         options: SchedulerOptions,
         clock: Clock,
@@ -112,7 +110,6 @@ class Sharing:
         self._stop = threads.event()
         self._is_closed = False
         self._troubles: set[str] = set()
-        self._trim_at = clock.monotonic()
         self._unshared = 0
 
     def counts(self) -> dict[str, float]:
@@ -250,17 +247,6 @@ class Sharing:
                     found[key] = record
         latest = sorted(found.values(), key=_at, reverse=True)
         return tuple(latest[: max(0, asked.limit)]), is_heard
-
-    # -- a chore of who leads -----------------------------------------------------
-
-    def is_due(self) -> bool:
-        """Whether the table may have grown too long."""
-        return self._clock.monotonic() >= self._trim_at
-
-    def trim(self) -> int:
-        """Raises StoreFailed, and is then due again as if it had not."""
-        self._trim_at = self._clock.monotonic() + _TRIM_S
-        return self._table.trim(self._options.shared_records)
 
 
 def _at(record: Decision) -> int:

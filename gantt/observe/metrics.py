@@ -70,6 +70,10 @@ _GAUGES = {
         _NEWEST,
         "Decisions that any process finds (shared_records).",
     ),
+    "decisions_shared": (
+        _NEWEST,
+        "Decisions that any process finds, as who leads the chores last saw them.",
+    ),
     "shapes_kept": (_SUM, "Shapes of requests that the caching driver keeps."),
     "shapes_limit": (_NEWEST, "Shapes of requests that it keeps (max_shapes)."),
     "changes_limit": (
@@ -122,6 +126,7 @@ _COUNTERS = {
     "claims_lost": "Decisions whose every place was lost to others.",
     "over_limits": "Requests and statements refused because a limit is lower.",
     "decisions_unshared": "Decisions that no other process will find.",
+    "decisions_trimmed": "Older decisions that went from the table of all of them.",
     "shape_hits": "Decisions for a shape that the caching driver knew.",
     "shape_misses": "Decisions for a shape that it did not know.",
     "events_told": "Revisions told to watchers.",

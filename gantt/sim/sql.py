@@ -29,6 +29,7 @@ from gantt.store.contract import (
     SharedDecision,
     StoreOptions,
     Transaction,
+    Trimmed,
     UsageRows,
 )
 from gantt.store.database import Database, open_database
@@ -398,7 +399,7 @@ class _WiredDecisions:
         with self._gate:
             return self._inner.find(asked)
 
-    def trim(self, keep: int) -> int:
+    def trim(self, keep: int) -> Trimmed:
         with self._gate:
             return self._inner.trim(keep)
 

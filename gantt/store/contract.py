@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -76,6 +76,17 @@ class Fingerprint(Struct, frozen=True):
     batch: str
     counts: dict[str, int]
     generations: dict[str, int]
+
+
+DECISION_INSTANCES: Final = 16
+"""So many instances a decision may have on average: some are for a thousand."""
+
+
+class Trimmed(Struct, frozen=True):
+    """Rows that went, and that are left."""
+
+    dropped: int
+    left: int
 
 
 class SharedDecision(Struct, frozen=True):
@@ -164,9 +175,9 @@ class SharedDecisions(Protocol):
     def find(self, asked: Asked) -> list[SharedDecision]:
         """Those that may be meant, the latest first. Raises StoreFailed."""
 
-    def trim(self, keep: int) -> int:
-        """Drop all but the last ``keep``, or fewer where they are for more than 16
-        instances each on average; how many went. Raises StoreFailed."""
+    def trim(self, keep: int) -> Trimmed:
+        """Drop all but the last ``keep``, or fewer where they are for more than
+        DECISION_INSTANCES each on average. Raises StoreFailed."""
 
 
 class Store(Protocol):

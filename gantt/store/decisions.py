@@ -18,7 +18,7 @@ from sqlalchemy import bindparam, delete, func, literal_column, select
 
 from gantt.errors import StoreFailed
 from gantt.model.selection import Asked
-from gantt.store.contract import SharedDecision
+from gantt.store.contract import DECISION_INSTANCES, SharedDecision, Trimmed
 from gantt.store.database import Database, Statement
 from gantt.store.outcomes import DataError, Outcome
 from gantt.store.readers import Readers
@@ -31,8 +31,6 @@ _FIELDS: Final = SharedDecision.__struct_fields__
 _LONGEST: Final = 255
 # Rows that go at once: a gate of SQLite waits meanwhile.
 _STEP: Final = 500
-# Instances that a decision may be for, on average.
-_INSTANCES: Final = 16
 
 
 class DecisionTable:
@@ -94,17 +92,18 @@ class DecisionTable:
         rows = self._readers.read(lambda session: session.all(query.text, wanted))
         return [SharedDecision(*one) for one in rows]
 
-    def trim(self, keep: int) -> int:
+    def trim(self, keep: int) -> Trimmed:
         read = self._readers.read
         sizes = read(lambda session: session.all(self._sizes, (keep + 1,)))
-        bound = _bound(sizes, keep)
-        if bound is None:
-            return 0
+        left = _fitting(sizes, keep)
+        if left == len(sizes):
+            return Trimmed(0, left)
+        bound = sizes[left][0]
         dropped, first = 0, read(lambda session: session.one(self._first))[0]
         for start in range(first, bound + 1, _STEP):
             values = [(min(start + _STEP - 1, bound),)]
             dropped += self._drop_to(values)
-        return dropped
+        return Trimmed(dropped, left)
 
     def _drop_to(self, values: list[tuple[int]]) -> int:
         return self._write(lambda session: session.execute_many(self._drop, values))
@@ -202,11 +201,11 @@ def _clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
-def _bound(sizes: Iterable[tuple[int, int]], keep: int) -> int | None:
-    """The newest of the rows that are to go, the newest first; None: none is."""
+def _fitting(sizes: Sequence[tuple[int, int]], keep: int) -> int:
+    """How many of the rows may stay: (id, instances), the newest first."""
     instances = 0
-    for count, (number, size) in enumerate(sizes):
+    for count, (_, size) in enumerate(sizes):
         instances += size
-        if count and (count >= keep or instances > _INSTANCES * keep):
-            return number
-    return None
+        if count and (count >= keep or instances > DECISION_INSTANCES * keep):
+            return count
+    return len(sizes)

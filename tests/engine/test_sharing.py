@@ -17,6 +17,7 @@ from gantt.engine.opening import open_gantt
 from gantt.engine.records import Records
 from gantt.engine.sharing import Sharing
 from gantt.engine.threads import SystemThreads
+from gantt.engine.trimming import BoundedDecisions
 from gantt.errors import NoValidHost, StoreFailed
 from gantt.model.hosts import HostStats
 from gantt.model.selection import (
@@ -31,7 +32,7 @@ from gantt.model.selection import (
 )
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import SharedDecision
+from gantt.store.contract import SharedDecision, Trimmed
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_chores import until
 
@@ -118,6 +119,12 @@ class Table:
         self.fail()
         return self.rows[::-1][: asked.limit]
 
+    def trim(self, keep: int) -> Trimmed:
+        self.fail()
+        dropped = self.rows[:-keep]
+        del self.rows[:-keep]
+        return Trimmed(len(dropped), len(self.rows))
+
 
 class Held(SystemThreads):
     """Threads that never run, so that a test says when they write."""
@@ -146,7 +153,7 @@ def join(table: Table) -> Iterator[Join]:
     def of(*, is_held: bool = False, backlog: int = 100, scores: int = 500) -> Records:
         records = Records(100)
         records.sharing = Sharing(
-            table,  # type: ignore[arg-type]
+            BoundedDecisions(table, 10_000, SystemClock()),
             f"process {len(joined)}",
             SchedulerOptions(shared_backlog=backlog, shared_scores=scores),
             SystemClock(),
@@ -223,6 +230,26 @@ def test_what_waits_is_written_when_the_database_is_back(
     assert caplog.text.count("no answer") == 2  # once for each process
     assert [one.request_id for one in other.find(Asked())] == ["a", "other"]
     assert records.counts()["decisions_waiting"] == 0
+
+
+def test_the_table_stays_short_whoever_leads(table: Table) -> None:
+    """One who does not share, or one who knows no such table."""
+    rows = [SharedDecision("p", n, n, "r", None, False, 1, "", b"") for n in range(6)]
+    records = Records(100)
+    options = SchedulerOptions(shared_records=0)
+    records.share(table, "leader", options, SystemClock(), SystemThreads())
+    (chore,) = records.chores()
+    assert (records.sharing, chore.is_due()) == (None, True)
+    table.rows = rows * 2_000
+    assert (chore.run(), chore.is_due()) == (2_000, False)
+    counts = records.counts()
+    assert (counts["decisions_trimmed"], counts["decisions_shared"]) == (2_000, 10_000)
+    writer = BoundedDecisions(table, 10, SystemClock())
+    writer.add(rows * 1_000)
+    assert len(table.rows) == 16_000
+    writer.add(rows * 1_000)
+    assert len(table.rows) == 10_000
+    assert writer.counts()["decisions_trimmed"] == 12_000
 
 
 def test_who_names_one_waits_for_it(table: Table, join: Join) -> None:
