@@ -34,7 +34,7 @@ from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.legacy import Legacy, Owner
 from gantt.store.naming import command
-from gantt.store.tables import BOOKS
+from gantt.store.tables import BOOKS, gantt_decisions, gantt_usage_history
 
 CHUNK = 5_000
 _NOBODY = Owner()
@@ -104,7 +104,7 @@ def import_books(
         with _alone(target) as (new, writer):
             there = _substance(writer, BOOKS)
             _refuse_full(target, there, replace=replace)
-            _clear(writer)
+            _clear(writer, with_records=replace)
             for name in tables:
                 total = found.get(name, 0)
                 for done in _copied(reader, new, writer, BOOKS[name]):
@@ -216,7 +216,10 @@ def _refuse_full(url: str, there: dict[str, int], *, replace: bool) -> None:
         )
 
 
-def _clear(connection: Connection) -> None:
+def _clear(connection: Connection, *, with_records: bool) -> None:
+    """``with_records``: what tells of books that were there goes as well."""
+    for records in (gantt_usage_history, gantt_decisions) if with_records else ():
+        connection.execute(delete(records))
     providers = BOOKS[rows.PROVIDERS]
     connection.execute(
         update(providers).values(root_provider_id=None, parent_provider_id=None)

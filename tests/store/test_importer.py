@@ -18,12 +18,18 @@ from gantt.store import open_store, schema
 from gantt.store.adopt import adopt
 from gantt.store.importer import import_books
 from gantt.store.legacy import Legacy
-from tests.databases import Databases
+from tests.databases import Databases, execute
 from tests.foreign import placement_on
 from tests.kinds import SERVER_KINDS
 from tests.store import books
 from tests.store.adoption import consumer, fill, gantt_on, must_agree, run, write
 
+# Of the books before.
+RECORDS = (
+    "INSERT INTO gantt_usage_history VALUES (300, 0, 'VCPU', 1, 4.0, 1.0, 1.0, 1.0)",
+    "INSERT INTO gantt_decisions (process, number, at, request_id, is_refused,"
+    " instances, instance_uuids, record) VALUES ('p', 1, 1, 'r', 0, 1, '', '')",
+)
 STATS = {"vcpus": 4, "vcpus_used": 1, "memory_mb": 1024, "memory_mb_used": 0}
 
 
@@ -93,10 +99,13 @@ def test_a_dry_run_makes_nothing(old: str, new: str, tmp_path: Path) -> None:
 def test_what_is_there_goes_only_when_asked(old: str, new: str) -> None:
     with closing(gantt.connect(new)) as found:
         found.create_provider("in the way")
+        execute(new, *RECORDS)
         for is_dry in (True, False):
             with pytest.raises(errors.Refused, match=r"1 resource_prov.* --replace"):
                 import_books(old, new, is_dry=is_dry)
         assert import_books(old, new, replace=True).replaced["resource_providers"] == 1
+        for table in ("gantt_usage_history", "gantt_decisions"):
+            assert execute(new, f"SELECT count(*) FROM {table}") == [(0,)]
         # Who runs on finds other books, and takes them as they are.
         found.create_provider("after")
         names = {each.name for each in found.list_providers()}
