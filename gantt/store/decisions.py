@@ -122,7 +122,15 @@ class DecisionTable:
         try:
             self._readers.require_open()
             self._database.check_place()
-            self._session = self._session or Session(self._database, self._counter)
+            if self._session is not None:
+                try:
+                    return self._carried_out(self._session, act)
+                except Outcome:
+                    if self._session is not None:
+                        raise
+            # None yet, or it was cut while nothing was to be written. If it broke in
+            # the COMMIT, rows may be there twice, which those who read them mend.
+            self._session = Session(self._database, self._counter)
             return self._carried_out(self._session, act)
         except DataError:
             raise

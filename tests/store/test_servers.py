@@ -17,7 +17,9 @@ from gantt.errors import DuplicateName, StoreFailed
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
+from gantt.model.selection import Asked
 from gantt.store import StoreOptions, open_store
+from gantt.store.contract import SharedDecision
 from gantt.store.database import Statement, open_database
 from gantt.store.database.dialect import POOLED
 from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
@@ -298,6 +300,17 @@ def test_a_connection_that_was_ended(
     assert store.has_batch(Cursor(1, "b")) is False
     write_once(store)
     assert store.has_batch(Cursor(1, "b"))
+
+
+def test_decisions_go_to_a_new_connection_when_theirs_was_ended(
+    kind: str, store: SqlStore, server: DatabaseServer
+) -> None:
+    for number in (1, 2):
+        row = SharedDecision("p", number, 1, "r", None, False, 1, ",i,", b"{}")
+        assert store.decisions.add([row]) == 0
+        assert store.decisions._session is not None
+        hang_up(kind, server, store.decisions._session)
+    assert [found.number for found in store.decisions.find(Asked())] == [2, 1]
 
 
 def test_a_server_that_was_killed_and_comes_back(
