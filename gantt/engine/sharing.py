@@ -87,6 +87,28 @@ class _Backlog:
         return found
 
 
+class _Budget:
+    """``rate`` a second, and no more at once than in a second: scores cost more than
+    all else of a record, so that only some have them when there are very many."""
+
+    def __init__(self, rate: int, clock: Clock) -> None:
+        self._rate = rate
+        self._clock = clock
+        self._left = float(rate)
+        self._at = clock.monotonic()
+
+    def take(self) -> bool:
+        """Whether one more is within it; counted when a decision is made, so that those
+        which wait for the database lose nothing by it."""
+        now = self._clock.monotonic()
+        self._left = min(self._rate, self._left + self._rate * (now - self._at))
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
 class Sharing:
     """The thread begins with the first decision."""
 
@@ -111,6 +133,8 @@ class Sharing:
         self._is_closed = False
         self._troubles: set[str] = set()
         self._unshared = 0
+        self._scores = _Budget(options.shared_scores, clock)
+        self._unscored = 0
 
     def counts(self) -> dict[str, float]:
         """What waits, and what nobody else will find."""
@@ -120,6 +144,7 @@ class Sharing:
             "decisions_scored_limit": self._options.shared_scores,
             "decisions_shared_limit": self._options.shared_records,
             "decisions_unshared": self._unshared,
+            "decisions_unscored": self._unscored,
         }
 
     # -- writing ------------------------------------------------------------------
@@ -128,6 +153,9 @@ class Sharing:
         """Have it written down soon."""
         with self._changed:
             is_first = not self._backlog
+            if one.board is not None and not self._scores.take():
+                self._unscored += 1
+                one = Noted(one.number, one.record, None)
             self._unshared += self._backlog.add(one)
             if is_first:
                 self._changed.notify()
@@ -180,14 +208,10 @@ class Sharing:
         return True
 
     def _rows(self, taken: list[Noted]) -> list[SharedDecision]:
-        """All but those that cannot be put into bytes: a plugin's values, perhaps.
-        Scores cost more than everything else, so that only some have them when there
-        are very many."""
-        rows, left = [], self._options.shared_scores * PERIOD_S
+        """All but those that cannot be put into bytes: a plugin's values, perhaps."""
+        rows = []
         for one in taken:
-            scoring = None
-            if one.board is not None and left > 0:
-                scoring, left = one.board.scoring(), left - 1
+            scoring = None if one.board is None else one.board.scoring()
             try:
                 rows.append(self._row(one, shared_form.encode(one.record, scoring)))
             except (TypeError, ValueError) as error:

@@ -206,10 +206,11 @@ class Board:
 
 
 def test_of_very_many_only_some_are_shared_with_scores(join: Join) -> None:
-    one, two = join(is_held=True, scores=10), join()
+    one, two = join(is_held=True, scores=2), join()
     for number in range(3):
         one.add(decision(f"d{number}", number), Board())  # type: ignore[arg-type]
     one.close()
+    assert one.counts()["decisions_unscored"] == 1
     assert [len(found.scores) for found in one.find(Asked())] == [1, 1, 1]
     assert [len(found.scores) for found in two.find(Asked())] == [0, 1, 1]
 
