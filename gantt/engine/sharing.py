@@ -27,10 +27,11 @@ from gantt.store.contract import DECISION_INSTANCES, SharedDecision
 LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 0.2
 """Between two writes; decisions of this time are lost with a process that is killed."""
-_LOOKS: Final = 4
-_AGAIN_S: Final = PERIOD_S
-"""Between looks for what may be on its way: it is written once a period, and writing
-takes a while where the database is busy."""
+_AGAIN_S: Final = 2 * PERIOD_S
+"""Until the second look for what may be on its way: it is written once a period, and
+writing takes a while where the database is busy."""
+_WAITERS: Final = 8
+"""Who may wait for it at once: each has a thread that others need."""
 _PAUSE_S: Final = 1.0
 _WRITING: Final = "decisions are not shared, and kept until they can be"
 _FINDING: Final = "only decisions of this process can be told"
@@ -133,6 +134,8 @@ class Sharing:
         self._is_closed = False
         self._troubles: set[str] = set()
         self._unshared = 0
+        self._waiters = 0
+        self._unawaited = 0
         self._scores = _Budget(options.shared_scores, clock)
         self._unscored = 0
 
@@ -145,6 +148,7 @@ class Sharing:
             "decisions_shared_limit": self._options.shared_records,
             "decisions_unshared": self._unshared,
             "decisions_unscored": self._unscored,
+            "decisions_unawaited": self._unawaited,
         }
 
     # -- writing ------------------------------------------------------------------
@@ -243,15 +247,22 @@ class Sharing:
 
     def find(self, asked: Asked, own: Own) -> tuple[Decision, ...]:
         """Those of all processes, the latest first. Who names one that is not there is
-        told so only when it had time to come."""
+        told so only when it had time to come, unless many wait already."""
+        found, is_heard = self._look(asked, own)
         is_named = (asked.request_id, asked.instance_uuid) != (None, None)
-        looks = _LOOKS if is_named and asked.limit > 0 else 1
-        while True:
-            found, is_heard = self._look(asked, own)
-            looks -= 1
-            if found or not is_heard or not looks:
+        if found or not is_heard or not is_named or asked.limit <= 0:
+            return found
+        with self._changed:
+            if self._waiters >= _WAITERS:
+                self._unawaited += 1
                 return found
+            self._waiters += 1
+        try:
             self._clock.sleep(_AGAIN_S)
+        finally:
+            with self._changed:
+                self._waiters -= 1
+        return self._look(asked, own)[0]
 
     def _look(self, asked: Asked, own: Own) -> tuple[tuple[Decision, ...], bool]:
         """What is there, and whether the database was heard."""

@@ -127,6 +127,7 @@ _COUNTERS = {
     "over_limits": "Requests and statements refused because a limit is lower.",
     "decisions_unshared": "Decisions that no other process will find.",
     "decisions_unscored": "Those that they find without scores (shared_scores).",
+    "decisions_unawaited": "Questions for a decision that too many waited for already.",
     "decisions_trimmed": "Older decisions that went from the table of all of them.",
     "shape_hits": "Decisions for a shape that the caching driver knew.",
     "shape_misses": "Decisions for a shape that it did not know.",

@@ -103,6 +103,7 @@ class Table:
         self.rows: list[SharedDecision] = []
         self.failures = 0
         self.writes = 0
+        self.looks = 0
 
     def fail(self) -> None:
         if self.failures:
@@ -117,6 +118,7 @@ class Table:
 
     def find(self, asked: Asked) -> list[SharedDecision]:
         self.fail()
+        self.looks += 1
         return self.rows[::-1][: asked.limit]
 
     def trim(self, keep: int) -> Trimmed:
@@ -260,6 +262,32 @@ def test_who_names_one_waits_for_it(table: Table, join: Join) -> None:
     assert [found.request_id for found in one.find(Asked("b"))] == ["b"]
     assert time.monotonic() - since >= 0.15
     assert one.find(Asked("c", limit=0)) == one.find(Asked("c")) == ()
+
+
+class Endless(SystemClock):
+    """While one waits, another asks."""
+
+    def __init__(self) -> None:
+        self.waits = 0
+        self.ask: Callable[[], object] = int
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds < 1
+        self.waits += 1
+        self.ask()
+
+
+def test_not_all_who_ask_may_wait(table: Table) -> None:
+    clock = Endless()
+    records = Records(1)
+    records.share(table, "p", SchedulerOptions(), clock, Held())
+    clock.ask = lambda: records.find(Asked("x"))
+    assert records.find(Asked("x")) == ()
+    assert (clock.waits, table.looks) == (8, 8 + 8 + 1)
+    assert records.counts()["decisions_unawaited"] == 1
+    clock.ask = int
+    assert records.find(Asked("x")) == ()
+    assert (clock.waits, table.looks) == (9, 19)
 
 
 def test_what_is_there_twice_or_in_a_newer_form_is_told_once_or_not(
