@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, C
+from gantt.connection import open_gantt
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, C, client_of, report
 from tests.api.wsgi_client import WsgiClient
 
 PATH = "/gantt/decisions"
@@ -72,6 +74,25 @@ def test_readers_see_counts_of_their_own_project(decided: WsgiClient) -> None:
     (only,) = records(decided, "?limit=1", headers=RED)
     assert only["request_id"] == "req-3"
     assert records(decided, f"?instance_uuid={A}", headers=RED) == []
+
+
+def test_what_another_process_decided_is_told_no_further(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'books.db'}"
+    with open_gantt(url) as books, open_gantt(url) as others:
+        report(client_of(others), "one", "two")
+        for project, instance in (("blue", A), ("red", B)):
+            spec = {**SPEC, "project_id": project}
+            body = {"request_spec": spec, "instance_uuids": [instance]}
+            assert client_of(others)("POST", "/gantt/select", body=body).status == 200
+        others.close()  # all of it is written then
+        client = client_of(books)
+        whole = records(client)
+        assert [one["instance_uuids"] for one in whole] == [[B], [A]]
+        assert all(one["scores"] and one["chosen"] for one in whole)
+        (bare,) = records(client, headers=BLUE)
+        assert bare["instance_uuids"] == [A]
+        assert bare["scores"] == bare["chosen"] == []
+        assert records(client, f"?instance_uuid={B}", headers=BLUE) == []
 
 
 def test_who_reads_nowhere_sees_nothing(decided: WsgiClient) -> None:
