@@ -97,7 +97,7 @@ def _time(
     type=click.IntRange(1, MOST_RECORDS),
     default=1000,
     show_default=True,
-    help="At most so many lines, the latest.",
+    help="At most so many lines, the latest, but one whole period.",
 )
 @books_command
 def usage_history(

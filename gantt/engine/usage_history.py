@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.model.usage_history import (
+    ALL,
     MICROS,
     SECONDS,
     HistoryQuery,
@@ -82,7 +83,13 @@ class UsageHistory:
             resource_class, since=since, until=until, period=period, limit=limit
         )
         found = self._store.usage_history(replace(asked, limit=limit + 1))
-        return whole_periods(found, limit)
+        kept = whole_periods(found, limit)
+        if kept or not found:
+            return kept
+        # The latest alone has more classes. All of it, or nobody could go on from it.
+        latest = found[0].start
+        whole = replace(asked, since=latest, until=latest + 1, limit=ALL)
+        return whole_periods(self._store.usage_history(whole), ALL)
 
     def is_due(self) -> bool:
         is_on = self._options.usage_sample_s > 0

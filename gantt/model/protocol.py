@@ -159,9 +159,9 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         """What there was and what of it was used, oldest first, by periods ("5m",
         "hour", "day") that are over and begin within ``since`` <= start < ``until``.
 
-        The latest ``limit`` records at most (1 to 10,000), of whole periods: go on with
-        ``until`` = the start of the first. Times are microseconds since the epoch.
-        Raises Invalid."""
+        The latest ``limit`` records at most (1 to 10,000), of whole periods, and of one
+        at the least: go on with ``until`` = the start of the first. Times are
+        microseconds since the epoch. Raises Invalid."""
 
     def find_candidates(self, request: CandidateRequest) -> Candidates:
         """Raises UnknownName, BudgetSpent."""

@@ -62,11 +62,11 @@ def whole_periods(
     records: Iterable[UsageRecord], limit: int
 ) -> tuple[UsageRecord, ...]:
     """Of ``records``, the latest first, at most ``limit``, now the oldest first. A
-    period that is not whole is left out unless it is the only one, so that whoever goes
-    on with those before the first of these misses none."""
+    period that is not whole is left out, so that whoever goes on with those before the
+    first of these misses none; so nothing may be left."""
     found = list(records)
     kept = found[:limit]
-    if len(found) > limit and kept[0].start != kept[-1].start:
+    if len(found) > limit:
         cut = found[limit].start
         kept = [record for record in kept if record.start != cut]
     return tuple(sorted(kept, key=lambda record: (record.start, record.resource_class)))

@@ -151,6 +151,7 @@ def test_leaders_die_anywhere(
     assert [hour.start for hour in last] == [h.start for h in hours[1::2]][-2:]
     until_then = found(one, "hour", until=last[0].start, limit=3)
     assert {hour.start for hour in until_then} == {last[0].start - HOUR}
+    assert found(one, "hour", limit=1) == found(one, "hour", limit=2)
     with store.usage_rows() as rows:
         rows.replace(3_600, last[0].start, [last[0]])
     of_then = found(one, "hour", since=last[0].start, until=last[1].start)
@@ -234,8 +235,12 @@ def test_another_engine_goes_on_where_the_leader_died(
     first.submit(CreateProvider(host, "one"))
     first.submit(CreateResourceClass("CUSTOM_GPU"))
     first.submit(SetInventories(host, {"CUSTOM_GPU": Inventory(16)}, None))
-    first._usage._due_at = 0.0  # it may have looked before there was anything
-    until(lambda: len(first.usage_history(period="5m")) == 1)
+
+    def is_sampled() -> bool:
+        first._usage._due_at = 0.0  # it may have looked before there was anything
+        return len(first.usage_history(period="5m")) == 1
+
+    until(is_sampled)
     first._chores._stop.set()  # no beat, no word that it leaves
     clock.last += HOUR
     second = connect(opened(url), **options)

@@ -71,5 +71,5 @@ def test_an_answer_holds_whole_periods() -> None:
     assert whole_periods(latest, 5) == tuple(oldest)
     assert whole_periods(latest, 4) == tuple(oldest[1:])
     assert whole_periods(latest, 3) == tuple(oldest[3:])
-    assert whole_periods(latest, 1) == (at(3, "A"),)
+    assert whole_periods(latest, 1) == ()
     assert whole_periods([], 1) == ()

@@ -17,7 +17,7 @@ _Time = Annotated[
 
 class UsageHistoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """GET /gantt/usage-history. Periods begin at ``since`` or later, before ``until``;
-    the latest ``limit`` records are told."""
+    the latest ``limit`` records are told, of whole periods, and of one at the least."""
 
     resource_class: str | None = None
     since: _Time | None = None
