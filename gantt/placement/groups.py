@@ -39,8 +39,11 @@ def with_rule(fleet: Fleet, spec: RequestSpec) -> RequestSpec:
 def members(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
     """Instances of the group: those that the caller names, and those known here, also
     those that were claimed for it and that their hosts name since."""
-    known = fleet.groups.members.get(group.uuid, frozenset())
-    return group.members | known | fleet.instances.of_group(group.uuid)
+    return _told(fleet, group) | fleet.instances.of_group(group.uuid)
+
+
+def _told(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
+    return group.members | fleet.groups.members.get(group.uuid, frozenset())
 
 
 def promised(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
@@ -50,7 +53,19 @@ def promised(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:
 
 def counts(fleet: Fleet, group: InstanceGroup) -> dict[str, int]:
     """Host name -> members on it, or promised it."""
-    return fleet.members_on(members(fleet, group) | promised(fleet, group))
+    told = _told(fleet, group) | promised(fleet, group)
+    found = fleet.members_on(told)
+    since = fleet.instances.of_group(group.uuid) - told
+    for host, count in fleet.members_on(since, group.uuid).items():
+        found[host] = found.get(host, 0) + count
+    return found
+
+
+def hosts_of(fleet: Fleet, group: InstanceGroup, instance_uuid: str) -> set[str]:
+    """Where an instance counts as a member, if it is one. Who once was claimed for the
+    group, and is promised elsewhere as a member of another, is none of it there."""
+    is_told = instance_uuid in _told(fleet, group)
+    return fleet.hosts_of(instance_uuid, None if is_told else group.uuid)
 
 
 def hosts(fleet: Fleet, group: InstanceGroup) -> frozenset[str]:

@@ -22,10 +22,22 @@ def with_any(hosts: Hosts, uuids: Iterable[str]) -> Bools:
     """
     fleet, wanted = hosts.fleet, frozenset(uuids)
     found = {name for uuid in wanted for name in fleet.hosts_of(uuid)}
-    for place, picked in hosts.added.items():
-        if not wanted.isdisjoint(picked):
-            found.add(fleet.hosts.hosts[int(hosts.rows[place])])
-    return hosts.at_hosts(found)
+    return hosts.at_hosts(found | _given(hosts, wanted))
+
+
+def with_member(hosts: Hosts, group: InstanceGroup, uuid: str) -> Bools:
+    """As ``with_any`` for one instance, where it counts as a member."""
+    found = groups.hosts_of(hosts.fleet, group, uuid)
+    return hosts.at_hosts(found | _given(hosts, frozenset({uuid})))
+
+
+def _given(hosts: Hosts, wanted: frozenset[str]) -> set[str]:
+    names = hosts.fleet.hosts.hosts
+    return {
+        names[int(hosts.rows[place])]
+        for place, picked in hosts.added.items()
+        if not wanted.isdisjoint(picked)
+    }
 
 
 def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
@@ -36,7 +48,8 @@ def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
     for place, picked in hosts.added.items():
         name = names[int(hosts.rows[place])]
         # A member that is there already, and stays, is one member still.
-        new = sum(name not in hosts.fleet.hosts_of(uuid) for uuid in picked)
+        there = (groups.hosts_of(hosts.fleet, group, uuid) for uuid in picked)
+        new = sum(name not in known for known in there)
         counts[name] = counts.get(name, 0) + new
     return hosts.counts_on(counts)
 

@@ -180,21 +180,29 @@ class Fleet:
 
     # -- questions ----------------------------------------------------------------
 
-    def members_on(self, members: Iterable[str]) -> dict[str, int]:
+    def members_on(
+        self, members: Iterable[str], group_uuid: str | None = None
+    ) -> dict[str, int]:
         """Host name -> how many of ``members`` are on it, or promised it. One that
-        moves counts on both: it may stay where it is after all."""
+        moves counts on both: it may stay where it is after all. ``group_uuid``: as in
+        ``hosts_of``."""
         found: dict[str, int] = {}
         for uuid in members:
-            for host in self.hosts_of(uuid):
+            for host in self.hosts_of(uuid, group_uuid):
                 found[host] = found.get(host, 0) + 1
         return found
 
-    def hosts_of(self, instance_uuid: str) -> set[str]:
-        """The host that an instance is promised, and the one that names it."""
+    def hosts_of(self, instance_uuid: str, group_uuid: str | None = None) -> set[str]:
+        """The host that an instance is promised, and the one that names it.
+        ``group_uuid``: whose member it is asked about; where it is promised as a member
+        of another group it will be none of this one's."""
         known = self.instances.by_uuid.get(instance_uuid)
         found = set() if known is None else {known.host}
         claim = self.claims.by_instance.get(instance_uuid)
-        row = None if claim is None else self.hosts.row_of_id(claim.host_id)
-        if row is not None:
-            found.add(self.hosts.hosts[row])
-        return found
+        if claim is None:
+            return found
+        is_other = None not in (group_uuid, claim.group_uuid)
+        if is_other and claim.group_uuid != group_uuid:
+            return found
+        row = self.hosts.row_of_id(claim.host_id)
+        return found if row is None else {*found, self.hosts.hosts[row]}

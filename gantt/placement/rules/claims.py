@@ -338,6 +338,6 @@ class _Group:
                 self._counts[host] = self._counts.get(host, 0) + 1
 
     def _on_host(self, row: int, instance_uuid: str) -> tuple[str, ...]:
-        host = self._fleet.hosts.hosts[row]
-        is_there = host in self._fleet.hosts_of(instance_uuid)
-        return (instance_uuid,) if is_there else ()
+        assert self._group is not None
+        there = groups.hosts_of(self._fleet, self._group, instance_uuid)
+        return (instance_uuid,) if self._fleet.hosts.hosts[row] in there else ()

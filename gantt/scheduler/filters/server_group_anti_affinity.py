@@ -33,5 +33,5 @@ class ServerGroupAntiAffinityFilter(Filter):
         counts = groups.member_counts(hosts, group)
         mask: Bools = counts < group.max_server_per_host
         if spec.instance_uuid is not None:
-            mask |= groups.with_any(hosts, (spec.instance_uuid,))
+            mask |= groups.with_member(hosts, group, spec.instance_uuid)
         return mask

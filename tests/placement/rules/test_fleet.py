@@ -257,3 +257,23 @@ def test_what_a_host_says_of_an_instance_puts_it_into_no_group() -> None:
     # A claim for a group, where it is already, does.
     desk.do(claim("one", on(1, 1), group=GROUP), c.SyncInstances("h1", (server(1),)))
     assert members(desk) == {"h1": 1}
+
+
+def test_who_leaves_for_another_group_is_no_member_where_it_goes() -> None:
+    """Found by the simulator: it drew an affinity group after it to the other host."""
+    desk = FleetDesk(2)
+    friends = InstanceGroup("g", "affinity")
+    for command in (
+        claim("one", on(1, 1), group=friends),
+        c.SyncInstances("h1", (server(1),)),
+        claim("two", on(1, 2), group=InstanceGroup("other", "affinity")),
+    ):
+        desk.do(command)
+    assert groups.counts(desk.state.fleet, friends) == {"h1": 1}
+    newcomers = (on(2, 2), on(3, 1))
+    lost = claim("three", *newcomers, group=friends)
+    assert "server group" in desk.refusal(lost, ClaimLost)
+    assert desk.do(claim("four", on(2, 2, 1), group=friends)).taken == (1,)
+    # It comes back: then it counts where it is promised, too.
+    desk.do(claim("five", on(1, 1), group=friends))
+    assert groups.counts(desk.state.fleet, friends) == {"h1": 2}
