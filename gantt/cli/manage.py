@@ -100,7 +100,8 @@ def verify(url: str | None, token: str | None) -> None:
     """Compare the books with the tables, and hold them against every invariant.
 
     Without --url the books are built from the tables here and now: that checks the
-    tables. With --url the running service compares the columns it answers from.
+    tables. With --url the running service compares the columns it answers from; the
+    process that is asked writes nothing while it compares.
     """
     with told_plainly():
         books = _books() if url is None else connect(url, token=token)

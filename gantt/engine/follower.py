@@ -141,8 +141,9 @@ class Follower:
         """Come up to ``end``, unless somebody else has done so meanwhile."""
         if not self._replica.turn.acquire(timeout=self._timeout_s):
             raise StoreFailed(
-                f"A write has not been settled for {self._timeout_s:g} s; the database "
-                "does not answer. Try again later."
+                f"The columns have been held for {self._timeout_s:g} s: the database "
+                "does not answer a write, or a verify compares them with the tables. "
+                "Try again later."
             )
         try:
             if is_lost or not self._covers(end):
