@@ -94,8 +94,8 @@ class Session:
         the outcome of the first that fails; nothing after it is carried out."""
         sent: list[Answer] = []
         self._sent = sent
-        self._pipeline = self._pipeline or self._database.pipeline(self._driver)
         try:
+            self._pipeline = self._pipeline or self._database.pipeline(self._driver)
             with self._pipeline or nullcontext():
                 yield
             for answer in sent:

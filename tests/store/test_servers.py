@@ -203,6 +203,16 @@ def test_a_gate_whose_statements_were_forgotten_prepares_them_again(
 
 
 @ON_POSTGRESQL
+def test_a_connection_that_is_closed_before_its_first_batch(store: SqlStore) -> None:
+    session = Session(store._database, Counter())
+    session._driver.close()
+    with pytest.raises(DefiniteAbort), session.together():
+        session.send("SELECT 1")
+    assert session.is_lost
+    session.close()
+
+
+@ON_POSTGRESQL
 def test_a_session_that_ends_leaves_no_file_open(store: SqlStore) -> None:
     def used() -> int:
         session = Session(store._database, Counter())
