@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gantt.engine.follower import Follower
-from gantt.engine.options import EngineOptions
+from gantt.engine.patience import Patience
 from gantt.engine.replica import Replica
 from gantt.errors import GanttError
 from gantt.state.state import State
@@ -36,7 +36,7 @@ class Asking:
 
     _follower: Follower
     _replica: Replica
-    _options: EngineOptions
+    _patience: Patience
 
     def read(
         self,
@@ -93,7 +93,7 @@ class Asking:
                 else:
                     if hangs_on(answer) <= self._replica.settled:
                         return answer
-            if not self._replica.wait(mark, self._options.answer_timeout_s):
+            if not self._replica.wait(mark, self._patience):
                 continue
             if refusal is not None:
                 raise refusal

@@ -11,6 +11,7 @@ from contextlib import closing
 
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
+from gantt.engine.patience import Patience
 from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import Refused, StoreFailed
@@ -55,23 +56,27 @@ class Follower:
         replica: Replica,
         options: EngineOptions,
         *,
+        patience: Patience,
         clock: Clock,
         threads: Threads,
     ) -> None:
         self._store = store
+        self._patience = patience
         self._replica = replica
         self._clock = clock
         self._bound_s: float | None = None
         self.keep_fresh(options)
-        self._timeout_s = options.answer_timeout_s
         self._kept_changes = options.scheduler.kept_changes
         # Loading took longer than any bound, perhaps: the first reader asks.
         self._asked_at = -math.inf
         self._asking = threads.lock()
         # When the last question was begun, and what the store said, or why nothing.
         self._answer: tuple[float, Cursor | StoreFailed] = (-math.inf, Cursor())
-        # When the store last said where the log ends, and what it said.
-        self._heard = (clock.monotonic(), replica.state.cursor)
+        # When the question that is under way was begun.
+        self._asking_since: float | None = None
+        # What the store last said, and the first question since that it left open.
+        self._heard = replica.state.cursor
+        self._unanswered_since: float | None = None
         # From where the log was found not to lead on, if that is so.
         self._stranded: Cursor | None = None
         self.reloads = 0
@@ -99,7 +104,7 @@ class Follower:
         """The columns hold whatever was committed before ``asked_at``: the gate has
         read the end of the log; under ``turn``."""
         self._asked_at = max(self._asked_at, asked_at)
-        self._heard = (self._clock.monotonic(), self._replica.state.cursor)
+        self._hear(self._replica.state.cursor)
 
     def age_s(self) -> float:
         """For how long the columns may lack what others have committed."""
@@ -109,47 +114,77 @@ class Follower:
         """The end of the log, asked for after ``came_at``: by us, or for us by another
         who came while we waited for our turn to ask. Raises StoreFailed; where the
         database was silent for long, to all of them: each would wait as long again."""
-        with self._asking:
+        self._wait_to_ask(came_at)
+        try:
             asked_at, end = self._answer
             if asked_at <= came_at:
-                asked_at = self._clock.monotonic()
-                try:
-                    end = self._store.cursor()
-                    self._heard = (self._clock.monotonic(), end)
-                except StoreFailed as failure:
-                    if self._clock.monotonic() - asked_at < _SILENT_S:
-                        raise
-                    end = failure
-                self._answer = (asked_at, end)
+                asked_at, end = self._answer = self._asked()
+        finally:
+            self._asking.release()
         if isinstance(end, StoreFailed):
             raise StoreFailed(end.message) from end
         return end
 
-    def ask(self) -> Cursor:
-        """The end of the log as it is now. Raises StoreFailed."""
-        return self._end_since(self._clock.monotonic())
+    def _wait_to_ask(self, came_at: float) -> None:
+        """Take ``asking``. Who waits has a thread that others need, and a server that
+        stands still may say nothing for hours."""
+        if self._asking.acquire(blocking=False):
+            return
+        since = self._asking_since
+        borne_s = 0.0 if since is None else came_at - since
+        if not self._patience.lasts(
+            lambda timeout_s: self._asking.acquire(timeout=timeout_s), borne_s
+        ):
+            raise StoreFailed(
+                f"The database {self._store.url} has been asked how far the log has "
+                "come, and has not answered; as many wait for it as may. Look whether "
+                "it runs, and try again later."
+            )
+
+    def _asked(self) -> tuple[float, Cursor | StoreFailed]:
+        """When the store was asked, and the end of the log, or why nobody knows it;
+        under ``asking``. Raises StoreFailed where that took no time."""
+        end: Cursor | StoreFailed
+        asked_at = self._asking_since = self._clock.monotonic()
+        if self._unanswered_since is None:
+            self._unanswered_since = asked_at
+        try:
+            end = self._store.cursor()
+            self._hear(end)
+        except StoreFailed as failure:
+            if self._clock.monotonic() - asked_at < _SILENT_S:
+                raise
+            end = failure
+        finally:
+            self._asking_since = None
+        return asked_at, end
+
+    def _hear(self, end: Cursor) -> None:
+        self._heard, self._unanswered_since = end, None
 
     def lag(self) -> int:
         """By how many revisions the columns are behind what the store last said."""
-        return max(0, self._heard[1].revision - self._replica.durable)
+        return max(0, self._heard.revision - self._replica.durable)
 
     def silence_s(self) -> float:
-        """For how long it has said nothing."""
-        return max(0.0, self._clock.monotonic() - self._heard[0])
+        """For how long it has left questions unanswered; 0 when it answers."""
+        since = self._unanswered_since
+        return 0.0 if since is None else max(0.0, self._clock.monotonic() - since)
 
     def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
         """Come up to ``end``, unless somebody else has done so meanwhile."""
-        if not self._replica.turn.acquire(timeout=self._timeout_s):
+        turn = self._replica.turn
+        if not self._patience.lasts(lambda timeout_s: turn.acquire(timeout=timeout_s)):
             raise StoreFailed(
-                f"The columns have been held for {self._timeout_s:g} s: the database "
-                "does not answer a write, or a verify compares them with the tables. "
-                "Try again later."
+                "The columns are held: the database does not answer a write, tables are "
+                "being loaded, or a verify compares them with the tables; as many wait "
+                "for it as may. Try again later."
             )
         try:
             if is_lost or not self._covers(end):
                 self.take_in(self._store.tail(self._replica.state.cursor))
         finally:
-            self._replica.turn.release()
+            turn.release()
 
     def take_in(self, tail: list[LogEntry] | None) -> None:
         """Apply a tail of the log, or start over where it does not continue ours.

@@ -26,6 +26,7 @@ from gantt.engine.follower import Follower, load_state
 from gantt.engine.health import Health
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
+from gantt.engine.patience import Patience
 from gantt.engine.poller import Poller
 from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_scheduling import RemoteScheduling
@@ -100,14 +101,22 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             stamp=store.stamp(),
         )
         verify.compare_fingerprints(store, self._replica.state)
+        self._patience = patience = Patience(options, threads)
         self._follower = Follower(
-            store, self._replica, options, clock=clock, threads=threads
+            store,
+            self._replica,
+            options,
+            patience=patience,
+            clock=clock,
+            threads=threads,
         )
+        self._be_probed(threads)
         self._gate = Gate(
             store,
             self._replica,
             self._follower,
             options,
+            patience=patience,
             clock=clock,
             threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
@@ -223,6 +232,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             **self._usage.counts(),
             **self.scheduling_counts(),
             "busy": self._gate.queue.turned_away,
+            "reads_turned_away": self._patience.turned_away,
             "batches": counts.batches,
             "commands": counts.commands,
             "refusals": counts.refusals,

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from contextlib import suppress
 
 from gantt.engine.clock import Clock
 from gantt.engine.follower import Follower
 from gantt.engine.options import EngineOptions
+from gantt.engine.probe import Probe
 from gantt.engine.replica import Replica
-from gantt.errors import GanttError
+from gantt.engine.threads import Threads
 from gantt.placement.totals import host_states, totals
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.contract import Store
 
 LOG = logging.getLogger(__name__)
+# Who asks whether we are ready asks again after a few seconds.
+_READY_S = 1.5
 
 
 class Health(ABC):
@@ -32,6 +34,9 @@ class Health(ABC):
     _policy: SchedulerOptions
     _has_told_unready = False
 
+    def _be_probed(self, threads: Threads) -> None:
+        self._probe = Probe(self._follower.look, _READY_S, threads)
+
     @abstractmethod
     def decide_by(self, options: SchedulerOptions) -> None:
         """Decide by ``options`` from now on."""
@@ -41,10 +46,10 @@ class Health(ABC):
         return not self.unready()
 
     def unready(self) -> str:
-        """Why nothing can be answered now; "" when all that was committed is known."""
-        try:
-            self._follower.look()
-        except GanttError as error:
+        """Why nothing can be answered now; "" when all that was committed is known.
+        Takes two seconds at the most."""
+        error = self._probe.failure()
+        if error is not None:
             if not self._has_told_unready:  # it is asked every few seconds
                 LOG.warning("not ready: %s", error)
             self._has_told_unready = True
@@ -55,10 +60,9 @@ class Health(ABC):
         return "closed" if self._is_closed else ""
 
     def keeping_up(self) -> dict[str, float]:
-        """For metrics: how many revisions are committed that this process has not asked
-        for yet, as far as the database has said, and how long ago that was."""
-        with suppress(GanttError):
-            self._follower.ask()
+        """For metrics, and without a question: how many revisions this process does not
+        know yet, as far as the database has said, and for how long it has left
+        questions unanswered."""
         return {
             "revision_lag": self._follower.lag(),
             "database_silence_seconds": self._follower.silence_s(),
@@ -66,9 +70,7 @@ class Health(ABC):
 
     def totals(self) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
         """Resource class -> (capacity, used), and how many hosts are in each state; as
-        last known while the database is away."""
-        with suppress(GanttError):
-            self._follower.freshen()
+        last known, without a question to the database."""
         now = self._wall.now()
         down_after = int(self._policy.service_down_time * 1_000_000)
         with self._replica.lock:

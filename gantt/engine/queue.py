@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from gantt.engine.options import EngineOptions
+from gantt.engine.patience import Patience
 from gantt.engine.threads import Threads
 from gantt.errors import Busy, StoreFailed
 from gantt.model.answers import Answer
@@ -67,11 +68,13 @@ class Queue:
     """Tickets in the order in which they came. ``turned_away``: how many callers were
     told Busy."""
 
-    def __init__(self, options: EngineOptions, threads: Threads) -> None:
+    def __init__(
+        self, options: EngineOptions, patience: Patience, threads: Threads
+    ) -> None:
         self._options = options
+        self._patience = patience
         self._tickets: deque[Ticket] = deque()
         self._changed = threads.condition()
-        self._impatient = 0
         self.is_closing = False
         self.turned_away = 0
 
@@ -86,22 +89,16 @@ class Queue:
         carried out and will not be), StoreFailed (nobody knows).
         """
         self._enter(ticket)
-        patience_s, limit_s = self._options.patience_s, self._options.answer_timeout_s
-        if ticket.is_settled(min(patience_s, limit_s)):
+        patience, limit_s = self._patience, self._patience.limit_s
+        if ticket.is_settled(patience.first_s):
             return ticket.result()
-        with self._changed:
-            self._impatient += 1
-            is_crowd = self._impatient > self._options.patient
-        try:
-            if is_crowd and ticket.claim():
-                raise self._given_up(patience_s)
-            if ticket.is_settled(max(0.0, limit_s - patience_s)):
+        with patience.staying() as has_seat:
+            if not has_seat and ticket.claim():
+                raise self._given_up(patience.first_s)
+            if ticket.is_settled(patience.rest_s):
                 return ticket.result()
             if ticket.claim():
                 raise self._given_up(limit_s)
-        finally:
-            with self._changed:
-                self._impatient -= 1
         raise StoreFailed(
             f"No outcome of {type(ticket.command).__name__} within {limit_s:g} s; it "
             "may still be carried out. Look before you try again."

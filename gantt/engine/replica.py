@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from gantt.engine.patience import Patience
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Change, Cursor, LogEntry
@@ -51,23 +52,31 @@ class Replica:
         """Where the columns stand; ask under ``lock``."""
         return Mark(self.epoch, self.state.revision)
 
-    def wait(self, mark: Mark, timeout_s: float) -> bool:
+    def wait(self, mark: Mark, patience: Patience) -> bool:
         """True once ``mark`` is durable, False when its epoch is over.
 
         Raises StoreFailed when neither happens in time.
         """
         if self.durable >= mark.revision and self.epoch == mark.epoch:
             return True
-        with self._settled:
-            if not self._settled.wait_for(
-                lambda: self.durable >= mark.revision or self.epoch != mark.epoch,
-                timeout_s,
-            ):
-                raise StoreFailed(
-                    f"Revision {mark.revision} did not become durable within "
-                    f"{timeout_s:g} s; the database does not answer. Try again later."
+
+        def is_over(timeout_s: float) -> bool:
+            with self._settled:
+                return bool(
+                    self._settled.wait_for(
+                        lambda: (
+                            self.durable >= mark.revision or self.epoch != mark.epoch
+                        ),
+                        timeout_s,
+                    )
                 )
-            return self.epoch == mark.epoch
+
+        if not patience.lasts(is_over):
+            raise StoreFailed(
+                f"Revision {mark.revision} did not become durable in time; the "
+                "database does not answer. Try again later."
+            )
+        return self.epoch == mark.epoch
 
     def wait_beyond(self, revision: int, epoch: int, timeout_s: float) -> None:
         """Return when more than ``revision`` is durable, ``epoch`` is over, or the

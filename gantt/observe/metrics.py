@@ -47,7 +47,8 @@ _GAUGES = {
     ),
     "database_silence_seconds": (
         _NEWEST,
-        "Seconds since the database last said to every process where the log ends.",
+        "Seconds for which the database has left the questions of the process with the "
+        "longest wait unanswered; 0: it answers.",
     ),
     "leader": (_EACH, "Whether the process leads the chores."),
     "queue_length": (_SUM, "Commands that wait for the gate."),
@@ -111,7 +112,8 @@ _COUNTERS = {
     "batches": "Batches that went through the gate.",
     "commands": "Commands that went through the gate, refused ones included.",
     "refusals": "Commands that a rule refused.",
-    "busy": "Commands turned away because the queue was full.",
+    "busy": "Commands turned away: the queue was full, or the gate stood still.",
+    "reads_turned_away": "Reads turned away because the database stood still.",
     "aborts": "Batches that the database aborted, to be planned again.",
     "unknown_outcomes": "Commits whose answer was lost.",
     "foreign_writes": "Times that somebody else was found to write to the tables.",
@@ -229,9 +231,9 @@ class Meters:
 
     def mirror(self) -> None:
         """Take over the counts as they are now."""
+        counts = self._counts()
         with self._lock:
             self._count_served()
-            counts = self._counts()
             for name, gauge in self._gauges.items():
                 if name in counts:
                     gauge.set(counts[name])

@@ -20,7 +20,7 @@ class FaultyStore:
     """Runs the next hook of a point each time the point is passed.
 
     Points: begin, tail, write (with the entries), commit (before it), committed (after
-    it), has_batch, cursor, load. ``passed`` counts them.
+    it), has_batch, cursor, log (a reader's tail), load. ``passed`` counts them.
     """
 
     def __init__(self, inner: Store) -> None:
@@ -32,7 +32,7 @@ class FaultyStore:
     def fail(self, point: str, *errors: BaseException) -> None:
         """The next passes of ``point`` raise these."""
         for error in errors:
-            self.hooks[point].append(_raiser(error))
+            self.hooks[point].append(raiser(error))
 
     def hold(self, point: str) -> Hold:
         """The next pass of ``point`` waits until the hold is let go."""
@@ -57,6 +57,10 @@ class FaultyStore:
     def cursor(self) -> Cursor:
         self.pass_by("cursor")
         return self.inner.cursor()
+
+    def tail(self, after: Cursor) -> list[LogEntry] | None:
+        self.pass_by("log")
+        return self.inner.tail(after)
 
     def begin(self) -> FaultyTransaction:
         self.pass_by("begin")
@@ -172,7 +176,7 @@ def _until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it never came about")
 
 
-def _raiser(error: BaseException) -> Hook:
+def raiser(error: BaseException) -> Hook:
     def strike(*args: object) -> None:
         raise error
 

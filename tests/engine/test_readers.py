@@ -17,7 +17,7 @@ from gantt.placement import queries
 from gantt.state.state import State
 from gantt.store.outcomes import DefiniteAbort
 from tests.engine.conftest import Connect, opened
-from tests.engine.faults import Callers, FaultyStore, ScriptedClock
+from tests.engine.faults import Callers, FaultyStore, ScriptedClock, raiser
 from tests.engine.test_outcomes import create, names
 from tests.kinds import ON_SQLITE
 
@@ -128,7 +128,7 @@ def test_strict_reads_ask_each_time_and_say_so_when_they_cannot(
 
 
 @ON_SQLITE
-def test_how_far_behind_it_is_cannot_be_known_while_the_database_is_away(
+def test_how_far_behind_it_is_is_told_as_last_heard_and_without_a_question(
     url: str, connect: Connect
 ) -> None:
     store, clock = FaultyStore(opened(url)), LogicalClock()
@@ -136,13 +136,22 @@ def test_how_far_behind_it_is_cannot_be_known_while_the_database_is_away(
     other = connect(opened(url))
     for number in range(3):
         other.submit(create(number))
-    assert books.keeping_up()["revision_lag"] == 3
-    store.fail("cursor", StoreFailed("gone"), StoreFailed("gone"))
+    store.always["log"] = raiser(StoreFailed("gone"))
+    with pytest.raises(StoreFailed):
+        names(books)
+    told = {"revision_lag": 3, "database_silence_seconds": 0}
+    assert books.keeping_up() == told
+    store.fail("cursor", StoreFailed("gone"))
+    with pytest.raises(StoreFailed):
+        names(books)
+    asked = store.passed["cursor"]
     first, second = books.keeping_up(), books.keeping_up()
     assert first["revision_lag"] == second["revision_lag"] == 3
     assert first["database_silence_seconds"] < second["database_silence_seconds"]
+    assert store.passed["cursor"] == asked
+    del store.always["log"]
     names(books)
-    assert books.keeping_up()["revision_lag"] == 0
+    assert books.keeping_up() == {**told, "revision_lag": 0}
 
 
 class LogicalClock(SystemClock):
@@ -169,6 +178,32 @@ def crowd(
         pass
     hold.release()
     return readers
+
+
+def test_few_wait_for_a_database_that_says_nothing_and_the_others_leave_at_once(
+    url: str, connect: Connect
+) -> None:
+    store = FaultyStore(opened(url))
+    books = connect(store, patience_s=0.3, patient=2, answer_timeout_s=1.5)
+    callers = Callers(books)
+    hold = store.hold("cursor")
+    first = callers.run(names, books)
+    hold.wait()
+    time.sleep(0.35)
+    readers = [callers.run(names, books) for _ in range(6)]
+    began = time.monotonic()
+    while sum(reader.done() for reader in readers) < 4:
+        assert time.monotonic() < began + 1
+    assert books.counts()["reads_turned_away"] == 4
+    assert books.keeping_up()["database_silence_seconds"] > 0.3
+    for reader in readers:
+        with pytest.raises(StoreFailed, match="has not answered"):
+            reader.result(20)
+    assert not books.is_ready()
+    hold.release()
+    assert first.result(20) == names(books) == []
+    assert books.is_ready()
+    callers.close()
 
 
 def test_one_question_answers_all_who_came_before_it(

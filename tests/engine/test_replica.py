@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from gantt.engine.options import EngineOptions
+from gantt.engine.patience import Patience
 from gantt.engine.replica import Replica
+from gantt.engine.threads import SystemThreads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Cursor
 from gantt.state.state import State
 
+NONE = Patience(EngineOptions(answer_timeout_s=0), SystemThreads())
 FIRST, SECOND = Cursor(1, "a"), Cursor(2, "b")
 
 
@@ -17,9 +21,9 @@ def test_what_is_settled_may_be_told() -> None:
     replica.assume((), FIRST)
     mark = replica.mark
     with pytest.raises(StoreFailed, match="did not become durable"):
-        replica.wait(mark, 0)
+        replica.wait(mark, NONE)
     replica.settle()
-    assert replica.wait(mark, 0)
+    assert replica.wait(mark, NONE)
 
 
 def test_what_was_taken_back_is_not_told_when_another_takes_its_revision() -> None:
@@ -30,11 +34,11 @@ def test_what_was_taken_back_is_not_told_when_another_takes_its_revision() -> No
     replica.assume((), SECOND)
     replica.settle()
     assert replica.durable > mark.revision
-    assert not replica.wait(mark, 0)
+    assert not replica.wait(mark, NONE)
 
 
 def test_what_was_loaded_anew_is_computed_anew() -> None:
     replica = Replica(State())
     mark = replica.mark
     replica.reload(lambda: (State(), 0))
-    assert not replica.wait(mark, 0)
+    assert not replica.wait(mark, NONE)
