@@ -179,6 +179,24 @@ class DatabaseServer(ABC):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(STOP_S)
 
+    def stand_still(self) -> None:
+        """It answers nothing and refuses nothing, as on a disk that hangs."""
+        self._send(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """As if nothing had been."""
+        self._send(signal.SIGCONT)
+
+    def _send(self, what: signal.Signals) -> None:
+        """To it and, if it has any, the processes that serve its sessions."""
+        assert self._process is not None
+        pid = self._process.pid
+        os.kill(pid, what)  # first, so that it begins no others
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+        for child in map(int, children.split()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, what)
+
     def close(self) -> None:
         """Stop and remove it, whatever state it is in."""
         self.stop()

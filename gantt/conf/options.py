@@ -239,13 +239,14 @@ GANTT = [
         default=2.0,
         min=0.01,
         max=86400,
-        help="When a write has waited so long, the gate is taken to stand still.",
+        help="When a request has waited so long, the database is taken to stand still.",
     ),
     cfg.IntOpt(
         "patient",
         default=32,
         min=1,
-        help="Writes that go on waiting then; others get 503 and free their threads.",
+        help="Requests that go on waiting then, at most half of blocking_threads; "
+        "others get 503 and free their threads.",
     ),
     cfg.IntOpt(
         "search_budget",

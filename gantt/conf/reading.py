@@ -171,7 +171,8 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         planning_ms=own.planning_ms,
         answer_timeout_s=own.answer_timeout_s,
         patience_s=own.patience_s,
-        patient=own.patient,
+        # Half of the threads are left for those who do not wait.
+        patient=min(own.patient, max(1, own.blocking_threads // 2)),
         search_budget=own.search_budget,
         log_length=own.log_length,
         leader_silence_s=own.leader_silence_s,

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gantt.engine.follower import Follower
-from gantt.engine.patience import Patience
 from gantt.engine.replica import Replica
 from gantt.errors import GanttError
 from gantt.state.state import State
@@ -36,7 +35,6 @@ class Asking:
 
     _follower: Follower
     _replica: Replica
-    _patience: Patience
 
     def read(
         self,
@@ -93,7 +91,7 @@ class Asking:
                 else:
                     if hangs_on(answer) <= self._replica.settled:
                         return answer
-            if not self._replica.wait(mark, self._patience):
+            if not self._replica.wait(mark, self._follower.patience):
                 continue
             if refusal is not None:
                 raise refusal

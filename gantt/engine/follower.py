@@ -56,12 +56,12 @@ class Follower:
         replica: Replica,
         options: EngineOptions,
         *,
-        patience: Patience,
         clock: Clock,
         threads: Threads,
     ) -> None:
         self._store = store
-        self._patience = patience
+        # Of all callers of this process: for the gate too.
+        self.patience = Patience(options, threads)
         self._replica = replica
         self._clock = clock
         self._bound_s: float | None = None
@@ -132,7 +132,7 @@ class Follower:
             return
         since = self._asking_since
         borne_s = 0.0 if since is None else came_at - since
-        if not self._patience.lasts(
+        if not self.patience.lasts(
             lambda timeout_s: self._asking.acquire(timeout=timeout_s), borne_s
         ):
             raise StoreFailed(
@@ -174,7 +174,7 @@ class Follower:
     def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
         """Come up to ``end``, unless somebody else has done so meanwhile."""
         turn = self._replica.turn
-        if not self._patience.lasts(lambda timeout_s: turn.acquire(timeout=timeout_s)):
+        if not self.patience.lasts(lambda timeout_s: turn.acquire(timeout=timeout_s)):
             raise StoreFailed(
                 "The columns are held: the database does not answer a write, tables are "
                 "being loaded, or a verify compares them with the tables; as many wait "

@@ -26,7 +26,6 @@ from gantt.engine.follower import Follower, load_state
 from gantt.engine.health import Health
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
-from gantt.engine.patience import Patience
 from gantt.engine.poller import Poller
 from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_scheduling import RemoteScheduling
@@ -101,14 +100,8 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             stamp=store.stamp(),
         )
         verify.compare_fingerprints(store, self._replica.state)
-        self._patience = patience = Patience(options, threads)
         self._follower = Follower(
-            store,
-            self._replica,
-            options,
-            patience=patience,
-            clock=clock,
-            threads=threads,
+            store, self._replica, options, clock=clock, threads=threads
         )
         self._be_probed(threads)
         self._gate = Gate(
@@ -116,7 +109,6 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             self._replica,
             self._follower,
             options,
-            patience=patience,
             clock=clock,
             threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
@@ -128,7 +120,6 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         self._poller = Poller(self._follower, self._replica, period_s, threads)
         self._observer: Observer = Silence()
         self._bearer = threading.local()
-        self._is_closed = False
         self._searches_cut = 0
         if standard_names is not None:
             try:
@@ -232,7 +223,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             **self._usage.counts(),
             **self.scheduling_counts(),
             "busy": self._gate.queue.turned_away,
-            "reads_turned_away": self._patience.turned_away,
+            "reads_turned_away": self._follower.patience.turned_away,
             "batches": counts.batches,
             "commands": counts.commands,
             "refusals": counts.refusals,

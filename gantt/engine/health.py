@@ -29,7 +29,7 @@ class Health(ABC):
     _store: Store
     _replica: Replica
     _follower: Follower
-    _is_closed: bool
+    _is_closed = False
     _wall: Clock
     _policy: SchedulerOptions
     _has_told_unready = False

@@ -23,8 +23,8 @@ class EngineOptions(Struct, frozen=True):
     taken so long, the rest of it waits for the next.
     ``commit_attempts``: how often a batch that the database aborted is tried in all.
     ``answer_timeout_s``: how long a caller waits for its answer. ``patience_s``: after
-    so long only ``patient`` callers go on waiting for a gate that stands still, so
-    that the others' threads are free for readers.
+    so long only ``patient`` callers go on waiting for a gate or a database that stands
+    still, so that the others' threads are free for who needs neither.
     ``search_budget``: steps that one search for candidates may take.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.

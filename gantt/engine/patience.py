@@ -15,7 +15,7 @@ from gantt.engine.threads import Threads
 
 class Patience:
     """``patience_s`` for everybody, then ``patient`` callers, up to
-    ``answer_timeout_s``. ``turned_away``: readers who were told that it is over."""
+    ``answer_timeout_s``. ``turned_away``: readers whose it was over."""
 
     def __init__(self, options: EngineOptions, threads: Threads) -> None:
         self.limit_s = options.answer_timeout_s

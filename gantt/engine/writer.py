@@ -17,7 +17,6 @@ from gantt.engine.clock import BooksTime, Clock
 from gantt.engine.follower import Follower
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
-from gantt.engine.patience import Patience
 from gantt.engine.premises import Relied, premises
 from gantt.engine.queue import Queue, Ticket
 from gantt.engine.replica import Replica
@@ -82,7 +81,6 @@ class Gate:
         follower: Follower,
         options: EngineOptions,
         *,
-        patience: Patience,
         clock: Clock,
         threads: Threads,
         new_uuid: Callable[[], str],
@@ -95,7 +93,7 @@ class Gate:
         self._new_uuid = new_uuid
         self.time = BooksTime(clock)
         self._threads = threads
-        self.queue = Queue(options, patience, threads)
+        self.queue = Queue(options, follower.patience, threads)
         self.counts = Counts()
         self.observer: Observer = Silence()
         self._thread = threads.start(self._run, "gantt-gate")

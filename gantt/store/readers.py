@@ -46,14 +46,14 @@ class Readers:
     def read(self, query: Callable[[Reader], T]) -> T:
         """What ``query`` says, asked once more if the connection broke. Raises
         StoreFailed."""
-        with self._seats:
+        with self._seated():
             self._database.check_place()
             while (reader := self._taken()) is not None:
                 try:
                     with self._returned(reader):
                         return query(reader)
                 except Outcome as outcome:
-                    if not reader.is_lost:
+                    if not reader.is_lost or reader.is_silent:
                         raise as_failure(outcome, self._database.url) from outcome
             self.require_open()
             try:
@@ -62,6 +62,21 @@ class Readers:
                     return query(reader)
             except Outcome as outcome:
                 raise as_failure(outcome, self._database.url) from outcome
+
+    @contextmanager
+    def _seated(self) -> Iterator[None]:
+        """Nobody waits longer than the questions before us may take."""
+        limit_s = 2 * self._database.lost_s
+        if not self._seats.acquire(timeout=limit_s):
+            raise errors.StoreFailed(
+                f"All {self._database.options.pool_size} connections for readers of "
+                f"{self._database.url} have been in use for {limit_s} s. Look whether "
+                "it answers, and try again later."
+            )
+        try:
+            yield
+        finally:
+            self._seats.release()
 
     def require_open(self) -> None:
         """Raises StoreFailed once it is closed."""

@@ -64,6 +64,8 @@ class Session:
         self._cursor = self._driver.cursor()
         self._pipeline: Pipeline | None = None
         self.is_lost = False
+        # Lost because nothing was said for too long: another one would wait as long.
+        self.is_silent = False
         self._is_discarded = False
         # By table: up to where its sequence was set on this connection.
         self.told: dict[str, int] = {}
@@ -231,6 +233,7 @@ class Session:
 
     def _translated(self, error: Exception) -> Exception:
         self.is_lost = self.is_lost or self._database.is_lost(error)
+        self.is_silent = self.is_silent or self._database.is_silence(error)
         return self._database.classify(error)
 
 

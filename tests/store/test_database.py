@@ -9,11 +9,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import event
 
 from gantt import errors
 from gantt.store import StoreOptions
 from gantt.store.database import Database, open_database
+from gantt.store.database.bounded import BoundedConnection
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 from tests.kinds import ON_SQLITE
 
@@ -197,21 +197,24 @@ def test_what_to_do_about_it_is_told(url: str, error: Exception, advice: str) ->
     assert advice in str(_open(url).failure(error))
 
 
-def test_nobody_waits_long_for_a_connection() -> None:
+def given_to_connect(url: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+    """What the driver hears when ``url`` is connected to."""
+    given: dict[str, object] = {}
+
+    def connect(*_args: object, **more: object) -> None:
+        given.update(more)
+        raise psycopg.OperationalError("enough")
+
+    monkeypatch.setattr(BoundedConnection, "connect", connect)
+    with pytest.raises(errors.StoreFailed):
+        _open(url).connect()
+    return given
+
+
+def test_nobody_waits_long_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     for url, wanted in ((POSTGRES, "10"), (f"{POSTGRES}?connect_timeout=3", "3")):
-        database = _open(url)
-        given: dict[str, str] = {}
-
-        def look(
-            _d: Any, _r: Any, _a: Any, kwargs: dict[str, Any], to: Any = given
-        ) -> None:
-            to.update({name: str(value) for name, value in kwargs.items()})
-            raise LOST[POSTGRES]
-
-        event.listen(database.engine, "do_connect", look)
-        with pytest.raises(errors.StoreFailed):
-            database.connect()
-        assert given["connect_timeout"] == wanted
+        given = given_to_connect(url, monkeypatch)
+        assert str(given["connect_timeout"]) == wanted
 
 
 def test_a_full_disk_at_commit_is_told_once_it_is_settled() -> None:
@@ -306,17 +309,10 @@ def test_a_server_that_could_change_values_is_not_used(mode: str) -> None:
         _open(MARIADB).check_settings({**AS_SET[MARIADB], "sql_mode": mode}.items())
 
 
-def test_what_the_url_says_of_keepalives_holds() -> None:
-    database = _open(POSTGRES + "?keepalives_idle=77")
-    given: dict[str, object] = {}
-
-    @event.listens_for(database.engine, "do_connect")
-    def connect(_dialect: object, _record: object, _args: object, more: Any) -> Any:
-        given.update(more)
-        raise psycopg.OperationalError("enough")
-
-    with pytest.raises(errors.StoreFailed):
-        database.connect()
+def test_what_the_url_says_of_keepalives_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = given_to_connect(POSTGRES + "?keepalives_idle=77", monkeypatch)
     assert given["keepalives_idle"] == "77"
     assert (given["keepalives_count"], given["tcp_user_timeout"]) == (3, 11_000)
 

@@ -40,6 +40,10 @@ POOLED = (
     "for each connection (PgBouncer: pool_mode = session)"
 )
 
+# How often, and how many times, TCP asks a silent peer before it is given up.
+PROBE_S, PROBES = 2, 3
+CONNECT_S = 10
+
 UNKNOWN = "unknown"  # to this server, or not to be seen
 
 
@@ -99,6 +103,12 @@ class Database:
         self.is_in_use = False
         self._told: set[str] = set()
         event.listen(self.engine, "connect", self._prepare)
+        # While the pool looks whether it lives nobody waits long; but who has it now
+        # may load all tables, or migrate. ``set_autocommit`` is for small reads.
+        event.listen(self.engine, "checkout", lambda found, *_: self.bound(found, None))
+        event.listen(
+            self.engine, "checkin", lambda found, *_: self.bound(found, self.lost_s)
+        )
 
     def _make_engine(self, url: URL, **more: Any) -> Engine:
         # Positional parameters: rows go to the driver as tuples, unconverted.
@@ -136,6 +146,25 @@ class Database:
         for warning in self.warnings({str(name): str(value) for name, value in rows}):
             self.warn(warning)
 
+    @property
+    def silence_s(self) -> int:
+        """After so long TCP asks a silent peer whether it is there."""
+        return max(1, int(self.options.idle_timeout_s))
+
+    @property
+    def lost_s(self) -> int:
+        """After so long it is taken not to be."""
+        return self.silence_s + PROBE_S * PROBES
+
+    def bound(self, connection: Any, silence_s: float | None) -> None:
+        """From now on statements of a driver's connection wait so long for an answer;
+        None: for ever. A database without a server always answers."""
+
+    def is_silence(self, error: Exception) -> bool:
+        """Whether it is that nothing was said for so long."""
+        del error
+        return False
+
     def settings(self) -> tuple[str, ...]:
         """Statements for each new connection."""
         return ()
@@ -167,7 +196,9 @@ class Database:
         return (driver.Error, OverflowError, UnicodeError)
 
     def set_autocommit(self, connection: Any) -> None:
-        """Make a driver's connection commit each statement by itself."""
+        """Make a driver's connection commit each statement by itself, and wait for none
+        of them longer than a small read may take."""
+        self.bound(connection, self.lost_s)
         connection.autocommit = True
 
     def pipeline(self, connection: Any) -> Pipeline | None:

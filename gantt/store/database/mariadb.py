@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import importlib
 import logging
+import socket
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from msgspec.structs import replace
+from sqlalchemy import URL, Engine
 
 from gantt import errors
 from gantt.model.changes import Change
 from gantt.model.rows import InventoryRow, Row
 from gantt.store.database import collation
 from gantt.store.database.bulk import JoinedBulks
-from gantt.store.database.dialect import POOLED, UNKNOWN, Database, not_kept
+from gantt.store.database.dialect import (
+    CONNECT_S,
+    POOLED,
+    PROBE_S,
+    PROBES,
+    UNKNOWN,
+    Database,
+    not_kept,
+)
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 LOG = logging.getLogger(__name__)
@@ -98,20 +108,53 @@ class MysqlDatabase(Database):
     _charset = "utf8mb4"
     _fold: Callable[[str], str] = staticmethod(str.casefold)
 
+    def _make_engine(self, url: URL, **more: Any) -> Engine:
+        # The driver's own is to wait for ever, once TCP has found the machine.
+        given = {
+            "connect_timeout": CONNECT_S,
+            "read_timeout": self.lost_s,
+            "write_timeout": self.lost_s,
+        }
+        mine = {name: value for name, value in given.items() if name not in url.query}
+        return super()._make_engine(url, connect_args=mine, **more)
+
+    def _prepare(self, connection: Any, record: object) -> None:
+        self._have_probed(connection._sock)
+        super()._prepare(connection, record)
+
+    def _have_probed(self, peer: socket.socket) -> None:
+        """Else a machine that vanishes is waited for until the system's own probes find
+        out, after two hours."""
+        if peer.family == socket.AF_UNIX:
+            return
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in (  # not every system knows all of them
+            ("TCP_KEEPIDLE", self.silence_s),
+            ("TCP_KEEPINTVL", PROBE_S),
+            ("TCP_KEEPCNT", PROBES),
+            ("TCP_USER_TIMEOUT", 1000 * self.lost_s),
+        ):
+            if hasattr(socket, name):
+                peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+    def bound(self, connection: Any, silence_s: float | None) -> None:
+        if connection is not None:  # what the pool gets back may be closed
+            # The driver looks at them before each statement, and has no other way.
+            connection._read_timeout = connection._write_timeout = silence_s
+
+    def is_silence(self, error: Exception) -> bool:
+        return "timed out" in str(error) and self.is_lost(error)
+
     def _prepare_more(self, cursor: Any) -> None:
         # The first is MariaDB's, the second Galera's; ``warnings`` sees what it did.
         for setting in (
-            f"idle_transaction_timeout = {self._idle_s}",
+            f"idle_transaction_timeout = {self.silence_s}",
             "wsrep_sync_wait = 1",
         ):
             try:
                 cursor.execute(f"SET SESSION {setting}")
             except self.engine.dialect.loaded_dbapi.Error as error:
                 LOG.debug("%s: %s", self.url, error)
-
-    @property
-    def _idle_s(self) -> int:
-        return max(1, int(self.options.idle_timeout_s))
 
     @property
     def _wait_s(self) -> int:
@@ -126,6 +169,7 @@ class MysqlDatabase(Database):
         )
 
     def set_autocommit(self, connection: Any) -> None:
+        self.bound(connection, self.lost_s)
         connection.autocommit(True)
 
     def fold(self, name: str) -> str:
@@ -158,7 +202,7 @@ class MysqlDatabase(Database):
         level = "tx_isolation" if "tx_isolation" in found else "transaction_isolation"
         told += not_kept(found, {level: "READ-COMMITTED"})
         idle = found.get("idle_transaction_timeout", UNKNOWN)  # unknown to MySQL
-        if idle != str(self._idle_s):
+        if idle != str(self.silence_s):
             told.append(
                 f"idle_transaction_timeout is {idle}: a writer that stands still keeps "
                 f"the lock until its connection ends; {POOLED}"

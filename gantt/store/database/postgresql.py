@@ -5,21 +5,26 @@ Apart from the others for its sequences, its error states and its session settin
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from sqlalchemy import URL, Connection, Engine, Table, exc
+from sqlalchemy import URL, Connection, Engine, Table, event, exc
 
 from gantt import errors
 from gantt.store import times
 from gantt.store.database.bulk import ArrayBulks
-from gantt.store.database.dialect import POOLED, UNKNOWN, Database, not_kept
+from gantt.store.database.dialect import (
+    CONNECT_S,
+    POOLED,
+    PROBE_S,
+    PROBES,
+    UNKNOWN,
+    Database,
+    not_kept,
+)
 from gantt.store.database.pipeline import Pipeline
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
-
-# How often, and how many times, TCP asks a silent peer before it is given up.
-_PROBE_S, _PROBES = 2, 3
-_CONNECT_S = 10
 
 
 class PostgresDatabase(Database):
@@ -63,25 +68,36 @@ class PostgresDatabase(Database):
 
     def _make_engine(self, url: URL, **more: Any) -> Engine:
         # As for the server below: who waits for one that is no more hears of it.
-        idle_s = self._silence_s
         given = {
             # The driver's own is two minutes.
-            "connect_timeout": _CONNECT_S,
-            "keepalives_idle": idle_s,
-            "keepalives_interval": _PROBE_S,
-            "keepalives_count": _PROBES,
+            "connect_timeout": CONNECT_S,
+            "keepalives_idle": self.silence_s,
+            "keepalives_interval": PROBE_S,
+            "keepalives_count": PROBES,
             "tcp_user_timeout": self._lost_ms,
         }
         mine = {name: value for name, value in given.items() if name not in url.query}
-        return super()._make_engine(url, connect_args=mine, **more)
+        engine = super()._make_engine(url, connect_args=mine, **more)
+        event.listen(engine, "do_connect", self._open)
+        return engine
 
-    @property
-    def _silence_s(self) -> int:
-        return max(1, int(self.options.idle_timeout_s))
+    def _open(self, _dialect: object, _record: object, args: Any, more: Any) -> Any:
+        bounded = importlib.import_module("gantt.store.database.bounded")
+        connection = bounded.BoundedConnection.connect(*args, **more)
+        self.bound(connection, self.lost_s)
+        return connection
+
+    def bound(self, connection: Any, silence_s: float | None) -> None:
+        if connection is not None:  # what the pool gets back may be closed
+            connection.silence_s = silence_s
+
+    def is_silence(self, error: Exception) -> bool:
+        bounded = importlib.import_module("gantt.store.database.bounded")
+        return isinstance(error, bounded.Silence)
 
     @property
     def _lost_ms(self) -> int:
-        return 1000 * (self._silence_s + _PROBE_S * _PROBES)
+        return 1000 * self.lost_s
 
     @property
     def _waits(self) -> dict[str, int]:
@@ -98,9 +114,9 @@ class PostgresDatabase(Database):
         # hours, and the lock would be held so long.
         waits = {
             **self._waits,
-            "tcp_keepalives_idle": self._silence_s,
-            "tcp_keepalives_interval": _PROBE_S,
-            "tcp_keepalives_count": _PROBES,
+            "tcp_keepalives_idle": self.silence_s,
+            "tcp_keepalives_interval": PROBE_S,
+            "tcp_keepalives_count": PROBES,
             "tcp_user_timeout": self._lost_ms,
         }
         set_all = [f"SET {name} = {value}" for name, value in waits.items()]
