@@ -136,7 +136,17 @@ def test_what_is_read_later_wins(
     assert found.engine.bound_ms == 6
 
 
-ELSEWHERE = {"listen", "tokens_file", "freshness"}
+ELSEWHERE = {"listen", "tokens_file", "freshness", "patient"}
+
+
+@pytest.mark.parametrize(
+    ("threads", "given", "patient"), [(64, 64, 32), (64, 7, 7), (8, 32, 4), (1, 32, 1)]
+)
+def test_half_of_the_threads_are_left_for_who_does_not_wait(
+    threads: int, given: int, patient: int
+) -> None:
+    overrides = {("gantt", "blocking_threads"): threads, ("gantt", "patient"): given}
+    assert load(environ={}, overrides=overrides).engine.patient == patient
 
 
 @pytest.mark.parametrize(
