@@ -176,9 +176,9 @@ class Follower:
         turn = self._replica.turn
         if not self.patience.lasts(lambda timeout_s: turn.acquire(timeout=timeout_s)):
             raise StoreFailed(
-                "The columns are held: the database does not answer a write, tables are "
-                "being loaded, or a verify compares them with the tables; as many wait "
-                "for it as may. Try again later."
+                "The columns are held: the database does not answer a write, tables "
+                "are being loaded, or a verify compares them with the tables; as many "
+                "wait for it as may. Try again later."
             )
         try:
             if is_lost or not self._covers(end):
