@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from uuid import uuid4
 
 import pytest
@@ -110,7 +110,7 @@ class Table:
             self.failures -= 1
             raise StoreFailed("no answer")
 
-    def add(self, rows: list[SharedDecision]) -> int:
+    def add(self, rows: Sequence[SharedDecision]) -> int:
         self.fail()
         self.writes += 1
         self.rows.extend(rows)

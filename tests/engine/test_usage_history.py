@@ -244,7 +244,8 @@ def test_another_engine_goes_on_where_the_leader_died(
     first._chores._stop.set()  # no beat, no word that it leaves
     clock.last += HOUR
     second = connect(opened(url), **options)
-    until(lambda: leads(second) and second.counts()["usage_rollups"] == 2)
+    until(lambda: leads(second) and len(second.usage_history(period="day")) > 0)
+    assert second.counts()["usage_rollups"] == 2
     (hour,) = second.usage_history("CUSTOM_GPU")
     (day,) = second.usage_history(period="day")
     assert (day.start, day.samples) == (START - START % DAY, 1)
