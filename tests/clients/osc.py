@@ -10,6 +10,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 PLUGIN = "openstack.placement.v1"
 
 
@@ -20,10 +22,46 @@ def plugin_commands() -> frozenset[str]:
     )
 
 
+class Ended(Struct, frozen=True):
+    """What a command told, and its exit status."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Program:
+    """``openstack``, which takes longer to load than to do what it is asked; see
+    ``forked``."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.clients.forked"],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, words: list[str], environ: dict[str, str]) -> Ended:
+        """A command, from its words, to its end."""
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert told is not None
+        asked.write(json.dumps({"words": words, "environ": environ}) + "\n")
+        asked.flush()
+        return Ended(**json.loads(told.readline()))
+
+    def close(self) -> None:
+        """End it."""
+        self._process.communicate()
+
+
 class OpenStack:
     """Runs commands against one service at one microversion; keeps which."""
 
-    def __init__(self, url: str, version: str = "1.39") -> None:
+    def __init__(self, program: Program, url: str, version: str = "1.39") -> None:
+        self._program = program
         kept = {key: value for key, value in os.environ.items() if key[:3] != "OS_"}
         self._environ = {
             **kept,
@@ -36,25 +74,17 @@ class OpenStack:
 
     def at(self, version: str) -> OpenStack:
         """The same program at another microversion; what it ran counts for both."""
-        other = OpenStack(self._environ["OS_ENDPOINT"], version)
+        other = OpenStack(self._program, self._environ["OS_ENDPOINT"], version)
         other.has_run = self.has_run
         return other
 
-    def run(self, command: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str, *arguments: str) -> Ended:
         """Run ``command`` with further ``arguments``, whatever comes of it."""
         words = [*command.split(), *arguments]
         for known in plugin_commands():
             if words[: len(known.split())] == known.split():
                 self.has_run.add(known)
-        program = Path(sys.executable).with_name("openstack")
-        return subprocess.run(
-            [str(program), *words],
-            env=self._environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return self._program.run(words, self._environ)
 
     def do(self, command: str, *arguments: str) -> None:
         """A command that succeeds, and of which nothing is asked."""
@@ -67,10 +97,10 @@ class OpenStack:
     def fail(self, command: str, *arguments: str) -> str:
         """What a command that is refused tells its user."""
         ended = self.run(command, *arguments)
-        assert ended.returncode != 0, f"{command} was not refused: {ended.stdout}"
-        return ended.stdout + ended.stderr
+        assert ended.code != 0, f"{command} was not refused: {ended.out}"
+        return ended.out + ended.err
 
     def _succeed(self, command: str, *arguments: str) -> str:
         ended = self.run(command, *arguments)
-        assert ended.returncode == 0, f"{command}: {ended.stdout}{ended.stderr}"
-        return ended.stdout
+        assert ended.code == 0, f"{command}: {ended.out}{ended.err}"
+        return ended.out

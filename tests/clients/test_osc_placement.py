@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.clients.osc import OpenStack, plugin_commands
+from tests.clients.osc import OpenStack, Program, plugin_commands
 from tests.live import Live
 
 Story = Callable[[OpenStack], None]
@@ -241,8 +241,8 @@ def candidates(osc: OpenStack) -> None:
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_story(live: Live, name: str) -> None:
-    osc = OpenStack(live.url)
+def test_story(live: Live, program: Program, name: str) -> None:
+    osc = OpenStack(program, live.url)
     function, covers = STORIES[name]
     function(osc)
     assert set(covers) <= osc.has_run
@@ -253,14 +253,14 @@ def test_the_stories_are_about_every_command() -> None:
     assert told == plugin_commands()
 
 
-def test_the_version_is_negotiated(live: Live) -> None:
+def test_the_version_is_negotiated(live: Live, program: Program) -> None:
     """Version 1 means the newest that both speak, learned from a 406 if need be."""
-    made = OpenStack(live.url, "1").ask("resource provider create", a_name())
+    made = OpenStack(program, live.url, "1").ask("resource provider create", a_name())
     assert made["root_provider_uuid"] == made["uuid"]
 
 
-def test_the_oldest_version(live: Live) -> None:
-    osc = OpenStack(live.url, "1.0")
+def test_the_oldest_version(live: Live, program: Program) -> None:
+    osc = OpenStack(program, live.url, "1.0")
     uuid = a_provider(osc)
     shown = osc.ask("resource provider show", uuid)
     assert set(shown) == {"uuid", "name", "generation"}
@@ -272,6 +272,8 @@ def test_the_oldest_version(live: Live) -> None:
     assert listed["resources"] == {"VCPU": 1}
 
 
-def test_a_service_mounted_at_placement(live: Live) -> None:
-    made = OpenStack(live.url + "/placement").ask("resource provider create", a_name())
+def test_a_service_mounted_at_placement(live: Live, program: Program) -> None:
+    made = OpenStack(program, live.url + "/placement").ask(
+        "resource provider create", a_name()
+    )
     assert made["generation"] == 0
