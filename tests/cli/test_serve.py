@@ -128,10 +128,12 @@ def test_a_database_of_placement(program: Program, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_database_that_is_locked(program: Program, tmp_path: Path) -> None:
     file, url = a_database(tmp_path)
+    config = tmp_path / "gantt.conf"
+    config.write_text("[gantt]\nlock_timeout_s = 1\n")
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        assert "locked" in refused(program, url)
+        assert "locked" in refused(program, url, "--config-file", str(config))
     finally:
         connection.close()
 

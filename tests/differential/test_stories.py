@@ -20,7 +20,7 @@ from tests.differential.replay import retell, shorten
 from tests.differential.story import Story
 from tests.differential.upstream import upstream
 
-EXAMPLES = int(os.environ.get("GANTT_DIFFERENTIAL_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("GANTT_DIFFERENTIAL_EXAMPLES", "10"))
 FIRST_SEED = int(os.environ.get("GANTT_DIFFERENTIAL_SEED", "1"))
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

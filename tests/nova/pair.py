@@ -25,7 +25,7 @@ from tests.nova import known, upstream
 from tests.nova.worlds import known_to_all
 from tests.scheduler.fleets import NOW, Plan, all_hosts
 
-EXAMPLES = int(os.environ.get("GANTT_NOVA_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("GANTT_NOVA_EXAMPLES", "40"))
 SEED = int(os.environ.get("GANTT_NOVA_SEED", "1"))
 
 LATER = frozenset(("NUMATopologyFilter", "PciPassthroughFilter"))

@@ -136,7 +136,7 @@ def plain(candidate: Candidate) -> Answer:
 
 
 @settings(
-    max_examples=300,
+    max_examples=200,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
