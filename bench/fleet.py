@@ -133,7 +133,8 @@ def write(
     """Add ``members`` to the books in ``database``, a URL or a file, new ones if there
     are none, and let so many consumers claim a processor each."""
     is_file = isinstance(database, Path)
-    books = gantt.connect(f"sqlite:///{database}" if is_file else str(database))
+    url = f"sqlite:///{database}" if is_file else str(database)
+    books = gantt.connect(url, create=is_file)
     try:
         with ThreadPoolExecutor(WRITERS) as writers:
 

@@ -88,7 +88,7 @@ def _fleet(folder: Path, size: int, *, is_first: bool) -> Iterator[Row]:
 @contextmanager
 def _library(url: str, size: int) -> Iterator[Gantt]:
     """A scheduler of so many hosts, all of which have reported."""
-    library = gantt.connect(url, options=PATIENT)
+    library = gantt.connect(url, options=PATIENT, create=True)
     assert isinstance(library, Gantt), url
     try:
         hosts.found(library, size)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from gantt.engine import opening
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
@@ -18,7 +20,11 @@ __all__ = ["connect", "open_gantt", "remote_books"]
 
 
 def connect(
-    url: str, *, options: EngineOptions = EngineOptions(), token: str | None = None
+    url: str,
+    *,
+    options: EngineOptions = EngineOptions(),
+    token: str | None = None,
+    create: bool = False,
 ) -> GanttProtocol:
     """The books at ``url``.
 
@@ -27,6 +33,9 @@ def connect(
     of a running service (Gantt or OpenStack Placement), asked with ``token``
     (None: "admin", as ``--auth noauth2`` wants it).
 
+    ``create``: make the tables of a database, and the file of an SQLite one, if they
+    are missing, and bring them up to date; without it a mistyped URL makes nothing.
+
     Raises Refused when the database must not be used as it is, StoreFailed when it
     cannot be reached.
     """
@@ -34,6 +43,8 @@ def connect(
         from gantt.client.remote import RemoteGantt
 
         return RemoteGantt(url, token=token or "admin")
+    if create:
+        options = replace(options, store=replace(options.store, create=True))
     return open_gantt(url, options)
 
 

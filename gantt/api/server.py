@@ -21,6 +21,7 @@ from typing import Any
 
 from gantt.api.configured import Configured
 from gantt.api.envelope import WsgiApp
+from gantt.api.occupant import is_taken, occupant
 from gantt.api.running import RunDirectory
 from gantt.api.unread import finished
 from gantt.api.watchers import Watchers
@@ -215,17 +216,21 @@ def check_port(options: ServeOptions) -> None:
 
     granian itself shares a port with whoever else agrees to share it.
     """
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((options.host, options.port))
-        except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise Refused(
-                f"Cannot listen on {_shown(options)}: {reason}. "
-                "Stop what is using the port, or choose another with --listen."
-            ) from error
+    host, port = options.host, options.port
+    try:
+        taken = is_taken(host, port)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Refused(
+            f"Cannot listen on {_shown(options)}: {reason}. Name an address of this "
+            "machine, and a port that this user may use, with --listen."
+        ) from error
+    if taken:
+        found = occupant(host, port)
+        raise Refused(
+            f"Cannot listen on {_shown(options)}: the port is taken. {found} Stop "
+            f"{found.ending(port)}, or choose another port with --listen."
+        )
 
 
 def _shown(options: ServeOptions) -> str:

@@ -127,7 +127,8 @@ for _command in (adopt, release, imports):
 def _books() -> GanttProtocol:
     settings = settings_for(*click.get_current_context().obj)
     # To look is not to make: a mistyped path must not become an empty database.
-    options = replace(settings.engine, create=False, poll_ms=0)
+    store = replace(settings.engine.store, create=False)
+    options = replace(settings.engine, poll_ms=0, store=store)
     if settings.database_url.startswith(("http://", "https://")):
         return connect(settings.database_url)
     session = placement_session(settings)

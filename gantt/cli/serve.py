@@ -1,4 +1,4 @@
-"""``gantt serve``: the service, and with ``--register-machine`` a first provider.
+"""``gantt serve``: the service, and with ``--register-machine`` a first host.
 
 Thin: what is configured is the business of ``gantt.conf``, how it is served that of
 ``gantt.api.server``.
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--register-machine",
     is_flag=True,
-    help="Enter this machine into the books as a provider.",
+    help="Enter this machine into the books as a provider and as a host.",
 )
 def serve(
     database: str | None,
@@ -114,10 +114,12 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
         return
     session = placement_session(settings)
     with open_gantt(settings.database_url, settings.engine, session=session) as books:
-        click.echo(welcome(settings, _register(books), _place(books.url)))
+        registration, refusal = _register(books)
+        click.echo(welcome(settings, registration, refusal, _place(books.url)))
 
 
-def _register(books: GanttProtocol) -> Registration:
+def _register(books: GanttProtocol) -> tuple[Registration, str]:
+    """The provider of this machine, and why it is no host, if it is none."""
     from gantt.agent.machine import (
         default_collectors,
         describe,
@@ -125,17 +127,22 @@ def _register(books: GanttProtocol) -> Registration:
         machine_uuid,
     )
     from gantt.agent.register import register
+    from gantt.agent.report import report
 
     name = machine_name()
     try:
         part = describe(default_collectors())
     except OSError as error:
         raise Refused(f"This machine cannot be described: {error}.") from error
-    return register(books, part, name=name, uuid=machine_uuid(name))
+    registration = register(books, part, name=name, uuid=machine_uuid(name))
+    _, refusal = report(books, part, registration.provider)
+    return registration, refusal
 
 
-def welcome(settings: Settings, registration: Registration, place: str) -> str:
-    """Where everything is, and three commands to paste."""
+def welcome(
+    settings: Settings, registration: Registration, refusal: str, place: str
+) -> str:
+    """Where everything is, and a few commands to paste."""
     provider = shlex.quote(registration.provider.name)
     program, options = _program(), _options(settings)
     state = "registered" if registration.has_written else "registered before"
@@ -144,15 +151,17 @@ def welcome(settings: Settings, registration: Registration, place: str) -> str:
             f"Database: {place}",
             f"Address:  {_address(settings)}",
             f"Token:    {_token(settings)}",
-            f"Provider: {registration.provider.name} "
+            f"Machine:  {registration.provider.name} "
             f"({registration.provider.uuid}), {state}",
+            *([f"No host: {refusal}"] if refusal else ()),
             "",
-            "Try this in another terminal:",
+            "Try this in another terminal, in the same folder:",
             "",
             f"  {program} candidates VCPU=1 MEMORY_MB=512{options}",
             f"  {program} allocation set new --provider {provider} "
             f"VCPU=1 MEMORY_MB=512{options}",
             f"  {program} usage show {provider}{options}",
+            f"  {program} select --flavor vcpus=1,memory_mb=512,disk_gb=1{options}",
             "",
         )
     )

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, cast, overload
 from gantt import errors
 from gantt.client.caller import read_context
 from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
 from gantt.model.forms import fleet, scalars
 from gantt.model.forms.spec import read_spec
 from gantt.model.forms.stats import read_stats
@@ -21,6 +22,7 @@ from gantt.model.hosts import HostView
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.store.contract import StoreOptions
 
 
 class SchedulerClient:
@@ -28,15 +30,21 @@ class SchedulerClient:
 
     ``place``: a URL (``memory://``, an SQLAlchemy URL, ``http://host:8778`` with
     ``token``), opened here and closed with ``close``; or a Gantt, which stays the
-    caller's. ``context`` is None (the administrator), a mapping, or an object with
+    caller's. ``create``: make the file and the tables of a database if they are
+    missing. ``context`` is None (the administrator), a mapping, or an object with
     ``user_id``, ``project_id``, ``roles`` and ``request_id``. Every method raises
     Invalid, which names the field, and Unavailable.
     """
 
     def __init__(
-        self, place: str | SchedulerProtocol, *, token: str | None = None
+        self,
+        place: str | SchedulerProtocol,
+        *,
+        token: str | None = None,
+        create: bool = False,
     ) -> None:
-        self._owned = _opened(place, token) if isinstance(place, str) else None
+        is_url = isinstance(place, str)
+        self._owned = _opened(place, token, create=create) if is_url else None
         found = place if self._owned is None else self._owned
         self.gantt = cast(SchedulerProtocol, found)
 
@@ -145,8 +153,9 @@ class SchedulerClient:
         if not found:
             asked = request_id if instance_uuid is None else instance_uuid
             raise errors.NotFound(
-                f"No decision about {asked!r} is kept: only the latest ones are, and "
-                "only on the machine that made them."
+                f"No decision about {asked!r} is remembered: all processes on a "
+                "database share the latest ones, as many as [scheduler] shared_records "
+                "says, and one that remembers alone has its own."
             )
         return found[0]
 
@@ -230,12 +239,13 @@ class SchedulerClient:
         self.gantt.delete_server_group(fleet.read_group_uuid(group))
 
 
-def _opened(url: str, token: str | None) -> Any:
+def _opened(url: str, token: str | None, *, create: bool) -> Any:
     if url.startswith(("http://", "https://")):
         from gantt.client.remote import RemoteGantt
 
         return RemoteGantt(url, token=token or "admin")
-    return open_gantt(url)
+    store = StoreOptions(create=create)
+    return open_gantt(url, EngineOptions(store=store))
 
 
 def _uuids(uuids: Iterable[str] | None) -> tuple[str, ...] | None:

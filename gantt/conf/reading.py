@@ -184,8 +184,6 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         # Nobody else can write there.
         poll_ms=0 if database.connection == MEMORY else own.poll_ms,
         commit_attempts=max(1, placement.allocation_conflict_retry_count),
-        # A mistyped path must not become new, empty books.
-        create=database.sync_on_startup,
         scheduler=scheduling.scheduler_options(ours),
         store=_store_options(database, own, named),
     )

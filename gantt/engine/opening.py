@@ -6,8 +6,6 @@ that stand between the two floors open engines too.
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.remote import RemoteBooks
@@ -29,11 +27,7 @@ def open_gantt(
     Raises Refused when the database must not be used as it is, StoreFailed when it
     cannot be reached.
     """
-    is_file = url.startswith("sqlite:")
-    store_options = replace(
-        options.store, create=options.store.create or (options.create and is_file)
-    )
-    store = open_store(url, store_options)
+    store = open_store(url, options.store)
     try:
         names = standard_names()
         return Gantt(store, options, standard_names=names, remote=remote)

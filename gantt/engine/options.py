@@ -36,7 +36,6 @@ class EngineOptions(Struct, frozen=True):
     5 minutes; 0: never. ``usage_classes``: resource classes of one sample.
     ``usage_5m_days``, ``usage_hour_days``, ``usage_day_days``: how many days its
     samples, hours and days are kept.
-    ``create``: bring the tables of an SQLite file into being if it has none.
     """
 
     freshness: Literal["strict", "bounded"] = "strict"
@@ -58,6 +57,5 @@ class EngineOptions(Struct, frozen=True):
     usage_5m_days: int = 2
     usage_hour_days: int = 60
     usage_day_days: int = 1095
-    create: bool = True
     scheduler: SchedulerOptions = SchedulerOptions()
     store: StoreOptions = StoreOptions()

@@ -19,8 +19,8 @@ from gantt.model.rows import FLEET
 from gantt.store import head, legacy, schema
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
+from gantt.store.database.naming import command
 from gantt.store.legacy import Legacy, Owner
-from gantt.store.naming import command
 from gantt.store.schema import Found
 from gantt.store.tables import (
     BOOKS,

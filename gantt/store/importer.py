@@ -32,8 +32,8 @@ from gantt.store import head, legacy, schema
 from gantt.store.adopt import PLACEMENT_TABLES, advance, counts, refuse_unfit
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
+from gantt.store.database.naming import command
 from gantt.store.legacy import Legacy, Owner
-from gantt.store.naming import command
 from gantt.store.tables import BOOKS, gantt_decisions, gantt_usage_history
 
 CHUNK = 5_000

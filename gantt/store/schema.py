@@ -18,8 +18,8 @@ from gantt.model.rows import FLEET
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.database.dialect import POOLED
+from gantt.store.database.naming import command
 from gantt.store.head import RELEASED
-from gantt.store.naming import command
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.session import Counter, Session
 from gantt.store.tables import (
@@ -157,7 +157,10 @@ def check_database(database: Database) -> None:
             f"The tables of {where} were not all made, an attempt broke off: run {run}."
         )
     if not found.has_books and found.revision is None:
-        raise errors.Refused(f"The database {where} is empty: run {run}.")
+        raise errors.Refused(
+            f"The database {where} has none of Gantt's tables: correct the URL, or "
+            f"make them with {run}."
+        )
     if found.revision != HEAD:
         raise errors.Refused(
             f"The schema of {where} is at revision {found.revision}, this program "

@@ -12,8 +12,8 @@ from gantt import errors
 from gantt.store import legacy
 from gantt.store.contract import StoreOptions
 from gantt.store.database import Database, open_database
+from gantt.store.database.naming import command
 from gantt.store.legacy import Legacy
-from gantt.store.naming import command
 from gantt.store.tables import allocations, consumers, resource_providers
 
 

@@ -21,7 +21,7 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Program:
         found: Program = request.getfixturevalue("cli")
         return found
     url = f"sqlite:///{tmp_path / 'gantt.db'}"
-    library.connect(url).close()
+    library.connect(url, create=True).close()
     return Program(gantt, url)
 
 

@@ -72,6 +72,7 @@ def test_there_is_no_data_to_migrate(program: Manage) -> None:
 
 
 def test_verify(program: Manage) -> None:
+    program.do(*program.on("db", "sync"))
     books = open_gantt(program.url)
     uuid = books.create_provider("host").uuid
     books.set_inventories(uuid, {"VCPU": Inventory(total=4)})
@@ -82,6 +83,7 @@ def test_verify(program: Manage) -> None:
 
 
 def test_verify_tells_what_is_wrong(program: Manage) -> None:
+    program.do(*program.on("db", "sync"))
     books = open_gantt(program.url)
     parent = books.create_provider("host").uuid
     child = books.create_provider("part", parent_uuid=parent).uuid
@@ -96,6 +98,11 @@ def test_verify_tells_what_is_wrong(program: Manage) -> None:
     assert "problem" in said
 
 
-def test_verify_makes_no_database(program: Manage) -> None:
+def test_verify_makes_no_database(program: Manage, tmp_path: Path) -> None:
+    """Neither by itself nor where the service would make one as it starts."""
     assert str(program.file) in program.fail(*program.on("verify"))
+    config = tmp_path / "gantt.conf"
+    config.write_text("[placement_database]\nsync_on_startup = true\n")
+    words = ("--config-file", str(config), *program.on("verify"))
+    assert str(program.file) in program.fail(*words)
     assert not program.file.exists()

@@ -15,6 +15,7 @@ from gantt.cli.flavor import flavor
 from gantt.cli.main import gantt
 from gantt.client.remote import RemoteGantt
 from gantt.model.hosts import HostAggregate
+from gantt.store import schema
 from tests import inprocess
 from tests.cli.conftest import Program
 
@@ -81,7 +82,10 @@ def test_leases_are_confirmed_and_released(fleet: Program) -> None:
 def test_a_lease_that_is_none_is_told(
     fleet: Program, tmp_path: Path, lease: str, is_far: bool
 ) -> None:
-    program = fleet if is_far else Program(gantt, f"sqlite:///{tmp_path}/own.db")
+    program = fleet
+    if not is_far:
+        program = Program(gantt, f"sqlite:///{tmp_path}/own.db")
+        schema.sync(program.url)
     told = program.fail("select", "--flavor", SIZE, f"--lease={lease}")
     assert "lease must be a number of seconds above 0 and at most 86400" in told
 

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from gantt.cli.main import gantt
+from gantt.store import schema
 from tests.cli.conftest import Program
 from tests.live import free_port, program
 
@@ -66,6 +67,7 @@ def test_a_name_that_is_no_utf_8(cli: Program) -> None:
 
 def test_a_database_may_be_named_instead_of_a_service(tmp_path: Path) -> None:
     cli = Program(gantt, f"sqlite:///{tmp_path / 'books.db'}")
+    schema.sync(cli.url)
     made = cli.ask("provider", "create", "host")
     assert cli.ask("provider", "list") == [made]
 

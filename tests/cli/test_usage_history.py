@@ -36,7 +36,7 @@ def records() -> tuple[UsageRecord, ...]:
 @pytest.fixture
 def url(tmp_path: Path, records: tuple[UsageRecord, ...]) -> str:
     url = f"sqlite:///{tmp_path / 'gantt.db'}"
-    gantt.connect(url).close()
+    gantt.connect(url, create=True).close()
     store = open_store(url)
     with store.usage_rows() as rows:
         for start in {record.start for record in records}:

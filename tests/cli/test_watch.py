@@ -17,7 +17,7 @@ from gantt.cli.main import gantt as program
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'gantt.db'}"
-    books = gantt.connect(url)
+    books = gantt.connect(url, create=True)
     host = books.create_provider("one")
     books.set_inventories(host.uuid, {"VCPU": gantt.Inventory(total=4)})
     books.close()

@@ -32,6 +32,7 @@ from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 from gantt.store import open_store
+from gantt.store.contract import StoreOptions
 
 HOSTS = tuple(f"h{number}" for number in range(5))
 VCPUS = 4
@@ -198,7 +199,10 @@ def engines(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[Gan
             stack.enter_context(
                 open_gantt(
                     f"sqlite:///{tmp_path}/gantt.db",
-                    EngineOptions(scheduler=SchedulerOptions(driver=driver)),
+                    EngineOptions(
+                        scheduler=SchedulerOptions(driver=driver),
+                        store=StoreOptions(create=True),
+                    ),
                 )
             )
             for driver in drivers

@@ -26,6 +26,7 @@ from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler import pipeline, unbooked
 from gantt.scheduler.options import SchedulerOptions
+from gantt.store.contract import StoreOptions
 
 SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
 
@@ -35,7 +36,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Gantt]:
     url = "memory://"
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path}/gantt.db"
-    with open_gantt(url, EngineOptions(sweep_s=0.02)) as found:
+    with open_gantt(
+        url, EngineOptions(sweep_s=0.02, store=StoreOptions(create=True))
+    ) as found:
         yield found
 
 

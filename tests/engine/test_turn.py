@@ -13,12 +13,15 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
+from gantt.store.contract import StoreOptions
 from tests.engine.test_scheduling import ask, held, report
+
+CREATING = EngineOptions(store=StoreOptions(create=True))
 
 
 def test_the_turn_outlives_a_restart(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/gantt.db"
-    with open_gantt(url) as engine:
+    with open_gantt(url, CREATING) as engine:
         report(engine, "a")
         engine.schedule(ask(count=4))
         # One that has reported nothing to have: reports could not decide for it.

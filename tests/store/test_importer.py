@@ -12,7 +12,6 @@ import pytest
 import gantt
 from gantt import errors
 from gantt.client import SchedulerClient
-from gantt.engine.options import EngineOptions
 from gantt.model.commands import Inventory
 from gantt.store import open_store, schema
 from gantt.store.adopt import adopt
@@ -97,7 +96,7 @@ def test_a_dry_run_makes_nothing(old: str, new: str, tmp_path: Path) -> None:
 
 
 def test_what_is_there_goes_only_when_asked(old: str, new: str) -> None:
-    with closing(gantt.connect(new)) as found:
+    with closing(gantt.connect(new, create=True)) as found:
         found.create_provider("in the way")
         execute(new, *RECORDS)
         for is_dry in (True, False):
@@ -114,13 +113,13 @@ def test_what_is_there_goes_only_when_asked(old: str, new: str) -> None:
 
 
 def test_the_names_that_every_gantt_adds_are_not_in_the_way(old: str, new: str) -> None:
-    gantt.connect(new).close()
+    gantt.connect(new, create=True).close()
     import_books(old, new)
 
 
 def test_books_of_gantt_come_with_their_fleet(new: str, tmp_path: Path) -> None:
     source = f"sqlite:///{tmp_path / 'gantt.db'}"
-    with closing(gantt.connect(source)) as found:
+    with closing(gantt.connect(source, create=True)) as found:
         uuid = found.create_provider("host").uuid
         found.set_inventories(uuid, {"VCPU": Inventory(total=4)})
         SchedulerClient(found).update_resource_stats(None, ("host", "node"), STATS)
@@ -139,7 +138,7 @@ def test_rows_of_old_releases_are_mended_in_the_copy(old: str, new: str) -> None
     )
     assert import_books(old, new).mended == Legacy(5, 5, 1)
     assert run(old, "SELECT count(root_provider_id) FROM resource_providers") == [(0,)]
-    with closing(gantt.connect(new, options=EngineOptions(create=False))) as found:
+    with closing(gantt.connect(new)) as found:
         assert found.verify().problems == ()
 
 

@@ -186,7 +186,7 @@ def test_a_directory_is_no_file(tmp_path: Path) -> None:
 
 def test_an_empty_database(url: str, path: Path) -> None:
     path.touch()
-    with pytest.raises(errors.Refused, match=r"is empty: run `gantt-manage .*db sync`"):
+    with pytest.raises(errors.Refused, match=r"none of Gantt's tables.*db sync`"):
         open_store(url)
 
 

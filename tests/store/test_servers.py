@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from gantt.engine.gantt import Gantt
-from gantt.errors import DuplicateName, StoreFailed
+from gantt.errors import DuplicateName, Refused, StoreFailed
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
@@ -64,6 +64,11 @@ def store(url: str) -> Iterator[SqlStore]:
 
 def entries(store: SqlStore) -> list[rows.Row]:
     return books.contents(store).get(rows.TRAITS, [])
+
+
+def test_a_database_that_does_not_exist(server: DatabaseServer) -> None:
+    with pytest.raises(Refused, match=r"nowhere.*CREATE DATABASE.*correct its name"):
+        open_store(server.url("nowhere"), StoreOptions(create=True))
 
 
 def write_once(store: SqlStore, batch: str = "b") -> None:

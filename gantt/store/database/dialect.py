@@ -40,6 +40,11 @@ POOLED = (
     "for each connection (PgBouncer: pool_mode = session)"
 )
 
+MAKE_IT = (
+    "make it with CREATE DATABASE on the server, or correct its name in the URL; "
+    "`gantt-manage db sync` makes the tables only."
+)
+
 # How often, and how many times, TCP asks a silent peer before it is given up.
 PROBE_S, PROBES = 2, 3
 CONNECT_S = 10

@@ -23,6 +23,7 @@ from gantt.store.database import collation
 from gantt.store.database.bulk import JoinedBulks
 from gantt.store.database.dialect import (
     CONNECT_S,
+    MAKE_IT,
     POOLED,
     PROBE_S,
     PROBES,
@@ -101,6 +102,7 @@ class MysqlDatabase(Database):
     _ADVICE: ClassVar[dict[int, str]] = {
         1021: _FULL,
         1114: _FULL,
+        1049: MAKE_IT,
         1040: "raise its max_connections, or lower max_pool_size and workers.",
     }
 

@@ -6,6 +6,7 @@ Apart from the others for its sequences, its error states and its session settin
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from gantt.store import times
 from gantt.store.database.bulk import ArrayBulks
 from gantt.store.database.dialect import (
     CONNECT_S,
+    MAKE_IT,
     POOLED,
     PROBE_S,
     PROBES,
@@ -25,6 +27,8 @@ from gantt.store.database.dialect import (
 )
 from gantt.store.database.pipeline import Pipeline
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
+
+_NO_DATABASE = re.compile(r'database ".*" does not exist')
 
 
 class PostgresDatabase(Database):
@@ -61,6 +65,7 @@ class PostgresDatabase(Database):
 
     # Prepared statements that are not where they were prepared.
     _ADVICE: ClassVar[dict[str, str]] = {
+        "3D000": MAKE_IT,
         "42P05": f"{POOLED}.",
         "53100": "its disk is full: make room; nothing was half written.",
         "53300": "raise its max_connections, or lower max_pool_size and workers.",
@@ -158,7 +163,10 @@ class PostgresDatabase(Database):
         return told + not_kept(found, wanted)
 
     def advice(self, error: BaseException) -> str | None:
-        return self._ADVICE.get(getattr(error, "sqlstate", None) or "")
+        state = getattr(error, "sqlstate", None)
+        if state is None and _NO_DATABASE.search(str(error)):
+            return MAKE_IT  # the driver gives no state to what fails while it connects
+        return self._ADVICE.get(state or "")
 
     def is_lost(self, error: Exception) -> bool:
         # The driver has nothing to say of the state of a server that it lost.

@@ -17,7 +17,7 @@ from sqlalchemy import URL, Engine, create_engine
 from gantt import errors
 from gantt.store import times
 from gantt.store.database.dialect import UNKNOWN, Database, not_kept
-from gantt.store.naming import command
+from gantt.store.database.naming import command
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 
@@ -60,8 +60,8 @@ class SqliteDatabase(Database):
         sqlite3.SQLITE_BUSY: "another process has locked it; stop that or try again.",
         sqlite3.SQLITE_READONLY: "it is read-only: make the file and its directory "
         "writable for this user.",
-        sqlite3.SQLITE_CANTOPEN: "it cannot be opened: make the file and its directory "
-        "readable and writable for this user.",
+        sqlite3.SQLITE_CANTOPEN: "it cannot be opened: name a file that exists, and "
+        "make it and its directory readable and writable for this user.",
         sqlite3.SQLITE_FULL: "the disk is full: make room; nothing was half written.",
         sqlite3.SQLITE_IOERR: "the disk gave an error: see the system's log.",
         sqlite3.SQLITE_NOTADB: "it is not an SQLite database: name another file.",
@@ -149,17 +149,30 @@ class SqliteDatabase(Database):
     def refusal(self) -> str | None:
         if self.path is None or self.path.is_file():
             return None
-        folder = self.path.absolute().parent
+        path, folder = self.path.absolute(), self.path.absolute().parent
         if self.path.exists():
-            return f"{self.path} is not a file: name the file of an SQLite database."
+            return f"{path} is not a file: name the file of an SQLite database."
         if not folder.is_dir():
             return (
                 f"The directory {folder} does not exist: create it, or name a "
-                "database in another one."
+                f"database in another one.{self._four_slashes()}"
             )
         if self.options.create:
             return None
-        return f"There is no database at {self.path}: run {command(self, 'db sync')}."
+        run = command(self, "db sync")
+        return (
+            f"There is no database at {path}: correct the URL, or make one with {run}."
+            f"{self._four_slashes()}"
+        )
+
+    def _four_slashes(self) -> str:
+        """What a relative path may have been meant to be."""
+        path = self.path
+        if path is None or path.is_absolute() or not Path("/", path).parent.is_dir():
+            return ""
+        if len(path.parts) == 1:
+            return ""
+        return f" An absolute path has four slashes: sqlite:////{path}."
 
     def advice(self, error: BaseException) -> str | None:
         code = getattr(error, "sqlite_errorcode", None)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gantt.connection import open_gantt
+from gantt.store import schema
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, C, client_of, report
 from tests.api.wsgi_client import WsgiClient
 
@@ -78,6 +79,7 @@ def test_readers_see_counts_of_their_own_project(decided: WsgiClient) -> None:
 
 def test_what_another_process_decided_is_told_no_further(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'books.db'}"
+    schema.sync(url)
     with open_gantt(url) as books, open_gantt(url) as others:
         report(client_of(others), "one", "two")
         for project, instance in (("blue", A), ("red", B)):

@@ -10,7 +10,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gantt.store.database import Database
+    from gantt.store.database.dialect import Database
 
 
 def command(database: Database, words: str) -> str:

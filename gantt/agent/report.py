@@ -1,0 +1,66 @@
+"""Report a machine as a host, so that requests for instances can be placed on it.
+
+Apart from registering, because that is about the books: a provider alone offers
+amounts, a host is what ``select_destinations`` picks. The provider stands for the host,
+so that its inventory counts once. Called with any Gantt, in process or over HTTP.
+"""
+
+from __future__ import annotations
+
+from gantt.agent.collectors.contract import Part
+from gantt.errors import Conflict
+from gantt.model.answers import Provider
+from gantt.model.hosts import HostStats, HostView
+from gantt.model.scheduling import SchedulerProtocol
+
+
+def report(
+    gantt: SchedulerProtocol, part: Part, provider: Provider
+) -> tuple[HostView | None, str]:
+    """Report ``part`` for the host that ``provider`` stands for, named as it is; the
+    host, or None and why another host has that provider.
+
+    What instances use stays as it was reported last, at first nothing.
+    """
+    known = _known(gantt, provider)
+    host, node = (
+        (provider.name, provider.name) if known is None else (known.host, known.node)
+    )
+    stats = {} if known is None else known.stats
+    try:
+        return gantt.update_host(host, node, _stats(part, provider, node, stats)), ""
+    except Conflict as refusal:
+        return None, refusal.message
+
+
+def _known(gantt: SchedulerProtocol, provider: Provider) -> HostView | None:
+    """The host that reports for this provider already, whatever its node is called."""
+    for view in gantt.list_hosts(host=provider.name):
+        if view.provider_uuid == provider.uuid:
+            return view
+    return None
+
+
+def _stats(
+    part: Part, provider: Provider, node: str, known: dict[str, object]
+) -> HostStats:
+    vcpus, memory_mb, local_gb = (
+        part.inventories[name].total if name in part.inventories else 0
+        for name in ("VCPU", "MEMORY_MB", "DISK_GB")
+    )
+    vcpus_used, memory_mb_used, local_gb_used = (
+        used if isinstance(used := known.get(name), int) else 0
+        for name in ("vcpus_used", "memory_mb_used", "local_gb_used")
+    )
+    return HostStats(
+        uuid=provider.uuid,
+        hypervisor_hostname=node,
+        vcpus=vcpus,
+        memory_mb=memory_mb,
+        local_gb=local_gb,
+        vcpus_used=vcpus_used,
+        memory_mb_used=memory_mb_used,
+        local_gb_used=local_gb_used,
+        free_ram_mb=memory_mb - memory_mb_used,
+        free_disk_gb=local_gb - local_gb_used,
+    )

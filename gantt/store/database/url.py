@@ -1,0 +1,95 @@
+"""Database URLs: which driver one means, and what to type instead of one that is wrong.
+
+Apart from the dialects, because a URL is most often mistyped before any of them is
+known: a path without a scheme, a slash too few, the address of a service.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+from sqlalchemy import URL, exc, make_url
+
+from gantt import errors
+
+LOG = logging.getLogger(__name__)
+
+_DRIVERS = {
+    "sqlite": "sqlite+pysqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg2": "postgresql+psycopg",
+    "mysql": "mysql+pymysql",
+    "mariadb": "mysql+pymysql",
+    "mariadb+pymysql": "mysql+pymysql",
+}
+_SERVICE = re.compile(r"(?:https?:)?/*([\w.-]+:\d+)/?")
+_FORMS = (
+    "Databases are named as sqlite:////absolute/path/to/file, "
+    "postgresql+psycopg://user:password@host/name or "
+    "mysql+pymysql://user:password@host/name; a service as http://host:port."
+)
+
+
+def understood(url: str) -> URL:
+    """The URL with the driver that Gantt uses in place of others of old files. Raises
+    Refused."""
+    try:
+        parsed = make_url(url)
+    except (exc.ArgumentError, TypeError, ValueError) as error:
+        raise errors.Refused(
+            f"The database URL {_hidden(url)!r} cannot be read. {_meant(url)}"
+        ) from error
+    if parsed.drivername == "sqlite" and parsed.host:
+        raise errors.Refused(
+            f"{_hidden(url)} names a host, {parsed.host!r}, and no file. "
+            f"{_sqlite_forms(parsed.host + '/' + (parsed.database or ''))}"
+        )
+    driver = _DRIVERS.get(parsed.drivername)
+    if driver is None:
+        return parsed
+    if driver != parsed.drivername and parsed.drivername != "sqlite":
+        LOG.warning("The URL says %s; Gantt uses %s for it.", parsed.drivername, driver)
+    return parsed.set(drivername=driver)
+
+
+def unknown(url: URL) -> errors.Refused:
+    """That no dialect goes by the scheme of ``url``."""
+    shown = url.render_as_string()
+    if url.get_backend_name() == "memory":
+        return errors.Refused(
+            f"{shown} keeps no tables: name a database, for example "
+            "sqlite:////var/lib/gantt/gantt.db; books in memory are memory:// alone."
+        )
+    return errors.Refused(f"{shown} is not a database that Gantt knows. {_FORMS}")
+
+
+def _hidden(url: str) -> str:
+    """The URL as it came, but for what may be a password."""
+    return re.sub(r"//[^/]*@", "//***@", str(url))
+
+
+def _meant(url: str) -> str:
+    """What to type in place of something that is no URL."""
+    if url.startswith("sqlite:"):
+        return _sqlite_forms(url.removeprefix("sqlite:"))
+    if (service := _SERVICE.fullmatch(url)) is not None:
+        return f"A service is named as http://{service[1]}."
+    if ":" not in url and Path(url).suffix:
+        return f"An SQLite file is named as sqlite:///{url}."
+    return _FORMS
+
+
+def _sqlite_forms(path: str) -> str:
+    name = path.strip("/")
+    if not name:
+        return (
+            "An SQLite file is named as sqlite:////var/lib/gantt/gantt.db; books that "
+            "end with the process as memory://."
+        )
+    return (
+        f"An SQLite file is named as sqlite:////{name} from the root of the file "
+        f"system, or as sqlite:///{name} from the current directory."
+    )

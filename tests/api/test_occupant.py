@@ -1,0 +1,144 @@
+"""What has a port that is wanted, as far as it can be found out."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from gantt.api import occupant
+from gantt.api.occupant import is_taken
+from tests import live
+
+HOST = "127.0.0.1"
+
+
+class Quiet(http.server.BaseHTTPRequestHandler):
+    """Answers everything with what is no document of Gantt."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"info": ["Gantt"]}')
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002
+        pass
+
+
+@contextmanager
+def another_server() -> Iterator[int]:
+    """A port of this process with an HTTP server that is no Gantt."""
+    server = http.server.HTTPServer((HOST, 0), Quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def script(port: int, pid_file: Path) -> subprocess.CompletedProcess[str]:
+    """What ``scripts/run`` asks before anything is installed."""
+    return subprocess.run(
+        [sys.executable, "-I", occupant.__file__, HOST, str(port), str(pid_file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_free_port() -> None:
+    assert not is_taken(HOST, live.free_port())
+
+
+def test_another_program_is_told_by_process_and_folder() -> None:
+    with another_server() as port:
+        assert is_taken(HOST, port)
+        found = occupant.occupant(HOST, port)
+    assert (found.is_gantt, found.pid, found.folder) == (
+        False,
+        os.getpid(),
+        str(Path.cwd()),
+    )
+    assert str(found).startswith(f"Another program uses http://{HOST}:{port} (process")
+
+
+def test_a_program_that_does_not_answer_is_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(occupant, "TIMEOUT_S", 0.1)
+    with closing(socket.socket()) as mute:
+        mute.bind((HOST, 0))
+        mute.listen()
+        assert not occupant.occupant(HOST, mute.getsockname()[1]).is_gantt
+
+
+def test_a_process_that_is_not_to_be_seen_is_looked_up_as_root(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(occupant, "PROC", tmp_path)
+    with another_server() as port:
+        found = occupant.occupant(HOST, port)
+    assert str(found) == f"Another program uses http://{HOST}:{port}."
+    assert f"ss -ltnp 'sport = :{port}'" in found.ending(port)
+
+
+def test_a_gantt_is_told_with_its_process(tmp_path: Path) -> None:
+    with live.served(tmp_path) as service:
+        port = int(service.url.rpartition(":")[2])
+        pid = service.process.pid
+        told = f"Gantt is already running on {service.url} (process {pid}, started in "
+        # As a second `gantt serve` does.
+        serve = ("serve", "--database", service.database)
+        ended = subprocess.run(
+            live.program(*serve, "--listen", f"{HOST}:{port}"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert told in ended.stderr
+        assert "nother program" not in ended.stderr
+        # As `make run` does, of another folder, and of this one.
+        pid_file = tmp_path / "gantt.pid"
+        other = script(port, pid_file)
+        assert other.returncode == 1
+        assert told in other.stderr
+        assert f"make run PORT={port + 1}" in other.stderr
+        pid_file.write_text(f"{pid}\n")
+        ours = script(port, pid_file)
+        assert ours.returncode == 3
+        assert told in ours.stdout
+        assert f"kill {pid}" in ours.stdout
+
+
+def test_an_address_of_another_machine_is_not_taken() -> None:
+    with pytest.raises(OSError, match="assign"):
+        is_taken("192.0.2.1", 8778)
+
+
+def test_it_needs_nothing_installed() -> None:
+    """``scripts/run`` calls it with any Python, before there is a .venv."""
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            occupant.__file__,
+            HOST,
+            str(live.free_port()),
+            "x",
+        ],
+        check=False,
+    )
+    assert ended.returncode == 0

@@ -1,0 +1,129 @@
+"""No command of ``gantt`` makes a database of a URL that is mistyped."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import gantt as library
+from gantt.cli.main import gantt
+from gantt.client import SchedulerClient
+from gantt.errors import Refused
+from gantt.store import schema
+from tests.cli.conftest import Program
+
+UUID = "0e3cf1f0-96ab-5f9d-9f6c-6c7d2d6e2f11"
+# What each command needs to come as far as the books.
+WORDS = {
+    "allocation delete": (UUID,),
+    "allocation set": (UUID, "--provider", UUID, "VCPU=1"),
+    "allocation show": (UUID,),
+    "candidates": ("VCPU=1",),
+    "capacity": ("vcpus=1,memory_mb=1,disk_gb=1",),
+    "claim confirm": (UUID,),
+    "claim release": (UUID,),
+    "explain": (UUID,),
+    "host update": ("host", "vcpus=1"),
+    "inventory set": ("host", "VCPU=1"),
+    "select": ("--flavor", "vcpus=1,memory_mb=1,disk_gb=1"),
+    "usage history": ("--resource-class", "VCPU"),
+}
+
+
+def commands(
+    group: click.Group, above: str = ""
+) -> Iterator[tuple[str, click.Command]]:
+    """Every command that works on books, by the words that name it."""
+    for name, command in group.commands.items():
+        words = f"{above} {name}".strip()
+        if isinstance(command, click.Group):
+            yield from commands(command, words)
+        elif any(option.name == "url" for option in command.params):
+            yield words, command
+
+
+def arguments(words: str, command: click.Command) -> tuple[str, ...]:
+    """``WORDS``, or a name for each argument that has to be given."""
+    if words in WORDS:
+        return WORDS[words]
+    needed = [one for one in command.params if isinstance(one, click.Argument)]
+    return tuple("CUSTOM_X" for one in needed if one.required)
+
+
+COMMANDS = dict(commands(gantt))
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_no_command_makes_a_database(words: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/typo.db"
+    program = Program(gantt, url)
+    said = program.fail(*words.split(), *arguments(words, COMMANDS[words]))
+    assert f"There is no database at {tmp_path}/typo.db" in said
+    assert f"`gantt-manage --database {url} db sync`" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_library_makes_one_when_asked(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/gantt.db"
+    for opens in (library.connect, SchedulerClient):
+        with pytest.raises(Refused, match="db sync"):
+            opens(url)
+    assert list(tmp_path.iterdir()) == []
+    SchedulerClient(url, create=True).close()
+    books = library.connect(url)
+    assert books.list_providers() == ()
+    books.close()
+
+
+def test_the_library_brings_no_tables_up_to_date_unasked(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/gantt.db"
+    schema.sync(url)
+    with sqlite3.connect(tmp_path / "gantt.db") as connection:
+        connection.execute(
+            "UPDATE gantt_alembic_version SET version_num = '0005_usage'"
+        )
+        connection.execute("DROP TABLE gantt_decisions")
+    with pytest.raises(Refused, match="db sync"):
+        library.connect(url)
+    library.connect(url, create=True).close()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("folder", "is not a file"),
+        ("text.db", "it is not an SQLite database"),
+        ("empty.db", "has none of Gantt's tables"),
+        ("other.db", "has none of Gantt's tables"),
+        ("nowhere/gantt.db", "nowhere does not exist"),
+    ],
+)
+def test_a_file_that_is_not_ours_stays_as_it_is(
+    tmp_path: Path, name: str, said: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.db").write_text("no database " * 100)
+    (tmp_path / "empty.db").touch()
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE mine (id INTEGER)")
+    before = (tmp_path / "text.db").read_bytes(), sorted(tmp_path.iterdir())
+    told = Program(gantt, f"sqlite:///{tmp_path}/{name}").fail("provider", "list")
+    assert said in told
+    assert ((tmp_path / "text.db").read_bytes(), sorted(tmp_path.iterdir())) == before
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        names = connection.execute("SELECT name FROM sqlite_master").fetchall()
+    assert names == [("mine",)]
+
+
+def test_a_slash_too_few_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    absolute = str(tmp_path / "gantt.db").removeprefix(os.sep)
+    said = Program(gantt, f"sqlite:///{absolute}").fail("provider", "list")
+    assert f"An absolute path has four slashes: sqlite:////{absolute}" in said
