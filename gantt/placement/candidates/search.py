@@ -1,7 +1,7 @@
 """The search for allocation candidates, on one page.
 
     request -> needs (masks over all providers)        feasible, sharing
-            -> roots that can still match              roots
+            -> roots that can still match              viable
             -> picks, tree by tree, while asked for    combine, order
             -> uuids, names, summaries                 summarize
 
@@ -11,21 +11,20 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain, islice
 
 import numpy as np
 from msgspec import Struct, structs
 
 from gantt.errors import UnknownName
-from gantt.model.answers import Candidate, Candidates
+from gantt.model.answers import Candidates
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates import feasible, flat, order, summarize
-from gantt.placement.candidates.combine import Budget, Pick, Spent, combine
+from gantt.placement.candidates.combine import Budget, Pick, Spent
 from gantt.placement.candidates.feasible import Match, Question
 from gantt.placement.candidates.sharing import Sharing
 from gantt.placement.candidates.summarize import Part, Rows
-from gantt.placement.candidates.tree import shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
 
@@ -85,51 +84,6 @@ def find(
     )
     parts = tuple((need.suffix, need.amounts) for need in question.needs)
     return Found(parts, _table(picks, len(parts)), is_truncated)
-
-
-def roots(state: State, request: CandidateRequest) -> Bools:
-    """bool[providers]: roots of trees that may match; all others cannot. Raises
-    UnknownName."""
-    question = ask(state, request)
-    if question is None:
-        return np.zeros(state.providers.height, np.bool_)
-    return viable(question)[0]
-
-
-def solve(
-    state: State,
-    request: CandidateRequest,
-    root_row: int,
-    *,
-    budget: int | None = None,
-) -> Candidate | None:
-    """One candidate in and around the tree of ``root_row``, or None when there is
-    none. Raises UnknownName and BudgetSpent. For many roots prepare a ``solver``."""
-    return solver(state, request, budget=budget)(root_row)
-
-
-def solver(
-    state: State, request: CandidateRequest, *, budget: int | None = None
-) -> Callable[[int], Candidate | None]:
-    """``solve`` for any root, as long as ``state`` does not change; ``budget`` is for
-    each root. Raises UnknownName."""
-    question = ask(state, request, Budget(budget))
-    if question is None:
-        return lambda _: None
-    shape = shape_of(question)
-    parts = [(need.suffix, need.amounts) for need in question.needs]
-
-    def solve_one(root_row: int) -> Candidate | None:
-        if not shape.question.allowed[root_row]:
-            return None
-        steps = Budget(budget)
-        picks, _ = order.choose(
-            combine(shape, root_row, steps), limit=1, rng=None, budget=steps
-        )
-        found = summarize.candidates(state, parts, picks)
-        return found[0] if found else None
-
-    return solve_one
 
 
 def has_candidate(

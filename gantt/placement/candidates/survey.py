@@ -48,7 +48,7 @@ class Survey(Struct, eq=False):
 
     def candidates(self, root_row: int, budget: Budget) -> Iterator[Candidate]:
         """The candidates in and around the tree of ``root_row``, in the search's order.
-        Raises BudgetSpent."""
+        Raises Spent."""
         if self.question is None or not self.viable[root_row]:
             return
         parts = [(need.suffix, need.amounts) for need in self.question.needs]

@@ -9,10 +9,12 @@ from gantt.model.answers import Candidate
 from gantt.model.commands import Inventory
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 from gantt.placement.candidates import flat
-from gantt.placement.candidates.search import roots, search, solve
+from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.search import search
 from gantt.placement.candidates.summarize import candidates
+from gantt.placement.candidates.survey import survey
 from tests.placement.candidates.reference import Answer, Reference
-from tests.placement.candidates.worlds import SHARES, Node, world
+from tests.placement.candidates.worlds import SHARES, Node, viable, world
 
 CLASSES = ("VCPU", "DISK_GB", "SRIOV_NET_VF")
 TRAITS = ("HW_CPU_X86_AVX", "HW_CPU_X86_AVX2")
@@ -157,12 +159,11 @@ def test_search_answers_what_brute_force_answers(
         c.allocations
         for c in candidates(state, few[0], [(row,) * len(few[0]) for row in few[1]])
     ]
-    mask = roots(state, request)
-    solved = set()
-    for row in range(state.providers.height):
-        one = solve(state, request, row)
-        if one is not None:
-            assert mask[row], "roots is a necessary condition"
-            solved.add(plain(one))
-    assert solved <= expected
-    assert bool(solved) == bool(expected)
+    # What a scheduler asks, tree by tree, comes to the same.
+    surveyed = survey(state, request, Budget())
+    by_tree = [
+        plain(candidate)
+        for row in viable(state, request)
+        for candidate in surveyed.candidates(row, Budget())
+    ]
+    assert set(by_tree) == expected

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.combine import Budget, Pick, combine
 from gantt.placement.candidates.search import ask as question_of
-from gantt.placement.candidates.search import roots, search
+from gantt.placement.candidates.search import search
 from gantt.placement.candidates.tree import Shape, shape_of
 from gantt.state.state import State
-from tests.placement.candidates.worlds import SHARES, Node, ask, group, node, world
+from tests.placement.candidates.worlds import (
+    SHARES,
+    Node,
+    ask,
+    group,
+    node,
+    viable,
+    world,
+)
 
 TRAIT = "HW_NUMA_ROOT"
 
@@ -51,7 +58,7 @@ def picks_of(state: State, request: CandidateRequest, *, anew: bool) -> list[Pic
     """The picks of all trees, in order; ``anew``: as if there were only one tree."""
     shape = shape_for(state, request)
     found: list[Pick] = []
-    for root in np.flatnonzero(roots(state, request)).tolist():
+    for root in viable(state, request):
         if anew:
             shape.walked.clear()
         found += combine(shape, root, Budget())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 
 from gantt.errors import BudgetSpent, UnknownName
@@ -16,12 +15,22 @@ from gantt.model.commands import (
     SetInventories,
 )
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates.combine import Budget, combine
+from gantt.placement.candidates.combine import Budget, Spent, combine
 from gantt.placement.candidates.search import ask as question_of
-from gantt.placement.candidates.search import roots, search, solve, solver
+from gantt.placement.candidates.search import search
+from gantt.placement.candidates.survey import survey
 from gantt.placement.candidates.tree import shape_of
 from gantt.state.state import State
-from tests.placement.candidates.worlds import SHARES, Node, ask, do, group, node, world
+from tests.placement.candidates.worlds import (
+    SHARES,
+    Node,
+    ask,
+    do,
+    group,
+    node,
+    viable,
+    world,
+)
 
 FLAT = [node(f"n{number}", VCPU=4) for number in range(20)]
 
@@ -172,7 +181,7 @@ def test_arrays_cost_no_steps() -> None:
     ],
 )
 def test_unknown_names(request_: CandidateRequest, text: str) -> None:
-    for asked in (search, roots):
+    for asked in (search, viable):
         with pytest.raises(UnknownName) as caught:
             asked(world(FLAT), request_)
         assert str(caught.value) == text
@@ -205,28 +214,22 @@ def test_a_spread_group_ends_early_by_its_traits_taken_together() -> None:
     assert search(world(nodes), request) == Candidates((), {})
 
 
-def test_solve_finds_one_in_the_tree_asked_for() -> None:
+def test_a_survey_finds_candidates_in_the_tree_asked_for() -> None:
     state = world(hosts(2, 3))
     row = state.providers.row_of("h1")
     assert row is not None
-    found = solve(state, isolated(3), row)
-    assert found is not None
-    assert set(found.allocations) == {"h1-0", "h1-1", "h1-2"}
-    assert solve(state, isolated(4), row) is None
-    assert not solve(state, ask(group(VCPU=99)), row)
-    assert not solve(state, isolated(3), row + 1), "no root"
-    with pytest.raises(BudgetSpent):
-        solve(state, isolated(3), row, budget=1)
 
+    def at(request: CandidateRequest, row: int, steps: int | None = None) -> list[str]:
+        found = survey(state, request, Budget())
+        answer = Candidates(tuple(found.candidates(row, Budget(steps))), {})
+        return used(answer)
 
-def test_a_solver_has_its_budget_for_each_root() -> None:
-    state = world(hosts(5, 3))
-    solve_at = solver(state, isolated(3), budget=10)
-    found = [
-        solve_at(row) for row in np.flatnonzero(roots(state, isolated(3))).tolist()
-    ]
-    assert len(found) == 5
-    assert all(found)
+    assert set(at(isolated(3), row)) == {"h1-0 h1-1 h1-2"}
+    assert at(isolated(4), row) == []
+    assert at(ask(group(VCPU=99)), row) == []
+    assert at(isolated(3), row + 1) == [], "no root"
+    with pytest.raises(Spent):
+        at(isolated(3), row, steps=1)
 
 
 def test_a_name_is_unknown_though_the_budget_is_spent() -> None:
@@ -241,7 +244,7 @@ def test_a_request_for_nothing_finds_nothing() -> None:
 
 def test_a_search_for_an_empty_world() -> None:
     assert search(world([]), ask(group(VCPU=1))) == Candidates((), {})
-    assert not roots(world([]), ask(group(VCPU=1))).any()
+    assert viable(world([]), ask(group(VCPU=1))) == []
 
 
 # -- work counted in steps, for seconds tell of the machine --------------------------

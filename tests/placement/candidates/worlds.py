@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import os_resource_classes
 from msgspec import Struct
 
@@ -14,6 +15,8 @@ from gantt.model import commands as c
 from gantt.model.changes import Cursor
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
+from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.survey import survey
 from gantt.placement.rules import plan
 from gantt.state.state import State
 
@@ -132,6 +135,13 @@ def ask(
         breadth_first,
         randomize,
     )
+
+
+def viable(state: State, request: CandidateRequest) -> list[int]:
+    """Rows of the roots that may match, as a scheduler hears of them."""
+    found = survey(state, request, Budget())
+    rows = np.arange(state.providers.height)
+    return [int(row) for row in rows[found.viable_at(rows)]]
 
 
 def do(state: State, command: c.Command) -> None:
