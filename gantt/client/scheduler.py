@@ -43,8 +43,9 @@ class SchedulerClient:
         token: str | None = None,
         create: bool = False,
     ) -> None:
-        is_url = isinstance(place, str)
-        self._owned = _opened(place, token, create=create) if is_url else None
+        self._owned = None
+        if isinstance(place, str):
+            self._owned = _opened(place, token, create=create)
         found = place if self._owned is None else self._owned
         self.gantt = cast(SchedulerProtocol, found)
 

@@ -41,10 +41,6 @@ class Health(ABC):
     def decide_by(self, options: SchedulerOptions) -> None:
         """Decide by ``options`` from now on."""
 
-    def is_ready(self) -> bool:
-        """Whether reads and writes can be answered now."""
-        return not self.unready()
-
     def unready(self) -> str:
         """Why nothing can be answered now; "" when all that was committed is known.
         Takes two seconds at the most."""

@@ -296,7 +296,7 @@ def test_a_lock_that_is_not_free_at_the_end_hinders_no_closing(
     shared.inner.save_fingerprint = locked  # type: ignore[method-assign]
     books.close()
     assert "no fingerprint was left" in caplog.text
-    assert not books.is_ready()
+    assert books.unready()
 
 
 def test_another_gantt_that_writes_meanwhile_is_no_change(

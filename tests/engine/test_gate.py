@@ -162,7 +162,7 @@ def test_closing_finishes_what_waits_and_then_refuses(
         assert future.result(20).generation == 0
     with pytest.raises(StoreFailed, match="closed"):
         books.submit(create(9))
-    assert not books.is_ready()
+    assert books.unready()
     books.close()
 
 

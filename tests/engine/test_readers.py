@@ -120,7 +120,7 @@ def test_strict_reads_ask_each_time_and_say_so_when_they_cannot(
     names(books)
     assert store.passed["cursor"] == 2
     store.fail("cursor", StoreFailed("gone"))
-    assert not books.is_ready()
+    assert books.unready()
     store.fail("cursor", StoreFailed("gone"))
     with pytest.raises(StoreFailed):
         names(books)
@@ -199,10 +199,10 @@ def test_few_wait_for_a_database_that_says_nothing_and_the_others_leave_at_once(
     for reader in readers:
         with pytest.raises(StoreFailed, match="has not answered"):
             reader.result(20)
-    assert not books.is_ready()
+    assert books.unready()
     hold.release()
     assert first.result(20) == names(books) == []
-    assert books.is_ready()
+    assert not books.unready()
     callers.close()
 
 

@@ -115,14 +115,14 @@ def test_a_gantt_that_runs_says_once_that_the_books_changed_hands(
         place = books.events().cursor
         release(old)
         for _ in range(3):
-            assert not books.is_ready()
+            assert books.unready()
             with pytest.raises(errors.StoreFailed, match="was handed back"):
                 books.list_providers()
         told = [record.message for record in caplog.records]
         assert sum("was handed back" in one for one in told) > 1
         assert len(set(told)) == len(told)
         adopt(old)
-        assert books.is_ready()
+        assert not books.unready()
         with pytest.raises(errors.Gone, match=r"begun anew at revision \d+ \(Adopt\)"):
             books.events(place)
     assert "ready again" in caplog.text
