@@ -50,7 +50,7 @@ def test_the_machine_is_registered_once_and_the_commands_work(tmp_path: Path) ->
         assert str(tmp_path / "gantt.db") in text
         assert "admin" in text
         commands = re.findall(r"^  gantt (.*)$", text, re.MULTILINE)
-        assert len(commands) == 3
+        assert len(commands) == 4
         for command in commands:
             words = shlex.split(command)
             subprocess.run(live.program(*words), check=True, capture_output=True)
@@ -58,7 +58,9 @@ def test_the_machine_is_registered_once_and_the_commands_work(tmp_path: Path) ->
         (provider,) = remote.list_providers()
         assert remote.get_inventories(provider.uuid).inventories["VCPU"].total >= 1
         used = remote.get_usages(provider.uuid).usages
-        assert (used["VCPU"], used["MEMORY_MB"]) == (1, 512)
+        assert (used["VCPU"], used["MEMORY_MB"]) == (2, 1024)
+        (host,) = remote.list_hosts()
+        assert (host.host, host.provider_uuid) == (provider.name, provider.uuid)
         remote.close()
         assert first.stop() == 0
     finally:
@@ -69,6 +71,7 @@ def test_the_machine_is_registered_once_and_the_commands_work(tmp_path: Path) ->
         remote = RemoteGantt(second.url)
         assert [each.uuid for each in remote.list_providers()] == [provider.uuid]
         assert remote.get_usages(provider.uuid).usages == used
+        assert len(remote.list_hosts()) == 1
         remote.close()
     finally:
         second.kill()
