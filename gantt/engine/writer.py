@@ -1,9 +1,10 @@
 """The gate: the one place that changes anything.
 
-A batch goes through these steps (DESIGN.md §2): take the head lock, catch up with the
-log, plan each command against the newest columns and assume it, write rows and log,
-commit, then tell the callers. Nobody else plans while the lock is held, so what was
-planned holds. If the commit fails, the inverses undo what was assumed.
+A batch goes through these steps (ARCHITECTURE.md, "The way of a write"): take the head
+lock, catch up with the log, plan each command against the newest columns and assume it,
+write rows and log, commit, then tell the callers. No other process plans while the lock
+is held, so what was planned holds. If the commit fails, the inverses undo what was
+assumed.
 """
 
 from __future__ import annotations

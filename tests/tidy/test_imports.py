@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 
-from tests.tidy.source import Source, sources
+from tests.tidy.source import ROOT, Source, sources
 
 DECIDERS = frozenset({"errors", "model", "state", "placement"})
 LIBRARY = DECIDERS | {"scheduler", "store", "engine"}
@@ -27,29 +29,23 @@ BELOW: dict[str, frozenset[str]] = {
     "agent": LIBRARY | {"client", "connection"},
     "observe": LIBRARY | {"conf"},
     "api": LIBRARY | {"conf", "connection", "observe"},
-    "rpc": LIBRARY | {"conf", "observe"},
-    "feed": LIBRARY | {"conf", "observe"},
-    "cluster": LIBRARY | {"conf", "observe"},
-    "web": LIBRARY | {"conf", "observe", "api"},
     "sim": LIBRARY,
     "wsgi": LIBRARY | {"conf", "connection", "observe", "api"},
     "__main__": frozenset({"cli"}),
-    "cli": LIBRARY
-    | {"conf", "connection", "client", "agent", "observe", "api"}
-    | {"rpc", "feed", "cluster", "web", "sim"},
+    "cli": LIBRARY | {"conf", "connection", "client", "agent", "observe", "api"},
 }
 
 # Library -> the floors where it is at home.
 HOMES: dict[str, frozenset[str]] = {
-    "numpy": frozenset({"state", "placement", "scheduler", "sim"}),
+    "numpy": frozenset({"state", "placement", "scheduler"}),
     "sqlalchemy": frozenset({"store"}),
     "alembic": frozenset({"store"}),
-    "falcon": frozenset({"api", "web"}),
-    "granian": frozenset({"api", "web", "cli"}),
+    "falcon": frozenset({"api"}),
+    "granian": frozenset({"api"}),
     "click": frozenset({"cli"}),
     "rich": frozenset({"cli"}),
-    "oslo": frozenset({"conf", "api", "rpc", "feed", "cluster", "observe"}),
-    "keystone": frozenset({"conf", "api", "rpc", "feed", "cluster", "observe"}),
+    "oslo": frozenset({"conf", "api"}),
+    "keystone": frozenset({"conf"}),
 }
 
 IMPORTED_WITH_GANTT = frozenset({"gantt", "numpy", "msgspec", "sqlalchemy"})
@@ -97,6 +93,38 @@ def _breaches(source: Source) -> list[str]:
 def test_every_floor_is_known() -> None:
     unknown = {source.floor for source in sources()} - BELOW.keys()
     assert not unknown, f"say in BELOW what these may import: {sorted(unknown)}"
+
+
+def test_the_tables_name_no_floor_and_no_library_without_code() -> None:
+    found = list(sources())
+    assert BELOW.keys() - {source.floor for source in found} == set()
+    used: dict[str, set[str]] = {library: set() for library in HOMES}
+    for source in found:
+        for _, module in source.imports():
+            if (library := _home(module)) is not None:
+                used[library].add(source.floor)
+    unused = {
+        name: HOMES[name] - used[name] for name in HOMES if HOMES[name] - used[name]
+    }
+    assert unused == {}
+
+
+def test_every_extra_has_code_that_names_it() -> None:
+    """Drivers and middleware are loaded by name, so the text is searched."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    text = "\n".join(source.text for source in sources())
+    idle = [
+        f"{extra}: {requirement}"
+        for extra, requirements in project["optional-dependencies"].items()
+        for requirement in requirements
+        if extra != "dev" and not re.search(rf"\b{_module_of(requirement)}\b", text)
+    ]
+    assert idle == []
+
+
+def _module_of(requirement: str) -> str:
+    name = re.split(r"[\[<>=~! ]", requirement)[0]
+    return name.lower().replace(".", "_").replace("-", "_")
 
 
 def test_the_table_of_floors_has_no_circle() -> None:

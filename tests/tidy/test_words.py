@@ -35,7 +35,7 @@ REGISTRIES = re.compile(
 PROMISES = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
 
 
-def _texts() -> list[tuple[str, str]]:
+def texts() -> list[tuple[str, str]]:
     """Path and text of every text file that is in the repository or about to be."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -58,7 +58,7 @@ def _texts() -> list[tuple[str, str]]:
 def _hits(pattern: re.Pattern[str]) -> list[str]:
     return [
         f"{name}:{number}: {line.strip()[:100]}"
-        for name, text in _texts()
+        for name, text in texts()
         for number, line in enumerate(text.splitlines(), 1)
         if pattern.search(line)
     ]
