@@ -67,7 +67,7 @@ def build_app(
         clock=clock,
         watchers=watchers or Watchers(settings.serve.watchers),
     )
-    meters = meters or build_meters(gantt, door.watchers)
+    meters = meters or build_meters(gantt, door.watchers, door.policy)
     gantt.observe(meters)
     app = build_routes(door, build_authenticator(settings.auth))
     if settings.auth.strategy == "keystone":
@@ -83,11 +83,14 @@ def build_app(
     return app
 
 
-def build_meters(gantt: Any, watchers: Watchers) -> Meters:
+def build_meters(
+    gantt: Any, watchers: Watchers, policy: Policy | None = None
+) -> Meters:
     """What of ``gantt`` and its door is measured."""
 
     def counts() -> dict[str, float]:
-        return {**gantt.counts(), **watchers.counts(), **gantt.keeping_up()}
+        judged = {} if policy is None else policy.counts()
+        return {**gantt.counts(), **watchers.counts(), **gantt.keeping_up(), **judged}
 
     return Meters(counts, gantt.totals)
 

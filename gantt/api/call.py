@@ -57,6 +57,9 @@ class Policy(Protocol):
     def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
         """Empty when ``caller`` may; otherwise the text of the refusal."""
 
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+
 
 class Door(Struct, frozen=True):
     """What every call of one application shares."""

@@ -2,12 +2,14 @@
 
 oslo.policy reads overrides from a policy file and costs some 50 µs per question, so
 its answers are remembered for a second, which is also how long a changed file may
-take to hold. Without it there is no policy file, and the defaults are judged here.
+take to hold. A changed file that is broken leaves the last good one in force. Without
+oslo.policy there is no policy file, and the defaults are judged here.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -15,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from gantt.api.call import Caller, Policy
+from gantt.api.policy_files import PolicyFiles, Stamp, misspelt
 from gantt.api.rules import BASES, RULES, SCOPE, Base
 from gantt.conf import SYSTEM_DIRECTORY, Settings
 from gantt.errors import Refused
 
 LOG = logging.getLogger(__name__)
 
+KNOWN = frozenset((*RULES, *(base.name for base in BASES)))
 REMEMBER_S = 1.0
 REMEMBER_ANSWERS = 4096
 DEPRECATION = "The new defaults know the roles admin, service and reader."
@@ -52,6 +56,14 @@ def _refuse_policy_file(settings: Settings) -> None:
             )
 
 
+def warnings(settings: Settings) -> list[str]:
+    """What to tell of names in the policy files that mean nothing. Raises Refused."""
+    if find_spec("oslo_policy") is None:
+        return []
+    rules = PolicyFiles(settings.oslo).rules()
+    return list(misspelt(rules, KNOWN))
+
+
 def refusal(rule: str) -> str:
     """What a caller without the role is told."""
     return f"Policy does not allow {rule} to be performed."
@@ -65,6 +77,10 @@ class DefaultPolicy:
     ) -> None:
         self._enforce_scope = enforce_scope
         self._enforce_new_defaults = enforce_new_defaults
+
+    def counts(self) -> dict[str, float]:
+        """For metrics: there is no file that could be broken."""
+        return {"policy_errors": 0}
 
     def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
         """Empty when ``caller`` may; otherwise the text of the refusal."""
@@ -96,48 +112,40 @@ class OsloPolicy:
     """oslo.policy with the default rules and the operator's policy file."""
 
     def __init__(self, conf: Any, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raises Refused when a policy file cannot be used."""
         from oslo_policy import opts, policy
 
         opts.set_defaults(conf, "policy.yaml")
-        enforcer = policy.Enforcer(conf)
-        enforcer.suppress_default_change_warnings = True
-        enforcer.suppress_deprecation_warnings = True
-        old = policy.DeprecatedRule(
-            name="rule:admin_api",
-            check_str="role:admin",
-            deprecated_reason=DEPRECATION,
-            deprecated_since=DEPRECATED_SINCE,
-        )
-        enforcer.register_defaults(
-            [
-                policy.RuleDefault(
-                    base.name,
-                    base.check,
-                    scope_types=[SCOPE] if base.is_scoped else None,
-                    deprecated_rule=old if base.old_role else None,
-                )
-                for base in BASES
-            ]
-            + [
-                policy.RuleDefault(name, f"rule:{base.name}", scope_types=[SCOPE])
-                for name, base in RULES.items()
-            ]
-        )
-        enforcer.load_rules()
-        if enforcer.policy_path:
-            LOG.info("Policy file: %s", Path(enforcer.policy_path))
-        self._enforcer = enforcer
+        self._conf = conf
+        self._files = PolicyFiles(conf)
         self._wrong_scope = policy.InvalidScope
         self._denied = policy.PolicyNotAuthorized
         self._clock = clock
         self._answers: dict[Any, str] = {}
         self._fresh_until = 0.0
+        self._looking = threading.Lock()
+        self._errors = 0
+        try:
+            self._stamp = self._files.stamp()
+        except OSError as error:
+            raise Refused(
+                f"The policy file cannot be read: {error.strerror}."
+            ) from None
+        self._good = self._stamp
+        self._enforcer = self._loaded()
+        for path in self._files.found():
+            LOG.info("Policy file: %s", path)
+
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        return {"policy_errors": self._errors}
 
     def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
         """Empty when ``caller`` may; otherwise the text of the refusal."""
         key = (rule, caller, *target.values())
         now = self._clock()
         if now >= self._fresh_until or len(self._answers) >= REMEMBER_ANSWERS:
+            self._look()
             self._answers = {}
             self._fresh_until = now + REMEMBER_S
         answers = self._answers
@@ -145,6 +153,60 @@ class OsloPolicy:
         if answer is None:
             answer = answers[key] = self._ask(rule, caller, target)
         return answer
+
+    def _look(self) -> None:
+        """Take over files that have changed, unless they are broken: then the last good
+        ones hold, which is told once for each change."""
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            try:
+                stamp: Stamp = self._files.stamp()
+            except OSError as error:  # gone between two looks, perhaps
+                stamp = (error.errno,)
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            try:
+                self._refuse_lost(self._good, stamp)
+                self._enforcer = self._loaded()
+            except Refused as error:
+                self._errors += 1
+                LOG.error("%s The policy read before stays in force.", error)
+            else:
+                self._good = stamp
+                LOG.info("read the policy files again")
+        finally:
+            self._looking.release()
+
+    @staticmethod
+    def _refuse_lost(before: Stamp, now: Stamp) -> None:
+        """A file that is gone or has nothing in it is more likely half of a change than
+        the wish to be without it. Raises Refused."""
+        sizes = {one[0]: one[2] for one in now if isinstance(one, tuple)}
+        for one in before:
+            if isinstance(one, tuple) and one[2] and not sizes.get(one[0]):
+                what = "is empty now" if one[0] in sizes else "is gone"
+                raise Refused(
+                    f"The policy file {one[0]} {what}: put it back, or restart to be "
+                    "without it."
+                )
+
+    def _loaded(self) -> Any:
+        """What judges by the files as they are now, and reads no file itself. Raises
+        Refused."""
+        rules = self._files.rules()
+        enforcer = build_enforcer(self._conf)
+        try:
+            enforcer.load_rules()
+        except Exception as error:  # they have changed since they were checked
+            raise Refused(
+                f"The policy files cannot be used ({type(error).__name__})."
+            ) from None
+        enforcer.use_conf = False
+        for text in misspelt(rules, KNOWN):
+            LOG.warning("%s", text)
+        return enforcer
 
     def _ask(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
         credentials = {
@@ -167,3 +229,34 @@ class OsloPolicy:
         except self._denied:
             return refusal(rule)
         return ""
+
+
+def build_enforcer(conf: Any) -> Any:
+    """oslo.policy with the default rules; it has read no file yet."""
+    from oslo_policy import policy
+
+    enforcer = policy.Enforcer(conf)
+    enforcer.suppress_default_change_warnings = True
+    enforcer.suppress_deprecation_warnings = True
+    old = policy.DeprecatedRule(
+        name="rule:admin_api",
+        check_str="role:admin",
+        deprecated_reason=DEPRECATION,
+        deprecated_since=DEPRECATED_SINCE,
+    )
+    enforcer.register_defaults(
+        [
+            policy.RuleDefault(
+                base.name,
+                base.check,
+                scope_types=[SCOPE] if base.is_scoped else None,
+                deprecated_rule=old if base.old_role else None,
+            )
+            for base in BASES
+        ]
+        + [
+            policy.RuleDefault(name, f"rule:{base.name}", scope_types=[SCOPE])
+            for name, base in RULES.items()
+        ]
+    )
+    return enforcer

@@ -58,6 +58,7 @@ def serve(source: Source) -> None:
     check_bind(settings)
     check_database(settings)
     check_port(options)
+    check_policy(settings)
     configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
     warn_of_unknown(settings)
     _allow_open_files(CONNECTIONS + _OTHER_FILES)
@@ -147,6 +148,7 @@ def open_app(
     """The application and the Gantt under it. ``run``: where a parent process says
     what to do. Raises Refused."""
     from gantt.api.app import build_app, build_meters
+    from gantt.api.policy import build_policy
     from gantt.api.tending import Tender
     from gantt.connection import open_gantt
 
@@ -157,8 +159,11 @@ def open_app(
     try:
         is_draining = _never if run is None else partial(run.is_draining, os.getpid())
         watchers = Watchers(settings.serve.watchers, is_draining)
-        meters = build_meters(books, watchers)
-        app = build_app(books, settings, watchers=watchers, meters=meters)
+        policy = build_policy(settings)
+        meters = build_meters(books, watchers, policy)
+        app = build_app(
+            books, settings, policy=policy, watchers=watchers, meters=meters
+        )
         if meters.folder:
             Tender(meters, books, run)
         return app, books
@@ -183,6 +188,13 @@ def check_database(settings: Settings) -> None:
         raise Refused(f"{url} is a service, not a database: it serves already.")
     if url == "memory://" and settings.serve.workers > 1:
         raise Refused("memory:// lives in one process: set workers to 1.")
+
+
+def check_policy(settings: Settings) -> None:
+    """Raises Refused when a policy file cannot be used."""
+    from gantt.api.policy import build_policy
+
+    build_policy(settings)
 
 
 def check_bind(settings: Settings) -> None:

@@ -85,6 +85,19 @@ def check_policy(settings: Settings) -> Finding:
     return Finding(name, Verdict.SUCCESS)
 
 
+def check_policy_rules(settings: Settings) -> Finding:
+    """A policy file must be one that the service can use."""
+    name = "Policy File Rules"
+    from gantt.api.policy import build_policy, warnings
+
+    try:
+        build_policy(settings)
+    except GanttError as error:
+        return Finding(name, Verdict.FAILURE, error.message)
+    told = " ".join(warnings(settings))
+    return Finding(name, Verdict.WARNING if told else Verdict.SUCCESS, told)
+
+
 def _policy_files(settings: Settings) -> Iterator[Path]:
     """Policy files that are there; a relative one lies beside a configuration file."""
     configured = Path(settings.policy_file)
@@ -130,6 +143,7 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
         settings = settings_for(database, config_files)
         found = obstacles(settings.database_url, settings.engine.store)
         policy = check_policy(settings)
+        rules = check_policy_rules(settings)
     except (GanttError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(IMPOSSIBLE)
@@ -137,6 +151,7 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
         check_roots(found.no_root),
         check_consumers(found.no_record),
         policy,
+        rules,
     )
     print_rows(
         output,

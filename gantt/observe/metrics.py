@@ -134,6 +134,7 @@ _COUNTERS = {
     "shape_hits": "Decisions for a shape that the caching driver knew.",
     "shape_misses": "Decisions for a shape that it did not know.",
     "events_told": "Revisions told to watchers.",
+    "policy_errors": "Changes of the policy files that could not be used.",
     "watchers_turned_away": "Watchers for whom there was no room.",
 }
 # Where the names of counts are not those that operators were promised.

@@ -166,3 +166,112 @@ def test_without_oslo_policy_a_policy_file_is_not_passed_over(
     monkeypatch.setattr("gantt.api.policy.find_spec", lambda name: None)
     with pytest.raises(Refused, match=r"policy\.yaml needs .* oslo_policy"):
         build_policy(load([str(config)]))
+
+
+BROKEN = {
+    "a syntax error": ('"a": "role:x"\n"b": [canary\n', "line 3"),
+    "no mapping": ("- canary\n", "must map"),
+    "a rule that is no rule": (f'"{LIST}": "role:member and canary"\n', "line 1"),
+    "a rule that is a number": (f'\n"{LIST}": 7\n', "line 2"),
+    "a rule that is nothing": (f'"{LIST}":\n', "cannot be understood"),
+    "bytes": ("\udcff\udcfe", "cannot be read"),
+}
+
+
+def _write(file: Path, text: str, at: int) -> None:
+    file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    os.utime(file, (2_000_000_000 + at, 2_000_000_000 + at))
+
+
+@pytest.mark.parametrize("what", [*BROKEN, "empty", "removed", "a directory"])
+def test_the_last_good_policy_stands(
+    what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    file = tmp_path / "policy.yaml"
+    _write(file, f'"{LIST}": "role:member"\n', 0)
+    policy = oslo(tmp_path, clock=lambda: now[0])
+    text, told = BROKEN.get(what, ("", ""))
+    if what in ("removed", "a directory"):
+        file.unlink()
+    if what == "a directory":
+        file.mkdir()
+    elif what != "removed":
+        _write(file, text, 1)
+    caplog.clear()
+    for _ in range(5):
+        now[0] += 2
+        assert policy.allows(LIST, NOBODY, {}) == ""
+        assert policy.allows(LIST, READER, {})
+    (record,) = [
+        one
+        for one in caplog.records
+        if one.levelname == "ERROR" and one.name.startswith("gantt")
+    ]
+    assert str(file) in record.message
+    assert told in record.message
+    assert "canary" not in record.message
+    assert policy.counts() == {"policy_errors": 1}
+    if what == "a directory":
+        file.rmdir()
+    _write(file, f'"{LIST}": "role:reader"\n', 2)
+    now[0] += 2
+    assert policy.allows(LIST, READER, {}) == ""
+    assert policy.allows(LIST, NOBODY, {})
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_policy_does_not_start(what: str, tmp_path: Path) -> None:
+    text, told = BROKEN[what]
+    _write(tmp_path / "policy.yaml", text, 0)
+    with pytest.raises(Refused, match=told) as caught:
+        oslo(tmp_path)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_file_in_a_policy_directory_is_looked_at_as_well(tmp_path: Path) -> None:
+    now = [0.0]
+    folder = tmp_path / "policy.d"
+    folder.mkdir()
+    policy = oslo(tmp_path, clock=lambda: now[0])
+    _write(folder / "a.yaml", f'"{LIST}": "role:member"\n', 0)
+    now[0] += 2
+    assert policy.allows(LIST, NOBODY, {}) == ""
+    _write(folder / "a.yaml", "[", 1)
+    now[0] += 2
+    assert policy.allows(LIST, NOBODY, {}) == ""
+    assert policy.counts() == {"policy_errors": 1}
+
+
+def test_misspelt_rules_are_told_with_the_name_that_was_meant(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    file = tmp_path / "policy.yaml"
+    _write(
+        file,
+        '"placement:resource_provider:list": "rule:mine"\n'
+        '"mine": "role:x or rule:admin_ap"\n"default": "!"\n',
+        0,
+    )
+    policy = oslo(tmp_path, clock=lambda: now[0])
+    told = [one.message for one in caplog.records if one.name == "gantt.api.policy"]
+    assert len([one for one in told if "policy rule" in one]) == 2
+    assert f"did you mean '{LIST}'" in caplog.text
+    assert "did you mean 'admin_api'" in caplog.text
+    caplog.clear()
+    _write(file, '"placement:usage": "@"\n', 1)
+    now[0] += 2
+    policy.allows(LIST, ADMIN, {})
+    assert f"did you mean '{USAGES}'" in caplog.text
+
+
+def test_rules_of_every_form_are_understood(tmp_path: Path) -> None:
+    _write(
+        tmp_path / "policy.yaml",
+        "a: '!'\nb: '@'\nc: ''\nd: not role:x\ne: [['role:a', '!'], ['role:b']]\n"
+        "f: (role:a or !) and not rule:a\ng: project_id:%(project_id)s\n"
+        "h: \"'x!':%(y)s\"\ni: []\n",
+        0,
+    )
+    oslo(tmp_path)

@@ -16,6 +16,7 @@ CHECKS = [
     "Missing Root Provider IDs",
     "Incomplete Consumers",
     "Policy File JSON to YAML Migration",
+    "Policy File Rules",
 ]
 
 
@@ -75,6 +76,20 @@ def test_a_policy_file_in_json_is_a_warning(file: Path, tmp_path: Path) -> None:
     assert str(tmp_path / "rules") in findings[2]["details"]
     (tmp_path / "rules").write_text('"placement:usages": "role:reader"\n')
     assert check(file, *option, exit_code=0)[2]["result"] == "Success"
+
+
+def test_a_policy_file_must_be_usable(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "placement.conf").write_text("")
+    option = ("--config-file", str(tmp_path / "placement.conf"))
+    policy = tmp_path / "policy.yaml"
+    policy.write_text('"placement:usage": "role:reader"\n')
+    found = check(file, *option, exit_code=1)[3]
+    assert found["result"] == "Warning"
+    assert "did you mean 'placement:usages'" in found["details"]
+    policy.write_text('"placement:usages": [canary\n')
+    found = check(file, *option, exit_code=2)[3]
+    assert found["result"] == "Failure"
+    assert f"{policy}, line 2" in found["details"]
 
 
 def test_what_cannot_be_checked_is_255(tmp_path: Path) -> None:

@@ -1,0 +1,148 @@
+"""What is wrong with the operator's policy files, before oslo.policy reads them.
+
+Apart from the policy because oslo.policy takes what it is given: it denies by a rule
+that it cannot parse, grants by an empty one, and raises for the rest when the next
+request comes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from gantt.errors import Refused
+
+Stamp: TypeAlias = tuple[Any, ...]
+
+_DENY = "!"
+_REFERENCE = re.compile(r"(?<![\w%.])rule:([^\s()]+)")
+# oslo.policy asks this rule in place of one that is not there.
+_DEFAULT = "default"
+
+
+class PolicyFiles:
+    """The policy file and the files of the policy directories that ``conf`` names."""
+
+    def __init__(self, conf: Any) -> None:
+        self._conf = conf
+
+    def found(self) -> tuple[Path, ...]:
+        """Those that are there, in the order in which they count."""
+        options = self._conf.oslo_policy
+        file = self._conf.find_file(options.policy_file)
+        files = [Path(file)] if file else []
+        for name in options.policy_dirs:
+            if folder := self._conf.find_file(name):
+                files += sorted(
+                    path
+                    for path in Path(folder).iterdir()
+                    if path.is_file() and not path.name.startswith(".")
+                )
+        return tuple(files)
+
+    def stamp(self) -> Stamp:
+        """Another one as soon as any of them has changed. Raises OSError."""
+        return tuple(
+            (str(path), status.st_mtime_ns, status.st_size, status.st_ino)
+            for path in self.found()
+            for status in [path.stat()]
+        )
+
+    def rules(self) -> dict[str, Any]:
+        """What they say together. Raises Refused."""
+        rules: dict[str, Any] = {}
+        for path in self.found():
+            rules.update(read_rules(path))
+        return rules
+
+
+def read_rules(path: Path) -> dict[str, Any]:
+    """Rule -> what is said of it. Raises Refused, naming file and line."""
+    import yaml  # oslo.policy brings it
+
+    try:
+        text = path.read_text()
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = "" if mark is None else f", line {mark.line + 1}"
+        raise Refused(
+            f"The policy file {path}{place} is not YAML: correct it."
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise Refused(f"The policy file {path} cannot be read: {reason}.") from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        raise Refused(
+            f"The policy file {path} must map names of rules to rules, one on each "
+            'line, such as "placement:usages": "role:reader".'
+        )
+    for name, said in found.items():
+        if not _is_understood(said):
+            raise Refused(
+                f"The policy file {path}{_line_of(name, text)}: the rule of {name!r} "
+                "cannot be understood. A rule is text such as 'role:admin or "
+                "rule:service_api'; '@' allows everybody, '!' nobody."
+            )
+    return found
+
+
+def _is_understood(said: object) -> bool:
+    """Whether oslo.policy can parse it: what it cannot becomes a denial, and it says so
+    in the log alone."""
+    from oslo_policy import policy
+
+    if not isinstance(said, str | list):
+        return False
+    try:
+        check = policy.RuleDefault("rule", cast(str, said)).check
+    except Exception:  # whatever its parser stumbles over
+        return False
+    return str(check).count(_DENY) <= str(said).count(_DENY)
+
+
+def _line_of(name: str, text: str) -> str:
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip(" \t{,\"'-").startswith(name):
+            return f", line {number}"
+    return ""
+
+
+def misspelt(rules: Mapping[str, Any], known: Iterable[str]) -> Iterator[str]:
+    """What to tell of names in ``rules`` that mean nothing."""
+    names = {*known, _DEFAULT}
+    defined = names | rules.keys()
+    referred = {name: rule for rule, said in rules.items() for name in _referred(said)}
+    for rule in rules:
+        if rule not in names and rule not in referred:
+            yield (
+                f"The policy rule {rule!r} is unknown and has no effect"
+                f"{_advice(rule, names)}."
+            )
+    for name, rule in referred.items():
+        if name not in defined:
+            yield (
+                f"The policy rule {rule!r} refers to rule:{name}, which is not defined "
+                f"and allows nobody{_advice(name, defined)}."
+            )
+
+
+def _referred(said: object) -> list[str]:
+    """Names of rules that a rule refers to; of a list, those of all its parts."""
+    if isinstance(said, str):
+        return _REFERENCE.findall(said)
+    return (
+        [name for part in said for name in _referred(part)]
+        if (isinstance(said, list))
+        else []
+    )
+
+
+def _advice(name: str, names: Iterable[str]) -> str:
+    close = get_close_matches(name, names, 1)
+    return f": did you mean {close[0]!r}?" if close else ""
