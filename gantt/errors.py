@@ -5,12 +5,17 @@ tree into its own words (HTTP status, exit status, RPC fault).
 
     GanttError
     ├── Invalid                     can never succeed as it was asked
+    │   ├── BadInventory            numbers that no inventory may have
     │   ├── UnknownName             a resource class or trait that does not exist
+    │   │   └── UnknownResourceClass
     │   ├── UnknownProvider         a body names a provider that does not exist
+    │   │   └── UnknownReshaped     among the inventories of a reshape
     │   └── Unstorable              this database cannot hold the value
     ├── NotFound                    the object that the request is about does not exist
+    │   └── NoInventory             the provider has no inventory of the class
     ├── Conflict                    clashes with what is in the books now
     │   ├── ConcurrentUpdate        a generation has moved on
+    │   │   └── ConsumerMoved       that of a consumer, not of a provider
     │   ├── DuplicateName           a name or uuid is taken
     │   ├── InventoryInUse          the inventory still has allocations
     │   ├── ProviderInUse           the provider still has allocations
@@ -21,20 +26,30 @@ tree into its own words (HTTP status, exit status, RPC fault).
     ├── Gone                        the log does not continue from where a watcher was
     ├── NoValidHost                 no host can take the request
     ├── Forbidden                   the caller may not do this
+    │   └── SignInRefused           another service does not let this one in
     ├── BudgetSpent                 a search met its limit before it found anything
     ├── Unavailable                 not now; the same request may succeed later
     │   ├── Busy                    a queue is full or the gate is contended
     │   └── StoreFailed             the database is gone, full or read-only
+    │       └── OutcomeUnknown      whether a write was carried out
     └── Refused                     this process must not go on (start-up, migrations)
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 LONGEST = 4_000
 
 
 class GanttError(Exception):
     """Base of all errors that Gantt raises on purpose; ``str()`` is for people."""
+
+    code: ClassVar[str] = "error"
+    # What callers of a service hear in place of the message; "": the message.
+    told: ClassVar[str] = ""
+    # Providers that another service says it is about, as far as that is known.
+    named: frozenset[str] = frozenset()
 
     @property
     def message(self) -> str:
@@ -46,69 +61,142 @@ class GanttError(Exception):
         half = LONGEST // 2
         return f"{text[:half]} … ({len(text) - LONGEST} more) … {text[-half:]}"
 
+    @property
+    def public(self) -> str:
+        """What a service tells its callers: the message, unless it is about what only
+        its operators may know (hosts, users, paths, what a driver said)."""
+        return self.told or self.message
+
 
 class Invalid(GanttError):
     """The request can never succeed as it was asked."""
+
+    code = "invalid"
+
+
+class BadInventory(Invalid):
+    """Numbers that no inventory may have."""
+
+    code = "bad_inventory"
 
 
 class UnknownName(Invalid):
     """A resource class or trait that does not exist."""
 
+    code = "unknown_name"
+
+
+class UnknownResourceClass(UnknownName):
+    """A resource class that does not exist."""
+
+    code = "unknown_resource_class"
+
 
 class UnknownProvider(Invalid):
     """A body names a resource provider that does not exist."""
+
+    code = "unknown_provider"
+
+
+class UnknownReshaped(UnknownProvider):
+    """A reshape gives inventories to a resource provider that does not exist."""
+
+    code = "unknown_reshaped"
 
 
 class Unstorable(Invalid):
     """The database cannot hold a value of this request."""
 
+    code = "unstorable"
+    told = (
+        "The database cannot hold a value of the request: it is too long, out of "
+        "range, or has characters that the database does not know."
+    )
+
 
 class NotFound(GanttError):
     """The object that the request is about does not exist."""
+
+    code = "not_found"
+
+
+class NoInventory(NotFound):
+    """The resource provider has no inventory of the resource class."""
+
+    code = "no_inventory"
 
 
 class Conflict(GanttError):
     """The request clashes with what is in the books now."""
 
+    code = "conflict"
+
 
 class ConcurrentUpdate(Conflict):
     """A generation has moved on since the caller read it."""
+
+    code = "concurrent_update"
+
+
+class ConsumerMoved(ConcurrentUpdate):
+    """A consumer has another generation than was said: it is written by others too, or
+    an earlier write was carried out although its answer was lost."""
+
+    code = "consumer_moved"
 
 
 class DuplicateName(Conflict):
     """A name or a uuid is taken."""
 
+    code = "duplicate_name"
+
 
 class InventoryInUse(Conflict):
     """The inventory still has allocations."""
+
+    code = "inventory_in_use"
 
 
 class ProviderInUse(Conflict):
     """The provider still has allocations."""
 
+    code = "provider_in_use"
+
 
 class ProviderHasChildren(Conflict):
     """The provider still has child providers."""
+
+    code = "provider_has_children"
 
 
 class DoesNotFit(Conflict):
     """Units or capacity of an inventory refuse the amount."""
 
+    code = "does_not_fit"
+
 
 class ClaimLost(Conflict):
     """None of the choices of an instance holds any more."""
+
+    code = "claim_lost"
 
 
 class ClaimExpired(Conflict):
     """The lease of a claim ended before it was confirmed."""
 
+    code = "claim_expired"
+
 
 class Gone(GanttError):
     """The log does not continue from where a watcher was: it must load anew."""
 
+    code = "gone"
+
 
 class NoValidHost(GanttError):
     """No host can take the request. ``why``: a ``model.selection.Why`` or None."""
+
+    code = "no_valid_host"
 
     def __init__(self, message: str, why: object = None) -> None:
         super().__init__(message)
@@ -118,22 +206,63 @@ class NoValidHost(GanttError):
 class Forbidden(GanttError):
     """The caller may not do this."""
 
+    code = "forbidden"
+
+
+class SignInRefused(Forbidden):
+    """Another service, or the one that signs in there, does not let this one in."""
+
+    code = "sign_in_refused"
+    told = "A service that is needed for this does not let this one in."
+
 
 class BudgetSpent(GanttError):
     """A search met its work limit before it found anything."""
+
+    code = "budget_spent"
 
 
 class Unavailable(GanttError):
     """Not now: the same request may succeed later."""
 
+    code = "unavailable"
+    told = "The service cannot do this now; try again later."
+
 
 class Busy(Unavailable):
     """A queue is full, or the gate could not be had in time."""
+
+    code = "busy"
+    told = ""
 
 
 class StoreFailed(Unavailable):
     """The database is gone, full, read-only or gave an error of its own."""
 
+    code = "store_failed"
+    told = "The database cannot be reached or used now; try again later."
+
+
+class OutcomeUnknown(StoreFailed):
+    """Whether a write was carried out is not known."""
+
+    code = "outcome_unknown"
+    told = (
+        "Whether this was carried out is not known: all of it was, or nothing. Look "
+        "before you try again."
+    )
+
 
 class Refused(GanttError):
     """This process must not go on: the database or the options do not allow it."""
+
+    code = "refused"
+    told = "The service cannot do this; its log says why."
+
+
+def every_kind() -> list[type[GanttError]]:
+    """Every class of the tree."""
+    found = [GanttError]
+    for kind in found:
+        found += kind.__subclasses__()
+    return [kind for kind in found if kind.__module__ == __name__]

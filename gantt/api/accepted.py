@@ -15,7 +15,7 @@ from msgspec import UNSET
 
 from gantt.api import wire
 from gantt.api.schemas import CLASS_PATTERN
-from gantt.errors import UnknownName
+from gantt.errors import UnknownResourceClass
 from gantt.model.names import MAX_INT
 
 W = TypeVar("W")
@@ -45,7 +45,7 @@ def inventories(data: Mapping[str, Any]) -> wire.SetInventories:
     for name, values in data["inventories"].items():
         # The schema is silent about keys that are no class name, and their values.
         if re.search(CLASS_PATTERN, name) is None:
-            raise UnknownName(f"No such resource class {name}.")
+            raise UnknownResourceClass(f"No such resource class {name}.")
         records[name] = wire.InventoryRecord(**_with_whole_generation(values))
     return wire.SetInventories(
         resource_provider_generation=int(data[_GENERATION]), inventories=records

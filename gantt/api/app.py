@@ -48,6 +48,9 @@ from gantt.conf import Settings
 from gantt.observe.metrics import CONTENT_TYPE, Meters
 
 LOG = logging.getLogger(__name__)
+UNEXPECTED = (
+    "An unexpected error occurred. The log of the service has it under the request id."
+)
 
 
 def build_app(
@@ -246,9 +249,12 @@ def _on_refusal(
     error: Any,
     _fields: dict[str, Any],
 ) -> None:
-    if isinstance(error, errors.StoreFailed):
+    problem = translate(error)
+    call = request.context
+    is_told = isinstance(call, Call) and call.gantt.is_told(error)
+    if error.told and not is_told:  # what callers are not told
         LOG.error("[%s] %s", request.env.get(REQUEST_ID), error)
-    refuse(request, response, translate(error))
+    refuse(request, response, problem)
 
 
 def _on_falcon(
@@ -269,7 +275,8 @@ def _on_bug(
     error: Any,
     _fields: dict[str, Any],
 ) -> None:
-    """Our mistake: logged with its traceback, and told like everything else."""
+    """Our mistake: logged with its traceback. What it says may be anything, a statement
+    or a path, so that callers are told where to look and no more."""
     LOG.error(
         "[%s] Unexpected error in %s %r",
         request.env.get(REQUEST_ID),
@@ -277,5 +284,5 @@ def _on_bug(
         request.path,
         exc_info=error,
     )
-    refuse(request, response, Problem(500, str(error), vary=False))
+    refuse(request, response, Problem(500, UNEXPECTED, vary=False))
     response.delete_header(microversion.HEADER)

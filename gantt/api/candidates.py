@@ -6,12 +6,10 @@ from gantt.api.call import NOW, Call
 from gantt.api.candidate_query import candidate_request
 from gantt.api.query import Params
 from gantt.api.refusals import Wording, worded
-from gantt.errors import UnknownName
+from gantt.errors import UnknownName, UnknownResourceClass
 
 UNKNOWN_CLASS = Wording(
-    UnknownName,
-    "Invalid resource class in resources parameter: ",
-    starts="No such resource class",
+    UnknownResourceClass, "Invalid resource class in resources parameter: "
 )
 
 

@@ -10,9 +10,15 @@ from typing import Any
 
 from gantt.api import bodies
 from gantt.api.call import NOW, Call
-from gantt.api.problem import CONCURRENT_UPDATE, Problem
+from gantt.api.problem import CONCURRENT_UPDATE, Problem, translate
 from gantt.api.refusals import Wording, no_provider, provider_first, submit, worded
-from gantt.errors import Invalid, InventoryInUse, NotFound, UnknownName
+from gantt.errors import (
+    BadInventory,
+    Invalid,
+    InventoryInUse,
+    NoInventory,
+    UnknownName,
+)
 from gantt.model.answers import ProviderInventories
 from gantt.model.commands import (
     AddInventory,
@@ -23,8 +29,6 @@ from gantt.model.commands import (
     SetInventory,
 )
 from gantt.placement import queries
-
-_BAD_CAPACITY = "Invalid inventory"
 
 
 def list_(call: Call, uuid: str) -> None:
@@ -126,9 +130,11 @@ def update(call: Call, uuid: str, resource_class: str) -> None:
     )
     unable = f"Unable to update inventory for resource provider {uuid}: "
     try:
-        changed = submit(call, command, Wording(Invalid, unable, starts=_BAD_CAPACITY))
+        changed = submit(call, command, Wording(BadInventory, unable))
     except UnknownName as error:
-        raise Problem(404, error.message, vary=False) from None
+        problem = translate(error, status=404)
+        problem.vary = False
+        raise problem from None
     body = {**record.echo(), "resource_provider_generation": changed.generation}
     call.reply(body, modified_at=NOW)
 
@@ -140,8 +146,7 @@ def delete(call: Call, uuid: str, resource_class: str) -> None:
     submit(
         call,
         DeleteInventory(uuid, resource_class),
-        Wording(NotFound, f"{absent}: ", starts=absent),
-        Wording(NotFound, f"{absent}: ", starts="No such resource class"),
+        Wording(NoInventory, f"{absent}: "),
         Wording(
             InventoryInUse,
             f"Unable to delete inventory of class {resource_class}: ",

@@ -31,6 +31,8 @@ CLAIM_LOST = "gantt.claim_lost"
 CLAIM_EXPIRED = "gantt.claim_expired"
 GONE = "gantt.gone"
 
+# Names the class of the error, so that Gantt's client need not read the text.
+ERROR = "gantt-error"
 CODES_SINCE = 23
 RETRY_AFTER_S = 1
 
@@ -167,10 +169,12 @@ def translate(
     final = status or usual_status
     # Only an object that no handler looked for in vain goes without ``vary``.
     bare = final in (403, 404) and not (prefix or status or code)
-    headers = (("retry-after", str(RETRY_AFTER_S)),) if final == 503 else ()
+    headers = [(ERROR, error.code)]
+    if final == 503:
+        headers.append(("retry-after", str(RETRY_AFTER_S)))
     return Problem(
         final,
-        prefix + error.message,
+        prefix + error.public,
         code or usual_code,
         vary=not bare,
         headers=headers,

@@ -8,7 +8,7 @@ from gantt.api import bodies
 from gantt.api.call import NO_CACHE_HEADERS, NOW, Call
 from gantt.api.query import Params, provider_query
 from gantt.api.refusals import Wording, no_provider, provider_first, submit, worded
-from gantt.errors import NotFound, UnknownName
+from gantt.errors import NotFound, UnknownName, UnknownResourceClass
 from gantt.model.answers import Provider
 from gantt.model.commands import DeleteProvider
 from gantt.placement import queries
@@ -21,11 +21,7 @@ _LINKS_SINCE = (
     ("allocations", 11),
 )
 _UNKNOWN_NAMES = (
-    Wording(
-        UnknownName,
-        "Invalid resource class in resources parameter: ",
-        starts="No such resource class",
-    ),
+    Wording(UnknownResourceClass, "Invalid resource class in resources parameter: "),
     Wording(UnknownName, 'Invalid trait(s) in "required" parameter: '),
 )
 

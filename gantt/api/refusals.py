@@ -22,11 +22,10 @@ T = TypeVar("T")
 
 
 class Wording(Struct, frozen=True):
-    """How one kind of refusal is told; ``starts``: only messages that start so."""
+    """How one kind of refusal is told."""
 
     kind: type[GanttError]
     prefix: str = ""
-    starts: str = ""
     status: int | None = None
     code: str | None = None
 
@@ -43,7 +42,7 @@ def submit(call: Call, command: Command, *wordings: Wording) -> Any:
 def worded(error: GanttError, wordings: Iterable[Wording]) -> Exception:
     """``error`` in the words of the first wording that is meant for it."""
     for wording in wordings:
-        if isinstance(error, wording.kind) and error.message.startswith(wording.starts):
+        if isinstance(error, wording.kind):
             return translate(
                 error, prefix=wording.prefix, status=wording.status, code=wording.code
             )

@@ -7,12 +7,12 @@ from gantt.api.allocations import DOES_NOT_FIT
 from gantt.api.call import Call
 from gantt.api.problem import PROVIDER_NOT_FOUND
 from gantt.api.refusals import Wording, submit, worded
-from gantt.errors import InventoryInUse, UnknownName, UnknownProvider
+from gantt.errors import InventoryInUse, UnknownName, UnknownReshaped
 
 _UNKNOWN_CLASS = Wording(UnknownName, "malformed reshaper data: ")
 _WORDINGS = (
     _UNKNOWN_CLASS,
-    Wording(UnknownProvider, starts="Resource provider", code=PROVIDER_NOT_FOUND),
+    Wording(UnknownReshaped, code=PROVIDER_NOT_FOUND),
     Wording(InventoryInUse, "update conflict: "),
     DOES_NOT_FIT,
 )

@@ -27,6 +27,7 @@ from gantt.api.unread import finished
 from gantt.api.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.errors import GanttError, Refused
+from gantt.model.addresses import without_secrets
 from gantt.observe.logs import configure_logging, flush_logs
 
 LOG = logging.getLogger(__name__)
@@ -185,7 +186,9 @@ def check_database(settings: Settings) -> None:
             "[placement_database] connection."
         )
     if url.startswith(("http://", "https://")):
-        raise Refused(f"{url} is a service, not a database: it serves already.")
+        raise Refused(
+            f"{without_secrets(url)} is a service, not a database: it serves already."
+        )
     if url == "memory://" and settings.serve.workers > 1:
         raise Refused("memory:// lives in one process: set workers to 1.")
 

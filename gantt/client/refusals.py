@@ -1,11 +1,13 @@
 """An error of the service back into the tree of ``gantt.errors``.
 
-The way back of the API's translation. Status and code decide; where Placement gives one
-code to several causes, the text does, in the one table below.
+The way back of the API's translation. Gantt names the class in a header. OpenStack
+Placement says no more than status and code; where it gives one code to several causes,
+only its text is left, and that is looked at here and nowhere else.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -16,16 +18,22 @@ from gantt.model.selection import Why
 
 MICROVERSION_ADVICE = "Gantt's client speaks Placement 1.39: upgrade the service"
 
-# (status, code) first, then (status, part of the text); the first that holds wins.
+ERROR = "gantt-error"
+BY_ERROR: dict[str, type[errors.GanttError]] = {
+    kind.code: kind for kind in errors.every_kind()
+}
+# What OpenStack Placement gives no code of its own; the first that holds wins.
 BY_TEXT: tuple[tuple[int, str, type[errors.GanttError]], ...] = (
-    (400, "No such resource class", errors.UnknownName),
-    (400, "Unknown resource class", errors.UnknownName),
+    (400, "No such resource class", errors.UnknownResourceClass),
+    (400, "Unknown resource class", errors.UnknownResourceClass),
     (400, "No such trait", errors.UnknownName),
     (400, "that does not exist", errors.UnknownProvider),
     # Deleting a single inventory in use bears the code of a generation conflict.
     (409, "Unable to delete inventory of class", errors.InventoryInUse),
     (409, "Unable to allocate inventory", errors.DoesNotFit),
+    (409, "consumer generation conflict", errors.ConsumerMoved),
 )
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 BY_CODE: dict[str, type[errors.GanttError]] = {
     "placement.concurrent_update": errors.ConcurrentUpdate,
     "placement.inventory.inuse": errors.InventoryInUse,
@@ -74,7 +82,10 @@ def refusal(reply: Reply, *, request: str) -> errors.GanttError:
         return errors.NoValidHost(text, _why(problem.get("why")))
     if reply.status == 404 and not own:
         return NoSuchRoute(text)
-    return _class_of(reply.status, code, text)(text)
+    kind = BY_ERROR.get(reply.headers.get(ERROR, ""))
+    found = (kind or _class_of(reply.status, code, text))(text)
+    found.named = frozenset(_UUID.findall(text))
+    return found
 
 
 def _why(given: Any) -> Why | None:

@@ -15,6 +15,7 @@ from gantt.client.names import RemoteNames
 from gantt.client.providers import RemoteProviders
 from gantt.client.transport import SessionTransport, SocketTransport, Transport
 from gantt.client.watching import RemoteWatching
+from gantt.model.addresses import without_secrets
 
 if TYPE_CHECKING:
     from gantt.model.protocol import GanttProtocol
@@ -40,7 +41,7 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteWatchin
             if session is None
             else SessionTransport(session, url, timeout_s=timeout)
         )
-        self.url = url
+        self.url = without_secrets(url)
         self._wire = Exchange(transport)
 
     def close(self) -> None:

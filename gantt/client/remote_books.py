@@ -15,7 +15,7 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange
 from gantt.client.transport import SessionTransport, SocketTransport, Transport
-from gantt.engine.remote import ConsumerMoved
+from gantt.model.addresses import without_secrets
 from gantt.model.answers import Candidate, Candidates, ConsumerView
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.requests import CandidateRequest
@@ -25,7 +25,6 @@ CATALOGUE: Final = "keystone"
 """Instead of a URL: the endpoint that Keystone's catalogue names."""
 NOBODY: Final = "00000000-0000-0000-0000-000000000000"
 _HOST: Final = "_host"
-_MOVED: Final = "consumer generation conflict"
 
 
 class PlacementBooks:
@@ -44,7 +43,7 @@ class PlacementBooks:
         timeout_s: float = 30.0,
     ) -> None:
         """Raises Invalid when ``url`` is none."""
-        self.url = url
+        self.url = without_secrets(url)
         where = "" if url == CATALOGUE else url
         transport: Transport = (
             SocketTransport(where, token=token, timeout_s=timeout_s)
@@ -84,18 +83,13 @@ class PlacementBooks:
             )
             for one in consumers
         ]
-        try:
-            self._wire.ask(
-                "POST",
-                "/allocations",
-                encode.consumers_body(named),
-                version=VERSION,
-                headers=_headers(request_id),
-            )
-        except errors.ConcurrentUpdate as error:
-            if _MOVED in error.message:
-                raise ConsumerMoved(error.message) from error
-            raise
+        self._wire.ask(
+            "POST",
+            "/allocations",
+            encode.consumers_body(named),
+            version=VERSION,
+            headers=_headers(request_id),
+        )
 
     def close(self) -> None:
         """Close all connections; a later call opens new ones."""

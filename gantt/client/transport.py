@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from gantt import errors
+from gantt.model.addresses import without_secrets
 
 MAX_IDLE = 32
 ADVICE = (
@@ -57,14 +58,16 @@ class SocketTransport:
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise errors.Invalid(
-                f"{url!r} is no address of a service: "
+                f"{without_secrets(url)!r} is no address of a service: "
                 "give http://HOST:PORT or https://HOST:PORT."
             )
         try:
             port = parts.port
         except ValueError as error:
-            raise errors.Invalid(f"{url!r} has no usable port: {error}.") from None
-        self._url = url
+            raise errors.Invalid(
+                f"{without_secrets(url)!r} has no usable port: {error}."
+            ) from None
+        self._url = without_secrets(url)
         self._host = parts.hostname
         self._port = port
         self._prefix = parts.path.rstrip("/")
@@ -185,7 +188,7 @@ class SessionTransport:
 
     def __init__(self, session: Any, url: str, *, timeout_s: float) -> None:
         self._session = session
-        self._url = url
+        self._url = without_secrets(url)
         self._where: dict[str, Any] = (
             {"endpoint_override": url.rstrip("/")}
             if url
@@ -213,7 +216,7 @@ class SessionTransport:
         except Exception as error:
             where = self._url or "the placement endpoint of the catalogue"
             if getattr(error, "http_status", None) in (401, 403):
-                raise errors.Forbidden(
+                raise errors.SignInRefused(
                     f"{where} refused to sign in: {error}"
                 ) from error
             raise errors.Unavailable(

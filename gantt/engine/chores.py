@@ -14,6 +14,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from gantt.engine.clock import Clock
+from gantt.engine.outage import IsAway, not_away
 from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError
@@ -23,6 +24,8 @@ LOG = logging.getLogger(__name__)
 
 # Who leads says so this many times before others give it up.
 _BEATS = 4
+# Between two looks while the database is away.
+_LONGEST_S = 4.0
 # Revisions between two looks at how long the log is.
 _COMPACT_EVERY = 1_000
 
@@ -111,12 +114,14 @@ class Chores:
         chores: tuple[Chore, ...],
         period_s: float,
         threads: Threads,
+        is_away: IsAway = not_away,
     ) -> None:
         self._leadership = leadership
         self._chores = chores
         self._period_s = period_s
         self._stop = threads.event()
-        self._told: str | None = None
+        self._is_away = is_away
+        self._troubles: set[str] = set()
         self.done = {chore.name: 0 for chore in chores}
         self._thread = threads.start(self._run, "gantt-chores")
 
@@ -135,13 +140,17 @@ class Chores:
             LOG.debug("another will find out by itself that this is gone: %s", error)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._period_s):
+        pause_s = self._period_s
+        while not self._stop.wait(pause_s):
+            longer_s = min(2 * pause_s, max(_LONGEST_S, self._period_s))
+            pause_s = self._period_s
             try:
                 if self._leadership.look():
                     self._do()
-                self._told = None
+                self._troubles.clear()
             except GanttError as error:
-                self._tell("nobody knows who leads the chores: %s", error)
+                pause_s = longer_s  # to ask a database that is away is not cheap
+                self._tell("who leads the chores is not known", error)
             except Exception:  # a mistake of ours must not end all chores for good
                 LOG.exception("the chores broke off, and begin again")
 
@@ -152,10 +161,10 @@ class Chores:
                     self.done[chore.name] += chore.run()
             except GanttError as error:
                 # The database may be away: what is to be done is there afterwards.
-                LOG.warning("chore %s failed: %s", chore.name, error)
+                self._tell(f"chore {chore.name} failed", error)
 
     def _tell(self, text: str, error: GanttError) -> None:
-        """Once per trouble, not once a second."""
-        if self._told != error.message:
-            self._told = error.message
-            LOG.warning(text, error)
+        """Once per trouble, not once a second; an outage is told elsewhere."""
+        if text not in self._troubles and not self._is_away():
+            self._troubles.add(text)
+            LOG.warning("%s: %s", text, error)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import logging
 import math
-from contextlib import closing
+from contextlib import closing, suppress
 
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
+from gantt.engine.outage import Outage
 from gantt.engine.patience import Patience
 from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
-from gantt.errors import Refused, StoreFailed
+from gantt.errors import GanttError, Refused, StoreFailed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.state.journal import LENGTH, Journal
 from gantt.state.state import State
@@ -60,6 +61,7 @@ class Follower:
         threads: Threads,
     ) -> None:
         self._store = store
+        self.outage = Outage("the database", clock, threads)
         # Of all callers of this process: for the gate too.
         self.patience = Patience(options, threads)
         self._replica = replica
@@ -92,7 +94,22 @@ class Follower:
             self.look()
 
     def look(self) -> None:
-        """Come up to the end of the log as it is now."""
+        """Come up to the end of the log as it is now. Raises StoreFailed."""
+        try:
+            self._look()
+        except StoreFailed as failure:
+            self.outage.failed("read", failure)
+            raise
+        self.outage.succeeded("read")
+
+    def is_away(self) -> bool:
+        """Whether the database cannot be read, which is told then."""
+        if not self.outage.is_on:
+            with suppress(GanttError):
+                self.look()
+        return self.outage.is_on
+
+    def _look(self) -> None:
         durable = self._replica.durable
         came_at = self._clock.monotonic()
         end = self._end_since(came_at)

@@ -90,7 +90,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         RemoteScheduling.__init__(
             self, options.scheduler, clock, rng, options.search_budget
         )
-        self._ask_elsewhere(remote)
+        self._ask_elsewhere(remote, threads)
         self._options = options
         self._store = store
         self._rng = rng
@@ -238,7 +238,10 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
     def _begin_chores(self, threads: Threads) -> Chores:
         options, store = self._options, self._store
         policy = options.scheduler
-        self._records.share(store.decisions, self.name, policy, self._wall, threads)
+        is_away = self._follower.is_away
+        self._records.share(
+            store.decisions, self.name, policy, self._wall, threads, is_away
+        )
         compaction = Compaction(store, self._replica, options.log_length)
         return Chores(
             Leadership(store, self.name, options.leader_silence_s, self._wall),
@@ -250,6 +253,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             ),
             options.sweep_s,
             threads,
+            is_away,
         )
 
     def _has_ended_leases(self) -> bool:

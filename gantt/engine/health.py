@@ -14,6 +14,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.probe import Probe
 from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
+from gantt.errors import GanttError, StoreFailed
 from gantt.placement.totals import host_states, totals
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.contract import Store
@@ -21,6 +22,7 @@ from gantt.store.contract import Store
 LOG = logging.getLogger(__name__)
 # Who asks whether we are ready asks again after a few seconds.
 _READY_S = 1.5
+_UNREADABLE = "the books cannot be read; the log says why"
 
 
 class Health(ABC):
@@ -45,15 +47,23 @@ class Health(ABC):
         """Why nothing can be answered now; "" when all that was committed is known.
         Takes two seconds at the most."""
         error = self._probe.failure()
+        if isinstance(error, StoreFailed):
+            self._follower.outage.failed("read", error)
+            return _UNREADABLE
         if error is not None:
             if not self._has_told_unready:  # it is asked every few seconds
                 LOG.warning("not ready: %s", error)
             self._has_told_unready = True
-            return "the books cannot be read; the log says why"
+            return _UNREADABLE
         if self._has_told_unready:
             LOG.warning("ready again: the books can be read")
         self._has_told_unready = False
         return "closed" if self._is_closed else ""
+
+    def is_told(self, error: GanttError) -> bool:
+        """Whether the log says already why a caller got ``error``, because the database
+        is away; it is counted there then."""
+        return isinstance(error, StoreFailed) and self._follower.outage.refuses(error)
 
     def keeping_up(self) -> dict[str, float]:
         """For metrics, and without a question: how many revisions this process does not

@@ -13,7 +13,7 @@ import logging
 from gantt.engine.follower import Follower
 from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
-from gantt.errors import GanttError
+from gantt.errors import GanttError, StoreFailed
 
 LOG = logging.getLogger(__name__)
 
@@ -21,6 +21,7 @@ LOG = logging.getLogger(__name__)
 _QUIET = 50
 _IDLE = 10
 _PAUSE_S = 1.0
+_LONGEST_S = 4.0
 
 
 class Poller:
@@ -44,7 +45,7 @@ class Poller:
     def _run(self) -> None:
         quiet = 0
         pause_s = self._period_s
-        is_away = False
+        is_told = False
         while not self._stop.wait(pause_s):
             if 0 <= (age_s := self._follower.age_s()) < self._period_s:
                 pause_s = self._period_s - age_s  # somebody has just looked
@@ -52,15 +53,21 @@ class Poller:
             before = self._replica.durable
             try:
                 self._follower.look()
+            except StoreFailed:  # which the follower has told
+                # To ask is not cheap: the driver looks everywhere for the server.
+                pause_s = min(
+                    max(_PAUSE_S, 2 * pause_s), max(_LONGEST_S, self._period_s)
+                )
+                continue
             except GanttError as error:
-                if not is_away:
-                    LOG.warning("nobody knows what other processes wrote: %s", error)
-                is_away, pause_s = True, max(_PAUSE_S, self._period_s)
+                if not is_told:
+                    LOG.warning("what other processes wrote is not known: %s", error)
+                is_told, pause_s = True, max(_PAUSE_S, self._period_s)
                 continue
             except Exception:  # a mistake of ours must not end it for good
                 LOG.exception("looking for what other processes wrote broke off")
                 pause_s = max(_PAUSE_S, self._period_s)
                 continue
-            is_away = False
+            is_told = False
             quiet = 0 if self._replica.durable != before else quiet + 1
             pause_s = self._period_s * (_IDLE if quiet > _QUIET else 1)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from gantt.engine.options import EngineOptions
 from gantt.engine.patience import Patience
 from gantt.engine.threads import Threads
-from gantt.errors import Busy, StoreFailed
+from gantt.errors import Busy, OutcomeUnknown, StoreFailed
 from gantt.model.answers import Answer
 from gantt.model.commands import Command
 
@@ -99,7 +99,7 @@ class Queue:
                 return ticket.result()
             if ticket.claim():
                 raise self._given_up(limit_s)
-        raise StoreFailed(
+        raise OutcomeUnknown(
             f"No outcome of {type(ticket.command).__name__} within {limit_s:g} s; it "
             "may still be carried out. Look before you try again."
         )

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from gantt.engine.chores import Chore
 from gantt.engine.clock import Clock
 from gantt.engine.observing import Observer, Silence
+from gantt.engine.outage import IsAway, not_away
 from gantt.engine.sharing import Noted, Sharing
 from gantt.engine.threads import Threads
 from gantt.engine.trimming import BoundedDecisions
@@ -96,13 +97,16 @@ class Records:
         options: SchedulerOptions,
         clock: Clock,
         threads: Threads,
+        is_away: IsAway = not_away,
     ) -> None:
         """From now on, where there can be others; see ``Sharing``."""
         if table is None:
             return
         self._table = BoundedDecisions(table, options.shared_records, clock)
         if options.shared_records:
-            self.sharing = Sharing(self._table, process, options, clock, threads)
+            self.sharing = Sharing(
+                self._table, process, options, clock, threads, is_away
+            )
 
     def chores(self) -> Iterator[Chore]:
         """What one process does for all of them, whether it shares its own or not."""

@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from gantt.errors import ConcurrentUpdate
 from gantt.model.answers import Candidates, ConsumerView
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.requests import CandidateRequest
-
-
-class ConsumerMoved(ConcurrentUpdate):
-    """A consumer has another generation than was said: somebody writes it too, or an
-    earlier write of ours was carried out although its answer was lost."""
 
 
 class RemoteBooks(Protocol):

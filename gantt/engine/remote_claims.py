@@ -16,11 +16,15 @@ from typing import Final
 from msgspec import Struct
 
 from gantt.engine.clock import Clock
-from gantt.engine.remote import ConsumerMoved, RemoteBooks
+from gantt.engine.outage import Outage
+from gantt.engine.remote import RemoteBooks
+from gantt.engine.threads import Threads
 from gantt.errors import (
     ConcurrentUpdate,
     Conflict,
+    ConsumerMoved,
     GanttError,
+    OutcomeUnknown,
     Unavailable,
     UnknownName,
     UnknownProvider,
@@ -51,8 +55,11 @@ class Outcome(Struct, frozen=True):
 class RemoteClaims:
     """Safe for many threads. Nothing is asked under a lock."""
 
-    def __init__(self, books: RemoteBooks, clock: Clock, dice: random.Random) -> None:
+    def __init__(
+        self, books: RemoteBooks, clock: Clock, dice: random.Random, threads: Threads
+    ) -> None:
         self.books = books
+        self._outage = Outage(f"the Placement at {books.url}", clock, threads)
         self._clock = clock
         self._dice = dice
 
@@ -67,8 +74,15 @@ class RemoteClaims:
         except UnknownName:
             raise
         except GanttError as error:
-            LOG.warning("no candidates from %s: %s", self.books.url, error)
-            trouble = f"The Placement at {self.books.url} gave no candidates: {error}"
+            if isinstance(error, Unavailable):
+                self._outage.failed("read", error)
+            else:
+                LOG.warning("no candidates from %s: %s", self.books.url, error)
+            # It becomes part of an answer and of a record, which others read.
+            why = "No answer." if isinstance(error, Unavailable) else error.public
+            trouble = f"The remote Placement gave no candidates: {why}"
+        else:
+            self._outage.succeeded("read")
         return Listing(answers, trouble=trouble)
 
     def write(
@@ -115,7 +129,7 @@ class RemoteClaims:
             except GanttError as error:
                 return _refused(wanted, error)
         if not is_known:
-            raise Unavailable(
+            raise OutcomeUnknown(
                 f"Nobody knows whether {self.books.url} wrote the allocations of "
                 f"{', '.join(wanted)}: {last} They are given back when the lease of "
                 "their claim ends."
@@ -192,7 +206,7 @@ def _refused(wanted: Mapping[str, Holding], error: GanttError) -> Outcome:
     if not isinstance(error, Conflict | UnknownProvider):
         return Outcome(reason=error)
     asked = _providers(wanted.values())
-    named = frozenset(uuid for uuid in asked if uuid in error.message)
+    named = asked & error.named
     return Outcome(lost=named or asked, reason=error)
 
 

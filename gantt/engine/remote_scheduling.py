@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_claims import Outcome, RemoteClaims, without
 from gantt.engine.scheduling import Scheduling
+from gantt.engine.threads import Threads
 from gantt.errors import (
     ClaimExpired,
     ClaimLost,
@@ -56,7 +57,7 @@ class RemoteScheduling(Scheduling):
 
     _remote: RemoteClaims | None = None
 
-    def _ask_elsewhere(self, books: RemoteBooks | None) -> None:
+    def _ask_elsewhere(self, books: RemoteBooks | None, threads: Threads) -> None:
         """``books`` decide amounts from now on. Raises Refused when the options want
         others."""
         where = self._policy.placement
@@ -68,7 +69,7 @@ class RemoteScheduling(Scheduling):
                 "what it needs."
             )
         if books is not None:
-            self._remote = RemoteClaims(books, self._wall, self._dice)
+            self._remote = RemoteClaims(books, self._wall, self._dice, threads)
 
     def _stop_asking(self) -> None:
         if self._remote is not None:
@@ -239,7 +240,8 @@ class RemoteScheduling(Scheduling):
             if isinstance(outcome.reason, Forbidden):
                 raise outcome.reason
             if not outcome.lost and outcome.held is None:
-                raise NoValidHost(f"No valid host was found. {outcome.reason}")
+                why = "" if outcome.reason is None else f" {outcome.reason.public}"
+                raise NoValidHost(f"No valid host was found.{why}")
             return outcome
         lease = request.lease_s
         again = None if lease is None else int(lease * _MICRO)

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from gantt.engine import shared_form
 from gantt.engine.clock import Clock
+from gantt.engine.outage import IsAway, not_away
 from gantt.engine.threads import Thread, Threads
 from gantt.engine.trimming import BoundedDecisions
 from gantt.errors import GanttError
@@ -120,6 +121,7 @@ class Sharing:
         options: SchedulerOptions,
         clock: Clock,
         threads: Threads,
+        is_away: IsAway = not_away,
     ) -> None:
         """``process``: a name that no other process ever has."""
         self._table = table
@@ -132,6 +134,7 @@ class Sharing:
         self._changed = threads.condition()
         self._stop = threads.event()
         self._is_closed = False
+        self._is_away = is_away
         self._troubles: set[str] = set()
         self._unshared = 0
         self._waiters = 0
@@ -238,8 +241,8 @@ class Sharing:
         )
 
     def _tell(self, text: str, error: GanttError) -> None:
-        """Once per trouble, not five times a second."""
-        if text not in self._troubles:
+        """Once per trouble, not five times a second; an outage is told elsewhere."""
+        if text not in self._troubles and not self._is_away():
             self._troubles.add(text)
             LOG.warning("%s: %s", text, error)
 

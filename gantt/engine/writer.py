@@ -22,7 +22,7 @@ from gantt.engine.premises import Relied, premises
 from gantt.engine.queue import Queue, Ticket
 from gantt.engine.replica import Replica
 from gantt.engine.threads import Threads
-from gantt.errors import Busy, GanttError, StoreFailed, Unstorable
+from gantt.errors import Busy, GanttError, OutcomeUnknown, StoreFailed, Unstorable
 from gantt.model.answers import Answer
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.commands import Command
@@ -89,6 +89,7 @@ class Gate:
         self._store = store
         self._replica = replica
         self._follower = follower
+        self._outage = follower.outage
         self._options = options
         self._clock = clock
         self._new_uuid = new_uuid
@@ -128,8 +129,8 @@ class Gate:
         try:
             with self._replica.turn:
                 self._follower.reload()
-        except GanttError:
-            LOG.exception("the tables could not be loaded again")
+        except GanttError as error:
+            LOG.error("the tables could not be loaded again: %s", error)
 
     def _carry_out(self, tickets: list[Ticket], size: int) -> None:
         """Commit ``tickets``, and what has come by the time they have the lock up to
@@ -152,6 +153,10 @@ class Gate:
                 self._replay_singly(tickets, error)
                 return
             except GanttError as error:
+                if isinstance(error, StoreFailed) and not isinstance(
+                    error, OutcomeUnknown
+                ):
+                    self._outage.failed("write", error)
                 _resolve_rest(tickets, error)
                 return
         _resolve_rest(
@@ -289,6 +294,7 @@ class Gate:
         took_s = self._clock.monotonic() - started
         self.counts.commit_seconds += took_s
         self._replica.settle()
+        self._outage.succeeded("write")
         if batch.entries:  # else it only looked at what it relies on
             self.observer.committed(len(batch.outcomes), took_s)
 
@@ -305,12 +311,14 @@ class Gate:
         cannot tell any more."""
         for pause_s in _pauses():
             try:
-                return self._store.has_batch(end)
+                found = self._store.has_batch(end)
+                self._outage.succeeded("write")
+                return found
             except (Outcome, StoreFailed) as error:
                 # Whatever went wrong with asking says nothing about the batch.
                 if self.queue.is_closing:
                     raise _nobody_knows(error) from error
-                LOG.warning("the database does not answer: %s", error)
+                self._outage.failed("write", error)
                 self._clock.sleep(pause_s)
         raise AssertionError("unreachable: the pauses never end")
 
@@ -321,8 +329,8 @@ class Gate:
             ticket.disclaim()
 
 
-def _nobody_knows(why: object) -> StoreFailed:
-    return StoreFailed(
+def _nobody_knows(why: object) -> OutcomeUnknown:
+    return OutcomeUnknown(
         "The answer to a commit was lost, and its outcome is not known: it was carried "
         f"out whole, or not at all ({why}). Look before you try again."
     )

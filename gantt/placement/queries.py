@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gantt.errors import UnknownName
+from gantt.errors import UnknownName, UnknownResourceClass
 from gantt.model.answers import (
     ConsumerShare,
     ConsumerView,
@@ -252,12 +252,12 @@ def view(state: State, row: int) -> Provider:
 
 
 def class_amounts(state: State, resources: dict[str, int]) -> dict[int, int]:
-    """Amounts by class index. Raises UnknownName."""
+    """Amounts by class index. Raises UnknownResourceClass."""
     amounts = {}
     for name, amount in resources.items():
         index = state.classes.index_of(name)
         if index is None:
-            raise UnknownName(f"No such resource class {name}.")
+            raise UnknownResourceClass(f"No such resource class {name}.")
         amounts[index] = amount
     return amounts
 

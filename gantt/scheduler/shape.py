@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gantt.errors import Invalid, NoValidHost, UnknownName
+from gantt.errors import Invalid, NoValidHost, UnknownName, UnknownResourceClass
 from gantt.model.diagnosis import some
 from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
@@ -208,7 +208,7 @@ def _check_amounts(
         if amount < 0:
             raise Invalid(f"the request asks for {amount} {name}: ask for 0 or more")
         if amount and not knows_class(name):
-            raise UnknownName(
+            raise UnknownResourceClass(
                 f"{_asks(f'resources{suffix}:{name}', spec)} for the resource class "
                 f"{name}, which the books do not know: create it, or correct the name"
             )

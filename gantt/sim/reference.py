@@ -140,7 +140,7 @@ class _Books:
 
     def _class_exists(self, rc: str) -> None:
         if rc not in self.known_classes:
-            raise errors.UnknownName
+            raise errors.UnknownResourceClass
 
     def _is_current(self, uuid: str, generation: int | None) -> None:
         if generation is not None and generation != self.generations[uuid]:
@@ -151,7 +151,7 @@ class _Books:
         free = inventory.total - inventory.reserved
         capacity = int(free * inventory.allocation_ratio)
         if capacity < 0 or (capacity == 0 and not allow_full_reserve):
-            raise errors.Invalid
+            raise errors.BadInventory
 
     def _replace(self, uuid: str, wanted: dict[str, Inventory]) -> None:
         for rc in wanted:
@@ -204,7 +204,7 @@ class _Books:
         uuid, rc = command.provider_uuid, command.resource_class
         self._exists(uuid)
         if (uuid, rc) not in self.inventories:
-            raise errors.NotFound
+            raise errors.NoInventory
         if self.used(uuid, rc):
             raise errors.InventoryInUse
         del self.inventories[uuid, rc]
@@ -345,7 +345,7 @@ class Reference(_Labels):
     def _check_consumer(self, one: c.ConsumerAllocations) -> None:
         expected = self.consumer_generation(one.consumer_uuid)
         if one.generation is not UNSET and one.generation != expected:
-            raise errors.ConcurrentUpdate
+            raise errors.ConsumerMoved
 
     def _drop_old(self, consumers: tuple[c.ConsumerAllocations, ...]) -> set[str]:
         """The providers of consumers that shall use nothing."""
@@ -392,7 +392,7 @@ class Reference(_Labels):
     def _reshape(self, command: c.Reshape) -> None:
         for asked in command.providers:
             if asked.provider_uuid not in self.names:
-                raise errors.UnknownProvider
+                raise errors.UnknownReshaped
             self._is_current(asked.provider_uuid, asked.generation)
         for one in command.consumers:
             self._check_consumer(one)

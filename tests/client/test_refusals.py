@@ -7,6 +7,7 @@ import json
 import pytest
 
 from gantt import errors
+from gantt.api.problem import translate
 from gantt.client import decode
 from gantt.client.refusals import refusal
 from gantt.client.transport import Reply
@@ -26,7 +27,7 @@ def reply(status: int, detail: str = "", code: str = "", **extra: str) -> Reply:
     ("status", "detail", "code", "kind"),
     [
         (400, "JSON does not validate: x", "", errors.Invalid),
-        (400, "No such resource class X.", "", errors.UnknownName),
+        (400, "No such resource class X.", "", errors.UnknownResourceClass),
         (400, "No such trait(s): X.", "", errors.UnknownName),
         (400, "Allocation for resource provider 'U' that does not exist.", "",
          errors.UnknownProvider),
@@ -37,6 +38,8 @@ def reply(status: int, detail: str = "", code: str = "", **extra: str) -> Reply:
         (409, "update conflict", "inventory.inuse", errors.InventoryInUse),
         (409, "Unable to delete inventory of class X: in use.", "concurrent_update",
          errors.InventoryInUse),
+        (409, "consumer generation conflict - expected 1", "concurrent_update",
+         errors.ConsumerMoved),
         (409, "Conflicting name", "duplicate_name", errors.DuplicateName),
         (409, "has allocations", "resource_provider.inuse", errors.ProviderInUse),
         (409, "has children", "resource_provider.cannot_delete_parent",
@@ -58,6 +61,24 @@ def test_the_class(
     )
     assert type(found) is kind
     assert str(found) == (detail or "T")
+
+
+@pytest.mark.parametrize("kind", errors.every_kind(), ids=lambda kind: kind.__name__)
+def test_gantt_names_the_class_and_its_words_do_not_matter(
+    kind: type[errors.GanttError],
+) -> None:
+    """Each class, as the door translates it, is the same class at the other end."""
+    problem = translate(kind("No such trait: Unable to allocate inventory"))
+    body = reply(problem.status, "other words", problem.code).body
+    found = refusal(Reply(problem.status, dict(problem.headers), body), request="x")
+    assert type(found) is kind
+    assert found.message == "other words"
+
+
+def test_which_providers_a_refusal_names() -> None:
+    uuid = "4e8e5957-649f-477b-9e5b-f1f75b21c03c"
+    found = refusal(reply(409, f"Unable to allocate on {uuid}."), request="x")
+    assert found.named == {uuid}
 
 
 def test_a_microversion_that_the_service_lacks() -> None:

@@ -11,7 +11,6 @@ from msgspec import json
 from gantt import errors
 from gantt.client import encode
 from gantt.client.remote_books import PlacementBooks, wire_question
-from gantt.engine.remote import ConsumerMoved
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 
@@ -113,7 +112,7 @@ def test_consumers_are_somebodys() -> None:
                 "consumer generation conflict - expected 1 but got None",
                 "placement.concurrent_update",
             ),
-            ConsumerMoved,
+            errors.ConsumerMoved,
         ),
         (
             409,

@@ -55,7 +55,8 @@ def test_a_database_that_is_away_is_told_of_once_and_looked_for_again(
     shared.always.clear()
     connect(opened(url)).submit(create(1))
     until_at(behind, 1)
-    assert caplog.text.count("nobody knows what other processes wrote") == 1
+    assert caplog.text.count("the database is away") == 1
+    assert caplog.text.count("the database is back after") == 1
 
 
 def test_who_is_alone_looks_less_often(

@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace as with_
 
 from gantt.errors import (
-    ConcurrentUpdate,
+    ConsumerMoved,
     DoesNotFit,
     Invalid,
     NotFound,
@@ -81,7 +81,7 @@ def check_generation(state: State, consumer: ConsumerAllocations) -> ConsumerRow
         return known
     expected = None if known is None else known.generation
     if given != expected:
-        raise ConcurrentUpdate(
+        raise ConsumerMoved(
             "consumer generation conflict - expected "
             f"{'null' if expected is None else expected} but got {given}"
         )

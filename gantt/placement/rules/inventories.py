@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gantt.errors import (
+    BadInventory,
     ConcurrentUpdate,
     Invalid,
     InventoryInUse,
-    NotFound,
-    UnknownName,
+    NoInventory,
+    UnknownResourceClass,
 )
 from gantt.model import rows as t
 from gantt.model.answers import ProviderInventories
@@ -114,10 +115,10 @@ def delete_one(draft: Draft, command: DeleteInventory) -> None:
     name = command.resource_class
     known = draft.state.classes.find(name)
     if known is None:
-        raise NotFound(f"No such resource class {name}.")
+        raise NoInventory(f"No such resource class {name}.")
     row = inventory_row(draft.state, provider, known.id)
     if row is None:
-        raise NotFound(f"No inventory of class {name} found for delete")
+        raise NoInventory(f"No inventory of class {name} found for delete")
     if is_used(draft, provider, row.resource_class_id):
         raise InventoryInUse(
             f"Inventory for '{name}' on resource provider '{provider.uuid}' in use."
@@ -134,10 +135,10 @@ def delete_all(draft: Draft, command: DeleteInventories) -> None:
 
 
 def class_id(state: State, name: str) -> int:
-    """The id of a resource class. Raises UnknownName."""
+    """The id of a resource class. Raises UnknownResourceClass."""
     known = state.classes.find(name)
     if known is None:
-        raise UnknownName(f"No such resource class {name}.")
+        raise UnknownResourceClass(f"No such resource class {name}.")
     return known.id
 
 
@@ -191,14 +192,15 @@ def _check_capacity(
     whole = int(capacity)
     if whole < 0 or (whole == 0 and not allow_full_reserve):
         relation = "greater than" if allow_full_reserve else "greater than or equal to"
-        raise Invalid(
+        raise BadInventory(
             f"Invalid inventory for '{name}' on resource provider "
             f"'{provider.uuid}'. The reserved value is {relation} total."
         )
 
 
 def check_numbers(name: str, inventory: Inventory) -> None:
-    """What no schema stood in front of must not reach the columns. Raises Invalid."""
+    """What no schema stood in front of must not reach the columns.
+    Raises BadInventory."""
     units = (inventory.min_unit, inventory.max_unit, inventory.step_size)
     is_sound = (
         all(1 <= number <= MAX_INT for number in (inventory.total, *units))
@@ -206,7 +208,7 @@ def check_numbers(name: str, inventory: Inventory) -> None:
         and abs(inventory.allocation_ratio) <= MAX_RATIO
     )
     if not is_sound:
-        raise Invalid(
+        raise BadInventory(
             f"Invalid inventory for '{name}': numbers are from 1 (reserved: from 0) to "
             f"{MAX_INT}, the ratio at most {MAX_RATIO}; got {inventory}."
         )

@@ -6,7 +6,7 @@ leave a class in the same breath in which the class goes away.
 
 from __future__ import annotations
 
-from gantt.errors import ConcurrentUpdate, Invalid, UnknownProvider
+from gantt.errors import ConcurrentUpdate, Invalid, UnknownReshaped
 from gantt.model.commands import Inventory, Reshape, ReshapedProvider
 from gantt.model.rows import ProviderRow
 from gantt.placement.rules import allocations
@@ -50,7 +50,7 @@ def reshape(draft: Draft, command: Reshape) -> None:
 def _checked(draft: Draft, asked: ReshapedProvider) -> ProviderRow:
     provider = draft.state.providers.find(asked.provider_uuid)
     if provider is None:
-        raise UnknownProvider(
+        raise UnknownReshaped(
             f"Resource provider {asked.provider_uuid} in inventories not found: "
             f"No resource provider with uuid {asked.provider_uuid} found"
         )

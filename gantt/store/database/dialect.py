@@ -27,6 +27,7 @@ from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.sql.expression import ClauseElement
 
 from gantt import errors
+from gantt.model.addresses import without_secrets
 from gantt.model.changes import Change
 from gantt.store import times
 from gantt.store.contract import StoreOptions
@@ -100,7 +101,7 @@ class Database:
 
     def __init__(self, url: URL, options: StoreOptions) -> None:
         shown = url.set(drivername=url.get_backend_name())
-        self.url = shown.render_as_string(hide_password=True)
+        self.url = without_secrets(shown.render_as_string(hide_password=True))
         self.options = options
         self.engine = self._make_engine(url)
         self.bulk = self.bulks(self.engine.dialect)

@@ -145,7 +145,8 @@ class MysqlDatabase(Database):
             connection._read_timeout = connection._write_timeout = silence_s
 
     def is_silence(self, error: Exception) -> bool:
-        return "timed out" in str(error) and self.is_lost(error)
+        # The driver raises its own error while it handles that of the socket.
+        return isinstance(error.__context__, TimeoutError) and self.is_lost(error)
 
     def _prepare_more(self, cursor: Any) -> None:
         # The first is MariaDB's, the second Galera's; ``warnings`` sees what it did.

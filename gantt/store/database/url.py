@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import URL, exc, make_url
 
 from gantt import errors
+from gantt.model.addresses import without_secrets
 
 LOG = logging.getLogger(__name__)
 
@@ -40,11 +41,11 @@ def understood(url: str) -> URL:
         parsed = make_url(url)
     except (exc.ArgumentError, TypeError, ValueError) as error:
         raise errors.Refused(
-            f"The database URL {_hidden(url)!r} cannot be read. {_meant(url)}"
+            f"The database URL {without_secrets(url)!r} cannot be read. {_meant(url)}"
         ) from error
     if parsed.drivername == "sqlite" and parsed.host:
         raise errors.Refused(
-            f"{_hidden(url)} names a host, {parsed.host!r}, and no file. "
+            f"{without_secrets(url)} names a host, {parsed.host!r}, and no file. "
             f"{_sqlite_forms(parsed.host + '/' + (parsed.database or ''))}"
         )
     driver = _DRIVERS.get(parsed.drivername)
@@ -57,18 +58,13 @@ def understood(url: str) -> URL:
 
 def unknown(url: URL) -> errors.Refused:
     """That no dialect goes by the scheme of ``url``."""
-    shown = url.render_as_string()
+    shown = without_secrets(url.render_as_string())
     if url.get_backend_name() == "memory":
         return errors.Refused(
             f"{shown} keeps no tables: name a database, for example "
             "sqlite:////var/lib/gantt/gantt.db; books in memory are memory:// alone."
         )
     return errors.Refused(f"{shown} is not a database that Gantt knows. {_FORMS}")
-
-
-def _hidden(url: str) -> str:
-    """The URL as it came, but for what may be a password."""
-    return re.sub(r"//[^/]*@", "//***@", str(url))
 
 
 def _meant(url: str) -> str:
