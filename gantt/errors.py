@@ -27,6 +27,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     ├── NoValidHost                 no host can take the request
     ├── Forbidden                   the caller may not do this
     │   └── SignInRefused           another service does not let this one in
+    ├── PluginFailed                a part of another package failed, by its name
     ├── BudgetSpent                 a search met its limit before it found anything
     ├── Unavailable                 not now; the same request may succeed later
     │   ├── Busy                    a queue is full or the gate is contended
@@ -214,6 +215,13 @@ class SignInRefused(Forbidden):
 
     code = "sign_in_refused"
     told = "A service that is needed for this does not let this one in."
+
+
+class PluginFailed(GanttError):
+    """A filter, weigher or driver of another package failed, or answered what it must
+    not: nothing was decided."""
+
+    code = "plugin_failed"
 
 
 class BudgetSpent(GanttError):

@@ -30,6 +30,7 @@ NO_VALID_HOST = "gantt.no_valid_host"
 CLAIM_LOST = "gantt.claim_lost"
 CLAIM_EXPIRED = "gantt.claim_expired"
 GONE = "gantt.gone"
+PLUGIN_FAILED = "gantt.plugin_failed"
 
 # Names the class of the error, so that Gantt's client need not read the text.
 ERROR = "gantt-error"
@@ -118,6 +119,7 @@ TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
     (errors.NotFound, 404, UNDEFINED_CODE),
     (errors.Forbidden, 403, UNDEFINED_CODE),
     (errors.BudgetSpent, 400, UNDEFINED_CODE),
+    (errors.PluginFailed, 500, PLUGIN_FAILED),
     (errors.Unavailable, 503, UNDEFINED_CODE),
     (errors.GanttError, 500, UNDEFINED_CODE),
 )

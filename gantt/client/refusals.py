@@ -43,6 +43,7 @@ BY_CODE: dict[str, type[errors.GanttError]] = {
     "placement.resource_provider.not_found": errors.UnknownProvider,
     "gantt.claim_lost": errors.ClaimLost,
     "gantt.claim_expired": errors.ClaimExpired,
+    "gantt.plugin_failed": errors.PluginFailed,
 }
 NO_VALID_HOST = "gantt.no_valid_host"
 BY_STATUS: dict[int, type[errors.GanttError]] = {

@@ -17,7 +17,6 @@ from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Limits, Selection
 from gantt.model.spec import ScheduleRequest
-from gantt.scheduler.contract import Filter
 from gantt.scheduler.explain import age_s
 from gantt.scheduler.field import Field
 from gantt.scheduler.hosts import Hosts
@@ -74,9 +73,7 @@ class _Teller:
         self.options = field.policy.options
         self._request = field.request
         self._now = now
-        self._limiting = tuple(
-            one for one in field.policy.filters if type(one).limits is not Filter.limits
-        )
+        self._limiting = tuple(one for one in field.policy.filters if one.has_limits)
 
     def tell(self, place: Place, claim: str | None) -> Selection:
         hosts = self.state.fleet.hosts

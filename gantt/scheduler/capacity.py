@@ -73,7 +73,7 @@ def capacity(
     again = tuple(
         one
         for one in field.policy.filters
-        if not one.once and one.elementwise and not field.skips_filters
+        if not (one.once or field.skips_filters) and _is_of_hosts(one)
     )
     if again or job.asks_amounts:
         counts = _fill(field, job, counts, again)
@@ -93,6 +93,12 @@ def capacity(
         told.change,
         by_count(blocks.by_name(counts), full(state, field, job, again)),
     )
+
+
+def _is_of_hosts(one: Filter) -> bool:
+    """Whether it judges hosts by themselves. One that declares nothing is taken to,
+    unless it asks hosts one by one: that would cost too much here."""
+    return one.is_elementwise or (one.cacheable is None and not one.is_costly)
 
 
 def _limits(state: State, field: Field, blocks: Blocks) -> tuple[Bools, Int64s]:

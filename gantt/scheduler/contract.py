@@ -6,7 +6,7 @@ the pipeline. They are pure: hosts and request in, an array out; no I/O, no cloc
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -27,34 +27,64 @@ class Request(msgspec.Struct, frozen=True):
     now: int = 0
 
 
-class Filter:
-    """Which hosts may take an instance.
+class Cacheable(msgspec.Struct, frozen=True, kw_only=True):
+    """What a filter or weigher declares so that drivers may keep what it said.
 
-    ``needs``: columns of ``state.hosts.Hosts`` (or ``factor:…`` paths) that it reads:
-    an elementwise mask changes only where one of them does;
-    ``reads``: fields of RequestSpec that it reads, as dotted paths: two requests that
-    agree on them get the same mask; ``once``: only for the first instance of a request;
+    ``needs``: columns of ``Hosts`` that it reads, ``factor:…`` for a path of
+    ``Hosts.reported``, ``instances`` and ``claims`` for those of each host: what it
+    says of a host changes only where one of these does;
+    ``reads``: fields of RequestSpec, as dotted paths: it says the same to two requests
+    that agree on them;
+    ``elementwise``: what it says of any subset of hosts is that subset of what it says
+    of all, and depends on ``needs`` of those hosts, ``reads``, options, metadata of
+    aggregates and, as ``lasts`` tells, time alone. Nothing is kept of one that hangs on
+    groups or other hosts too (False).
+
+    It holds for the class that declares it: a subclass declares anew, or is asked
+    afresh.
+    """
+
+    needs: tuple[str, ...]
+    reads: tuple[str, ...]
+    elementwise: bool = False
+
+
+class _Declaring:
+    """What filters and weighers have in common. Without ``cacheable`` nothing that one
+    says is kept: it is asked afresh for each request."""
+
+    cacheable: Cacheable | None = None
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        # A subclass may read what its parent did not declare.
+        cls.cacheable = cls.__dict__.get("cacheable")
+
+    @property
+    def name(self) -> str:
+        """As the options and records of decisions name it."""
+        return type(self).__name__
+
+    @property
+    def is_elementwise(self) -> bool:
+        """Whether what it says of a host may be kept, and asked of that host alone."""
+        return self.cacheable is not None and self.cacheable.elementwise
+
+
+class Filter(_Declaring):
+    """Which hosts may take an instance: ``mask`` alone is a whole filter.
+
+    ``once``: only for the first instance of a request;
     ``on_rebuild``: asked also whether an instance may stay where it is;
-    ``elementwise``: the mask on any subset of rows is the subset of the mask, and
-    depends on those rows, ``reads``, options, aggregates and, as ``lasts`` tells, time
-    alone (not on groups or other hosts): then the caching driver keeps it;
     ``is_costly``: looks at hosts one by one, so it is asked last and only about who is
     left.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ()
-    reads: ClassVar[tuple[str, ...]] = ()
     # Not of the class alone: an adapter finds out what it wraps.
     once: bool = False
     on_rebuild: bool = False
-    is_costly: ClassVar[bool] = False
-    elementwise: ClassVar[bool] = True
-    advice: ClassVar[str] = ""
-
-    @property
-    def name(self) -> str:
-        """As ``enabled_filters`` names it."""
-        return type(self).__name__
+    is_costly: bool = False
+    advice: str = ""
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         """bool[rows]: who passes. Raises errors.Invalid when the request itself cannot
@@ -62,8 +92,7 @@ class Filter:
         raise NotImplementedError
 
     def is_neutral(self, request: Request) -> bool:  # noqa: ARG002
-        """Whether everybody passes ``request``, without a look at hosts or the time.
-        An elementwise filter tells from ``reads`` and options alone."""
+        """Whether everybody passes ``request``, without a look at hosts or the time."""
         return False
 
     def lasts(self, hosts: Hosts, request: Request) -> tuple[int, int]:  # noqa: ARG002
@@ -76,30 +105,28 @@ class Filter:
         to: ``memory_mb``, ``vcpu``, ``disk_gb``."""
         return {}
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether ``limits`` may say anything."""
+        return type(self).limits is not Filter.limits
 
-class Weigher:
-    """How good a host is. The pipeline normalises and multiplies.
 
-    ``needs``, ``reads``, ``elementwise``: as those of a filter, and without time.
+class Weigher(_Declaring):
+    """How good a host is: ``score`` alone is a whole weigher. The pipeline normalises
+    and multiplies.
+
     ``option``: the multiplier's name in the options and in metadata of aggregates;
     ``minval``, ``maxval``: the ends of the scale where they are fixed (None: the
     lowest and the highest score);
     ``sign`` -1: the multiplier counts negated; ``is_neutral`` tells without looking at
-    hosts that all scores are equal.
+    hosts that all scores are equal. One that is kept does not hang on time, and has no
+    ``multiplier`` of its own.
     """
 
-    needs: ClassVar[tuple[str, ...]] = ()
-    reads: ClassVar[tuple[str, ...]] = ()
-    elementwise: ClassVar[bool] = True
-    option: ClassVar[str] = ""
+    option: str = ""
     minval: float | None = None
     maxval: float | None = None
-    sign: ClassVar[Literal[-1, 1]] = 1
-
-    @property
-    def name(self) -> str:
-        """As records of decisions name it."""
-        return type(self).__name__
+    sign: Literal[-1, 1] = 1
 
     def is_neutral(self, request: Request) -> bool:  # noqa: ARG002
         """Whether this cannot tell hosts apart for ``request``."""

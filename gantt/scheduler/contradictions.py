@@ -10,17 +10,35 @@ from collections.abc import Iterable
 
 from gantt.errors import Invalid
 from gantt.model.spec import Destination, RequestSpec
-from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.contract import Filter
+from gantt.scheduler.filters.different_host import DifferentHostFilter
+from gantt.scheduler.filters.same_host import SameHostFilter
 
 
-def check(spec: RequestSpec, options: SchedulerOptions) -> None:
-    """Raises Invalid with the contradiction."""
+def check(spec: RequestSpec) -> None:
+    """What no filter is asked for. Raises Invalid with the contradiction."""
     if spec.ignore_hosts:
         _check_ignored(spec)
     if spec.requested_destination is not None:
         _check_destination(spec.requested_destination, spec)
-    if "same_host" in spec.scheduler_hints and "different_host" in spec.scheduler_hints:
-        _check_neighbours(spec, options)
+
+
+def check_hints(spec: RequestSpec, asked: Iterable[Filter]) -> None:
+    """``asked``: the filters that the request goes through. To be on the host of any of
+    these and of none of those can be had as long as one of these is none of those.
+    Raises Invalid."""
+    near = spec.scheduler_hints.get("same_host")
+    far = spec.scheduler_hints.get("different_host")
+    if not near or not far or not {*near} <= {*far}:
+        return
+    kinds = {type(one) for one in asked}
+    if SameHostFilter in kinds and DifferentHostFilter in kinds:
+        raise Invalid(
+            "the hint same_host asks for the host of one of "
+            f"{_list(dict.fromkeys(near))}, and different_host forbids the hosts of "
+            "all of these: name an instance in same_host that is not in "
+            "different_host, or leave one of the hints out"
+        )
 
 
 def _check_ignored(spec: RequestSpec) -> None:
@@ -50,19 +68,6 @@ def _check_destination(destination: Destination, spec: RequestSpec) -> None:
         raise Invalid(
             "requested_destination.aggregates has an empty set, and no host is in one "
             "of no aggregates: leave it out"
-        )
-
-
-def _check_neighbours(spec: RequestSpec, options: SchedulerOptions) -> None:
-    """Both hints count only where both filters are enabled."""
-    if not {"SameHostFilter", "DifferentHostFilter"} <= {*options.enabled_filters}:
-        return
-    hints = spec.scheduler_hints
-    both = {*hints["same_host"]} & {*hints["different_host"]}
-    if both:
-        raise Invalid(
-            f"the hints same_host and different_host both name {_list(sorted(both))}: "
-            "take each out of one of the two"
         )
 
 

@@ -18,8 +18,9 @@ from gantt.model.selection import Step
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.listing import Listing
+from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey, survey
-from gantt.scheduler import unbooked, weigh
+from gantt.scheduler import contradictions, unbooked, weigh
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
@@ -94,6 +95,7 @@ def fresh(state: State, job: Job, policy: Policy, now: int, budget: Budget) -> F
     rows = state.fleet.hosts.live_rows().astype(np.int64)
     everybody = Hosts(state.fleet, rows)
     request = Request(job.spec, policy.options, now)
+    check_hints(job, policy)
     surveys = surveys_of(state, job, budget)
     sieves = list(first_sieves(state, everybody, job, policy, surveys))
     asked = filters_of(job, policy)
@@ -126,7 +128,7 @@ def surveys_of(state: State, job: Job, budget: Budget) -> tuple[AnySurvey, ...]:
 def skips_filters(spec: RequestSpec) -> bool:
     """Whether an operator forces hosts: then nothing but capacity is asked."""
     is_forced = bool(spec.force_hosts or spec.force_nodes)
-    return is_forced and "_nova_check_type" not in spec.scheduler_hints
+    return is_forced and not spec.scheduler_hints.get("_nova_check_type")
 
 
 def filters_of(job: Job, policy: Policy) -> tuple[Filter, ...]:
@@ -136,6 +138,12 @@ def filters_of(job: Job, policy: Policy) -> tuple[Filter, ...]:
     return tuple(
         one for one in policy.filters if one.on_rebuild or not job.spec.is_rebuild
     )
+
+
+def check_hints(job: Job, policy: Policy) -> None:
+    """Before any host is looked at. Raises Invalid where they exclude each other."""
+    if job.spec.scheduler_hints:
+        contradictions.check_hints(job.spec, filters_of(job, policy))
 
 
 def first_sieves(
@@ -167,7 +175,7 @@ def listed(hosts: Hosts, listing: Listing) -> Bools:
 
 def with_room(hosts: Hosts, surveys: Sequence[AnySurvey]) -> Bools:
     """bool[n]: whose tree may match one of ``surveys``."""
-    providers = hosts.provider
+    providers: Rows = hosts.provider.astype(np.intp)
     known = providers != NO_ROW
     if np.count_nonzero(known) == len(providers):
         found = surveys[0].viable_at(providers)

@@ -66,16 +66,15 @@ class Named(Struct, frozen=True):
 
 def numbers(
     hosts: Hosts, options: SchedulerOptions, name: str
-) -> Int64s | Floats | None:
+) -> Bools | Int32s | Int64s | Floats | None:
     """int64[n] or float64[n], not to be changed: the attribute ``name`` of each host if
     it is a number that all have."""
     if name in RATIOS:
-        ratios: Floats = getattr(hosts, RATIOS[name])
+        ratios = hosts.column(RATIOS[name])
         initial: float = getattr(options, f"initial_{name}")
         return np.where(ratios == 0.0, initial, ratios)
     column = COLUMNS.get(name)
-    found: Int64s | None = None if column is None else getattr(hosts, column)
-    return found
+    return None if column is None else hosts.column(column)
 
 
 def attribute(hosts: Hosts, options: SchedulerOptions, path: tuple[str, ...]) -> Named:
@@ -84,7 +83,7 @@ def attribute(hosts: Hosts, options: SchedulerOptions, path: tuple[str, ...]) ->
     if name in REPORTED:
         return _reported(hosts, path)
     if name == "service" and len(within) == 1 and within[0] in SERVICE:
-        return of_array(getattr(hosts, SERVICE[within[0]]))
+        return of_array(hosts.column(SERVICE[within[0]]))
     if within:
         return _nothing(hosts)
     column = numbers(hosts, options, name)

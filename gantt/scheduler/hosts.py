@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gantt.model.rows import InstanceRow
+from gantt.scheduler.host_columns import NAMES, HostArrays
 from gantt.state.bits import BitMatrix
-from gantt.state.column import Bools, Int32s, Int64s
+from gantt.state.column import Bools, Floats, Int32s, Int64s
 from gantt.state.fleet import Fleet
 
 
@@ -26,10 +27,10 @@ class Taken(NamedTuple):
     disk_mb: int
 
 
-class Hosts:
+class Hosts(HostArrays):
     """``rows``: int64[n] row numbers in ``state.hosts``; every array has length n.
 
-    Columns of ``state.hosts.Hosts`` are attributes (``hosts.free_ram_mb``): copies,
+    Columns are attributes (``hosts.free_ram_mb``), listed in ``HostArrays``: copies,
     gathered once. ``added``: per place, instances of this request picked so far.
     ``is_every_row``: ``rows`` are all rows there are, in their order.
     """
@@ -43,13 +44,15 @@ class Hosts:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def __getattr__(self, column: str) -> Any:
-        # Only what is not there yet comes here: the first use of a column.
-        if column.startswith("_"):
-            raise AttributeError(column)
-        values = getattr(self.fleet.hosts, column)[self.rows]
-        setattr(self, column, values)
-        return values
+    def column(self, name: str) -> Bools | Int32s | Int64s | Floats:
+        """The column of that name, where it is only known at run time; what hosts
+        report beyond columns (``stats``, ``metrics``) is in ``reported``. Raises
+        KeyError with the names there are."""
+        if name not in NAMES:
+            known = ", ".join(sorted(NAMES))
+            raise KeyError(f"there is no column {name!r}; there is {known}")
+        found: Bools | Int32s | Int64s | Floats = getattr(self, name)
+        return found
 
     # -- who is where -------------------------------------------------------------
 
@@ -159,7 +162,7 @@ class Hosts:
         picked = Hosts(self.fleet, self.rows[places])
         for name, values in self.__dict__.items():
             if isinstance(values, np.ndarray) and name != "rows":
-                setattr(picked, name, values[places])
+                _keep_column(picked, name, values[places])
         if self.added:
             picked.added = {
                 number: self.added[place]
@@ -174,7 +177,7 @@ class Hosts:
         kept = Hosts(self.fleet, self.rows[mask])
         for name, values in self.__dict__.items():
             if isinstance(values, np.ndarray) and name != "rows":
-                setattr(kept, name, values[mask])
+                _keep_column(kept, name, values[mask])
         if self.added:
             new_place = np.cumsum(mask) - 1
             kept.added = {
@@ -187,13 +190,22 @@ class Hosts:
     def consume_everywhere(self, taken: Taken, counts: Int64s) -> None:
         """So many instances (int64[n]) that take so much go to each host."""
         for column, amount in _columns_of(taken):
-            setattr(self, column, getattr(self, column) + amount * counts)
+            _keep_column(self, column, self.column(column) + amount * counts)
 
     def consume(self, place: int, taken: Taken, instance_uuid: str) -> None:
         """An instance that takes so much goes to the host at ``place``."""
         for column, amount in _columns_of(taken):
-            getattr(self, column)[place] += amount
+            values = self.column(column)
+            values.flags.writeable = True
+            values[place] += amount
+            values.flags.writeable = False
         self.added.setdefault(place, []).append(instance_uuid)
+
+
+def _keep_column(hosts: Hosts, name: str, values: Bools | Int64s | Floats) -> None:
+    """What is read by many is changed by none."""
+    values.flags.writeable = False
+    hosts.__dict__[name] = values
 
 
 def _columns_of(taken: Taken) -> tuple[tuple[str, int], ...]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from gantt.errors import Invalid, Refused
+from gantt.errors import Refused
 from gantt.scheduler import groups
 from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
@@ -23,11 +23,8 @@ from gantt.scheduler.legacy_host import LegacyHost, LegacyHosts
 from gantt.scheduler.legacy_object import LegacyObject
 from gantt.scheduler.legacy_spec import LegacySpec
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins import Blame, words
 from gantt.state.column import Bools, Floats
-from gantt.state.hosts import Hosts as HostColumns
-
-EVERYTHING = tuple(HostColumns.specs)
-"""Nobody can tell what a plugin for Nova reads."""
 
 _LIMITS = ("vcpu", "memory_mb", "disk_gb")
 
@@ -46,12 +43,11 @@ class LegacyFilter(Filter):
     Raises Refused when it has neither.
     """
 
-    needs = EVERYTHING
-    elementwise = False
     is_costly = True
 
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped
+        self._blame = Blame("filter", type(wrapped).__name__, wrapped)
         self._all = _own_method(wrapped, "filter_all")
         self._one = _own_method(wrapped, "_filter_one") or getattr(
             wrapped, "host_passes", None
@@ -61,7 +57,7 @@ class LegacyFilter(Filter):
                 f"{_path(wrapped)} is no filter: it has neither host_passes nor "
                 "filter_all."
             )
-        self.once = _runs_once(wrapped)
+        self.once = _runs_once(wrapped, self._blame)
         self.on_rebuild = bool(getattr(wrapped, "RUN_ON_REBUILD", False))
 
     @property
@@ -76,7 +72,7 @@ class LegacyFilter(Filter):
         # Nova's filters leave limits on the host that they judge.
         view = LegacyHost(LegacyHosts(hosts, request.options), place)
         self._judged([view], _spec_of(hosts, request))
-        found: dict[str, int] = _asked(self._wrapped, _limits_of, view, view)
+        found: dict[str, int] = _asked(self._blame, _limits_of, view, view)
         return found
 
     def _judged(self, views: list[LegacyHost], spec: LegacySpec) -> Bools:
@@ -84,7 +80,7 @@ class LegacyFilter(Filter):
             return self._judged_at_once(self._all, views, spec)
         found = np.zeros(len(views), np.bool_)
         for place, view in enumerate(views):
-            found[place] = _asked(self._wrapped, self._passes, view, view, spec)
+            found[place] = _asked(self._blame, self._passes, view, view, spec)
         return found
 
     def _passes(self, view: LegacyHost, spec: LegacySpec) -> bool:
@@ -101,12 +97,11 @@ class LegacyFilter(Filter):
             # None is its way to say that nobody passes.
             return list(judge(list(views), spec) or ())
 
-        for one in _asked(self._wrapped, passing, None):
+        for one in _asked(self._blame, passing, None):
             place = place_of.get(id(one))
             if place is None:
-                raise Invalid(
-                    f"{_path(self._wrapped)} let {one!r} pass, which is none of the "
-                    "hosts that it was given."
+                raise self._blame.failed(
+                    f"let {one!r} pass, which is none of the hosts that it was given"
                 )
             found[place] = True
         return found
@@ -118,11 +113,9 @@ class LegacyWeigher(Weigher):
     Raises Refused when it has neither.
     """
 
-    needs = EVERYTHING
-    elementwise = False
-
     def __init__(self, wrapped: Any) -> None:
         self._wrapped = wrapped
+        self._blame = Blame("weigher", type(wrapped).__name__, wrapped)
         self._all = _own_method(wrapped, "weigh_objects")
         self._one = getattr(wrapped, "_weigh_object", None)
         if self._all is None and self._one is None:
@@ -145,10 +138,10 @@ class LegacyWeigher(Weigher):
         if self._factor is None:
             return 1.0
         if not inspect.signature(self._factor).parameters:
-            return self._number(_asked(self._wrapped, self._factor, None), None)
+            return self._number(_asked(self._blame, self._factor, None), None)
         views = LegacyHosts(hosts, options).all()
         return self._numbers(
-            (_asked(self._wrapped, self._factor, view, view) for view in views), views
+            (_asked(self._blame, self._factor, view, view) for view in views), views
         )
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
@@ -156,15 +149,15 @@ class LegacyWeigher(Weigher):
         spec = _spec_of(hosts, request)
         if self._all is None:
             return self._numbers(
-                (_asked(self._wrapped, self._one, view, view, spec) for view in views),
+                (_asked(self._blame, self._one, view, view, spec) for view in views),
                 views,
             )
         weighed = [LegacyObject(obj=view, weight=0.0) for view in views]
-        found = list(_asked(self._wrapped, self._all, None, weighed, spec))
+        found = list(_asked(self._blame, self._all, None, weighed, spec))
         if len(found) != len(views):
-            raise Invalid(
-                f"{_path(self._wrapped)} gave {len(found)} weights for {len(views)} "
-                "hosts: one for each was asked."
+            raise self._blame.failed(
+                f"gave {len(found)} weights for {len(views)} hosts: one for each was "
+                "asked for"
             )
         return self._numbers(found, views)
 
@@ -180,9 +173,8 @@ class LegacyWeigher(Weigher):
         except (TypeError, ValueError):
             number = math.nan
         if not math.isfinite(number):
-            raise Invalid(
-                f"{_path(self._wrapped)} gave {value!r}{_of(view)}: a weight must be a "
-                "finite number."
+            raise self._blame.failed(
+                f"gave {value!r}{_of(view)}: a weight must be a finite number"
             )
         return number
 
@@ -196,23 +188,12 @@ def _spec_of(hosts: Hosts, request: Request) -> LegacySpec:
     return LegacySpec(spec)
 
 
-def _asked(wrapped: Any, method: Any, view: LegacyHost | None, *given: Any) -> Any:
-    """What the plugin answers. Raises Invalid with its name when it fails."""
+def _asked(blame: Blame, method: Any, view: LegacyHost | None, *given: Any) -> Any:
+    """What the plugin answers. Raises PluginFailed with its name."""
     try:
         return method(*given)
     except (Exception, SystemExit) as error:
-        raise Invalid(
-            f"{_path(wrapped)} failed{_of(view)}: {_words(error)}. "
-            "Nothing was decided; repair it, or take it out of [filter_scheduler]."
-        ) from error
-
-
-def _words(error: BaseException) -> str:
-    name = type(error).__name__
-    try:
-        return f"{name}: {error}"
-    except Exception:  # it fails at that, too
-        return name
+        raise blame.raised(_of(view), error) from error
 
 
 def _limits_of(view: LegacyHost) -> dict[str, int]:
@@ -236,8 +217,13 @@ def _own_method(wrapped: Any, name: str) -> Callable[..., Any] | None:
     return None if getattr(method, "__module__", None) in NOVA_BASES else method
 
 
-def _runs_once(wrapped: Any) -> bool:
+def _runs_once(wrapped: Any, blame: Blame) -> bool:
     runs_for = getattr(wrapped, "run_filter_for_index", None)
     if runs_for is None:
         return bool(getattr(wrapped, "run_filter_once_per_request", False))
-    return not _asked(wrapped, runs_for, None, 1)
+    try:
+        return not runs_for(1)
+    except (Exception, SystemExit) as error:
+        raise Refused(
+            f"{blame.label} failed in run_filter_for_index: {words(error)}."
+        ) from error

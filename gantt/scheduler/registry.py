@@ -11,7 +11,7 @@ import importlib
 import inspect
 import logging
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Any, TypeVar, cast
@@ -22,6 +22,7 @@ from gantt.scheduler import weighers as weigher_modules
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins import GuardedFilter, GuardedWeigher
 
 LOG = logging.getLogger(__name__)
 P = TypeVar("P", Filter, Weigher)
@@ -46,7 +47,7 @@ def filters(options: SchedulerOptions) -> tuple[Filter, ...]:
         if path not in ALL_FILTERS:
             known |= _named(path, "available_filters", own, NOVA_FILTERS)
     chosen = tuple(
-        _filter(_known_class(name, "enabled_filters", known))
+        _filter(name, _known_class(name, "enabled_filters", known), own)
         for name in dict.fromkeys(options.enabled_filters)
     )
     for one in chosen:
@@ -59,16 +60,18 @@ def weighers(options: SchedulerOptions) -> tuple[Weigher, ...]:
     """The weighers that ``weight_classes`` names, each once. Raises Refused."""
     own = built_in(weigher_modules, Weigher)
     plugins = _plugins(WEIGHER_PLUGINS)
-    chosen: dict[type, None] = {}
+    chosen: dict[type, str] = {}
     for path in options.weight_classes:
         if path in ALL_WEIGHERS:
-            found: Iterable[type] = own.values()
+            found: dict[str, type] = {**own}
         elif "." in path:
-            found = _named(path, "weight_classes", own, NOVA_WEIGHERS).values()
+            found = _named(path, "weight_classes", own, NOVA_WEIGHERS)
         else:
-            found = (_known_class(path, "weight_classes", {**own, **plugins}),)
-        chosen |= dict.fromkeys(found)
-    return tuple(_weigher(one) for one in chosen)
+            known = {**own, **plugins}
+            found = {path: _known_class(path, "weight_classes", known)}
+        for name, one in found.items():
+            chosen.setdefault(one, name)
+    return tuple(_weigher(name, one, own) for one, name in chosen.items())
 
 
 def built_in(package: ModuleType, kind: type[P]) -> dict[str, type[P]]:
@@ -158,12 +161,19 @@ def _known_class(name: str, option: str, known: dict[str, Any]) -> type:
     return cast(type, known[name])
 
 
-def _filter(one: type) -> Filter:
-    return one() if issubclass(one, Filter) else LegacyFilter(_made(one))
+def _filter(name: str, one: type, own: dict[str, type[Filter]]) -> Filter:
+    """Ours as it is, one of another package guarded."""
+    made = _made(one)
+    if not isinstance(made, Filter):
+        return LegacyFilter(made)
+    return made if one in own.values() else GuardedFilter(name, made)
 
 
-def _weigher(one: type) -> Weigher:
-    return one() if issubclass(one, Weigher) else LegacyWeigher(_made(one))
+def _weigher(name: str, one: type, own: dict[str, type[Weigher]]) -> Weigher:
+    made = _made(one)
+    if not isinstance(made, Weigher):
+        return LegacyWeigher(made)
+    return made if one in own.values() else GuardedWeigher(name, made)
 
 
 def _made(one: type) -> object:

@@ -95,7 +95,7 @@ class Round:
             if not unbooked.with_room(sub, self._job.taken, options)[0]:
                 self.full.add(int(sub.rows[0]))
         for one in self._again:
-            if one.elementwise:
+            if one.is_elementwise:
                 mask[place] &= one.mask(sub, self.request)[0]
             else:
                 mask &= one.mask(self.hosts, self.request)
@@ -110,7 +110,7 @@ class Round:
     def _score_again(self, at: Int64s, sub: Hosts) -> bool:
         """Elementwise weighers look at one host; what a server group is like, or any
         other context, may have changed for all. Whether weights of others move."""
-        kept = {one.weigher: one for one in self._scales if one.weigher.elementwise}
+        kept = {one.weigher: one for one in self._scales if one.weigher.is_elementwise}
         is_moved = False
         for one in kept.values():
             is_moved |= one.change(at, one.weigher.score(sub, self.request))
@@ -119,7 +119,7 @@ class Round:
         found = []
         for weigher in self._policy.weighers:
             scale = kept.get(weigher)
-            if scale is None and not weigher.elementwise:
+            if scale is None and not weigher.is_elementwise:
                 scale = scale_of(weigher, self.hosts, self.request)
                 is_moved |= scale is not None
             if scale is not None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from nova.weights import WeighedObject, normalize
 
-from gantt.errors import Invalid
+from gantt.errors import GanttError, Invalid, PluginFailed
 from gantt.model.spec import RequestSpec
 from gantt.scheduler import filters as filter_modules
 from gantt.scheduler import weighers as weigher_modules
@@ -99,14 +99,14 @@ class Pair:
                 found.append(error)
         return found
 
-    def ours(self, one: Filter) -> list[bool] | Invalid:
+    def ours(self, one: Filter) -> list[bool] | GanttError:
         """What our filter says of each host, or of the request. Which filters a
         rebuild goes through is for the pipeline to say."""
         if self.spec.is_rebuild and not one.on_rebuild:
             return [True] * len(self.hosts)
         try:
             return [bool(value) for value in one.mask(self.hosts, self.request)]
-        except Invalid as error:
+        except (Invalid, PluginFailed) as error:
             return error
 
     # -- weighers -----------------------------------------------------------------
@@ -124,11 +124,11 @@ class Pair:
 
     def our_weights(
         self, one: Weigher
-    ) -> tuple[list[float] | None, list[float]] | Invalid:
+    ) -> tuple[list[float] | None, list[float]] | GanttError:
         """The same; raw scores None where hosts need not be told apart."""
         try:
             scales = scales_of(self.hosts, self.request, (one,))
-        except Invalid as error:
+        except (Invalid, PluginFailed) as error:
             return error
         weights = total(scales, len(self.hosts)).tolist()
         return (scales[0].raw.tolist() if scales else None), weights
@@ -146,7 +146,7 @@ def disagreements(
 ) -> list[tuple[int, object, object]]:
     """(place, Nova's verdict, ours) where nothing known explains the difference."""
     theirs, ours = pair.theirs(upstream.FILTERS[name]()), pair.ours(OURS[name])
-    if isinstance(ours, Invalid):
+    if isinstance(ours, GanttError):
         if all(isinstance(one, Exception) for one in theirs):
             return []
         met[known.UNREAD] += 1

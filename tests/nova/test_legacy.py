@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from nova.weights import WeighedObject
 
-from gantt.errors import Invalid
+from gantt.errors import GanttError, PluginFailed
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
 from gantt.scheduler.options import SchedulerOptions
@@ -31,7 +31,7 @@ def test_filters_judge_our_hosts_as_novas(record_property: Tell) -> None:
                 theirs = pair.theirs(upstream.FILTERS[name]())
                 ours = pair.ours(LegacyFilter(upstream.FILTERS[name]()))
                 if any(isinstance(one, Exception) for one in theirs):
-                    assert isinstance(ours, Invalid) and name in str(ours)
+                    assert isinstance(ours, PluginFailed) and name in str(ours)
                 else:
                     assert ours == theirs, name
                 agreed["masks through the adapter"] += 1
@@ -58,9 +58,9 @@ def _agree(pair: Pair, name: str) -> None:
     adapter = LegacyWeigher(upstream.WEIGHERS[name]())
     ours = pair.our_weights(adapter)
     if isinstance(theirs, Exception):
-        assert isinstance(ours, Invalid) and name in str(ours)
+        assert isinstance(ours, PluginFailed) and name in str(ours)
         return
-    assert not isinstance(ours, Invalid), ours
+    assert not isinstance(ours, GanttError), ours
     assert ours[1] == theirs[1], name
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from gantt.errors import Invalid
+from gantt.errors import GanttError
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
 from tests.nova import known, worlds
@@ -50,13 +50,13 @@ def _agree(pair: Pair, name: str, met: Counter[str]) -> None:
     theirs = pair.their_weights(WEIGHERS[name]())
     ours = pair.our_weights(OUR_WEIGHERS[name])
     if isinstance(theirs, Exception):
-        if isinstance(ours, Invalid):
+        if isinstance(ours, GanttError):
             return
         factor = pair.options.multiplier("metrics_weight_multiplier")
         assert name == "MetricsWeigher" and factor == 0.0, (name, theirs)
         met[known.COUNTS_NOTHING] += 1
         return
-    assert not isinstance(ours, Invalid), (name, ours)
+    assert not isinstance(ours, GanttError), (name, ours)
     assert ours[1] == theirs[1], name
     if ours[0] is not None:
         least = WEIGHERS[name].minval

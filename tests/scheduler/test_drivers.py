@@ -258,6 +258,8 @@ def test_what_a_decision_judges_follows_what_changed() -> None:
     score = type(ram).score
 
     class Counting(type(ram)):  # type: ignore[misc]
+        cacheable = ram.cacheable
+
         def score(self, hosts, request):  # type: ignore[no-untyped-def]
             judged.append(len(hosts))
             return score(self, hosts, request)

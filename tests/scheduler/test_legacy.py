@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gantt.errors import Invalid, Refused
+from gantt.errors import PluginFailed, Refused
 from gantt.model.spec import (
     Destination,
     Flavor,
@@ -65,7 +65,7 @@ def test_a_filter_that_expects_dicts() -> None:
 def test_filters_that_look_at_all_hosts() -> None:
     assert passing(theirs.EmptiestFilter(), RequestSpec()) == [False, True]
     assert passing(theirs.NobodyFilter(), RequestSpec()) == [False, False]
-    with pytest.raises(Invalid, match="StrangerFilter let 'who"):
+    with pytest.raises(PluginFailed, match="StrangerFilter let 'who"):
         passing(theirs.StrangerFilter(), RequestSpec())
 
 
@@ -75,8 +75,7 @@ def test_what_a_filter_says_of_itself() -> None:
     assert (old.name, old.once, old.on_rebuild) == ("OldRamFilter", False, False)
     assert LegacyFilter(theirs.OddIndexFilter()).once
     assert rack.is_costly
-    assert not rack.elementwise
-    assert "free_ram_mb" in rack.needs
+    assert rack.cacheable is None
 
 
 def test_limits_that_a_filter_leaves_on_the_host() -> None:
@@ -93,7 +92,9 @@ def test_limits_that_are_no_numbers_are_refused_by_name(limit: float) -> None:
             return True
 
     hosts = all_hosts(RACKS.state())
-    with pytest.raises(Invalid, match=r"OddLimits failed for host .* cannot convert"):
+    with pytest.raises(
+        PluginFailed, match=r"OddLimits failed for host .* cannot convert"
+    ):
         LegacyFilter(OddLimits()).limits(hosts, request(), 1)
 
 
@@ -134,16 +135,19 @@ def test_a_filter_fails_by_its_name_however_it_does(answer: Any, named: str) -> 
         def host_passes(self, _host: Any, _spec: Any) -> Any:
             return answer()
 
-    with pytest.raises(Invalid, match=f"OddFilter failed for host .*{named}"):
+    with pytest.raises(PluginFailed, match=f"OddFilter failed for host .*{named}"):
         passing(OddFilter(), RequestSpec())
 
 
 def test_a_filter_that_fails_is_named_with_the_host() -> None:
     with pytest.raises(
-        Invalid, match=r"out_of_tree.FailingFilter failed for host h1 \(n1\): KeyError"
+        PluginFailed,
+        match=r"out_of_tree.FailingFilter failed for host h1 \(n1\): KeyError",
     ):
         passing(theirs.FailingFilter(), RequestSpec())
-    with pytest.raises(Invalid, match="FailingAllFilter failed: ZeroDivisionError"):
+    with pytest.raises(
+        PluginFailed, match="FailingAllFilter failed: ZeroDivisionError"
+    ):
         passing(theirs.FailingAllFilter(), RequestSpec())
     with pytest.raises(Refused, match="NotAFilter is no filter"):
         LegacyFilter(theirs.NotAFilter())
@@ -202,7 +206,7 @@ def test_weighers() -> None:
     ],
 )
 def test_weighers_that_fail_are_named(weigher: object, says: str) -> None:
-    with pytest.raises(Invalid, match=says):
+    with pytest.raises(PluginFailed, match=says):
         LegacyWeigher(weigher).score(all_hosts(POWER.state()), request())
 
 

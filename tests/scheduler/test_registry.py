@@ -20,6 +20,7 @@ from gantt.scheduler.options import (
     DEFAULT_MULTIPLIERS,
     SchedulerOptions,
 )
+from gantt.scheduler.plugins import GuardedFilter, GuardedWeigher
 from gantt.scheduler.weighers.ram import RAMWeigher
 from tests.scheduler import out_of_tree as theirs
 
@@ -34,6 +35,13 @@ def filters(*names: str, available: tuple[str, ...] = ()) -> tuple[Filter, ...]:
     return registry.filters(
         SchedulerOptions(enabled_filters=names, available_filters=paths)
     )
+
+
+def _kind(found: Filter | Weigher) -> type:
+    """The class that was asked for: one of another package is guarded."""
+    if isinstance(found, GuardedFilter | GuardedWeigher):
+        return type(found.wrapped)
+    return type(found)
 
 
 def weighers(*paths: str) -> tuple[Weigher, ...]:
@@ -69,7 +77,7 @@ def test_names_of_nova_stand_for_ours() -> None:
         enabled_filters=("ComputeFilter",), available_filters=(path,)
     )
     assert type(registry.filters(options)[0]) is ComputeFilter
-    assert [type(one) for one in weighers(NOVA_WEIGHERS + "ram.RAMWeigher")] == [
+    assert [_kind(one) for one in weighers(NOVA_WEIGHERS + "ram.RAMWeigher")] == [
         RAMWeigher
     ]
     twice = weighers(ALL_WEIGHERS, NOVA_WEIGHERS + "ram.RAMWeigher", "RAMWeigher")
@@ -80,13 +88,13 @@ def test_names_of_nova_stand_for_ours() -> None:
 def test_out_of_tree_classes() -> None:
     available = (MINE + "all_of_mine", MINE + "OldRamFilter")
     found = filters("OwnFilter", "OldRamFilter", "RackFilter", available=available)
-    assert [type(one) for one in found] == [
+    assert [_kind(one) for one in found] == [
         *(theirs.OwnFilter, LegacyFilter),
         LegacyFilter,
     ]
     assert [one.name for one in found] == ["OwnFilter", "OldRamFilter", "RackFilter"]
     more = weighers("RAMWeigher", MINE + "all_my_weighers", MINE + "PowerWeigher")
-    assert [type(one) for one in more] == [
+    assert [_kind(one) for one in more] == [
         *(RAMWeigher, LegacyWeigher),
         theirs.OwnWeigher,
     ]
@@ -94,7 +102,7 @@ def test_out_of_tree_classes() -> None:
 
 def test_a_site_may_replace_ours() -> None:
     (found,) = filters("ComputeFilter", available=(MINE + "ComputeFilter",))
-    assert type(found) is theirs.ComputeFilter
+    assert _kind(found) is theirs.ComputeFilter
 
 
 def _install(
@@ -111,7 +119,7 @@ def _install(
 def test_entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     module = "tests.scheduler.out_of_tree"
     _install(monkeypatch, "gantt.filters", "OwnFilter", f"{module}:OwnFilter")
-    assert type(filters("OwnFilter")[0]) is theirs.OwnFilter
+    assert _kind(filters("OwnFilter")[0]) is theirs.OwnFilter
     _install(monkeypatch, "gantt.weighers", "power", f"{module}:PowerWeigher")
     assert [one.name for one in weighers("power")] == ["PowerWeigher"]
     assert "PowerWeigher" not in [one.name for one in weighers(ALL_WEIGHERS)]

@@ -315,7 +315,7 @@ def test_elementwise_means_what_it_says(
     mask = data.draw(st.lists(st.booleans(), min_size=len(hosts), max_size=len(hosts)))
     asked = replace(_metrics(), spec=spec)
     for weigher in WEIGHERS.values():
-        if weigher.elementwise:
+        if weigher.is_elementwise:
             _same_on_a_part(weigher, plan, asked, mask)
 
 

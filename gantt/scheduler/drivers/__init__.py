@@ -9,6 +9,7 @@ from gantt.scheduler.drivers.caching import CachingDriver
 from gantt.scheduler.drivers.chance import ChanceDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.drivers.guarded import GuardedDriver
 from gantt.scheduler.policy import Policy
 
 DRIVERS: tuple[type[Driver], ...] = (FilterDriver, CachingDriver, ChanceDriver)
@@ -47,4 +48,4 @@ def _made(plugin: EntryPoint, policy: Policy) -> Driver:
             f"{type(made).__name__}: it must be a gantt.scheduler.drivers.contract."
             "Driver."
         )
-    return made
+    return GuardedDriver(plugin.name, made, policy)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler import contradictions
 from gantt.scheduler import field as fields
 from gantt.scheduler.contract import Request
 from gantt.scheduler.drivers.contract import Driver
@@ -48,22 +47,15 @@ _ALWAYS_READ = (
     "numa_topology",
     "pci_requests",
 )
-# What is different for each request and read by what is asked afresh alone.
-_OWN = (
-    "num_instances",
-    "project_id",
-    "user_id",
-    "instance_uuid",
-    "retry_hosts",
-    "instance_group",
-    "scheduler_hints",
-)
+# What may differ between requests of one shape: what is asked afresh reads that of its
+# own request. Pre-filters change none of it.
+_OWN = tuple(name for name in RequestSpec.__struct_fields__ if name not in _ALWAYS_READ)
 
 
 class CachingDriver(Driver):
     """Decides as ``filter`` does, from kept shapes; fewer of them for large fleets."""
 
-    name: ClassVar[str] = "caching"
+    name: str = "caching"
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
@@ -102,11 +94,11 @@ class CachingDriver(Driver):
             kept = self._kept[key] = Kept(state, job, self.policy, now, budget)
             self._forget(len(kept.rows))
         else:
-            # Hints are no part of a shape, and what they say may exclude itself.
-            contradictions.check(spec, self.policy.options)
             self.hits += 1
             own = {name: getattr(spec, name) for name in _OWN}
             job = replace(kept.job, spec=replace(kept.job.spec, **own))
+            # Hints are no part of a shape.
+            fields.check_hints(job, self.policy)
         self._kept.move_to_end(key)
         return job, self._field(kept, job, now)
 
@@ -163,7 +155,7 @@ class CachingDriver(Driver):
         for one in asked:
             if one.is_costly:
                 continue
-            sieve = kept.sieves.get(one.name)
+            sieve = kept.sieves.get(one)
             if sieve is None and one.is_neutral(request):
                 sieve = Sieve(one.name, kept.everyone)
             elif sieve is None:
@@ -180,7 +172,7 @@ class CachingDriver(Driver):
         found = (
             scale_of(one, hosts, request)
             for one in self.policy.weighers
-            if not one.elementwise
+            if not one.is_elementwise
         )
         return [one for one in found if one is not None]
 
@@ -188,10 +180,10 @@ class CachingDriver(Driver):
 def _reader(policy: Policy) -> Callable[[RequestSpec], tuple[Any, ...]]:
     """What makes the shape of a request under ``policy``."""
     read: dict[str, None] = dict.fromkeys(_ALWAYS_READ)
-    readers = [one.reads for one in policy.filters if one.elementwise]
-    readers += [one.reads for one in policy.weighers if one.elementwise]
-    for paths in readers:
-        read |= dict.fromkeys(path.partition(".")[0] for path in paths)
+    for one in (*policy.filters, *policy.weighers):
+        if one.cacheable is not None and one.cacheable.elementwise:
+            reads = one.cacheable.reads
+            read |= dict.fromkeys(path.partition(".")[0] for path in reads)
     if policy.options.limit_tenants_to_placement_aggregate:
         read["project_id"] = None
     fields_of = attrgetter(*read)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from msgspec.structs import replace
 
 from gantt.scheduler.drivers.filter import FilterDriver
@@ -21,7 +19,7 @@ class ChanceDriver(FilterDriver):
     """No weigher, and the first of all in any order; the rules of server groups hold,
     for the gate would refuse what breaks them."""
 
-    name: ClassVar[str] = "chance"
+    name: str = "chance"
 
     def __init__(self, policy: Policy) -> None:
         options = replace(policy.options, host_subset_size=_ANY)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.field import Field, fresh
@@ -16,7 +14,7 @@ class Driver:
     """Made once per engine with its ``policy``. It may remember, but what it answers
     depends on its arguments alone; nobody asks it twice at a time."""
 
-    name: ClassVar[str] = ""
+    name: str = ""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy

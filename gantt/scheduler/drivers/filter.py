@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.drivers.contract import Driver
@@ -15,7 +13,7 @@ from gantt.state.state import State
 class FilterDriver(Driver):
     """Remembers nothing."""
 
-    name: ClassVar[str] = "filter"
+    name: str = "filter"
 
     def field(
         self,

@@ -26,10 +26,13 @@ from gantt.state.hosts import USE
 from gantt.state.journal import Changed
 from gantt.state.state import State
 
+# What moves with a claim.
+OF_USE = USE | {"claims", "instances", "touched"}
+
 
 class Kept:
     """``rows``: int64[n], all hosts; ``first``: what is asked before filters;
-    ``sieves``: elementwise filters by name; ``passing``: bool[n]; ``hosts``: those that
+    ``sieves``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that
     pass; ``scales`` and ``weights``: over them."""
 
     def __init__(
@@ -51,6 +54,7 @@ class Kept:
         self.everyone = np.ones(len(self.rows), np.bool_)
         self.everyone.flags.writeable = False
         request = Request(job.spec, policy.options, now)
+        fields.check_hints(job, policy)
         self.surveys = fields.surveys_of(state, job, budget)
         self._hangs_on_others = not all(
             isinstance(one, FlatSurvey) for one in self.surveys
@@ -58,16 +62,16 @@ class Kept:
         self.first: tuple[Sieve, ...] = (
             *fields.first_sieves(state, self.everybody, job, policy, self.surveys),
         )
-        self.sieves: dict[str, Sieve] = {}
+        self.sieves: dict[Filter, Sieve] = {}
         self._asked: list[Filter] = []
         # In the order in which a fresh field asks them.
         asked = fields.filters_of(job, policy)
         self._filters = sorted(asked, key=lambda one: one.is_costly)
         for one in self._filters:
-            if one.elementwise and not one.is_costly:
-                self.sieves[one.name] = self._sieve(one, request)
+            if one.is_elementwise and not one.is_costly:
+                self.sieves[one] = self._sieve(one, request)
         self.afresh: tuple[Filter, ...] = tuple(
-            one for one in self._filters if one.name not in self.sieves
+            one for one in self._filters if one not in self.sieves
         )
         self._whole: tuple[Sieve, ...] | None = None
         self._asked_of_use = [one for one in self._asked if _reads_use(one)]
@@ -92,7 +96,7 @@ class Kept:
             self._whole = (
                 *self.first,
                 *(
-                    self.sieves.get(one.name) or Sieve(one.name, everyone)
+                    self.sieves.get(one) or Sieve(one.name, everyone)
                     for one in self._filters
                 ),
             )
@@ -166,7 +170,7 @@ class Kept:
             is_same &= self._put(kept, places, found.mask)
         for one in self._asked_of_use if is_use else self._asked:
             mask = one.mask(sub, request)
-            is_same &= self._put(self.sieves[one.name], places, mask)
+            is_same &= self._put(self.sieves[one], places, mask)
         if not is_use:
             self._keep_time(sub, request)
         return is_same
@@ -203,7 +207,7 @@ class Kept:
         self._is_passing_known = True
         self.hosts = self.everybody.keep(self.passing)
         self._compact = np.cumsum(self.passing) - 1
-        elementwise = tuple(one for one in self._policy.weighers if one.elementwise)
+        elementwise = tuple(one for one in self._policy.weighers if one.is_elementwise)
         self.scales = scales_of(self.hosts, request, elementwise)
         self._scales_of_use = [one for one in self.scales if _reads_use(one.weigher)]
         self.weights = total(self.scales, len(self.hosts))
@@ -233,9 +237,8 @@ class Kept:
 
 
 def _reads_use(one: Filter | Weigher) -> bool:
-    """Whether a claim may change what it says of a host; one that does not tell what
-    it reads may read anything."""
-    return not one.needs or not USE.isdisjoint(one.needs)
+    """Whether a claim may change what it says of a host."""
+    return one.cacheable is None or not OF_USE.isdisjoint(one.cacheable.needs)
 
 
 def _stamps(state: State) -> tuple[object, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gantt.scheduler import aggregate_values
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -18,7 +18,7 @@ class AggregateImagePropertiesIsolation(Filter):
     keys that start with it and the separator count. A property that is empty, zero or
     False is as good as none."""
 
-    reads = ("image.properties",)
+    cacheable = Cacheable(needs=(), reads=("image.properties",), elementwise=True)
     once = True
     on_rebuild = True
 

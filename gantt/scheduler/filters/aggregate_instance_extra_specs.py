@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.scheduler import aggregate_values, extra_specs
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -17,7 +17,7 @@ class AggregateInstanceExtraSpecsFilter(Filter):
     some aggregate of the host has the key and lists a value that matches. Raises
     Invalid, as ``extra_specs.matcher`` does."""
 
-    reads = ("flavor.extra_specs",)
+    cacheable = Cacheable(needs=(), reads=("flavor.extra_specs",), elementwise=True)
     once = True
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantt.scheduler import aggregate_values
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -13,7 +13,7 @@ KEY = "max_io_ops_per_host"
 class AggregateIoOpsFilter(Filter):
     """As IoOpsFilter, with the limit from metadata of aggregates where they say one."""
 
-    needs = ("num_io_ops",)
+    cacheable = Cacheable(needs=("num_io_ops",), reads=(), elementwise=True)
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         default = request.options.max_io_ops_per_host

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.scheduler import aggregate_values
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -16,7 +16,7 @@ class AggregateMultiTenancyIsolation(Filter):
     """No aggregate of the host has a key that starts with ``filter_tenant_id``, or one
     lists the project. Several keys make room for many projects."""
 
-    reads = ("project_id",)
+    cacheable = Cacheable(needs=(), reads=("project_id",), elementwise=True)
     once = True
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:

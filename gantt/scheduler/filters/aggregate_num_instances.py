@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantt.scheduler import aggregate_values
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -14,7 +14,7 @@ class AggregateNumInstancesFilter(Filter):
     """As NumInstancesFilter, with the limit from metadata of aggregates where they say
     one."""
 
-    needs = ("num_instances",)
+    cacheable = Cacheable(needs=("num_instances",), reads=(), elementwise=True)
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         default = request.options.max_instances_per_host

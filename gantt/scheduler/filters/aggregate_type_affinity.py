@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gantt.scheduler import aggregate_values
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -13,7 +13,7 @@ KEY = "instance_type"
 class AggregateTypeAffinityFilter(Filter):
     """No aggregate of the host has ``instance_type``, or one lists the flavor."""
 
-    reads = ("flavor.name",)
+    cacheable = Cacheable(needs=(), reads=("flavor.name",), elementwise=True)
     once = True
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.scheduler import aggregate_values
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -20,7 +20,7 @@ class AvailabilityZoneFilter(Filter):
     """An aggregate of the host names the zone; without any zone the host is in the
     default one."""
 
-    reads = ("availability_zone",)
+    cacheable = Cacheable(needs=(), reads=("availability_zone",), elementwise=True)
     once = True
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:

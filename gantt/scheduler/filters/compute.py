@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import ALWAYS, Filter, Request
+from gantt.scheduler.contract import ALWAYS, Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import NO_TIME, Bools
 
@@ -23,7 +23,11 @@ class ComputeFilter(Filter):
     one that never speaks of disks has one once it told its vcpus or memory.
     """
 
-    needs = ("has_state", "is_disabled", "is_forced_down", "last_seen_up")
+    cacheable = Cacheable(
+        needs=("has_state", "is_disabled", "is_forced_down", "last_seen_up"),
+        reads=(),
+        elementwise=True,
+    )
     once = True
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:

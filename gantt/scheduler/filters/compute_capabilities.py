@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gantt.scheduler import extra_specs, host_attributes
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.extra_specs import Matcher
 from gantt.scheduler.host_attributes import ATTRIBUTES
 from gantt.scheduler.hosts import Hosts
@@ -28,12 +28,17 @@ class ComputeCapabilitiesFilter(Filter):
     Raises Invalid, as ``extra_specs.matcher`` does.
     """
 
-    needs = (
-        *sorted({*host_attributes.COLUMNS.values(), *host_attributes.RATIOS.values()}),
-        *(f"factor:{name}" for name in sorted(host_attributes.REPORTED)),
-        "factor:local_gb_used",
+    cacheable = Cacheable(
+        needs=(
+            *sorted(
+                {*host_attributes.COLUMNS.values(), *host_attributes.RATIOS.values()}
+            ),
+            *(f"factor:{name}" for name in sorted(host_attributes.REPORTED)),
+            "factor:local_gb_used",
+        ),
+        reads=("flavor.extra_specs",),
+        elementwise=True,
     )
-    reads = ("flavor.extra_specs",)
     once = True
 
     def is_neutral(self, request: Request) -> bool:

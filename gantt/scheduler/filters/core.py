@@ -6,7 +6,7 @@ Nova's filter from before there were books; kept for those who still enable it.
 from __future__ import annotations
 
 from gantt.scheduler import amounts, overrides
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools, Floats
 
@@ -17,8 +17,11 @@ class CoreFilter(Filter):
     """Enough of the host's VCPUs times its allocation ratio is left. The ratio
     is the host's, or the configured one where it reports none."""
 
-    needs = ("vcpus_total", "vcpus_used", "cpu_ratio")
-    reads = ("flavor.vcpus",)
+    cacheable = Cacheable(
+        needs=("vcpus_total", "vcpus_used", "cpu_ratio"),
+        reads=("flavor.vcpus",),
+        elementwise=True,
+    )
     advice = (
         "CoreFilter is redundant: hosts without room are left out before any filter "
         "runs. Take it out of [filter_scheduler] enabled_filters. To leave VCPUs out "
@@ -46,6 +49,7 @@ class AggregateCoreFilter(CoreFilter):
     """As CoreFilter; metadata ``cpu_allocation_ratio`` of aggregates, the least
     of them, goes before the host's ratio."""
 
+    cacheable = CoreFilter.cacheable
     advice = (
         "AggregateCoreFilter is redundant: hosts without room are left out before any "
         "filter runs. Give the inventories of VCPU the allocation ratio that the "

@@ -6,7 +6,7 @@ Nova's filter from before there were books; kept for those who still enable it.
 from __future__ import annotations
 
 from gantt.scheduler import amounts, overrides
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools, Floats
 
@@ -17,8 +17,11 @@ class DiskFilter(Filter):
     """Enough of the host's disk times its allocation ratio is left. The ratio
     is the host's, or the configured one where it reports none."""
 
-    needs = ("total_disk_gb", "free_disk_mb", "disk_ratio")
-    reads = ("flavor.root_gb", "flavor.ephemeral_gb", "flavor.swap", "is_bfv")
+    cacheable = Cacheable(
+        needs=("total_disk_gb", "free_disk_mb", "disk_ratio"),
+        reads=("flavor.root_gb", "flavor.ephemeral_gb", "flavor.swap", "is_bfv"),
+        elementwise=True,
+    )
     advice = (
         "DiskFilter is redundant: hosts without room are left out before any filter "
         "runs. Take it out of [filter_scheduler] enabled_filters. To leave disk out "
@@ -45,6 +48,7 @@ class AggregateDiskFilter(DiskFilter):
     """As DiskFilter; metadata ``disk_allocation_ratio`` of aggregates, the least
     of them, goes before the host's ratio."""
 
+    cacheable = DiskFilter.cacheable
     advice = (
         "AggregateDiskFilter is redundant: hosts without room are left out before any "
         "filter runs. Give the inventories of DISK_GB the allocation ratio that the "

@@ -5,7 +5,7 @@ Nova's filter for bare metal; today such hosts have a resource class of their ow
 
 from __future__ import annotations
 
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -13,8 +13,9 @@ from gantt.state.column import Bools
 class ExactCoreFilter(Filter):
     """What is free is what is asked for, no more and no less."""
 
-    needs = ("vcpus_total", "vcpus_used")
-    reads = ("flavor.vcpus",)
+    cacheable = Cacheable(
+        needs=("vcpus_total", "vcpus_used"), reads=("flavor.vcpus",), elementwise=True
+    )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         total = hosts.vcpus_total

@@ -6,7 +6,7 @@ Nova's filter for bare metal; today such hosts have a resource class of their ow
 from __future__ import annotations
 
 from gantt.scheduler import amounts
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -14,8 +14,11 @@ from gantt.state.column import Bools
 class ExactDiskFilter(Filter):
     """What is free is what is asked for, no more and no less."""
 
-    needs = ("total_disk_gb", "free_disk_mb")
-    reads = ("flavor.root_gb", "flavor.ephemeral_gb", "flavor.swap", "is_bfv")
+    cacheable = Cacheable(
+        needs=("total_disk_gb", "free_disk_mb"),
+        reads=("flavor.root_gb", "flavor.ephemeral_gb", "flavor.swap", "is_bfv"),
+        elementwise=True,
+    )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         found: Bools = hosts.free_disk_mb == amounts.wanted_disk_mb(request.spec)

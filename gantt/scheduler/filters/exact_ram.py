@@ -5,7 +5,7 @@ Nova's filter for bare metal; today such hosts have a resource class of their ow
 
 from __future__ import annotations
 
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -13,8 +13,11 @@ from gantt.state.column import Bools
 class ExactRamFilter(Filter):
     """What is free is what is asked for, no more and no less."""
 
-    needs = ("total_ram_mb", "free_ram_mb")
-    reads = ("flavor.memory_mb",)
+    cacheable = Cacheable(
+        needs=("total_ram_mb", "free_ram_mb"),
+        reads=("flavor.memory_mb",),
+        elementwise=True,
+    )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         found: Bools = hosts.free_ram_mb == request.spec.flavor.memory_mb

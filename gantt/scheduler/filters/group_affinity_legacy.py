@@ -12,7 +12,7 @@ from msgspec import json
 
 from gantt.model.spec import InstanceGroup
 from gantt.placement import groups
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 from gantt.state.fleet import Fleet
@@ -21,8 +21,7 @@ from gantt.state.fleet import Fleet
 class GroupAffinityFilter(Filter):
     """The host has members of the group, or no host has."""
 
-    reads = ("scheduler_hints.group", "instance_group")
-    elementwise = False
+    cacheable = Cacheable(needs=(), reads=("scheduler_hints.group", "instance_group"))
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         names = group_hosts(hosts, request)
@@ -32,8 +31,7 @@ class GroupAffinityFilter(Filter):
 class GroupAntiAffinityFilter(Filter):
     """The host has no members of the group."""
 
-    reads = ("scheduler_hints.group", "instance_group")
-    elementwise = False
+    cacheable = Cacheable(needs=(), reads=("scheduler_hints.group", "instance_group"))
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         return ~hosts.at_hosts(group_hosts(hosts, request))

@@ -8,7 +8,7 @@ import numpy as np
 
 from gantt import errors
 from gantt.scheduler import versions
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.image_triples import PROPERTIES, canonical, supports
 from gantt.scheduler.versions import Conditions
@@ -26,12 +26,15 @@ class ImagePropertiesFilter(Filter):
     version or a width that cannot be read.
     """
 
-    needs = (
-        "hypervisor_version",
-        "factor:supported_instances",
-        "factor:cpu_info.maxphysaddr.bits",
+    cacheable = Cacheable(
+        needs=(
+            "hypervisor_version",
+            "factor:supported_instances",
+            "factor:cpu_info.maxphysaddr.bits",
+        ),
+        reads=("image.properties",),
+        elementwise=True,
     )
-    reads = ("image.properties",)
     once = True
     on_rebuild = True
 

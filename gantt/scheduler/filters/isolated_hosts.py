@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -13,7 +13,7 @@ class IsolatedHostsFilter(Filter):
     """Images of ``isolated_images`` run on ``isolated_hosts`` alone; with
     ``restrict_isolated_hosts_to_isolated_images``, nothing else runs there."""
 
-    reads = ("image.id",)
+    cacheable = Cacheable(needs=(), reads=("image.id",), elementwise=True)
     once = True
     on_rebuild = True
 

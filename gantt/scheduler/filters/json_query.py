@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.scheduler import host_attributes, host_query
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -18,13 +18,16 @@ class JsonFilter(Filter):
     be ordered against a number fails.
     """
 
-    needs = (
-        *sorted({*host_attributes.COLUMNS.values(), *host_attributes.RATIOS.values()}),
-        *(f"factor:{name}" for name in sorted(host_attributes.REPORTED)),
-        "factor:local_gb_used",
+    cacheable = Cacheable(
+        needs=(
+            *sorted(
+                {*host_attributes.COLUMNS.values(), *host_attributes.RATIOS.values()}
+            ),
+            *(f"factor:{name}" for name in sorted(host_attributes.REPORTED)),
+            "factor:local_gb_used",
+        ),
+        reads=("scheduler_hints",),
     )
-    reads = ("scheduler_hints",)
-    elementwise = False
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         hint = request.spec.hint("query")

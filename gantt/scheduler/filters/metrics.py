@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -12,7 +12,7 @@ from gantt.state.column import Bools
 class MetricsFilter(Filter):
     """All metrics that ``metrics_weight_setting`` names are on the host."""
 
-    needs = ("factor:metrics",)
+    cacheable = Cacheable(needs=("factor:metrics",), reads=(), elementwise=True)
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         mask = np.ones(len(hosts), np.bool_)

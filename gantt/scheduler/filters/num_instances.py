@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -11,7 +11,7 @@ class NumInstancesFilter(Filter):
     """Fewer than ``max_instances_per_host`` instances are on the host, or promised
     it."""
 
-    needs = ("num_instances",)
+    cacheable = Cacheable(needs=("num_instances",), reads=(), elementwise=True)
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         mask: Bools = hosts.num_instances < request.options.max_instances_per_host

@@ -10,7 +10,7 @@ import numpy as np
 
 from gantt import errors
 from gantt.scheduler import exact_fit
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -19,7 +19,11 @@ class NUMATopologyFilter(Filter):
     """A request that no topology comes of passes everywhere. Raises Invalid for
     others, with what asks for one."""
 
-    reads = ("numa_topology", "flavor.extra_specs", "image.properties")
+    cacheable = Cacheable(
+        needs=(),
+        reads=("numa_topology", "flavor.extra_specs", "image.properties"),
+        elementwise=True,
+    )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         asked = exact_fit.topology_of(request.spec)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gantt import errors
 from gantt.scheduler import exact_fit
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -18,7 +18,9 @@ from gantt.state.column import Bools
 class PciPassthroughFilter(Filter):
     """A request without PCI devices passes everywhere. Raises Invalid for others."""
 
-    reads = ("pci_requests", "flavor.extra_specs")
+    cacheable = Cacheable(
+        needs=(), reads=("pci_requests", "flavor.extra_specs"), elementwise=True
+    )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         asked = exact_fit.devices_of(request.spec)

@@ -6,7 +6,7 @@ Nova's filter from before there were books; kept for those who still enable it.
 from __future__ import annotations
 
 from gantt.scheduler import amounts, overrides
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools, Floats
 
@@ -17,8 +17,11 @@ class RamFilter(Filter):
     """Enough of the host's memory times its allocation ratio is left. The ratio
     is the host's, or the configured one where it reports none."""
 
-    needs = ("total_ram_mb", "free_ram_mb", "ram_ratio")
-    reads = ("flavor.memory_mb",)
+    cacheable = Cacheable(
+        needs=("total_ram_mb", "free_ram_mb", "ram_ratio"),
+        reads=("flavor.memory_mb",),
+        elementwise=True,
+    )
     advice = (
         "RamFilter is redundant: hosts without room are left out before any filter "
         "runs. Take it out of [filter_scheduler] enabled_filters. To leave memory out "
@@ -45,6 +48,7 @@ class AggregateRamFilter(RamFilter):
     """As RamFilter; metadata ``ram_allocation_ratio`` of aggregates, the least
     of them, goes before the host's ratio."""
 
+    cacheable = RamFilter.cacheable
     advice = (
         "AggregateRamFilter is redundant: hosts without room are left out before any "
         "filter runs. Give the inventories of MEMORY_MB the allocation ratio that the "

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -15,7 +15,7 @@ from gantt.state.column import Bools
 class RetryFilter(Filter):
     """The pair of host and node is not among those tried."""
 
-    reads = ("retry_hosts",)
+    cacheable = Cacheable(needs=(), reads=("retry_hosts",), elementwise=True)
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         row_of = hosts.fleet.hosts.row_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.scheduler import groups
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -13,9 +13,8 @@ from gantt.state.column import Bools
 class SameHostFilter(Filter):
     """At least one of the instances of the hint ``same_host`` is on the host."""
 
-    reads = ("scheduler_hints",)
+    cacheable = Cacheable(needs=(), reads=("scheduler_hints",))
     once = True
-    elementwise = False
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         uuids = request.spec.scheduler_hints.get("same_host")

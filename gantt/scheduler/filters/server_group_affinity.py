@@ -6,7 +6,7 @@ import numpy as np
 
 from gantt.placement.groups import AFFINITY
 from gantt.scheduler import groups
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -15,8 +15,7 @@ class ServerGroupAffinityFilter(Filter):
     """The group has no hosts yet, or the host is one of them. Its hosts are those that
     the caller names, those known here, and the picks of this request."""
 
-    reads = ("instance_group",)
-    elementwise = False
+    cacheable = Cacheable(needs=(), reads=("instance_group",))
 
     def is_neutral(self, request: Request) -> bool:
         group = request.spec.instance_group

@@ -6,7 +6,7 @@ import numpy as np
 
 from gantt.placement.groups import ANTI_AFFINITY
 from gantt.scheduler import groups
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -18,8 +18,7 @@ class ServerGroupAntiAffinityFilter(Filter):
     What counts is where members really are, not what the caller says of hosts.
     """
 
-    reads = ("instance_group", "instance_uuid")
-    elementwise = False
+    cacheable = Cacheable(needs=(), reads=("instance_group", "instance_uuid"))
 
     def is_neutral(self, request: Request) -> bool:
         group = request.spec.instance_group

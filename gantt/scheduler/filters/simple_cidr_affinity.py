@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gantt import errors
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -21,10 +21,8 @@ class SimpleCIDRAffinityFilter(Filter):
     ``cidr`` (the length of its prefix, "/24" unless given). Raises Invalid: they make
     no network."""
 
-    needs = ("factor:host_ip",)
-    reads = ("scheduler_hints",)
+    cacheable = Cacheable(needs=("factor:host_ip",), reads=("scheduler_hints",))
     once = True
-    elementwise = False
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         hints = request.spec.scheduler_hints

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import json
 
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.contract import Cacheable, Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
 
@@ -19,10 +19,19 @@ class TypeAffinityFilter(Filter):
     """Every instance on the host has the same ``flavorid``; one whose flavor nobody
     said has another. Of one that is only promised the host the amounts must agree."""
 
-    reads = (
-        "flavor.flavorid",
-        *("flavor.vcpus", "flavor.memory_mb", "flavor.root_gb", "flavor.ephemeral_gb"),
-        "is_bfv",
+    cacheable = Cacheable(
+        needs=("id", "instances", "claims"),
+        reads=(
+            "flavor.flavorid",
+            *(
+                "flavor.vcpus",
+                "flavor.memory_mb",
+                "flavor.root_gb",
+                "flavor.ephemeral_gb",
+            ),
+            "is_bfv",
+        ),
+        elementwise=True,
     )
     is_costly = True
 

@@ -57,7 +57,7 @@ def apply(
 ) -> RequestSpec:
     """``spec`` with what every pre-filter adds. Raises Invalid for what the request can
     never mean, NoValidHost for what the fleet cannot give."""
-    contradictions.check(spec, options)
+    contradictions.check(spec)
     if options.pci_in_placement:
         # First, for the pre-filters look at resource groups.
         spec = devices.with_groups(spec, options.pci_alias, knows_trait)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -16,7 +16,7 @@ from gantt.state.column import Floats
 class BuildFailureWeigher(Weigher):
     """The score is ``failed_builds``."""
 
-    needs = ("failed_builds",)
+    cacheable = Cacheable(needs=("failed_builds",), reads=(), elementwise=True)
     option = "build_failure_weight_multiplier"
     sign = -1
 

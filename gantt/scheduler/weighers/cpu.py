@@ -6,7 +6,7 @@ A negative multiplier fills hosts up instead.
 from __future__ import annotations
 
 from gantt.scheduler import amounts
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -14,7 +14,9 @@ from gantt.state.column import Floats
 class CPUWeigher(Weigher):
     """The score is what is left of the VCPUs that the allocation ratio allows."""
 
-    needs = ("vcpus_total", "vcpus_used", "cpu_ratio")
+    cacheable = Cacheable(
+        needs=("vcpus_total", "vcpus_used", "cpu_ratio"), reads=(), elementwise=True
+    )
     option = "cpu_weight_multiplier"
     minval = 0.0
 

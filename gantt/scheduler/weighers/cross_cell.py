@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -16,7 +16,7 @@ from gantt.state.column import Floats
 class CrossCellWeigher(Weigher):
     """The score is 1 in the wanted cell, else -1."""
 
-    reads = ("requested_destination",)
+    cacheable = Cacheable(needs=(), reads=("requested_destination",), elementwise=True)
     option = "cross_cell_move_weight_multiplier"
 
     def is_neutral(self, request: Request) -> bool:

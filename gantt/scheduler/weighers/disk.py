@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -15,7 +15,7 @@ from gantt.state.column import Floats
 class DiskWeigher(Weigher):
     """The score is ``free_disk_mb``."""
 
-    needs = ("free_disk_mb",)
+    cacheable = Cacheable(needs=("free_disk_mb",), reads=(), elementwise=True)
     option = "disk_weight_multiplier"
     minval = 0.0
 

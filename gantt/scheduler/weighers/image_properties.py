@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -23,7 +23,9 @@ class ImagePropertiesWeigher(Weigher):
     have the value asked for, each times its factor in ``image_props_weight_setting``
     (1 for every property while that is empty)."""
 
-    reads = ("image.properties",)
+    cacheable = Cacheable(
+        needs=("instances",), reads=("image.properties",), elementwise=True
+    )
     option = "image_props_weight_multiplier"
 
     def is_neutral(self, request: Request) -> bool:

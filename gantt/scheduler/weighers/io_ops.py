@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -15,7 +15,7 @@ from gantt.state.column import Floats
 class IoOpsWeigher(Weigher):
     """The score is ``num_io_ops``."""
 
-    needs = ("num_io_ops",)
+    cacheable = Cacheable(needs=("num_io_ops",), reads=(), elementwise=True)
     option = "io_ops_weight_multiplier"
     minval = 0.0
 

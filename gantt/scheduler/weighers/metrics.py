@@ -11,7 +11,7 @@ import numpy as np
 
 from gantt import errors
 from gantt.scheduler import weigh
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools, Floats
 
@@ -24,7 +24,7 @@ PERCENTAGES = frozenset(
 class MetricsWeigher(Weigher):
     """The score is the sum over ``metrics_weight_setting`` of value times factor."""
 
-    needs = ("factor:metrics",)
+    cacheable = Cacheable(needs=("factor:metrics",), reads=(), elementwise=True)
     option = "metrics_weight_multiplier"
 
     def is_neutral(self, request: Request) -> bool:

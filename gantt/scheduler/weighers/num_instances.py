@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -15,7 +15,7 @@ from gantt.state.column import Floats
 class NumInstancesWeigher(Weigher):
     """The score is ``num_instances``."""
 
-    needs = ("num_instances",)
+    cacheable = Cacheable(needs=("num_instances",), reads=(), elementwise=True)
     option = "num_instances_weight_multiplier"
 
     def score(self, hosts: Hosts, request: Request) -> Floats:  # noqa: ARG002

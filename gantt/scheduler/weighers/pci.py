@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -19,7 +19,7 @@ MOST_DEVICES = 100
 class PCIWeigher(Weigher):
     """The score falls with each free device."""
 
-    needs = ("pci_free",)
+    cacheable = Cacheable(needs=("pci_free",), reads=(), elementwise=True)
     option = "pci_weight_multiplier"
 
     def score(self, hosts: Hosts, request: Request) -> Floats:  # noqa: ARG002

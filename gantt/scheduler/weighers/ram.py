@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -15,7 +15,7 @@ from gantt.state.column import Floats
 class RAMWeigher(Weigher):
     """The score is ``free_ram_mb``."""
 
-    needs = ("free_ram_mb",)
+    cacheable = Cacheable(needs=("free_ram_mb",), reads=(), elementwise=True)
     option = "ram_weight_multiplier"
     minval = 0.0
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gantt.placement.groups import SOFT_AFFINITY
 from gantt.scheduler import groups
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Floats
 
@@ -17,8 +17,7 @@ from gantt.state.column import Floats
 class ServerGroupSoftAffinityWeigher(Weigher):
     """The score is how many members the host has, those just picked among them."""
 
-    reads = ("instance_group",)
-    elementwise = False
+    cacheable = Cacheable(needs=(), reads=("instance_group",))
     option = "soft_affinity_weight_multiplier"
 
     def is_neutral(self, request: Request) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.placement import groups
-from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.contract import Cacheable, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.weighers.server_group_soft_affinity import members_on
 from gantt.state.column import Floats
@@ -17,8 +17,7 @@ from gantt.state.column import Floats
 class ServerGroupSoftAntiAffinityWeigher(Weigher):
     """The score is minus the members that the host has."""
 
-    reads = ("instance_group",)
-    elementwise = False
+    cacheable = Cacheable(needs=(), reads=("instance_group",))
     option = "soft_anti_affinity_weight_multiplier"
 
     def is_neutral(self, request: Request) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -10,14 +11,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from gantt.errors import Invalid
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.scheduler import filters, registry, weighers
-from gantt.scheduler.contract import Filter, Weigher
+from gantt.scheduler.contract import Cacheable, Filter, Weigher
+from gantt.scheduler.declared import Slips, hosts_of, request_of
+from gantt.scheduler.drivers.kept import OF_USE
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.weighers.metrics import MetricsWeigher
-from gantt.state.hosts import USE
 from gantt.state.hosts import Hosts as Table
 from tests.scheduler.fleets import Plan, all_hosts, fleets, request, specs
 from tests.state.books import claim as claim_row
@@ -26,9 +29,10 @@ FILTERS = [one() for one in registry.built_in(filters, Filter).values()]
 WEIGHERS = [
     one()
     for one in registry.built_in(weighers, Weigher).values()
-    if one.elementwise and one is not MetricsWeigher
+    if one().is_elementwise and one is not MetricsWeigher
 ]
-ELEMENTWISE = [one for one in FILTERS if one.elementwise]
+ALL_WEIGHERS = [one() for one in registry.built_in(weighers, Weigher).values()]
+ELEMENTWISE = [one for one in FILTERS if one.is_elementwise]
 OPTIONS: dict[str, Any] = {
     "isolated_images": ("im1",),
     "isolated_hosts": ("h1", "h2"),
@@ -66,8 +70,8 @@ def test_a_claim_changes_nothing_for_who_reads_no_use(
     """Drivers rely on ``needs``: after a claim they ask those alone that read it."""
     state = plan.state()
     asked = request(spec, **OPTIONS)
-    judges = [one for one in ELEMENTWISE if one.needs and USE.isdisjoint(one.needs)]
-    scorers = [one for one in WEIGHERS if one.needs and USE.isdisjoint(one.needs)]
+    judges = [one for one in ELEMENTWISE if OF_USE.isdisjoint(_declared(one).needs)]
+    scorers = [one for one in WEIGHERS if OF_USE.isdisjoint(_declared(one).needs)]
 
     def said() -> dict[str, list[Any]]:
         hosts = all_hosts(state)
@@ -92,11 +96,38 @@ def test_only_what_it_reads_matters(
     hosts = all_hosts(plan.state())
     for one in FILTERS:
         fitting, mixed = _fitting(one, spec), other
-        for path in one.reads:
+        for path in _declared(one).reads:
             mixed = _with(mixed, path.split("."), fitting)
         expected = one.mask(hosts, request(fitting, **OPTIONS)).tolist()
         found = one.mask(hosts, request(mixed, **OPTIONS)).tolist()
         assert found == expected, one.name
+
+
+@given(fleets(), specs())
+def test_it_reads_no_more_than_it_declares(plan: Plan, spec: RequestSpec) -> None:
+    hosts = all_hosts(plan.state())
+    everything: tuple[Filter | Weigher, ...] = (*FILTERS, *ALL_WEIGHERS)
+    for one in everything:
+        slips = Slips()
+        is_timed = isinstance(one, Filter) and type(one).lasts is not Filter.lasts
+        asked = request_of(
+            request(_fitting(one, spec), **OPTIONS),
+            _declared(one),
+            slips,
+            is_timed=is_timed,
+        )
+        seen = hosts_of(hosts, _declared(one), slips)
+        # One that swallowed the error would be found by its slip.
+        with suppress(Invalid):
+            one.is_neutral(asked)
+            if isinstance(one, Weigher):
+                one.score(seen, asked)
+                continue
+            one.mask(seen, asked)
+            one.lasts(seen, asked)
+            for place in range(len(hosts)):
+                one.limits(seen, asked, place)
+        assert slips.text == "", one.name
 
 
 @pytest.mark.parametrize("one", FILTERS, ids=_name)
@@ -113,15 +144,22 @@ def test_the_mask_is_an_array_of_its_own(one: Filter) -> None:
 
 @pytest.mark.parametrize("one", FILTERS, ids=_name)
 def test_it_needs_columns_that_there_are(one: Filter) -> None:
-    for name in one.needs:
-        assert name.startswith("factor:") or name in Table.specs, name
-    for path in one.reads:
+    for name in _declared(one).needs:
+        is_other = name.startswith("factor:") or name in ("instances", "claims")
+        assert is_other or name in Table.specs, name
+    for path in _declared(one).reads:
         _at(RequestSpec(flavor=Flavor(), image=Image()), path.split("."))
 
 
-def _fitting(one: Filter, spec: RequestSpec) -> RequestSpec:
+def _declared(one: Filter | Weigher) -> Cacheable:
+    """Ours all declare what they read."""
+    assert one.cacheable is not None, one.name
+    return one.cacheable
+
+
+def _fitting(one: Filter | Weigher, spec: RequestSpec) -> RequestSpec:
     """``spec`` without what is refused, for the filters that refuse."""
-    return RequestSpec() if "pci_requests" in one.reads else spec
+    return RequestSpec() if "pci_requests" in _declared(one).reads else spec
 
 
 def _at(value: Any, path: list[str]) -> Any:

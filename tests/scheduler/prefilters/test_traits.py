@@ -290,21 +290,11 @@ def test_who_asks_for_the_owner_gets_no_more() -> None:
             {"requested_destination": Destination(aggregates=(frozenset(),))},
             "an empty set",
         ),
-        (
-            {
-                "scheduler_hints": {
-                    "same_host": ("i1", "i2"),
-                    "different_host": ("i2",),
-                }
-            },
-            "both name i2",
-        ),
     ],
 )
 def test_hosts_that_exclude_each_other(fields: dict[str, Any], words: str) -> None:
-    filters = ("SameHostFilter", "DifferentHostFilter")
     with pytest.raises(Invalid, match=words):
-        applied(RequestSpec(**fields), enabled_filters=filters)
+        applied(RequestSpec(**fields))
 
 
 @pytest.mark.parametrize(
@@ -313,8 +303,6 @@ def test_hosts_that_exclude_each_other(fields: dict[str, Any], words: str) -> No
         {"force_hosts": ("h1", "h2"), "ignore_hosts": ("h1",)},
         {"requested_destination": Destination("h1"), "force_hosts": ("H1",)},
         {"requested_destination": Destination("h1"), "ignore_hosts": ("h2",)},
-        # Without the filters the hints mean nothing.
-        {"scheduler_hints": {"same_host": ("i1",), "different_host": ("i1",)}},
     ],
 )
 def test_hosts_that_can_be_had(fields: dict[str, Any]) -> None:

@@ -1,0 +1,89 @@
+"""A driver of another package, guarded: what it does wrong bears its name.
+
+Apart from ``plugins``, which filters and weighers need before there are any fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gantt.errors import GanttError
+from gantt.model.spec import RequestSpec
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.field import Field
+from gantt.scheduler.job import Job
+from gantt.scheduler.plugins import Blame, described
+from gantt.scheduler.policy import Policy
+from gantt.state.state import State
+
+
+class GuardedDriver(Driver):
+    """Its filters and weighers answer for themselves, and what the pipeline refuses on
+    its behalf is a refusal."""
+
+    def __init__(self, name: str, wrapped: Driver, policy: Policy) -> None:
+        super().__init__(policy)
+        self.name = name
+        self._wrapped = wrapped
+        self._kept = 0
+        self._blame = Blame("driver", name, wrapped, passing=(GanttError,))
+
+    @property
+    def kept(self) -> int:
+        return self._kept
+
+    def field(
+        self,
+        state: State,
+        spec: RequestSpec,
+        *,
+        now: int,
+        by_books: bool,
+        budget: Budget,
+    ) -> tuple[Job, Field]:
+        found = self._ask(
+            self._wrapped.field, state, spec, now=now, by_books=by_books, budget=budget
+        )
+        if (
+            not isinstance(found, tuple)
+            or len(found) != 2
+            or not isinstance(found[0], Job)
+        ):
+            raise self._blame.failed(
+                f"gave {described(found)}: a job and a field were asked for"
+            )
+        return found[0], self._checked(found[1])
+
+    def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:
+        return self._checked(
+            self._ask(self._wrapped.field_of, state, job, now=now, budget=budget)
+        )
+
+    def _ask(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        found = self._blame.call(method, *given, **named)
+        self._kept, self.hits, self.misses = self._blame.call(self._counts)
+        return found
+
+    def _counts(self) -> tuple[int, int, int]:
+        driver = self._wrapped
+        return driver.kept, driver.hits, driver.misses
+
+    def _checked(self, field: Any) -> Field:
+        if not isinstance(field, Field):
+            raise self._blame.failed(f"gave {described(field)}: a field was asked for")
+        weights, size = field.weights, len(field.hosts)
+        if (
+            not isinstance(weights, np.ndarray)
+            or weights.dtype != np.float64
+            or weights.shape != (size,)
+            or not np.isfinite(weights).all()
+        ):
+            raise self._blame.failed(
+                f"gave {described(weights)} as weights: float64[{size}] was asked for, "
+                "a finite number for each host that passes"
+            )
+        return field
