@@ -42,6 +42,7 @@ class Records:
         self._lock = threading.Lock()
         self.decided = 0
         self.refused = 0
+        self.failed = 0
         self.observer: Observer = Silence()
         self.sharing: Sharing | None = None
         self._table: BoundedDecisions | None = None
@@ -54,16 +55,26 @@ class Records:
         return {
             "decisions": self.decided,
             "no_valid_host": self.refused,
+            "plugin_failures": self.failed,
             "decisions_kept": len(self._kept),
             "decisions_limit": self._limit,
             **({} if self.sharing is None else self.sharing.counts()),
             **({} if self._table is None else self._table.counts()),
         }
 
-    def add(self, record: Decision, board: Scoreboard | None = None) -> None:
+    def add(
+        self,
+        record: Decision,
+        board: Scoreboard | None = None,
+        *,
+        is_decided: bool = True,
+    ) -> None:
         """Keep ``record``; ``board``: its scores, put into words when it is asked for.
-        Tells the log; dry runs are kept and told, and not counted or measured."""
-        if not record.is_dry_run:
+        Tells the log; dry runs are kept and told, and not counted or measured, and so
+        is what a plug-in failed to decide, but for a count of its own."""
+        if not is_decided:
+            self.failed += 1
+        elif not record.is_dry_run:
             self._count(record)
         with self._lock:
             self._number += 1

@@ -10,7 +10,8 @@ import logging
 import random
 import uuid as uuids
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from gantt.engine.clock import Clock
 from gantt.engine.hearing import Hearing
 from gantt.engine.records import Recorded, Records
-from gantt.errors import ClaimLost, NoValidHost
+from gantt.errors import ClaimLost, NoValidHost, PluginFailed
 from gantt.model import commands as c
 from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
@@ -139,7 +140,19 @@ class Scheduling(Hearing, Recorded):
             if decision.failure is not None:
                 raise NoValidHost(decision.failure, decision.why)
             return decision.chosen
-        return self._place(request)
+        with self._noted(request):
+            return self._place(request)
+
+    @contextmanager
+    def _noted(self, request: ScheduleRequest) -> Iterator[None]:
+        """A plug-in that fails shows in the records, by its name."""
+        try:
+            yield
+        except PluginFailed as failed:
+            now, name = self._wall.now(), self._driver.name
+            record = _failed(request, failed, self.revision, now, name)
+            self._records.add(record, is_decided=False)
+            raise
 
     def _place(self, request: ScheduleRequest) -> Selections:
         """Pick hosts and claim them."""
@@ -188,7 +201,8 @@ class Scheduling(Hearing, Recorded):
 
     def _decided(self, request: ScheduleRequest) -> Decision:
         """Nothing claimed; what is kept has the scores of a few hosts, not of all."""
-        found = self._decision(request)
+        with self._noted(request):
+            found = self._decision(request)
         kept = found.scores[: self._policy.record_hosts]
         self._records.add(replace(found, scores=kept))
         return found
@@ -341,9 +355,14 @@ def _draft(
 
 
 def _failed(
-    request: ScheduleRequest, refusal: NoValidHost, revision: int, at: int, driver: str
+    request: ScheduleRequest,
+    refusal: NoValidHost | PluginFailed,
+    revision: int,
+    at: int,
+    driver: str,
 ) -> Decision:
-    why = refusal.why if isinstance(refusal.why, Why) else None
+    told = refusal.why if isinstance(refusal, NoValidHost) else None
+    why = told if isinstance(told, Why) else None
     return Decision(
         request.request_id,
         request.instance_uuids or (),

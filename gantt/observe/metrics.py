@@ -126,6 +126,7 @@ _COUNTERS = {
     "reloads": "Times that all tables were loaded again.",
     "searches_cut": "Searches for candidates that met their limit.",
     "claims_lost": "Decisions whose every place was lost to others.",
+    "plugin_failures": "Requests that a plug-in failed to decide.",
     "over_limits": "Requests and statements refused because a limit is lower.",
     "decisions_unshared": "Decisions that no other process will find.",
     "decisions_unscored": "Those that they find without scores (shared_scores).",

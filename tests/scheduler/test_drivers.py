@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
-from gantt.errors import ClaimLost, GanttError, Refused
+from gantt.errors import ClaimLost, GanttError, NoValidHost, PluginFailed, Refused
 from gantt.model import commands as c
 from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
@@ -356,3 +357,68 @@ def test_each_instance_bears_its_own_name_in_the_rule_of_its_group() -> None:
         chosen = [places[0].row for places in picks.places]
         assert sorted(chosen) == [0, 1, 2]
         assert [len(places) for places in picks.places] == [3, 2, 1]
+
+
+class BrokenDriver(FilterDriver):
+    """Somebody else's, and faulty: ``fault`` says how."""
+
+    name = "broken"
+    fault: Any = None
+
+    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, Field]:
+        job, field = super().field(state, spec, **how)
+        return self.fault(job, field)  # type: ignore[no-any-return]
+
+
+def _weights(values: Any) -> Callable[[Job, Field], tuple[Job, Field]]:
+    def changed(job: Job, field: Field) -> tuple[Job, Field]:
+        field.weights = values
+        return job, field
+
+    return changed
+
+
+def _raises(error: Exception) -> Callable[[Job, Field], Any]:
+    def raising(*_given: object) -> Any:
+        raise error
+
+    return raising
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (_raises(KeyError("rack")), "failed in field: KeyError: 'rack'"),
+        (lambda job, field: None, "gave None: a job and a field"),
+        (lambda job, field: (field, job), "gave a tuple: a job and a field"),
+        (lambda job, field: (job, job), "gave a Job: a field was asked for"),
+        (_weights(None), "gave None as weights"),
+        (_weights(np.zeros(2)), r"gave float64\[2\] as weights: float64\[5\]"),
+        (_weights(np.full(5, np.nan)), r"gave float64\[5\] as weights"),
+    ],
+)
+def test_a_driver_that_fails_is_named(
+    fault: Any, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _installed(monkeypatch, "broken", f"{__name__}:BrokenDriver")
+    monkeypatch.setattr(BrokenDriver, "fault", staticmethod(fault))
+    desk = Desk(1)
+    desk.add_hosts(5)
+    driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
+    request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
+    with pytest.raises(PluginFailed, match=says) as caught:
+        pipeline.choose(desk.state, request, driver, now=desk.now, by_books=False)
+    assert caught.value.message.startswith(f"The driver broken, {__name__}.Broken")
+    assert "take it out of driver of [scheduler]" in caught.value.message
+
+
+def test_what_a_driver_refuses_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    _installed(monkeypatch, "broken", f"{__name__}:BrokenDriver")
+    fault = staticmethod(_raises(NoValidHost("none today")))
+    monkeypatch.setattr(BrokenDriver, "fault", fault)
+    desk = Desk(1)
+    desk.add_hosts(1)
+    driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
+    request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
+    with pytest.raises(NoValidHost, match="none today"):
+        pipeline.choose(desk.state, request, driver, now=desk.now, by_books=False)

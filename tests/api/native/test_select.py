@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gantt.engine.gantt import Gantt
+from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B
 from tests.api.wsgi_client import WsgiClient
 
@@ -165,3 +166,22 @@ def test_other_media_types_and_callers(client: WsgiClient) -> None:
     assert "gantt:select" in answer.detail
     assert client("GET", SELECT).headers["allow"] == "POST"
     assert client("POST", f"/placement{SELECT}", body=body).status == 200
+
+
+def test_a_plugin_that_fails_is_named_at_the_door(
+    client: WsgiClient, books: Gantt
+) -> None:
+    broken = "tests.scheduler.test_plugins.BrokenFilter"
+    books.decide_by(
+        SchedulerOptions(available_filters=(broken,), enabled_filters=("BrokenFilter",))
+    )
+    body = {"request_spec": SPEC, "instance_uuids": [A]}
+    for more in ({}, {"dry_run": True}):
+        error = error_of(client, {**body, **more}, status=500)
+        assert error["code"] == "gantt.plugin_failed"
+        assert f"The filter {broken} gave None as its mask" in error["detail"]
+        (record, *_) = books.decisions()
+        assert record.failure is not None and broken in record.failure
+    assert books.get_allocations(A) is None
+    counts = books.scheduling_counts()
+    assert (counts["plugin_failures"], counts["no_valid_host"]) == (2, 0)

@@ -1,0 +1,80 @@
+"""Hints are refused where no host can ever meet both, and only where both are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantt.errors import Invalid
+from gantt.model import commands as c
+from gantt.model.hosts import Instance
+from gantt.model.spec import Flavor, RequestSpec
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.drivers import DRIVERS
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.policy import policy_of
+from tests.scheduler.desk import Desk
+
+BOTH = ("SameHostFilter", "DifferentHostFilter")
+
+
+def passing(driver: type[Driver], filters: tuple[str, ...], **fields: Any) -> list[str]:
+    """Of hosts h0, h1 and h2, with the instances i0, i1 and i2; asked twice."""
+    desk = Desk(1)
+    desk.add_hosts(3)
+    for number in range(3):
+        chosen = (Instance(f"i{number}"),)
+        desk.submit(c.UpdateInstances(f"h{number}", chosen))
+    asked = driver(policy_of(SchedulerOptions(enabled_filters=filters)))
+    plain = RequestSpec(flavor=Flavor(vcpus=1))
+    for spec in (plain, RequestSpec(flavor=Flavor(vcpus=1), **fields)):
+        _, field = asked.field(
+            desk.state, spec, now=desk.now, by_books=False, budget=Budget()
+        )
+    return field.hosts.names
+
+
+def hints(near: tuple[str, ...], far: tuple[str, ...]) -> dict[str, Any]:
+    return {"scheduler_hints": {"same_host": near, "different_host": far}}
+
+
+@pytest.mark.parametrize("driver", DRIVERS[:2])
+@pytest.mark.parametrize(
+    ("near", "far", "hosts"),
+    [
+        (("i0", "i1"), ("i1",), ["h0"]),
+        (("i0", "i1"), ("i1", "i2"), ["h0"]),
+        (("i0", "i1", "i2"), ("i1",), ["h0", "h2"]),
+        ((), ("i1",), ["h0", "h2"]),
+        (("i1",), (), ["h1"]),
+        (("gone", "i1"), ("i1",), []),
+    ],
+)
+def test_hints_that_share_an_instance_may_be_had(
+    driver: type[Driver], near: tuple[str, ...], far: tuple[str, ...], hosts: list[str]
+) -> None:
+    assert passing(driver, BOTH, **hints(near, far)) == hosts
+
+
+@pytest.mark.parametrize("driver", DRIVERS[:2])
+@pytest.mark.parametrize(
+    ("near", "far"),
+    [(("i1",), ("i1",)), (("i1",), ("i2", "i1")), (("i1", "i2"), ("i2", "i1", "i0"))],
+)
+def test_hints_that_exclude_each_other_are_refused(
+    driver: type[Driver], near: tuple[str, ...], far: tuple[str, ...]
+) -> None:
+    with pytest.raises(Invalid, match=f"same_host .* one of {', '.join(near)}, and"):
+        passing(driver, BOTH, **hints(near, far))
+
+
+@pytest.mark.parametrize("driver", DRIVERS[:2])
+def test_hints_of_which_one_is_not_asked_mean_nothing(driver: type[Driver]) -> None:
+    never = hints(("i1",), ("i1",))
+    assert passing(driver, BOTH[:1], **never) == ["h1"]
+    assert passing(driver, BOTH[1:], **never) == ["h0", "h2"]
+    # Filters are skipped where hosts or nodes are forced.
+    assert passing(driver, BOTH, force_hosts=("h1",), **never) == ["h1"]
+    assert passing(driver, BOTH, force_nodes=("h2",), **never) == ["h2"]
