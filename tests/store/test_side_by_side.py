@@ -43,7 +43,7 @@ def test_processes_run_on_and_are_replaced_while_the_next_adds_to_the_tables(
     write(store, 1)
     execute(url, *EXPAND)
     write(store, 2)
-    # As a library opens its file, and ``sync_on_startup`` any database.
+    # As ``create=True`` of the library and ``sync_on_startup`` do.
     open_store(url, StoreOptions(create=True)).close()
     assert caplog.text.count("0099_next, which a newer Gantt made") == 1
     replaced = open_store(url)
