@@ -3,7 +3,7 @@
 # ARGS="-k usages" goes to pytest, ARGS=curve to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench soak docs clean
+.PHONY: help setup run test check format bench soak docs fresh wheel clean
 
 help:      ## say what can be made
 	@sed -n 's/^\([a-z]*\): *## /make \1	/p' Makefile
@@ -35,6 +35,12 @@ docs:      ## build the documentation into docs/_build
 	@scripts/setup dev
 	@.venv/bin/sphinx-build -q -W -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+fresh:     ## prove `make run` and `make test` in a bare Debian root, as root
+	@scripts/fresh $(ARGS)
+
+wheel:     ## build the wheel, and use it outside this repository
+	@scripts/wheel
 
 clean:     ## remove .venv and everything that can be built again; var/ stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build

@@ -5,6 +5,7 @@ Its own hundreds of lines go to .venv/pip.log, whose end is shown when it fails.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -12,6 +13,7 @@ from pathlib import Path
 
 LOG = Path(sys.prefix) / "pip.log"
 SHOWN_WHEN_IT_FAILS = 40
+BUILDING = re.compile(r" +Building \w+ for (\S+) ")
 
 
 def count_installed() -> int:
@@ -21,15 +23,16 @@ def count_installed() -> int:
 
 def describe(log: str, installed: int) -> str:
     """How far a pip is that has written ``log``; ``installed``: since it began."""
-    lines = log.splitlines()
-    for line in lines:
+    found = 0
+    doing = ""
+    for line in log.splitlines():
         if line.startswith("Installing collected packages: "):
             return f"installed {installed} of {line.count(',') + 1} packages"
-    found = [line for line in lines if line.startswith("Collecting ")]
-    building = [line for line in lines if line.startswith("  Building ")]
-    if building:
-        return f"building {building[-1].split(':')[0].split(' for ')[-1].split()[-1]}"
-    return f"found {len(found)} packages"
+        if line.startswith("Collecting "):
+            found += 1
+        elif match := BUILDING.match(line):
+            doing = f"building {match[1]}"
+    return doing or f"found {found} packages"
 
 
 def tell(say: str, *, on_terminal: bool) -> None:

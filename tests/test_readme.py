@@ -99,11 +99,16 @@ class Terminal:
         return ended.stdout
 
 
-def test_hosts_are_picked_as_shown() -> None:
+def shown_hosts() -> tuple[str, str]:
+    """The example that picks hosts, and what it is said to print."""
     part = README.partition("## Pick and claim hosts")[2]
     shown = re.search(r"```python\n(.*?)```\s+```\n(.*?)```", part, re.DOTALL)
     assert shown is not None
-    code, expected = shown.groups()
+    return shown[1], shown[2]
+
+
+def test_hosts_are_picked_as_shown() -> None:
+    code, expected = shown_hosts()
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -1,0 +1,192 @@
+"""What is installed, built and shipped: the pins, the wheel, the scripts around them.
+
+`make fresh` installs all of it on bare machines; here is what can be told without one.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import pytest
+from packaging.markers import Marker
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from scripts.install import describe
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETUP = (ROOT / "scripts" / "setup").read_text()
+EXACT = re.compile(r"([\w.-]+)==([\w.]+)(?: ; (.+))?")
+
+# The oldest that is promised, Debian 12's, and the newer ones that are tested.
+PYTHONS = ("3.11.0", "3.11.2", "3.12.3", "3.13.5")
+
+
+def environment(python: str, extra: str = "") -> dict[str, str]:
+    short = ".".join(python.split(".")[:2])
+    return {"python_version": short, "python_full_version": python, "extra": extra}
+
+
+def pin_lines() -> list[str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def pins(python: str) -> dict[str, str]:
+    """Name -> version of what is pinned for ``python``."""
+    found: dict[str, str] = {}
+    for line in pin_lines():
+        parts = EXACT.fullmatch(line)
+        assert parts is not None, line
+        name, version, marker = parts.groups()
+        if marker is None or Marker(marker).evaluate(environment(python)):
+            found[canonicalize_name(name)] = version
+    return found
+
+
+def build_tools() -> list[str]:
+    """What scripts/setup installs before anything is built."""
+    first = re.search(r"constraints\.txt \\\n    ([a-z ]+)\n", SETUP)
+    assert first is not None
+    return first[1].split()
+
+
+def required(python: str) -> Iterator[tuple[str, str]]:
+    """All that the package, its extras and the build tools need: name, by what."""
+    extras = ",".join(PROJECT["project"]["optional-dependencies"])
+    waiting = [(Requirement(f"gantt-scheduler[{extras}]"), "this test")]
+    waiting += [(Requirement(tool), "scripts/setup") for tool in build_tools()]
+    seen = set()
+    while waiting:
+        wanted, by = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        key = (name, frozenset(wanted.extras))
+        if key in seen:
+            continue
+        seen.add(key)
+        yield name, by
+        try:
+            needs = distribution(name).requires or []
+        except PackageNotFoundError:  # of another Python, or an extra left out here
+            continue
+        for need in map(Requirement, needs):
+            if need.marker is None or any(
+                need.marker.evaluate(environment(python, extra))
+                for extra in ("", *wanted.extras)
+            ):
+                waiting.append((need, name))
+
+
+def test_every_pin_is_exact_and_in_order() -> None:
+    names = [line.partition("==")[0].lower().replace("_", "-") for line in pin_lines()]
+    assert all(EXACT.fullmatch(line) for line in pin_lines())
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_everything_that_is_needed_is_pinned(python: str) -> None:
+    pinned = pins(python)
+    loose = {
+        f"{name} (for {by})"
+        for name, by in required(python)
+        if name not in pinned and name != "gantt-scheduler"
+    }
+    assert not loose
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_every_pin_installs_on_every_python(python: str) -> None:
+    refused = {}
+    for name in pins(python):
+        try:
+            needs = distribution(name).metadata["Requires-Python"]
+        except (PackageNotFoundError, KeyError):
+            continue
+        if needs and python not in SpecifierSet(needs):
+            refused[name] = needs
+    assert not refused
+
+
+def test_what_is_installed_is_what_is_pinned() -> None:
+    here = ".".join(map(str, sys.version_info[:3]))
+    pinned = pins(here)
+    other = {}
+    for name, _ in required(here):
+        try:
+            version = distribution(name).version
+        except PackageNotFoundError:
+            continue
+        if name != "gantt-scheduler" and pinned.get(name) != version:
+            other[name] = (version, pinned.get(name))
+    assert not other
+
+
+def test_build_tools_are_installed_before_anything_is_built() -> None:
+    asked = {Requirement(line).name for line in PROJECT["build-system"]["requires"]}
+    assert asked | {"setuptools", "wheel"} <= set(build_tools())
+    assert SETUP.index("hatchling setuptools") < SETUP.index("--no-build-isolation")
+    assert "pip install" not in SETUP
+    assert "--quiet" not in SETUP
+
+
+def test_the_wheel_has_every_file_of_the_package_and_says_it_is_typed(
+    tmp_path: Path,
+) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.iterdir()
+    shipped = {
+        name
+        for name in zipfile.ZipFile(wheel).namelist()
+        if name.startswith("gantt/") and not name.endswith(".pyc")
+    }
+    listed = subprocess.check_output(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "gantt"],
+        cwd=ROOT,
+        text=True,
+    )
+    assert shipped == {name for name in listed.split() if (ROOT / name).exists()}
+    assert "gantt/py.typed" in shipped
+
+
+def test_the_build_server_proves_what_is_promised() -> None:
+    run = (ROOT / ".ci" / "run").read_text()
+    for command in ("scripts/lint", "make docs", "make wheel", "make fresh"):
+        assert f"\n{command}\n" in run
+
+
+def test_nothing_that_may_hide_a_fault_is_carried_to_a_fresh_machine() -> None:
+    fresh = (ROOT / "scripts" / "fresh").read_text()
+    carried = re.findall(r"^(?:certificates|network)=\(([^)]*)\)", fresh, re.MULTILINE)
+    assert len(carried) == 2
+    for name in " ".join(carried).split():
+        assert not re.search("CACHE|FIND|LINKS|TARGET|PREFER|PATH|PYTHON", name), name
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        ("", "found 0 packages"),
+        ("Collecting a\n  Downloading a.whl\nCollecting b\n", "found 2 packages"),
+        (
+            "Collecting a\n  Building wheel for ovs (setup.py): started\n",
+            "building ovs",
+        ),
+        ("Installing collected packages: a, b, c\n", "installed 1 of 3 packages"),
+    ],
+)
+def test_pip_says_how_far_it_is(log: str, said: str) -> None:
+    assert describe(log, 1) == said
