@@ -20,7 +20,13 @@ class Program:
     def __init__(self, program: click.Command, url: str) -> None:
         self._program = program
         self.url = url
-        self._environ = {"GANTT_URL": url, "GANTT_TOKEN": "admin", "NO_COLOR": None}
+        self._environ = {
+            "GANTT_URL": url,
+            "GANTT_TOKEN": "admin",
+            "NO_COLOR": None,
+            # A Gantt may be serving on the default port beside the tests.
+            "OS_GANTT__LISTEN": "127.0.0.1:0",
+        }
 
     def run(self, *arguments: str) -> Result:
         """Call it, whatever comes of it; only what click knows may be raised."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 import pytest
 
 from gantt.cli.main import gantt
+from gantt.cli.session import DEFAULT_URL
 from gantt.client.remote import RemoteGantt
 from gantt.store import schema
 from tests import live
@@ -82,6 +86,19 @@ def test_a_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> None:
     with live.served(tmp_path) as service:
         os.kill(service.process.pid, number)
         assert service.process.wait(live.STOP_S) == 0
+
+
+def test_starts_in_tests_leave_the_default_port_alone(
+    program: Program, tmp_path: Path
+) -> None:
+    default = urlsplit(DEFAULT_URL)
+    with socket.socket() as other:
+        # Where it is taken already, that will do.
+        with contextlib.suppress(OSError):
+            other.bind((default.hostname, default.port))
+            other.listen()
+        said = program.fail("serve", "--database", f"sqlite:///{tmp_path}/no/gantt.db")
+    assert f"{tmp_path}/no does not exist" in said
 
 
 def test_no_database(program: Program) -> None:
