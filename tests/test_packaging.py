@@ -20,7 +20,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from scripts.install import describe
+from scripts import install
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -111,7 +111,7 @@ def test_every_pin_installs_on_every_python(python: str) -> None:
             metadata = distribution(name).metadata
         except PackageNotFoundError:
             continue
-        needs = metadata["Requires-Python"] if "Requires-Python" in metadata else ""
+        (needs,) = metadata.get_all("Requires-Python") or [""]
         if python not in SpecifierSet(needs):
             refused[name] = needs
     assert not refused
@@ -190,4 +190,15 @@ def test_nothing_that_may_hide_a_fault_is_carried_to_a_fresh_machine() -> None:
     ],
 )
 def test_pip_says_how_far_it_is(log: str, said: str) -> None:
-    assert describe(log, 1) == said
+    assert install.describe(log, 1) == said
+
+
+def test_a_pip_that_fails_says_why(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "pip.log"
+    monkeypatch.setattr(install, "LOG", log)
+    assert install.main(["--no-index", "no-such-package"]) == 1
+    told = capsys.readouterr()
+    assert "no-such-package" in told.out
+    assert str(log) in told.err
