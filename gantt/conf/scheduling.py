@@ -228,6 +228,14 @@ SCHEDULER: Sequence[cfg.Opt] = [
                 "are spent, the answer goes without.",
             ),
             (
+                "change_budget",
+                1,
+                "Steps of the search for the smallest change of a refused request "
+                "that would have found hosts: each try costs some 25 for every 1,024 "
+                "hosts, and one for each instance. When they are spent, the answer "
+                "says that the search ended.",
+            ),
+            (
                 "capacity_per_host",
                 1,
                 "More instances than this are not counted on one host.",

@@ -28,6 +28,7 @@ from gantt.model.selection import Capacity, Decision, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import amount_source
 from gantt.scheduler import pipeline
+from gantt.scheduler.attempt import names
 from gantt.scheduler.capacity import capacity
 from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.exact_fit import unjudged
@@ -190,7 +191,7 @@ class Scheduling(Hearing, Recorded):
 
     def _give_up(self, request: ScheduleRequest, claimed: Claimed) -> None:
         """End a claim that nobody will hear of, whatever became of its hosts."""
-        placed = zip(pipeline.names(request), claimed.generations, strict=True)
+        placed = zip(names(request), claimed.generations, strict=True)
         self.submit(c.ReleaseClaim(claimed.claim, tuple(placed)))
 
     def decide(self, request: ScheduleRequest) -> Decision:

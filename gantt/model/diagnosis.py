@@ -31,7 +31,25 @@ Kind: TypeAlias = Literal[
     "nested",
     "isolate",
     "same_subtree",
+    "instances",
+    "hint",
+    "server_group",
+    "extra_spec",
+    "image_property",
+    "networks",
+    "pci_requests",
+    "numa_topology",
+    "zone",
+    "ignore_hosts",
+    "retry_hosts",
+    "requested_host",
+    "cell",
+    "force_hosts",
+    "force_nodes",
+    "filter",
 ]
+"""What a constraint is about; from "instances" on, those that only a request for hosts
+has."""
 
 
 class Count(Struct, frozen=True):
@@ -98,8 +116,9 @@ class Miss(Struct, frozen=True):
 
 
 class Relaxation(Struct, frozen=True):
-    """One constraint to give up. ``lowered``: the amount to ask for instead of
-    ``amount``; None: ask nothing. ``suffix`` None: of the whole request."""
+    """One constraint to give up. ``lowered``: the amount, or how many instances, to
+    ask for instead of ``amount``; None: ask nothing. ``suffix`` None: of the whole
+    request."""
 
     kind: Kind
     suffix: str | None
@@ -111,13 +130,11 @@ class Relaxation(Struct, frozen=True):
     def text(self) -> str:
         """For people: what to do."""
         where = f" in group {self.suffix}" if self.suffix else ""
-        if self.kind == "nested":
-            return "ask at microversion 1.29 or later"
-        if self.kind == "isolate":
-            return "ask with group_policy none"
         if self.lowered is not None:
             asked = f"{self.lowered} instead of {self.amount}"
             return f"ask for {asked} {self.names[0]}{where}"
+        if self.kind in _REMEDIES:
+            return _REMEDIES[self.kind].format(", ".join(some(self.names)))
         return f"do not ask: {wording(self.kind, self.names, self.amount)}{where}"
 
 
@@ -216,6 +233,27 @@ _SENTENCES: dict[Kind, str] = {
     "together": "all groups together, with what is left after each",
     "nested": "one provider per tree (before microversion 1.29)",
     "isolate": "groups on different providers (group_policy isolate)",
+}
+
+
+_REMEDIES: dict[Kind, str] = {
+    "nested": "ask at microversion 1.29 or later",
+    "isolate": "ask with group_policy none",
+    "hint": "leave out the hint {}",
+    "server_group": "ask without the server group",
+    "extra_spec": "leave out the extra spec {}",
+    "image_property": "leave out the image property {}",
+    "networks": "leave out the requested networks",
+    "pci_requests": "ask without PCI devices",
+    "numa_topology": "ask without the NUMA topology",
+    "zone": "leave out the availability zone {}",
+    "ignore_hosts": "ignore no hosts",
+    "retry_hosts": "leave out the hosts that were tried before",
+    "requested_host": "leave out the requested host {}",
+    "cell": "leave out the cell {}",
+    "force_hosts": "force no hosts",
+    "force_nodes": "force no nodes",
+    "filter": "take {} out of enabled_filters",
 }
 
 

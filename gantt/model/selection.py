@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from gantt.model.diagnosis import Diagnosis
+from gantt.model.diagnosis import Diagnosis, Relaxation
 
 
 class Limits(Struct, frozen=True):
@@ -118,13 +118,22 @@ class Near(Struct, frozen=True):
 
 
 class Why(Struct, frozen=True):
-    """Why hosts were removed. ``books``: what the books' search says when it found
-    nothing; ``change``: the smallest change that would have fitted, in words."""
+    """Why hosts were removed.
+
+    ``books``: what the books' search says of one instance when it found nothing;
+    ``change``: the smallest change with which every instance of the request would have
+    had a host, in words, and ``given_up`` the same as values: one thing, or two that
+    only help together. ``is_truncated``: the search for it ended at its limit
+    (``change_budget``), so that a smaller change, or where none is named any, may
+    exist.
+    """
 
     steps: tuple[Step, ...] = ()
     nearest: tuple[Near, ...] = ()
     change: str | None = None
     books: Diagnosis | None = None
+    given_up: tuple[Relaxation, ...] = ()
+    is_truncated: bool = False
 
 
 class Decision(Struct, frozen=True):

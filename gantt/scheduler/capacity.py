@@ -13,7 +13,7 @@ import numpy as np
 from msgspec import structs
 
 from gantt.model.selection import Capacity
-from gantt.model.spec import RequestSpec
+from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.summarize import Rows
@@ -37,6 +37,7 @@ from gantt.scheduler.explain import EXACT, Rest, why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.places import Places
+from gantt.scheduler.trials import Trials
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
 
@@ -84,7 +85,17 @@ def capacity(
     for place in np.flatnonzero(counts).tolist():
         name = state.fleet.hosts.hosts[int(field.hosts.rows[place])]
         hosts[name] = hosts.get(name, 0) + int(counts[place])
-    told = why(state, job, field, Rest(field.hosts.rows, refused))
+    trials = Trials(
+        state,
+        ScheduleRequest(structs.replace(spec, num_instances=1)),
+        driver,
+        now=now,
+        by_books=by_books,
+        search_budget=budget,
+        job=job,
+    )
+    rest = Rest(field.hosts.rows, refused)
+    told = why(state, job, field, rest, None if hosts else trials)
     return Capacity(
         sum(hosts.values()),
         hosts,

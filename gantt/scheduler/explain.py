@@ -1,7 +1,7 @@
 """Why not: what removed whom, who came nearest, and the smallest change that would do.
 
-Costs nothing until somebody is refused or asks: it looks at the masks that the decision
-was made of.
+Costs nothing until a request is refused, or asked about: it looks at the masks that the
+decision was made of, and has the change tried (``advice``).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Near, Score, Scoring, Why
 from gantt.placement.candidates.explain import explain
 from gantt.scheduler import field as fields
-from gantt.scheduler import unbooked
+from gantt.scheduler.advice import Advice, smallest
 from gantt.scheduler.field import Field, Sieve, steps_of
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job
 from gantt.scheduler.scale import all_scales
-from gantt.state.column import NO_ROW, NO_TIME, Bools, Int64s
+from gantt.scheduler.trials import Trials
+from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
 
 PICKED = "instances picked before"
@@ -33,43 +34,49 @@ _MOST_NEAR = 10
 class Rest(Struct, frozen=True, eq=False):
     """How the picking ended. ``kept``: int64 rows of ``state.hosts`` that filters still
     pass after the last pick; ``refused``: int64, those of them where the exact search
-    finds no place; ``picked`` of ``wanted`` instances have one."""
+    finds no place; ``picked`` instances have one."""
 
     kept: Int64s
     refused: Int64s
     picked: int = 0
-    wanted: int = 0
 
 
-def why(state: State, job: Job, field: Field, rest: Rest | None = None) -> Why:
+def why(
+    state: State,
+    job: Job,
+    field: Field,
+    rest: Rest,
+    trials: Trials | None = None,
+) -> Why:
     """Everything that can be told about a field that is empty, or too small, and of
-    what was left of it in the end."""
-    more = () if rest is None else tuple(_in_the_end(field, rest))
+    what was left of it in the end. ``trials``: of the request that was refused; None:
+    none was."""
+    more = tuple(_in_the_end(field, rest))
     sieves = (*field.sieves, *more)
     steps = tuple(steps_of(sieves, len(field.all_rows))) if more else field.steps
-    if rest is not None and rest.picked:
-        fewer = f"ask for {rest.picked} instead of {rest.wanted} instances"
-        return Why(steps, nearest(state, field, sieves), fewer)
-    nobody = not fields.all_of(sieves, len(field.all_rows)).any()
-    best = _removed_most(sieves)
-    if not nobody:
-        return Why(steps, nearest(state, field, sieves), _without(sieves, best))
-    others, also = _elsewise(field)
-    books, less = None, None
-    if field.surveys:
+    found = Advice() if trials is None else smallest(trials, field, rest.picked)
+    books = None
+    is_left = fields.all_of(sieves, len(field.all_rows)).any()
+    if field.surveys and not (rest.picked or is_left):
+        best = _removed_most(sieves)
         if best == fields.BOOKS or more or not field.has_room_anywhere:
-            books = _ask(state, job.questions[0], field, others)
-        if books is not None and books.relaxation is not None:
-            less = books.relaxation.text
-    elif best == fields.AMOUNTS or not field.has_room_anywhere:
-        less = _less(field, job, others)
-    if less is not None:
-        change: str | None = f"{less}, and do without {also}" if also else less
-    elif best == fields.AMOUNTS or (books is not None and not more):
-        change = None
-    else:
-        change = _without(sieves, best)
-    return Why(steps, nearest(state, field, sieves), change, books)
+            books = _ask(state, job.questions[0], field)
+    return Why(
+        steps,
+        nearest(state, field, sieves),
+        found.text,
+        books,
+        found.changes,
+        found.is_truncated,
+    )
+
+
+def why_at_once(trials: Trials) -> Why:
+    """What can be told where no host was looked at, because nobody could do."""
+    found = smallest(trials, None)
+    return Why(
+        change=found.text, given_up=found.changes, is_truncated=found.is_truncated
+    )
 
 
 def nearest(
@@ -152,57 +159,11 @@ def _left_without(sieves: tuple[Sieve, ...], one: Sieve) -> int:
     return int(np.count_nonzero(fields.all_of(others, len(one.mask)) & ~one.mask))
 
 
-def _without(sieves: tuple[Sieve, ...], best: str | None) -> str | None:
-    for one in sieves:
-        if one.name == best:
-            most = _left_without(sieves, one)
-            hosts = "1 host passes" if most == 1 else f"{most} hosts pass"
-            return f"without {best}, {hosts} everything else"
-    return None
-
-
-def _elsewise(field: Field) -> tuple[Bools, str | None]:
-    """bool[n]: hosts that pass everything but amounts, for only there less to ask would
-    help; where there are none, those that but one more thing keeps out, the one that
-    keeps out the most, and its name."""
-    rooms = (fields.BOOKS, fields.AMOUNTS)
-    others = tuple(one for one in field.sieves if one.name not in rooms)
-    passing = fields.all_of(others, len(field.all_rows))
-    also = None if passing.any() else _removed_most(others)
-    if also is not None:
-        rest = [one for one in others if one.name != also]
-        passing = fields.all_of(rest, len(field.all_rows))
-    return passing, also
-
-
-def _less(field: Field, job: Job, others: Bools) -> str | None:
-    """The least lowering of one amount that gives room to one of ``others``."""
-    if not job.asks_amounts:
-        return None
-    hosts = Hosts(field.hosts.fleet, field.all_rows[others])
-    lacks = unbooked.lacks(hosts, job.taken, field.policy.options)
-    best, text = 0.0, None
-    for name, (asked, most) in lacks.items():
-        able = most >= 1
-        for other, (needed, there) in lacks.items():
-            if other != name:
-                able &= there >= needed
-        there_is = int(most[able].max(initial=0.0))
-        if there_is < asked and there_is / asked > best:
-            best = there_is / asked
-            text = f"ask for {there_is} instead of {asked} {name}"
-    return text
-
-
-def _ask(
-    state: State, question: CandidateRequest, field: Field, others: Bools
-) -> Diagnosis | None:
-    """What the books say; to ask less is to help one of ``others``."""
-    roots = np.zeros(state.providers.height, np.bool_)
-    providers = state.fleet.hosts.provider[field.all_rows[others]]
-    roots[providers[providers != NO_ROW]] = True
+def _ask(state: State, question: CandidateRequest, field: Field) -> Diagnosis | None:
+    """What the books say of one instance, without advice: that is for the request."""
     budget = field.policy.options.explain_budget
     try:
-        return shortened(explain(state, question, budget=budget, among=roots))
+        found = explain(state, question, budget=budget, is_advising=False)
     except GanttError:
         return None  # what cannot even be asked was refused before
+    return shortened(found)

@@ -26,17 +26,23 @@ def take_in(extra_specs: Mapping[str, str], demand: Demand) -> None:
         if key == "group_policy":
             demand.isolate = _policy(value)
         elif key.startswith(("resources", "trait")):
-            found = _KEY.match(key)
+            found = parsed(key)
             if found is None:
                 continue
-            prefix, suffix, name = found.groups()
-            part = demand.part(suffix or "")
+            prefix, suffix, name = found
+            part = demand.part(suffix)
             if prefix == "resources":
                 part.amounts[name] = _amount(key, value)
             elif _is_required(key, value):
                 part.required.add(name)
             else:
                 part.forbidden.add(name)
+
+
+def parsed(key: str) -> tuple[str, str, str] | None:
+    """("resources" or "trait", suffix, name); None: the key is about something else."""
+    found = _KEY.match(key) if key.startswith(("resources", "trait")) else None
+    return None if found is None else (found[1], found[2] or "", found[3])
 
 
 def _amount(key: str, value: object) -> int:

@@ -55,7 +55,8 @@ class SchedulerOptions(Struct, frozen=True):
     ``max_statement_hosts``: hosts of such aggregates. ``max_shapes``: of requests, that
     the caching driver keeps, with ``max_shape_hosts`` in all; ``kept_changes``: how
     many changes of hosts are remembered for it. ``explain_budget``: steps of the search
-    for a reason; ``capacity_per_host``: where counting ends. ``claim_attempts``: how
+    for a reason; ``change_budget``: of that for the smallest change of a refused
+    request; ``capacity_per_host``: where counting ends. ``claim_attempts``: how
     often new hosts are picked when all choices are lost.
     ``records``: decisions that a process remembers; ``shared_records``: that all of one
     database do (0: each its own); ``shared_backlog``: that wait to be shared;
@@ -121,6 +122,7 @@ class SchedulerOptions(Struct, frozen=True):
     max_shape_hosts: int = 4_000_000
     kept_changes: int = 4_096
     explain_budget: int = 20_000
+    change_budget: int = 20_000
     capacity_per_host: int = 100_000
     records: int = 1000
     shared_records: int = 10_000

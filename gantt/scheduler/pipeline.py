@@ -21,19 +21,19 @@ from gantt.errors import BudgetSpent, NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.scheduling import Selections
-from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
+from gantt.model.spec import InstanceGroup, ScheduleRequest
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.answer import selections
+from gantt.scheduler.attempt import attempt, names
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.explain import Rest, why
+from gantt.scheduler.explain import Rest, why, why_at_once
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.limits import check_count
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.pick import Dice, Place, best_places, choices_per_instance, pick
-from gantt.scheduler.places import Places
-from gantt.scheduler.round import Round
+from gantt.scheduler.pick import Dice, Place, best_places, choices_per_instance
+from gantt.scheduler.trials import Trials
 from gantt.state.state import State
 
 _GROUP_FILTERS = {
@@ -69,63 +69,50 @@ def choose(
     ``job``: of this request, when it was made ready before. Raises NoValidHost (with
     ``why``), Invalid, UnknownName, BudgetSpent."""
     check_count(request, driver.policy.options)
-    steps = Budget(budget)
-    if job is not None:
-        job = replace(job, spec=_of_first(state, job.spec, request))
-        field = driver.field_of(state, job, now=now, budget=steps)
-    else:
-        job, field = driver.field(
+    trials = Trials(
+        state,
+        request,
+        driver,
+        now=now,
+        by_books=by_books,
+        search_budget=budget,
+        job=job,
+    )
+    try:
+        found = attempt(
             state,
-            _of_first(state, request.spec, request),
+            request,
+            driver,
             now=now,
             by_books=by_books,
-            budget=steps,
+            rng=rng,
+            budget=Budget(budget),
+            job=job,
         )
+    except NoValidHost as refusal:
+        raise NoValidHost(refusal.message, why_at_once(trials)) from None
+    job, field, picked = found.job, found.field, found.picked
     options = driver.policy.options
-    round_ = Round(field, job)
-    places = Places(state, field, steps)
-    picked = pick(
-        round_,
-        places,
-        names(request),
-        options,
-        rng,
-        has_alternates=request.return_alternates,
-    )
     if len(picked) < request.count:
         text = _too_few(len(picked), request.count, len(field.all_rows))
         if job.listing is not None and job.listing.trouble:
             text = f"{text} {job.listing.trouble}"
         # Whoever is left was asked and refused, else there would be another pick.
-        left = round_.left()
-        rest = Rest(left, left, len(picked), request.count)
-        raise NoValidHost(text, why(state, job, field, rest))
+        left = found.round.left()
+        rest = Rest(left, left, len(picked))
+        raise NoValidHost(text, why(state, job, field, rest, trials))
     spare: list[Place] = []
     if request.return_alternates and len(picked) > 1:
         wanted = len(picked) + options.max_attempts
         # Every instance has its place: nobody is refused for want of alternates.
         with suppress(BudgetSpent):
             spare = [
-                place for _, place in best_places(round_, places, wanted, options, rng)
+                place
+                for _, place in best_places(
+                    found.round, found.places, wanted, options, rng
+                )
             ]
     return Picks(job, field, picked, spare, options)
-
-
-def names(request: ScheduleRequest) -> tuple[str, ...]:
-    """What the instances are called; those that nobody named have no name."""
-    if request.instance_uuids is not None:
-        return request.instance_uuids
-    return ("",) * request.count
-
-
-def _of_first(state: State, spec: RequestSpec, request: ScheduleRequest) -> RequestSpec:
-    """As the first instance is asked for: a spec for many bears the name of any; its
-    group with its rule."""
-    spec = groups.with_rule(state.fleet, spec)
-    uuids = request.instance_uuids
-    if not uuids or spec.instance_uuid == uuids[0]:
-        return spec
-    return replace(spec, instance_uuid=uuids[0])
 
 
 def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:

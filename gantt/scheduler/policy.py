@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.scheduler import registry
 from gantt.scheduler.contract import Filter, Weigher
@@ -22,3 +23,16 @@ def policy_of(options: SchedulerOptions) -> Policy:
     """Raises Refused when an option names what does not exist, or is no number."""
     check_factors(options)
     return Policy(options, registry.filters(options), registry.weighers(options))
+
+
+def without(policy: Policy, name: str) -> Policy:
+    """As if ``enabled_filters`` did not name that filter."""
+    options, filters = policy.options, policy.filters
+    enabled = tuple(
+        one for one in options.enabled_filters if one.rpartition(".")[2] != name
+    )
+    return replace(
+        policy,
+        options=replace(options, enabled_filters=enabled),
+        filters=tuple(one for one in filters if one.name != name),
+    )

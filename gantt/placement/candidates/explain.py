@@ -52,12 +52,12 @@ def explain(
     *,
     budget: int | None = None,
     limits: Limits = Limits(),
-    among: Bools | None = None,
+    is_advising: bool = True,
 ) -> Diagnosis:
     """How far ``request`` comes, and why no farther.
 
-    ``budget``: steps for each of the search, the walk and the relaxations. ``among``:
-    bool[providers], roots of the trees where a relaxation is to help; None: anywhere.
+    ``budget``: steps for each of the search, the walk and the relaxations;
+    ``is_advising``: whether to look for a relaxation.
     Raises UnknownName as the search does, and Invalid for too many constraints.
     """
     request = structs.replace(
@@ -92,12 +92,14 @@ def explain(
         tuple(_root(term, tally) for term in roots) + _joining(request, joins),
         is_truncated=has_candidates is None,
     )
-    if has_candidates and among is None:
+    if has_candidates and is_advising:
         return found
     misses = nearest(state, groups, roots, joins.culprits, most=limits.misses)
-    relaxation, is_cut = smallest(
-        state, request, Budget(budget), searches=limits.searches, among=among
-    )
+    relaxation, is_cut = None, False
+    if is_advising:
+        relaxation, is_cut = smallest(
+            state, request, Budget(budget), searches=limits.searches
+        )
     return structs.replace(
         found,
         misses=misses,

@@ -2,13 +2,13 @@
 
 Small is, in this order: an amount lowered, by as small a share of it as will do; then
 one constraint left out altogether, by kind as in ``DROPPED`` and within a kind in the
-order of the request. Where groups contend for a class, the lowered amount is found by
-halving, so that there a smaller step may exist between odd units.
+order of the request. Which amounts to try is told by what providers have free
+(``rooms``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from msgspec import structs
@@ -16,12 +16,13 @@ from msgspec import structs
 from gantt.errors import UnknownName
 from gantt.model.diagnosis import Kind, Relaxation
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup
+from gantt.placement.candidates import rooms
 from gantt.placement.candidates import terms as t
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.joins import Link, links, without_link
+from gantt.placement.candidates.rooms import Rooms
 from gantt.placement.candidates.search import has_candidate
 from gantt.placement.candidates.sharing import Sharing
-from gantt.state.column import Bools
 from gantt.state.state import State
 
 # What is left out sooner: how providers stand to one another, what they must not and
@@ -49,14 +50,10 @@ def smallest(
     budget: Budget,
     *,
     searches: int,
-    among: Bools | None = None,
 ) -> tuple[Relaxation | None, bool]:
-    """What to give up for an answer in trees with a root in ``among``
-    (bool[providers]; None: in any), None when no single thing helps; and whether
+    """What to give up for an answer, None when no single thing helps; and whether
     ``searches`` or the budget ended the quest before that was sure."""
-    if among is not None and not among.any():
-        return None, False
-    trials = _Trials(state, request, budget, searches, among)
+    trials = _Trials(state, request, budget, searches)
     try:
         _lower_amounts(trials)
         if trials.best is None:
@@ -122,9 +119,8 @@ class _Trials:
         request: CandidateRequest,
         budget: Budget,
         searches: int,
-        among: Bools | None,
     ) -> None:
-        self.state, self.request, self.among = state, request, among
+        self.state, self.request = state, request
         self.best: Relaxation | None = None
         self._budget, self._left = budget, searches
         passes = 1 + sum(
@@ -151,7 +147,7 @@ class _Trials:
         self._budget.steps += self._steps
         self._budget.spend()
         try:
-            return has_candidate(self.state, request, self._budget, self.among)
+            return has_candidate(self.state, request, self._budget)
         except UnknownName:
             return False
 
@@ -171,9 +167,9 @@ def _lower_amounts(trials: _Trials) -> None:
             )
             if amount < 2 or (is_telling and not trials.helps(drop)):
                 continue
-            for lowered in _lowered(trials, group, number, sharing, best_share):
-                best_share = (amount - lowered) / amount
-                trials.best = structs.replace(drop, lowered=lowered)
+            found = _lowered(trials, group, number, sharing, best_share)
+            if found is not None:
+                best_share = (amount - found) / amount
 
 
 def _lowered(
@@ -182,54 +178,43 @@ def _lowered(
     number: int,
     sharing: Sharing,
     best_share: float,
-) -> Iterator[int]:
-    """Amounts that help and are better than ``best_share``, better and better."""
+) -> int | None:
+    """The largest amount that helps, if that is better than ``best_share``; the best of
+    ``trials`` then."""
     terms = t.group_terms(trials.state, group, sharing)
     term = terms.terms[number]
     assert term.amount is not None, "amounts are the first terms of a group"
-    amount = term.amount
+    amount, name = term.amount, term.names[0]
     drop = Relaxation("amount", group.suffix, term.names, amount)
+    room = _room(trials.state, terms, number)
+    if room is None:
+        return None
+    others = [
+        other.resources[name]
+        for other in trials.request.groups
+        if other.suffix != group.suffix and name in other.resources
+    ]
+    # What is left of it must be a larger share than of any amount before.
+    floor = int(amount * (1 - best_share))
+    while (amount - floor - 1) / amount >= best_share:
+        floor += 1
 
     def helps(lowered: int) -> bool:
         return trials.helps(structs.replace(drop, lowered=lowered))
 
-    span = _span(trials.state, terms, number, trials.among)
-    if span is None:
-        return
-    low, high, unit = span
-    while low <= high and (amount - low) / amount >= best_share:
-        low = max(low + unit, _above(amount, best_share) // unit * unit)
-    if low > high:
-        return
-    if helps(high):
-        yield high
-        return
-    if low >= high or not helps(low):
-        return
-    yield low
-    while high - low > unit:
-        middle = low + (high - low) // unit // 2 * unit
-        if middle <= low:
-            return
-        if helps(middle):
-            low = middle
-            yield low
-        else:
-            high = middle
+    def found(lowered: int) -> None:
+        trials.best = structs.replace(drop, lowered=lowered)
+
+    top = amount - 1
+    offsets = rooms.sums(others, 1)
+    below = partial(room.below, start=top, times=1, offsets=offsets)
+    best = rooms.largest(below, top, floor, helps, found)
+    return best if best > floor else None
 
 
-def _above(amount: int, share: float) -> int:
-    """About the amount from which on less than ``share`` of it is given up."""
-    return int(amount * (1 - share))
-
-
-def _span(
-    state: State, terms: t.GroupTerms, number: int, among: Bools | None
-) -> tuple[int, int, int] | None:
-    """(least, most, unit) of what those who meet all else, in trees of ``among``, could
-    give of a class below the amount that is asked; None when that is nothing."""
+def _room(state: State, terms: t.GroupTerms, number: int) -> Rooms | None:
+    """What those who meet all else have left of a class; None when that is nothing."""
     term = terms.terms[number]
-    assert term.amount is not None, "amounts are the first terms of a group"
     table = (
         None if term.class_index is None else state.inventories.table(term.class_index)
     )
@@ -242,21 +227,13 @@ def _span(
         if place != number and not (terms.is_spread and other.kind == "amount")
     ]
     able = t.served(terms, others).providers
-    home = state.providers.root[: state.providers.height]
-    if among is not None:
-        able = able & (among[home] | terms.sharing.mask)
     if terms.is_spread:
         rest = [place for place in range(len(terms.terms)) if place != number]
+        home = state.providers.root[: state.providers.height]
         able &= t.served(terms, rest).trees[home] | terms.sharing.mask
     slots = np.flatnonzero(table.is_live[: table.height])
     slots = slots[able[table.provider[slots]]]
-    largest = table.largest(term.amount - 1, slots)
-    slots, largest = slots[largest > 0], largest[largest > 0]
-    if not len(slots):
-        return None
-    steps = table.step_size[slots]
-    least = -(-table.min_unit[slots] // steps) * steps
-    return int(least.min()), int(largest.max()), int(np.gcd.reduce(steps))
+    return rooms.of_table(table, slots) if len(slots) else None
 
 
 def _without(

@@ -86,19 +86,11 @@ def find(
     return Found(parts, _table(picks, len(parts)), is_truncated)
 
 
-def has_candidate(
-    state: State,
-    request: CandidateRequest,
-    budget: Budget,
-    among: Bools | None = None,
-) -> bool:
-    """Whether ``search`` answers anything, of trees with a root in ``among``
-    (bool[providers]; None: of any). Raises UnknownName, and Spent."""
+def has_candidate(state: State, request: CandidateRequest, budget: Budget) -> bool:
+    """Whether ``search`` answers anything. Raises UnknownName, and Spent."""
     question = ask(state, request, budget)
     if question is None:
         return False
-    if among is not None:
-        question = structs.replace(question, allowed=question.allowed & among)
     return next(_generate(question, budget), None) is not None
 
 

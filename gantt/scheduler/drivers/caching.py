@@ -23,11 +23,12 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import field as fields
 from gantt.scheduler.contract import Request
 from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.drivers.kept import Kept
 from gantt.scheduler.field import Field, Sieve
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.job import Job, prepare
-from gantt.scheduler.policy import Policy
+from gantt.scheduler.policy import Policy, without
 from gantt.scheduler.scale import Scale, scale_of, total
 from gantt.state.state import State
 
@@ -80,8 +81,24 @@ class CachingDriver(Driver):
         except Invalid:
             # What is kept also judges hosts that are left out afresh; whether such a
             # complaint holds, and which comes first, only a fresh field tells.
-            job = prepare(state, spec, self.policy.options, by_books=by_books)
-            return job, fields.fresh(state, job, self.policy, now, budget)
+            return self.field_once(
+                state, spec, now=now, by_books=by_books, budget=budget
+            )
+
+    def field_once(
+        self,
+        state: State,
+        spec: RequestSpec,
+        *,
+        now: int,
+        by_books: bool,
+        budget: Budget,
+    ) -> tuple[Job, Field]:
+        job = prepare(state, spec, self.policy.options, by_books=by_books)
+        return job, fields.fresh(state, job, self.policy, now, budget)
+
+    def without(self, name: str) -> Driver | None:
+        return FilterDriver(without(self.policy, name))
 
     def _kept_field(
         self, state: State, spec: RequestSpec, now: int, by_books: bool, budget: Budget

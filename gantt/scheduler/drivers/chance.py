@@ -29,3 +29,6 @@ class ChanceDriver(FilterDriver):
             ServerGroupAntiAffinityFilter(),
         )
         super().__init__(Policy(options, filters, ()))
+
+    def without(self, name: str) -> None:
+        """Its filters are not chosen by options."""

@@ -39,6 +39,24 @@ class Driver:
         else what hosts report. Raises Invalid, NoValidHost, UnknownName."""
         raise NotImplementedError
 
+    def field_once(
+        self,
+        state: State,
+        spec: RequestSpec,
+        *,
+        now: int,
+        by_books: bool,
+        budget: Budget,
+    ) -> tuple[Job, Field]:
+        """As ``field``, for a request that will not be asked again: whoever remembers
+        some need not remember it."""
+        return self.field(state, spec, now=now, by_books=by_books, budget=budget)
+
+    def without(self, name: str) -> Driver | None:  # noqa: ARG002
+        """One that decides alike, but without the filter ``name``; None: this cannot
+        do without."""
+        return None
+
     def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:
         """The same for a job that was made ready before, with a remote Placement's
         answer: nothing of it is worth keeping. Raises Invalid."""

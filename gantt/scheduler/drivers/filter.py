@@ -7,6 +7,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.field import Field, fresh
 from gantt.scheduler.job import Job, prepare
+from gantt.scheduler.policy import without
 from gantt.state.state import State
 
 
@@ -26,3 +27,6 @@ class FilterDriver(Driver):
     ) -> tuple[Job, Field]:
         job = prepare(state, spec, self.policy.options, by_books=by_books)
         return job, fresh(state, job, self.policy, now, budget)
+
+    def without(self, name: str) -> Driver | None:
+        return FilterDriver(without(self.policy, name))

@@ -1,0 +1,119 @@
+"""Whether hosts would have been found for less than was asked.
+
+Each trial is the whole decision once more, for all instances, with the same filters and
+weighers, on the State of the refusal; nothing is drawn at random and nothing is kept.
+What it costs is counted, so that a refusal holds the State only so long.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from gantt.errors import BudgetSpent, GanttError
+from gantt.model.diagnosis import Relaxation
+from gantt.model.spec import ScheduleRequest
+from gantt.placement.candidates.combine import Budget, Spent
+from gantt.scheduler.attempt import attempt
+from gantt.scheduler.concessions import conceded
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.job import Job, prepare
+from gantt.scheduler.limits import check_request
+from gantt.state.state import State
+
+ROWS_PER_STEP: Final = 1024
+"""One step of a search costs about as much as an array pass over so many rows."""
+_PASSES: Final = 25
+
+
+class Trials:
+    """The decision on one State, for variants of ``request``. ``job``: of the request,
+    where a remote Placement was asked: what it answered is all that is known of it."""
+
+    def __init__(
+        self,
+        state: State,
+        request: ScheduleRequest,
+        driver: Driver,
+        *,
+        now: int,
+        by_books: bool,
+        search_budget: int | None,
+        job: Job | None = None,
+    ) -> None:
+        self.state, self.request, self.driver = state, request, driver
+        self.by_books = by_books
+        self._now, self._search_budget = now, search_budget
+        self._job = job if job is not None and job.listing is not None else None
+        self.is_remote = self._job is not None
+        self._known: dict[tuple[Relaxation, ...], bool] = {}
+        self._budget = Budget(driver.policy.options.change_budget)
+
+    def helps(self, *given_up: Relaxation) -> bool:
+        """Whether every instance would have a host without these. Raises Spent."""
+        known = self._known.get(given_up)
+        if known is None:
+            known = self._known[given_up] = self._tried(given_up)
+        return known
+
+    def charge(self, rows: int) -> None:
+        """A few array passes over so many rows. Raises Spent."""
+        self._budget.spend(1 + rows // ROWS_PER_STEP)
+
+    def _tried(self, given_up: tuple[Relaxation, ...]) -> bool:
+        driver, request = self.driver, self.request
+        for one in given_up:
+            if one.kind == "filter":
+                less = driver.without(one.names[0])
+                if less is None:
+                    return False
+                driver = less
+            else:
+                request = conceded(request, one)
+        return self._fits(request, driver)
+
+    def _fits(self, request: ScheduleRequest, driver: Driver) -> bool:
+        rows = 1 + self.state.fleet.hosts.count // ROWS_PER_STEP
+        self._budget.spend(rows * _PASSES)
+        limit = self._search_budget
+        left = (self._budget.limit or 0) - self._budget.steps
+        steps = Budget(left if limit is None else min(limit, left))
+        picked = 0
+        try:
+            check_request(request, driver.policy.options)
+            picked = self._picked(request, driver, steps)
+        except (BudgetSpent, Spent):
+            if steps.limit != limit:
+                raise Spent from None
+        except GanttError:
+            return False
+        finally:
+            self._budget.steps += steps.steps + rows * picked
+        return picked == request.count
+
+    def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
+        """How many instances get a host."""
+        job = None
+        if self._job is not None:
+            job = prepare(
+                self.state,
+                request.spec,
+                driver.policy.options,
+                by_books=True,
+                is_remote=True,
+            )
+            if job.questions != self._job.questions:
+                return 0
+            job = replace(job, listing=self._job.listing)
+        found = attempt(
+            self.state,
+            request,
+            driver,
+            now=self._now,
+            by_books=self.by_books,
+            budget=steps,
+            job=job,
+            is_trial=True,
+        )
+        return len(found.picked)
