@@ -39,6 +39,12 @@ def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
         click.echo("\n\n".join(filter(None, _paragraphs(found))))
 
 
+def _why(found: Capacity) -> Why:
+    return Why(
+        found.steps, found.nearest, found.change, is_truncated=found.is_truncated
+    )
+
+
 def _by_host(found: Found) -> Iterator[tuple[Any, ...]]:
     for words, each in found:
         for host, more in each.hosts.items():
@@ -56,4 +62,4 @@ def _paragraphs(found: Found) -> Iterator[str]:
         if each.limits:
             limits = list(each.limits.items())
             yield "What blocks one more:\n" + table(("limit", "hosts"), limits)
-        yield why_text(Why(each.steps, each.nearest, each.change))
+        yield why_text(_why(each))

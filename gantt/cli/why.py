@@ -30,6 +30,9 @@ def _paragraphs(why: Why) -> Iterator[str]:
         yield _books_text(why.books)
     if why.change:
         yield f"This would help: {why.change}."
+    if why.is_truncated:
+        more = "A smaller change may do, too" if why.change else "A change may help"
+        yield f"{more}: the search ended at change_budget of [scheduler]."
 
 
 def steps_text(steps: Iterable[Step]) -> str:

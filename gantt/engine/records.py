@@ -43,6 +43,7 @@ class Records:
         self.decided = 0
         self.refused = 0
         self.failed = 0
+        self.cut = 0
         self.observer: Observer = Silence()
         self.sharing: Sharing | None = None
         self._table: BoundedDecisions | None = None
@@ -56,6 +57,7 @@ class Records:
             "decisions": self.decided,
             "no_valid_host": self.refused,
             "plugin_failures": self.failed,
+            "changes_cut": self.cut,
             "decisions_kept": len(self._kept),
             "decisions_limit": self._limit,
             **({} if self.sharing is None else self.sharing.counts()),
@@ -90,6 +92,7 @@ class Records:
             self.decided += 1
         else:
             self.refused += 1
+            self.cut += record.why is not None and record.why.is_truncated
         self.observer.decided(record)
 
     def _keep(self, noted: Noted) -> None:

@@ -187,7 +187,8 @@ class Capacity(Struct, frozen=True):
     first: a resource class, a filter (one that counts, or the rule of a server group),
     "exact search" where a tree has no place, an option at which counting ended
     ("capacity_per_host", "search_budget"). Of hosts that all else lets pass; where
-    several things block, the host counts for each.
+    several things block, the host counts for each. ``change``: with which one would
+    fit, where none does, and ``is_truncated`` as in ``Why``.
     """
 
     total: int
@@ -196,3 +197,4 @@ class Capacity(Struct, frozen=True):
     nearest: tuple[Near, ...] = ()
     change: str | None = None
     limits: dict[str, int] = {}
+    is_truncated: bool = False

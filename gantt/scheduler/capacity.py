@@ -103,6 +103,7 @@ def capacity(
         told.nearest,
         told.change,
         by_count(blocks.by_name(counts), full(state, field, job, again)),
+        told.is_truncated,
     )
 
 

@@ -218,8 +218,7 @@ def test_what_takes_two_changes_names_both(source: Literal["always", "never"]) -
         why = engine.decide(ask(flavor=Flavor(vcpus=9))).why
         assert why is not None
         assert why.change == (
-            "ask for 4 instead of 9 VCPU, "
-            "and take ComputeFilter out of enabled_filters"
+            "ask for 4 instead of 9 VCPU, and take ComputeFilter out of enabled_filters"
         )
 
 

@@ -1,0 +1,229 @@
+"""What is advised after a refusal is true, the smallest there is, and not left out.
+
+GANTT_ADVICE_EXAMPLES makes a run longer, GANTT_ADVICE_SEED another one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import msgspec
+import pytest
+
+from gantt.cli.why import why_text
+from gantt.engine import scheduling
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
+from gantt.errors import GanttError, NoValidHost
+from gantt.model.hosts import HostStats, Service
+from gantt.model.selection import Why
+from gantt.model.spec import (
+    Destination,
+    Flavor,
+    InstanceGroup,
+    RequestSpec,
+    ScheduleRequest,
+)
+from gantt.scheduler.attempt import Attempt, attempt
+from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.scheduler.policy import Policy, policy_of
+from tests.scheduler.refusals import Scene, Way, ways
+
+EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "150"))
+SEED = int(os.environ.get("GANTT_ADVICE_SEED", "0"))
+
+
+def judged(scene: Scene) -> str | None:
+    """What became of the advice about one request; None: it was not refused."""
+    try:
+        why = scene.why()
+    except GanttError:
+        return None
+    if why is None:
+        return None
+    known = {way.text: way for way in ways(scene)}
+    named = [known[text] for text in why.change.split(", and ")] if why.change else []
+    if named and not scene.hold(named):
+        return f"untrue: {why.change}"
+    best = _smallest(scene, [*known.values()])
+    if best is None:
+        return "nothing helps" if not named else "two things help"
+    if not named:
+        return f"left out: {best.text}"
+    if len(named) > 1:
+        return f"two for one: {why.change} for {best.text}"
+    (one,) = named
+    if (one.rank, one.share) != (best.rank, best.share):
+        return f"not the smallest: {one.text} for {best.text}"
+    return "the smallest"
+
+
+def _smallest(scene: Scene, them: list[Way]) -> Way | None:
+    order = sorted(them, key=lambda way: (way.rank, way.share))
+    return next(filter(scene.holds, order), None)
+
+
+@pytest.fixture(autouse=True)
+def _policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To look up filters by name takes longer than to decide: once for all options."""
+    made: dict[bytes, Policy] = {}
+
+    def known(options: SchedulerOptions) -> Policy:
+        key = msgspec.msgpack.encode(options)
+        if key not in made:
+            made[key] = policy_of(options)
+        return made[key]
+
+    monkeypatch.setattr(scheduling, "policy_of", known)
+
+
+def test_advice_is_true_and_the_smallest_and_not_left_out() -> None:
+    """A named change holds when it is made, nothing smaller does, and where any single
+    change helps, one is named."""
+    found: Counter[str] = Counter()
+    wrong: list[str] = []
+    for seed in count(SEED):
+        scene = Scene(seed, is_nested=seed % 2 == 1, by_books=seed % 4 != 2)
+        try:
+            said = judged(scene)
+        finally:
+            scene.close()
+        if said is None:
+            continue
+        found[said.partition(":")[0]] += 1
+        if ":" in said:
+            wrong.append(f"seed {seed}: {said}")
+        if found.total() == EXAMPLES:
+            break
+    print(dict(found), *wrong, sep="\n")
+    assert not found["untrue"], wrong
+    assert len(wrong) <= EXAMPLES // 100, wrong
+    assert found["the smallest"] > EXAMPLES // 3
+
+
+# -- drawn cases ----------------------------------------------------------------------
+
+
+@contextmanager
+def fleet(hosts: dict[str, int], **options: object) -> Iterator[Gantt]:
+    """Hosts with so many VCPUs."""
+    policy = SchedulerOptions(**options)  # type: ignore[arg-type]
+    with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
+        for host, vcpus in hosts.items():
+            stats = HostStats(
+                vcpus=vcpus,
+                memory_mb=4096,
+                local_gb=100,
+                vcpus_used=0,
+                memory_mb_used=0,
+                local_gb_used=0,
+                free_ram_mb=4096,
+                free_disk_gb=100,
+                cpu_allocation_ratio=1.0,
+                hypervisor_hostname=host,
+            )
+            engine.update_host(host, host, stats)
+        yield engine
+
+
+def refused(engine: Gantt, vcpus: int, count: int = 1, **fields: object) -> Why:
+    flavor = Flavor(vcpus=vcpus, memory_mb=64, root_gb=1)
+    spec = RequestSpec(flavor=flavor, num_instances=count, **fields)  # type: ignore[arg-type]
+    found = engine.decide(ScheduleRequest(spec)).why
+    assert found is not None
+    return found
+
+
+SOURCES = pytest.mark.parametrize("source", ["always", "never"])
+
+
+@SOURCES
+def test_what_is_lowered_is_lowered_for_all_instances(source: str) -> None:
+    with fleet({"a": 16, "b": 9}, use_placement=source) as engine:
+        assert refused(engine, 20).change == "ask for 16 instead of 20 VCPU"
+        assert refused(engine, 20, 2).change == "ask for 9 instead of 20 VCPU"
+        assert refused(engine, 20, 3).change == "ask for 8 instead of 20 VCPU"
+        assert refused(engine, 1, 26).change == "ask for 25 instead of 26 instances"
+        group = InstanceGroup("g", "affinity")
+        together = refused(engine, 10, 2, instance_group=group)
+        assert together.change == "ask for 8 instead of 10 VCPU"
+        group = InstanceGroup("g", "anti-affinity")
+        apart = refused(engine, 1, 3, instance_group=group)
+        assert apart.change == "ask for 2 instead of 3 instances"
+
+
+@SOURCES
+def test_a_smaller_amount_goes_before_a_filter_that_ties_with_room(source: str) -> None:
+    with fleet({"a": 4, "b": 8}, use_placement=source) as engine:
+        engine.update_service(Service("b", disabled=True))
+        why = refused(engine, 8)
+        assert why.change == "ask for 4 instead of 8 VCPU"
+        only = refused(engine, 1, ignore_hosts=("a",))
+        assert only.change == "ignore no hosts"
+
+
+@SOURCES
+def test_what_two_things_keep_out_by_the_requested_host_is_told(source: str) -> None:
+    """The filter and the books both look for the host that was asked for."""
+    filters = (*DEFAULT_FILTERS, "SameHostFilter")
+    with fleet({"a": 4}, use_placement=source, enabled_filters=filters) as engine:
+        place = Destination(host="gone")
+        nowhere = refused(engine, 1, requested_destination=place)
+        assert nowhere.change == "leave out the requested host gone"
+        engine.update_service(Service("a", disabled=True))
+        disabled = refused(engine, 1, requested_destination=Destination(host="a"))
+        assert disabled.change == "take ComputeFilter out of enabled_filters"
+        (one,) = disabled.given_up
+        assert (one.kind, one.names) == ("filter", ("ComputeFilter",))
+        engine.update_service(Service("a", disabled=False))
+        hint = {"same_host": ("nobody",)}
+        assert refused(engine, 1, scheduler_hints=hint).change == (
+            "leave out the hint same_host"
+        )
+
+
+def test_a_spent_budget_is_told_and_counted() -> None:
+    with fleet({"a": 4}, change_budget=20) as engine:
+        flavor = Flavor(vcpus=5, memory_mb=64, root_gb=1)
+        request = ScheduleRequest(RequestSpec(flavor=flavor), ("i",))
+        with pytest.raises(NoValidHost) as refusal:
+            engine.schedule(request)
+        why = refusal.value.why
+        assert isinstance(why, Why)
+        assert (why.change, why.is_truncated) == (None, True)
+        assert "ended at change_budget" in why_text(why)
+        assert engine.counts()["changes_cut"] == 1
+        engine.decide_by(SchedulerOptions(change_budget=60))
+        why = refused(engine, 5)
+        assert (why.change, why.is_truncated) == ("ask for 4 instead of 5 VCPU", True)
+        assert "A smaller change may do, too" in why_text(why)
+        enough = SchedulerOptions(change_budget=20_000)
+        engine.decide_by(enough)
+        why = refused(engine, 5)
+        assert (why.change, why.is_truncated) == ("ask for 4 instead of 5 VCPU", False)
+
+
+def test_a_search_costs_no_more_than_its_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor does the caching driver forget what is asked for to remember what is not."""
+    tried: list[int] = []
+
+    def counted(*given: Any, **more: Any) -> Attempt:
+        tried.append(1)
+        return attempt(*given, **more)
+
+    monkeypatch.setattr("gantt.scheduler.trials.attempt", counted)
+    hosts = {f"h{vcpus}": vcpus for vcpus in range(1, 60)}
+    with fleet(hosts, driver="caching", change_budget=500) as engine:
+        for _ in range(2):
+            why = refused(engine, 100, requested_destination=Destination(host="h9"))
+        assert 2 < len(tried) <= 2 * 500 // 25
+        assert why.change == "ask for 9 instead of 100 VCPU"
+        assert engine.counts()["shapes_kept"] == 1
