@@ -129,6 +129,22 @@ def test_a_disabled_host_is_not_taken(there: Elsewhere, engine: Gantt) -> None:
         assert engine.schedule(ask())[0][0].service_host == "h2"
 
 
+def test_only_what_its_answer_can_tell_is_advised(
+    there: Elsewhere, engine: Gantt
+) -> None:
+    """Nobody asks it again what less would find."""
+    there.fleet(engine, "h1", "h2")
+
+    def change(count: int = 1, **fields: object) -> str | None:
+        why = engine.decide(ask(count, **fields)).why
+        assert why is not None
+        return why.change
+
+    assert change(9) == "ask for 8 instead of 9 instances"
+    assert change(ignore_hosts=("h1", "h2")) == "ignore no hosts"
+    assert change(flavor=Flavor(vcpus=5, memory_mb=1024, root_gb=10)) is None
+
+
 def test_what_moves_keeps_what_it_has(there: Elsewhere, engine: Gantt) -> None:
     there.fleet(engine, "h1", "h2")
     request = ask()
