@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import falcon
@@ -23,12 +23,14 @@ from gantt.api.auth import (
     build_authenticator,
     unauthorized,
 )
-from gantt.api.call import Call, Caller, Door, Policy
+from gantt.api.call import UNREAD, Call, Caller, Door, Policy, Unread
 from gantt.api.envelope import (
     CALLER,
     ORIGIN_ID,
     REQUEST_ID,
     ROUTE,
+    Environ,
+    StartResponse,
     WsgiApp,
     logged,
     mounted,
@@ -86,14 +88,43 @@ def build_app(
     return app
 
 
+def build_turned_away(meters: Meters) -> WsgiApp:
+    """Answers what the server has no thread for, from the loop: it must not wait."""
+
+    def refuse_all(environ: Environ, start_response: StartResponse) -> list[bytes]:
+        unread: Unread = environ[UNREAD]
+        scene = Scene(
+            method=environ["REQUEST_METHOD"],
+            accept=environ["HTTP_ACCEPT"],
+            content_type=environ.get("CONTENT_TYPE") or "",
+            request_id=environ[REQUEST_ID],
+            version=None,
+        )
+        content_type, body = render(unread.problem(), scene)
+        length = ("content-length", str(len(body)))
+        headers = [("content-type", content_type), length, *unread.headers]
+        start_response(status_line(unread.status), headers)
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+
+    return logged(refuse_all, meters.served)
+
+
 def build_meters(
-    gantt: Any, watchers: Watchers, policy: Policy | None = None
+    gantt: Any,
+    watchers: Watchers,
+    policy: Policy | None = None,
+    front_counts: Callable[[], Mapping[str, float]] = dict,
 ) -> Meters:
-    """What of ``gantt`` and its door is measured."""
+    """What of ``gantt``, its door and what stands before it is measured."""
 
     def counts() -> dict[str, float]:
-        judged = {} if policy is None else policy.counts()
-        return {**gantt.counts(), **watchers.counts(), **gantt.keeping_up(), **judged}
+        return {
+            **gantt.counts(),
+            **watchers.counts(),
+            **gantt.keeping_up(),
+            **({} if policy is None else policy.counts()),
+            **front_counts(),
+        }
 
     return Meters(counts, gantt.totals)
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from gantt.conf import ApiOptions
 
 CACHE_HEADERS_SINCE = 15
-# In the environment of a request whose body was read to its end.
-BODY_READ = "gantt.body_read"
+# In the environment of a request whose body the server has not read: why, as Unread.
+UNREAD = "gantt.unread"
 
 
 class Moment(Enum):
@@ -49,6 +49,18 @@ class Caller(Struct, frozen=True):
     roles: tuple[str, ...] = ()
     system_scope: str | None = None
     domain_id: str | None = None
+
+
+class Unread(Struct, frozen=True):
+    """Why a server has not read a body; said to whoever would need it."""
+
+    status: int
+    text: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def problem(self) -> Problem:
+        """The answer."""
+        return Problem(self.status, self.text, headers=self.headers)
 
 
 class Policy(Protocol):
@@ -150,21 +162,23 @@ class Call:
         return self.body()
 
     def body(self) -> bytes:
-        """The body whatever its type. Raises Problem 413."""
+        """The body whatever its type. Raises Problem 413, and 408 or 503 where the
+        server has given it up."""
         limit = self.options.max_body_bytes
         environ = self.request.env
+        unread: Unread | None = environ.get(UNREAD)
+        if unread is not None:
+            raise unread.problem()
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if length > limit:
             raise Problem(413, f"A body may have at most {limit} bytes.")
         if length > 0:
-            environ[BODY_READ] = True
             return bytes(environ["wsgi.input"].read(length))
         if "HTTP_TRANSFER_ENCODING" not in environ:
             return b""
         body = bytes(environ["wsgi.input"].read(limit + 1))
         if len(body) > limit:
             raise Problem(413, f"A body may have at most {limit} bytes.")
-        environ[BODY_READ] = True
         return body
 
     # -------------------------------------------------------------------- answers

@@ -68,6 +68,10 @@ STATUSES: dict[int, tuple[str, str]] = {
         "The resource could not be generated that was acceptable to your browser\n"
         "(content of type {accept}. <br /><br />\n{detail}",
     ),
+    408: (
+        "Request Timeout",
+        "Your request did not arrive in time.<br /><br />\n{detail}\n\n",
+    ),
     409: (
         "Conflict",
         "There was a conflict when trying to complete your request."

@@ -127,6 +127,34 @@ ROUTES: dict[str, dict[str, Route]] = {
 }
 
 
+# What may search, list or compare as much as there is, rather than look something up.
+_LONG = frozenset(
+    {
+        ("GET", "/allocation_candidates"),
+        ("GET", "/resource_providers"),
+        ("GET", "/usages"),
+        ("GET", "/gantt/candidates/explain"),
+        ("GET", "/gantt/decisions"),
+        ("GET", "/gantt/hosts"),
+        ("GET", "/gantt/usage-history"),
+        ("GET", "/gantt/verify"),
+        ("POST", "/gantt/capacity"),
+        ("POST", "/gantt/select"),
+        ("POST", "/reshaper"),
+    }
+)
+# With one of these a list of providers is a look-up.
+_NARROW = ("name=", "uuid=", "in_tree=")
+
+
+def is_long(method: str, path: str, query: str) -> bool:
+    """Whether a request may take long, so that many of them must not be in the way of
+    all others."""
+    if (method, path) not in _LONG:
+        return False
+    return path != "/resource_providers" or not any(map(query.__contains__, _NARROW))
+
+
 class Methods(dict[str, Responder]):
     """The responders of one path; any other method is answered with a 405."""
 

@@ -69,6 +69,10 @@ class RunDirectory(Struct, frozen=True):
         folder = self._folder
         return (folder / _DRAINING).exists() or (folder / f"{_DRAINING}.{pid}").exists()
 
+    def is_ending(self, pid: int) -> bool:
+        """Whether the process was told so by itself: it is asked to stop now."""
+        return (self._folder / f"{_DRAINING}.{pid}").exists()
+
     def welcome(self, pid: int) -> None:
         """The process begins; what was said of another with its number is void."""
         (self._folder / f"{_DRAINING}.{pid}").unlink(missing_ok=True)

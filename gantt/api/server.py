@@ -15,20 +15,28 @@ import resource
 import signal
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from multiprocessing.util import Finalize
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from gantt.api.configured import Configured
 from gantt.api.envelope import WsgiApp
 from gantt.api.occupant import is_taken, occupant
 from gantt.api.running import RunDirectory
-from gantt.api.unread import finished
 from gantt.api.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.errors import GanttError, Refused
 from gantt.model.addresses import without_secrets
 from gantt.observe.logs import configure_logging, flush_logs
+
+if TYPE_CHECKING:
+    from gantt.api.hosting.front import Front
+
+    # Decides at its import where counters are kept: serve says that first.
+    from gantt.observe.metrics import Meters
 
 LOG = logging.getLogger(__name__)
 
@@ -48,7 +56,7 @@ def serve(source: Source) -> None:
 
     Raises Refused before anything listens; SystemExit(1) when a worker gives up.
     """
-    from granian.constants import Interfaces
+    from granian.constants import HTTPModes, Interfaces
     from granian.log import LogLevels
 
     from gantt.api.processes import Processes
@@ -72,13 +80,12 @@ def serve(source: Source) -> None:
         delay_s=options.drain_delay_s,
         address=options.host,
         port=options.port,
-        interface=Interfaces.WSGI,
+        interface=Interfaces.RSGI,
+        http=HTTPModes.http1,
         workers=options.workers,
         respawn_failed_workers=True,
-        blocking_threads=options.blocking_threads,
-        # Connections beyond the threads wait here rather than being refused; idle
-        # ones count, so that each machine of a large fleet may keep one.
-        backpressure=max(CONNECTIONS, options.blocking_threads),
+        # Idle ones count, so that each machine of a large fleet may keep one.
+        backpressure=CONNECTIONS,
         workers_kill_timeout=options.drain_s,
         websockets=False,
         log_level=LogLevels.error,
@@ -86,7 +93,7 @@ def serve(source: Source) -> None:
     )
     LOG.info("Listening on http://%s", _shown(options))
     try:
-        loader = partial(make_worker_app, configured, run)
+        loader: Callable[[], Any] = partial(make_worker_app, configured, run)
         server.serve(target_loader=loader, wrap_loader=False)
     finally:
         run.end()
@@ -104,7 +111,7 @@ def _reread(configured: Configured) -> Settings:
     return settings
 
 
-def make_worker_app(configured: Configured, run: RunDirectory) -> WsgiApp:
+def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     """In a worker: open the books and build the application over them."""
     # The parent hears Ctrl-C and says SIGTERM; both at once can hang a worker.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -115,14 +122,31 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> WsgiApp:
     try:
         settings = configured.settings
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
-        app, gantt = open_app(settings, run)
+        front, gantt = _open_front(settings, run)
     except GanttError as error:
         LOG.error("%s", error)  # written at once: it is an error
         sys.exit(1)
     # A worker process ends without running atexit; these it does run.
     Finalize(None, gantt.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
-    return finished(app, settings.api.max_body_bytes)
+    return front
+
+
+def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Any]:
+    from gantt.api.app import build_turned_away
+    from gantt.api.hosting.front import Front
+    from gantt.api.hosting.room import Room
+
+    room = Room(settings)
+    service = _open(settings, run, room.counts)
+    front = Front(
+        service.app,
+        room,
+        turned_away=build_turned_away(service.meters),
+        refused=service.meters.refused,
+        is_stopping=partial(run.is_ending, os.getpid()),
+    )
+    return front, service.gantt
 
 
 def _allow_open_files(wanted: int) -> None:
@@ -143,11 +167,24 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def open_app(
-    settings: Settings, run: RunDirectory | None = None
-) -> tuple[WsgiApp, Any]:
-    """The application and the Gantt under it. ``run``: where a parent process says
-    what to do. Raises Refused."""
+class _Service(Struct, frozen=True):
+    app: WsgiApp
+    gantt: Any
+    meters: Meters
+
+
+def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
+    """The application and the Gantt under it. Raises Refused."""
+    service = _open(settings)
+    return service.app, service.gantt
+
+
+def _open(
+    settings: Settings,
+    run: RunDirectory | None = None,
+    front_counts: Callable[[], Mapping[str, float]] = dict,
+) -> _Service:
+    """``run``: where a parent process says what to do. Raises Refused."""
     from gantt.api.app import build_app, build_meters
     from gantt.api.policy import build_policy
     from gantt.api.tending import Tender
@@ -161,13 +198,13 @@ def open_app(
         is_draining = _never if run is None else partial(run.is_draining, os.getpid())
         watchers = Watchers(settings.serve.watchers, is_draining)
         policy = build_policy(settings)
-        meters = build_meters(books, watchers, policy)
+        meters = build_meters(books, watchers, policy, front_counts)
         app = build_app(
             books, settings, policy=policy, watchers=watchers, meters=meters
         )
         if meters.folder:
             Tender(meters, books, run)
-        return app, books
+        return _Service(app, books, meters)
     except BaseException:
         books.close()
         raise

@@ -150,7 +150,29 @@ GANTT = [
         default=64,
         min=1,
         max=4096,
-        help="Threads per worker; a write occupies one until it is durable.",
+        help="Threads per worker; a write occupies one until it is durable. Half as "
+        "many again are for searches and lists, which may take long.",
+    ),
+    cfg.IntOpt(
+        "waiting_requests",
+        default=4096,
+        min=1,
+        help="Requests that may wait for a thread in each worker, and as many that "
+        "wait for one of searches and lists; others are refused with 503.",
+    ),
+    cfg.FloatOpt(
+        "body_timeout_s",
+        default=30.0,
+        min=0.1,
+        max=3600,
+        help="Seconds that the body of a request may take to arrive; then 408.",
+    ),
+    cfg.IntOpt(
+        "bodies_bytes",
+        default=128 * 1024 * 1024,
+        min=1024,
+        help="Bytes that the bodies of all unanswered requests of a worker may have "
+        "together, at least max_body_bytes; what comes beyond is refused with 503.",
     ),
     cfg.BoolOpt(
         "allow_insecure_bind",

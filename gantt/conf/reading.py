@@ -153,6 +153,9 @@ def _serve_options(own: Any) -> ServeOptions:
         own.drain_s,
         own.drain_delay_s,
         own.run_directory,
+        own.waiting_requests,
+        own.body_timeout_s,
+        own.bodies_bytes,
     )
 
 

@@ -53,7 +53,9 @@ class ServeOptions(Struct, frozen=True):
 
     ``drain_s``: how long a stop may take; ``drain_delay_s``: how long it is told
     before that this process is not ready any more. ``run_directory`` "": one of its
-    own, under the system's directory for temporary files.
+    own, under the system's directory for temporary files. ``waiting_requests``: how
+    many may wait for a thread; ``body_timeout_s``: how long a body may take to arrive;
+    ``bodies_bytes``: how much memory all of them may take.
     """
 
     host: str = "127.0.0.1"
@@ -64,6 +66,14 @@ class ServeOptions(Struct, frozen=True):
     drain_s: int = 30
     drain_delay_s: float = 0.0
     run_directory: str = ""
+    waiting_requests: int = 4096
+    body_timeout_s: float = 30.0
+    bodies_bytes: int = 128 * 1024 * 1024
+
+    @property
+    def long_threads(self) -> int:
+        """Beside the others: threads of requests that may take long."""
+        return max(1, self.blocking_threads // 2)
 
     @property
     def watchers(self) -> int:

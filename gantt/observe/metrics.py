@@ -105,6 +105,17 @@ _GAUGES = {
         _NEWEST,
         "Resource classes of one sample of the usage history (usage_classes).",
     ),
+    "requests_waiting": (_SUM, "Requests that wait for a thread."),
+    "requests_waiting_limit": (
+        _NEWEST,
+        "Requests that may wait for a thread of one process (waiting_requests).",
+    ),
+    "bodies_reading": (_SUM, "Requests whose body is being read."),
+    "bodies_reading_bytes": (_SUM, "Bytes of the bodies of unanswered requests."),
+    "bodies_reading_bytes_limit": (
+        _NEWEST,
+        "Bytes that these may have in one process (bodies_bytes).",
+    ),
     "watchers": (_SUM, "Requests that watch."),
     "watchers_limit": (_NEWEST, "Requests that may watch one process."),
 }
@@ -180,6 +191,7 @@ class Meters:
         self._decisions = _counter(own, "schedule", "outcome")
         self._removed = _counter(own, "filter_removed", "filter")
         self._none = _counter(own, "no_valid_host", "reason")
+        self._refused = _counter(own, "requests_refused", "reason")
         self._lock = threading.Lock()
         self._served: deque[tuple[str, str, str, float]] = deque()
 
@@ -210,6 +222,10 @@ class Meters:
             self._requests.labels(*labels).inc(count)
         for place, tally in seconds.items():
             tally.give(self._request_s.labels(*place))
+
+    def refused(self, reason: str) -> None:
+        """A request, or its body, was given up before the application read it."""
+        self._refused.labels(reason).inc()
 
     def committed(self, commands: int, seconds: float) -> None:
         self._batch.observe(commands)
@@ -328,6 +344,8 @@ def _histogram(
 
 _TEXTS = {
     "http_requests": "Requests by route, method and status.",
+    "requests_refused": "Requests that the server refused: queue_full (no thread), "
+    "body_too_long, body_too_slow, bodies_full (no memory), draining.",
     "http_seconds": "Seconds until the answer began.",
     "batch_commands": "Commands in one commit.",
     "commit_seconds": "Seconds spent in writing and committing a batch.",

@@ -1,0 +1,233 @@
+"""What every request of ``gantt serve`` meets first, in the event loop of its worker.
+
+    head -> which crew it is for (health, metrics, long searches, all others)
+         -> its body, whole, within its time and the memory for all
+         -> a thread of that crew: the WSGI application, which answers
+
+No thread ever waits for a client, and no kind of request takes the threads of another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator
+from functools import partial
+from io import BytesIO
+from time import monotonic
+from typing import Any
+
+from gantt.api.call import UNREAD, Unread
+from gantt.api.envelope import MOUNT, Environ, WsgiApp
+from gantt.api.hosting.answering import Answer, Stream, ask, send
+from gantt.api.hosting.crew import Crew
+from gantt.api.hosting.environ import Scope, environ_of
+from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
+from gantt.api.hosting.room import Room
+
+LOG = logging.getLogger(__name__)
+
+QUEUE_FULL = "queue_full"
+# How often deadlines and signs are looked at.
+TURN_S = 0.25
+# When the server stops: for how long bodies may still come in, and then, with nothing
+# under way, connections may still take their answers.
+LAST_BODIES_S = 1.0
+LAST_ANSWERS_S = 2.0
+
+_LIVE = ("/livez", f"{MOUNT}/livez")
+
+
+class _Nothing:
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
+
+
+_NOTHING = _Nothing()
+
+
+class Front:
+    """``app`` as granian's RSGI calls it. ``turned_away`` answers what no thread is
+    left for; ``is_stopping``: whether this process was told to end."""
+
+    def __init__(
+        self,
+        app: WsgiApp,
+        room: Room,
+        *,
+        turned_away: WsgiApp,
+        refused: Callable[[str], None],
+        is_stopping: Callable[[], bool],
+    ) -> None:
+        self._app = app
+        self._turned_away = turned_away
+        self._refused = refused
+        self._is_stopping = is_stopping
+        self._room = room
+        self._bodies = room.bodies
+        # What threads have answered, and nobody was told yet.
+        self._answered: deque[asyncio.Future[Answer | None]] = deque()
+        self._under_way = 0
+        self._told_at = self._idle_since = 0.0
+
+    # ---------------------------------------------------------------- granian's calls
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        loop.call_later(TURN_S, self._turn)
+
+    def __rsgi__(self, scope: Scope, exchange: Exchange) -> Awaitable[Any]:
+        if self._answered:
+            self._settle()
+        environ = environ_of(scope)
+        if environ.get("CONTENT_LENGTH", "0") != "0" or (
+            "HTTP_TRANSFER_ENCODING" in environ
+        ):
+            return self._with_body(environ, exchange)
+        environ["wsgi.input"] = BytesIO()
+        if _is_livez(environ):
+            send(exchange, ask(self._app, environ))
+            return _NOTHING
+        handed = self._hand(self._crew_of(environ), environ, exchange)
+        if handed is None:
+            send(exchange, self._refusal(environ))
+            return _NOTHING
+        return handed
+
+    # ------------------------------------------------------------------------ requests
+
+    def _crew_of(self, environ: Environ) -> Crew:
+        return self._room.crew_for(
+            environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"]
+        )
+
+    def _hand(
+        self,
+        crew: Crew,
+        environ: Environ,
+        exchange: Exchange,
+        *,
+        is_sent: bool = True,
+    ) -> asyncio.Future[Answer | None] | None:
+        """When it is answered, and the answer unless it is sent by then; None: it was
+        not taken."""
+        answered: asyncio.Future[Answer | None] = self._loop.create_future()
+        job = partial(self._carry_out, environ, exchange, answered, is_sent)
+        if not crew.take(job):
+            return None
+        self._under_way += 1
+        return answered
+
+    def _refusal(self, environ: Environ) -> Answer:
+        self._refused(QUEUE_FULL)
+        environ[UNREAD] = Unread(
+            503,
+            "As many requests wait for a thread as may (waiting_requests). Try again "
+            "later.",
+            (("retry-after", str(RETRY_AFTER_S)),),
+        )
+        return ask(self._turned_away, environ)
+
+    def _carry_out(
+        self,
+        environ: Environ,
+        exchange: Exchange,
+        answered: asyncio.Future[Answer | None],
+        is_sent: bool,
+    ) -> None:
+        """In a thread. The client has its answer before the loop knows: to wake the
+        loop for each request would cost as much as a small one."""
+        try:
+            answer = ask(self._app, environ)
+            if answer.chunks is not None:
+                Stream(self._loop, exchange, self._is_stopping).run(answer)
+            elif not is_sent:
+                self._loop.call_soon_threadsafe(self._conclude, answered, answer)
+                return
+            else:
+                send(exchange, answer)
+        except Exception:
+            LOG.exception("%(REQUEST_METHOD)s %(PATH_INFO)s broke off", environ)
+        # Without an answer granian says 500.
+        self._answered.append(answered)
+
+    async def _with_body(self, environ: Environ, exchange: Exchange) -> None:
+        body = self._bodies.begin(environ, exchange)
+        try:
+            answer = await self._answer(environ, exchange, body)
+            if answer is not None:
+                await self._leave(body, exchange, answer)
+        except Gone:
+            return
+        finally:
+            self._bodies.let_go(body)
+
+    async def _answer(
+        self, environ: Environ, exchange: Exchange, body: Body
+    ) -> Answer | None:
+        """None: it was sent. Raises Gone."""
+        found = b""
+        crew = None if _is_livez(environ) else self._crew_of(environ)
+        if crew is not None and self._room.wants_body(crew):
+            try:
+                found = await self._bodies.read(body, monotonic())
+            except NotRead as why:
+                self._refused(why.reason)
+                environ[UNREAD] = why.told
+        environ["wsgi.input"] = BytesIO(found)
+        if crew is None:
+            return ask(self._app, environ)
+        handed = self._hand(crew, environ, exchange, is_sent=body.is_whole)
+        return self._refusal(environ) if handed is None else await handed
+
+    async def _leave(self, body: Body, exchange: Exchange, answer: Answer) -> None:
+        """Answer, and where the body has not been read, end the connection."""
+        if body.is_whole:
+            send(exchange, answer)
+            return
+        headers = [*answer.headers, ("connection", "close")]
+        transport = exchange.response_stream(answer.status, headers)
+        if answer.body:
+            await transport.send_bytes(answer.body)
+        await body.drain()
+
+    # ---------------------------------------------------------------------- the loop's
+
+    def _conclude(
+        self, answered: asyncio.Future[Answer | None], answer: Answer | None
+    ) -> None:
+        self._under_way -= 1
+        if not answered.done():  # else: granian has given it up
+            answered.set_result(answer)
+
+    def _settle(self) -> None:
+        while self._answered:
+            self._conclude(self._answered.popleft(), None)
+
+    def _turn(self) -> None:
+        """Every quarter of a second."""
+        self._loop.call_later(TURN_S, self._turn)
+        self._settle()
+        now = monotonic()
+        self._bodies.expire(now)
+        if not self._told_at:
+            if self._is_stopping():
+                self._told_at = now
+            return
+        if now - self._told_at >= LAST_BODIES_S:
+            self._bodies.give_up()
+        if self._under_way or self._bodies.reading:
+            self._idle_since = 0.0
+        elif not self._idle_since:
+            self._idle_since = now
+        elif now - self._idle_since >= LAST_ANSWERS_S:
+            # granian would wait for clients that say nothing, or read nothing.
+            raise SystemExit(0)
+
+
+def _is_livez(environ: Environ) -> bool:
+    """Whether it is asked for what never waits."""
+    is_read = environ["REQUEST_METHOD"] in ("GET", "HEAD")
+    return is_read and environ["PATH_INFO"] in _LIVE

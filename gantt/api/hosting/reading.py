@@ -1,0 +1,202 @@
+"""Bodies of requests, read in the event loop: each within its time, all within so much
+memory, and what is left of a refused one for a moment, so that its sender hears why.
+
+Apart from the front because no thread ever waits for a client, whatever it sends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from gantt.api.call import Unread
+from gantt.api.envelope import Environ
+
+RETRY_AFTER_S = 1
+# What is read of a body that was refused, and for how long.
+DRAINED_BYTES = 64 * 1024
+DRAINED_S = 1.0
+# Bodies up to here are read in one piece, before they are counted.
+_SMALL = 8 * 1024
+
+TOO_LONG, TOO_SLOW, TOO_MANY = "body_too_long", "body_too_slow", "bodies_full"
+DRAINING = "draining"
+
+
+class Exchange(Protocol):
+    """A request of granian's RSGI, and the way to answer it."""
+
+    async def __call__(self) -> bytes:
+        """The whole body."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+
+    async def client_disconnect(self) -> None:
+        """Return when the client has gone."""
+
+    def response_empty(self, status: int, headers: list[tuple[str, str]]) -> None: ...
+
+    def response_bytes(
+        self, status: int, headers: list[tuple[str, str]], body: bytes
+    ) -> None: ...
+
+    def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Any: ...
+
+
+class BodyLimits(Struct, frozen=True):
+    """Of one body: ``most_bytes``, ``timeout_s``. Of all that were read and are not
+    answered yet: ``all_bytes``."""
+
+    most_bytes: int
+    timeout_s: float
+    all_bytes: int
+
+
+class Gone(Exception):
+    """The client left in the middle of its request."""
+
+
+class NotRead(Exception):
+    """A body was given up: ``reason`` for metrics, ``told`` to who would need it."""
+
+    def __init__(self, reason: str, told: Unread) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.told = told
+
+
+class Bodies:
+    """Bodies under way; all of it in the event loop."""
+
+    def __init__(self, limits: BodyLimits) -> None:
+        self.limits = limits
+        # Bytes of requests that are not answered yet.
+        self.held = 0
+        # Who reads, and until when; in the order of their deadlines.
+        self._readers: dict[asyncio.Task[Any], float] = {}
+        self._is_over = False
+
+    @property
+    def reading(self) -> int:
+        """How many are being read."""
+        return len(self._readers)
+
+    def begin(self, environ: Environ, exchange: Exchange) -> Body:
+        """The body of a request that has one."""
+        length: str = environ.get("CONTENT_LENGTH", "")
+        return Body(exchange, int(length) if length.isdecimal() else None)
+
+    async def read(self, body: Body, now: float) -> bytes:
+        """All of ``body``, its bytes held until ``let_go``. Raises NotRead, Gone."""
+        limits = self.limits
+        if body.length is not None and body.length > limits.most_bytes:
+            raise self._refusal(body, TOO_LONG)
+        if self._is_over:
+            raise self._refusal(body, DRAINING)
+        task = asyncio.current_task()
+        assert task is not None
+        self._readers[task] = now + limits.timeout_s
+        try:
+            if body.length is not None and body.length <= _SMALL:
+                found = await body.exchange()
+                self._hold(body, len(found))
+            else:
+                found = await self._gather(body)
+        except asyncio.CancelledError:
+            # By ``expire``: no one else has this task.
+            task.uncancel()
+            reason = DRAINING if self._is_over else TOO_SLOW
+            raise self._refusal(body, reason) from None
+        finally:
+            del self._readers[task]
+        if body.length is not None and len(found) < body.length:
+            raise Gone
+        body.is_whole = True
+        return found
+
+    async def _gather(self, body: Body) -> bytes:
+        chunks = []
+        async for chunk in body.chunks():
+            self._hold(body, len(chunk))
+            if body.held > self.limits.most_bytes:
+                raise self._refusal(body, TOO_LONG)
+            chunks.append(chunk)
+        return b"".join(chunks)
+
+    def _hold(self, body: Body, count: int) -> None:
+        body.held += count
+        self.held += count
+        if self.held > self.limits.all_bytes:
+            raise self._refusal(body, TOO_MANY)
+
+    def let_go(self, body: Body) -> None:
+        """The request was answered."""
+        self.held -= body.held
+        body.held = 0
+
+    def _refusal(self, body: Body, reason: str) -> NotRead:
+        self.let_go(body)
+        limits = self.limits
+        if reason == TOO_LONG:
+            text = f"A body may have at most {limits.most_bytes} bytes."
+            return NotRead(reason, Unread(413, text))
+        if reason == TOO_SLOW:
+            text = f"The body did not arrive within {limits.timeout_s:g} s."
+            return NotRead(reason, Unread(408, text))
+        if reason == DRAINING:
+            text = "The service stops, and the body has not arrived. Try again."
+        else:
+            text = (
+                f"The bodies of all requests together may have {limits.all_bytes} "
+                "bytes, which are in use. Try again later."
+            )
+        later = (("retry-after", str(RETRY_AFTER_S)),)
+        return NotRead(reason, Unread(503, text, later))
+
+    def expire(self, now: float) -> None:
+        """Give up those whose time is over."""
+        for task, deadline in list(self._readers.items()):
+            if deadline > now and not self._is_over:
+                return
+            task.cancel()
+
+    def give_up(self) -> None:
+        """All of them, and those that begin from now on."""
+        self._is_over = True
+        self.expire(0.0)
+
+
+class Body:
+    """The body of one request, as far as it was read. ``length`` None: not known."""
+
+    __slots__ = ("_chunks", "exchange", "held", "is_whole", "length")
+
+    def __init__(self, exchange: Exchange, length: int | None) -> None:
+        self.exchange = exchange
+        self.length = length
+        self.held = 0
+        self.is_whole = False
+        self._chunks: AsyncIterator[bytes] | None = None
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """What comes next of it."""
+        if self._chunks is None:
+            self._chunks = aiter(self.exchange)
+        return self._chunks
+
+    async def drain(self) -> None:
+        """Read on for a moment and forget it. A connection that is closed over what
+        its client still sends takes the answer with it."""
+        seen = 0
+        try:
+            async with asyncio.timeout(DRAINED_S):
+                async for chunk in self.chunks():
+                    seen += len(chunk)
+                    if seen > DRAINED_BYTES:
+                        return
+        except (TimeoutError, RuntimeError):
+            return  # it was given up in the middle, or the client has gone
