@@ -8,6 +8,7 @@ at the gate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gantt.engine.follower import Follower
@@ -18,6 +19,7 @@ from gantt.state.state import State
 T = TypeVar("T")
 P = ParamSpec("P")
 _MAX: Final = 2**63
+_AT_ONCE: Final = nullcontext()
 
 
 def _on_all(_: object) -> int:
@@ -48,6 +50,17 @@ class Asking:
         """
         return self._ask(lambda state: query(state, *args, **kwargs), _on_all)
 
+    def read_long(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``read``, for what goes through as much as there is."""
+        return self._ask(
+            lambda state: query(state, *args, **kwargs), _on_all, self._replica.search
+        )
+
     def read_touched(
         self,
         query: Callable[Concatenate[State, P], tuple[T, int]],
@@ -67,6 +80,19 @@ class Asking:
     ) -> T:
         return self._ask(lambda state: query(state, *args, **kwargs), _on_nothing)
 
+    def glance_long(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``glance``, for what goes through as much as there is."""
+        return self._ask(
+            lambda state: query(state, *args, **kwargs),
+            _on_nothing,
+            self._replica.search,
+        )
+
     def recall(
         self,
         query: Callable[Concatenate[State, P], T],
@@ -76,13 +102,19 @@ class Asking:
         with self._replica.lock:
             return query(self._replica.state, *args, **kwargs)
 
-    def _ask(self, query: Callable[[State], T], hangs_on: Callable[[T], int]) -> T:
+    def _ask(
+        self,
+        query: Callable[[State], T],
+        hangs_on: Callable[[T], int],
+        turn: AbstractContextManager[object] = _AT_ONCE,
+    ) -> T:
         """``hangs_on``: the last change (``State.applied``) that an answer must wait
-        for until it is durable. A refusal waits for all."""
+        for until it is durable. A refusal waits for all. ``turn``: what comes before
+        the lock."""
         while True:
             self._follower.freshen()
             refusal: GanttError | None = None
-            with self._replica.lock:
+            with turn, self._replica.lock:
                 mark = self._replica.mark
                 try:
                     answer = query(self._replica.state)

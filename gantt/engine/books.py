@@ -38,6 +38,15 @@ class Books(ABC):
         """The answer of a pure ``query`` to the newest State."""
 
     @abstractmethod
+    def read_long(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``read``, for what goes through as much as there is."""
+
+    @abstractmethod
     def submit(self, command: c.Command, request_id: str = "") -> Any:
         """Carry out ``command``; its answer, once it is durable."""
 
@@ -46,7 +55,9 @@ class Books(ABC):
     def list_providers(
         self, query: ProviderQuery = ProviderQuery()
     ) -> tuple[a.Provider, ...]:
-        return self.read(queries.providers, query)
+        is_narrow = query.uuid or query.name or query.in_tree
+        read = self.read if is_narrow else self.read_long
+        return read(queries.providers, query)
 
     def get_provider(self, uuid: str) -> a.Provider:
         return _found(self.read(queries.provider, uuid), uuid)

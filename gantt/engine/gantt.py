@@ -130,7 +130,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
                 raise
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
         self._usage = UsageHistory(
-            store, lambda: self.read(totals), options, self._wall
+            store, lambda: self.read_long(totals), options, self._wall
         )
         self._chores = self._begin_chores(threads)
 
@@ -166,7 +166,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         budget = self._options.search_budget
         started = self._wall.monotonic()
         try:
-            found = self.read(query, request, *args, rng=rng, budget=budget)
+            found = self.read_long(query, request, *args, rng=rng, budget=budget)
         except BudgetSpent:
             self._searches_cut += 1
             raise
@@ -175,7 +175,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         return found
 
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
-        return self.read(explain, request, budget=self._options.search_budget)
+        return self.read_long(explain, request, budget=self._options.search_budget)
 
     def usage_history(
         self,

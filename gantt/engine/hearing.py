@@ -96,6 +96,15 @@ class Hearing(ABC):
         """The answer of a pure ``query`` to the newest State, once it is durable."""
 
     @abstractmethod
+    def read_long(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``read``, for what goes through as much as there is."""
+
+    @abstractmethod
     def read_touched(
         self,
         query: Callable[Concatenate[State, P], tuple[T, int]],
@@ -156,7 +165,8 @@ class Hearing(ABC):
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        return self.read(fleet_queries.hosts, host, node)
+        read = self.read if host or node else self.read_long
+        return read(fleet_queries.hosts, host, node)
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         said = values.aggregates(aggregates)

@@ -181,7 +181,7 @@ class RemoteScheduling(Scheduling):
         Unavailable: what was written there is not known."""
         started = self._wall.monotonic()
         self._end_old(request)
-        chosen = self.glance(self._pick, request, str(uuids.uuid4()), job)
+        chosen = self.glance_long(self._pick, request, str(uuids.uuid4()), job)
         decided = self._wall.monotonic()
         command = self._leased(chosen.claim, held)
         claimed: Claimed = self.submit(command, request.request_id)

@@ -6,7 +6,9 @@ begins a new epoch, and whoever waits on the old one computes again.
 
 Locks, in the order in which they are taken: ``gate`` (a batch, from before it asks for
 the database's lock until it has given it up) before ``turn`` (catching up, or a batch
-between assume and settle) before ``lock`` (the columns, for array passes and plans).
+between assume and settle) before ``search`` (one search at a time, so that whoever asks
+for less waits for one at the most) before ``lock`` (the columns, for array passes and
+plans).
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ class Replica:
         # The latest time that is known to stand in the log; under ``turn``.
         self.stamp = stamp
         self.lock = threads.lock()
+        self.search = threads.lock()
         self.turn = threads.lock()
         self.gate = threads.lock()
         self.epoch = 0

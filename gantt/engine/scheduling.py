@@ -112,6 +112,15 @@ class Scheduling(Hearing, Recorded):
         does): for what goes through the gate before anybody hears of it."""
 
     @abstractmethod
+    def glance_long(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``glance``, for what goes through as much as there is."""
+
+    @abstractmethod
     def recall(
         self,
         query: Callable[Concatenate[State, P], T],
@@ -214,7 +223,7 @@ class Scheduling(Hearing, Recorded):
             job = self._ready(request.spec, request.request_id)
         except NoValidHost as refusal:
             return _failed(request, refusal, 0, self._wall.now(), self._driver.name)
-        found = self.read(self._decide, request, job)
+        found = self.read_long(self._decide, request, job)
         return replace(found, timings={"decide": self._wall.monotonic() - started})
 
     def _ready(self, spec: RequestSpec, request_id: str = "") -> Job | None:  # noqa: ARG002
@@ -226,7 +235,7 @@ class Scheduling(Hearing, Recorded):
         spec = self._judged_spec(spec)
         self._notices.of(spec, self._policy)
         self._turn_to_books()
-        return self.read(
+        return self.read_long(
             capacity,
             spec,
             self._driver,
@@ -252,7 +261,7 @@ class Scheduling(Hearing, Recorded):
     def _choose(self, request: ScheduleRequest) -> Chosen:
         claim, started = str(uuids.uuid4()), self._wall.monotonic()
         try:
-            return self.glance(self._pick, request, claim)
+            return self.glance_long(self._pick, request, claim)
         except NoValidHost as refusal:
             took_s = self._wall.monotonic() - started
             raise self._refused(request, refusal, took_s) from None
