@@ -105,6 +105,15 @@ class Hearing(ABC):
         """As ``read``, for what goes through as much as there is."""
 
     @abstractmethod
+    def glance_long(
+        self,
+        query: Callable[Concatenate[State, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """As ``read_long``, but an answer does not wait until it is durable."""
+
+    @abstractmethod
     def read_touched(
         self,
         query: Callable[Concatenate[State, P], tuple[T, int]],

@@ -112,15 +112,6 @@ class Scheduling(Hearing, Recorded):
         does): for what goes through the gate before anybody hears of it."""
 
     @abstractmethod
-    def glance_long(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """As ``glance``, for what goes through as much as there is."""
-
-    @abstractmethod
     def recall(
         self,
         query: Callable[Concatenate[State, P], T],
