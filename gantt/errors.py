@@ -43,6 +43,14 @@ from typing import ClassVar
 LONGEST = 4_000
 
 
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """``text``, its middle left out where it is longer than ``longest``."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … ({len(text) - 2 * half} more) … {text[-half:]}"
+
+
 class GanttError(Exception):
     """Base of all errors that Gantt raises on purpose; ``str()`` is for people."""
 
@@ -56,11 +64,7 @@ class GanttError(Exception):
     def message(self) -> str:
         """What was asked, what is, and what to do about it. What was asked may be long,
         the message is not: its middle is left out then."""
-        text = str(self.args[0]) if self.args else type(self).__name__
-        if len(text) <= LONGEST:
-            return text
-        half = LONGEST // 2
-        return f"{text[:half]} … ({len(text) - LONGEST} more) … {text[-half:]}"
+        return shortened(str(self.args[0]) if self.args else type(self).__name__)
 
     @property
     def public(self) -> str:

@@ -35,6 +35,10 @@ PLUGIN_FAILED = "gantt.plugin_failed"
 # Names the class of the error, so that Gantt's client need not read the text.
 ERROR = "gantt-error"
 CODES_SINCE = 23
+# Room for the longest schema and what is quoted of a body: the words of verdicts are
+# part of the contract. Of headers less is quoted.
+LONGEST = 20_000
+LONGEST_HEADER = 500
 RETRY_AFTER_S = 1
 
 # status -> (title, what is said before the specific message)
@@ -132,6 +136,7 @@ TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
 class Problem(Exception):
     """An answer that is not the one that was asked for; raised by any handler.
 
+    Whatever ``detail`` repeats of the request, a long one is cut here.
     ``vary`` False: the answer bears no ``vary`` header (what the contract says of a
     provider that is not there, and of 403). ``headers``: further headers; ``extra``:
     further fields of the error in a JSON body.
@@ -147,9 +152,9 @@ class Problem(Exception):
         headers: Iterable[tuple[str, str]] = (),
         extra: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(status, detail, code)
+        super().__init__(status, errors.shortened(detail, LONGEST), code)
         self.status = status
-        self.detail = detail
+        self.detail = errors.shortened(detail, LONGEST)
         self.code = code
         self.vary = vary
         self.headers = tuple(headers)
@@ -250,9 +255,9 @@ def _as_json(problem: Problem, scene: Scene) -> dict[str, Any]:
 def _fill(problem: Problem, scene: Scene, *, escape: bool = False) -> str:
     values = {
         "detail": problem.detail,
-        "method": scene.method,
-        "accept": scene.accept,
-        "content_type": scene.content_type or "None",
+        "method": errors.shortened(scene.method, LONGEST_HEADER),
+        "accept": errors.shortened(scene.accept, LONGEST_HEADER),
+        "content_type": errors.shortened(scene.content_type or "None", LONGEST_HEADER),
     }
     if escape:
         values = {key: html.escape(value) for key, value in values.items()}

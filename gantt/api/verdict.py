@@ -11,19 +11,22 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from gantt.api.abridged import abridged
 from gantt.api.problem import Problem
 from gantt.api.schemas import Schema
 
 if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
 
 SchemaOf = Callable[[int], Schema]
 
 _MAX_FAULTS = 1000
+_SURROGATE = re.compile(rb"\\u[dD]")
 _COMPACT_UUID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -38,7 +41,7 @@ def judge_body(raw: bytes, schema_of: SchemaOf, version: int) -> Any:
     """What ``raw`` says, if the schema allows it. Raises Problem 400."""
     try:
         data = _decode(raw)
-        fault = _fault(_body_validator(schema_of, version), data)
+        fault = _fault(_body_validator(schema_of, version), abridged(data))
     except RecursionError:
         raise Problem(400, "Malformed JSON: nested too deeply") from None
     if fault is not None:
@@ -66,7 +69,8 @@ def _decode(raw: bytes) -> Any:
         data = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         # An escaped half of a surrogate pair is JSON but no text: no database and
         # no answer could hold it.
-        json.dumps(data, ensure_ascii=False).encode("utf-8")
+        if _SURROGATE.search(raw):
+            json.dumps(data, ensure_ascii=False).encode("utf-8")
     except ValueError as error:
         raise Problem(400, f"Malformed JSON: {error}") from None
     return data
@@ -94,10 +98,12 @@ def _fault(validator: Validator, data: Any) -> str | None:
 @functools.cache
 def _body_validator(schema_of: SchemaOf, version: int) -> Validator:
     from jsonschema import Draft202012Validator, FormatChecker
+    from jsonschema.validators import extend
 
     checker = FormatChecker(formats=())
     checker.checks("uuid")(_is_uuid_body)
-    return Draft202012Validator(schema_of(version), format_checker=checker)
+    kind = extend(Draft202012Validator, {"uniqueItems": _unique_items})
+    return kind(schema_of(version), format_checker=checker)
 
 
 @functools.cache
@@ -106,6 +112,30 @@ def _query_validator(schema_of: SchemaOf, version: int) -> Validator:
 
     checker = FormatChecker(formats=("uuid",))
     return Draft202012Validator(schema_of(version), format_checker=checker)
+
+
+def _unique_items(
+    _validator: Validator, is_wanted: bool, instance: Any, _schema: Schema
+) -> Iterator[ValidationError]:
+    """As the library has it, in linear time: its own compares each item with all others
+    once they are of several types."""
+    from jsonschema.exceptions import ValidationError
+
+    if not is_wanted or not isinstance(instance, list):
+        return
+    if len({_identity(item) for item in instance}) < len(instance):
+        yield ValidationError(f"{instance!r} has non-unique elements")
+
+
+def _identity(value: Any) -> Hashable:
+    """The same for equal JSON, and for no other: 1 is 1.0, and neither is true."""
+    if isinstance(value, bool):
+        return bool, value
+    if isinstance(value, list):
+        return list, tuple(map(_identity, value))
+    if isinstance(value, dict):
+        return dict, frozenset((key, _identity(item)) for key, item in value.items())
+    return str(value) if isinstance(value, str) else (float, value)
 
 
 def _is_uuid_body(value: object) -> bool:

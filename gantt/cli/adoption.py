@@ -6,19 +6,18 @@ database, by somebody who wants to read what they would do first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
 from gantt.cli.database import settings_for
 from gantt.cli.failure import told_plainly
-from gantt.cli.output import print_rows
+from gantt.cli.output import bars, print_rows, say
 
 if TYPE_CHECKING:
     from gantt.conf import Settings
-    from gantt.store.importer import Copied, Progress
+    from gantt.store.importer import Copied
     from gantt.store.legacy import Legacy, Owner
 
 _DATABASE = click.option(
@@ -45,15 +44,15 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
         done = taking.adopt(
             settings.database_url, owner=_owner(settings), is_dry=dry_run
         )
-    click.echo(f"{done.url} holds {_listed(done.counts)}.")
+    say(f"{done.url} holds {_listed(done.counts)}.")
     if done.was == taking.OURS:
-        click.echo("It is Gantt's already: nothing to do.")
+        say("It is Gantt's already: nothing to do.")
         return
     _say_mended(done.mended, is_dry=dry_run)
     if dry_run:
-        click.echo("It can be adopted; nothing was changed.")
+        say("It can be adopted; nothing was changed.")
         return
-    click.echo(
+    say(
         f"Adopted; its log begins at revision {done.revision}. Check it with "
         "'gantt-manage verify', then start 'gantt serve'."
     )
@@ -79,21 +78,21 @@ def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
     with told_plainly():
         url = _settings(database).database_url
         done = taking.release(url, drop=drop_tables, is_dry=dry_run)
-    click.echo(f"{done.url} holds {_listed(done.counts)}.")
+    say(f"{done.url} holds {_listed(done.counts)}.")
     if done.leased:
-        click.echo(
+        say(
             f"{done.leased} claims are neither confirmed nor expired: nothing ends "
             "them or their allocations until Gantt runs again."
         )
     if done.dropped:
         would = "Would drop" if dry_run else "Dropped"
-        click.echo(f"{would} {', '.join(done.dropped)}.")
+        say(f"{would} {', '.join(done.dropped)}.")
     if done.was == taking.RELEASED:
-        click.echo("It was handed back before.")
+        say("It was handed back before.")
     elif dry_run:
-        click.echo("It can be handed back; nothing was changed.")
+        say("It can be handed back; nothing was changed.")
     else:
-        click.echo("Handed back: start Placement on it.")
+        say("Handed back: start Placement on it.")
 
 
 @click.group("import")
@@ -116,7 +115,7 @@ def placement(
     """
     from gantt.store.importer import import_books
 
-    with told_plainly(), _bar(is_shown=not dry_run) as progress:
+    with told_plainly(), bars(is_shown=not dry_run) as progress:
         settings = _settings(database)
         done = import_books(
             source,
@@ -132,11 +131,11 @@ def placement(
 def _say_copied(done: Copied, *, is_dry: bool) -> None:
     if done.replaced:
         gone = "would be lost" if is_dry else "were replaced"
-        click.echo(f"Of {done.target} {gone}: {_listed(done.replaced)}.")
+        say(f"Of {done.target} {gone}: {_listed(done.replaced)}.")
     _say_mended(done.mended, is_dry=is_dry)
     if is_dry:
         counts = _listed(done.counts)
-        click.echo(f"Would copy {counts} from {done.source} to {done.target}.")
+        say(f"Would copy {counts} from {done.source} to {done.target}.")
         return
     rows = [
         (
@@ -154,38 +153,16 @@ def _say_copied(done: Copied, *, is_dry: bool) -> None:
         ("table", "read", "written", "generations", "written", "all sums"),
         rows,
     )
-    click.echo(
+    say(
         f"Copied {done.source} to {done.target}; its log begins at revision "
         f"{done.revision}. Check it with 'gantt-manage verify'."
     )
 
 
-@contextmanager
-def _bar(*, is_shown: bool) -> Iterator[Progress]:
-    """A bar for each table, on standard error, where somebody looks at it."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    drawn = Progress(
-        *columns, console=console, disable=not (is_shown and console.is_terminal)
-    )
-    tasks = {}
-    with drawn:
-
-        def show(table: str, done: int, total: int) -> None:
-            if table not in tasks:
-                tasks[table] = drawn.add_task(table, total=total)
-            drawn.update(tasks[table], completed=done)
-
-        yield show
-
-
 def _say_mended(mended: Legacy, *, is_dry: bool) -> None:
     if mended.total:
         would = "Would fill in" if is_dry else "Filled in"
-        click.echo(
+        say(
             f"{would} what old releases left out: {mended.no_generation} generations "
             f"and {mended.no_root} roots of providers, {mended.no_record} records of "
             "consumers."

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from gantt.cli.flavor import flavor
-from gantt.cli.output import print_document, print_rows, table
+from gantt.cli.output import plain, print_document, print_rows, say, table
 from gantt.cli.session import Session, books_command
 from gantt.cli.why import why_text
 from gantt.model.selection import Capacity, Why
@@ -36,7 +36,7 @@ def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
     elif session.output == "csv":
         print_rows("csv", ("flavor", "host", "more"), _by_host(found))
     else:
-        click.echo("\n\n".join(filter(None, _paragraphs(found))))
+        say("\n\n".join(filter(None, _paragraphs(plain(found)))))
 
 
 def _why(found: Capacity) -> Why:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from gantt.cli.output import say
 from gantt.errors import Refused
+from gantt.model.printable import printable
 
 if TYPE_CHECKING:
     from gantt.conf import Settings
@@ -39,7 +41,7 @@ def settings_for(database: str | None, config_files: tuple[str, ...]) -> Setting
     overrides = {("placement_database", "connection"): database} if database else {}
     settings = load(config_files, overrides=overrides)
     for told in settings.unknown:
-        click.echo(f"Warning: {told}", err=True)
+        say(f"Warning: {printable(told)}", err=True)
     if not settings.database_url:
         raise Refused(
             "No database is configured: give --database URL, or set "

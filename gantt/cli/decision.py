@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from gantt.cli.output import print_document, print_rows, table
+from gantt.cli.output import plain, print_document, print_rows, say, table
 from gantt.cli.session import Session, books_command
 from gantt.cli.why import steps_text, why_text
 from gantt.errors import NotFound
@@ -49,7 +49,7 @@ def explain(session: Session, *, request_or_instance: str) -> None:
     elif session.output == "csv":
         print_rows("csv", RECORDS, [_record(one) for one in found])
     else:
-        click.echo("\n\n".join(decision_text(one) for one in found))
+        say("\n\n".join(decision_text(one) for one in found))
 
 
 def print_decision(output: str, found: Decision) -> None:
@@ -59,12 +59,12 @@ def print_decision(output: str, found: Decision) -> None:
     elif output == "csv":
         print_rows("csv", *_scores(found))
     else:
-        click.echo(decision_text(found))
+        say(decision_text(found))
 
 
 def decision_text(found: Decision) -> str:
     """A decision in paragraphs: who asked, filters, scores, hosts, reasons."""
-    return "\n\n".join(filter(None, _paragraphs(found)))
+    return "\n\n".join(filter(None, _paragraphs(plain(found))))
 
 
 def _paragraphs(found: Decision) -> Iterator[str]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import click
-
-from gantt.cli.output import print_document, print_rows
+from gantt.cli.output import plain, print_document, print_rows, say
 from gantt.model.diagnosis import Count, Diagnosis, document
 
 COLUMNS = ("group", "what", "passed", "trees", "removed_alone", "trees_alone")
@@ -31,7 +29,7 @@ def print_diagnosis(output: str, found: Diagnosis) -> None:
         print_rows(output, ADVICE, [*counts, *advice])
     else:
         print_rows(output, COLUMNS, _counts(found))
-        _tell(found)
+        _tell(plain(found))
 
 
 def _counts(found: Diagnosis) -> Iterator[Row]:
@@ -62,23 +60,21 @@ def _advice(found: Diagnosis) -> Iterator[tuple[str, str, str]]:
 
 
 def _tell(found: Diagnosis) -> None:
-    click.echo(
+    say(
         f"\nOf {found.trees} trees ({found.providers} providers), {found.viable} meet "
         "each group by itself."
     )
     if found.walked < found.viable:
-        click.echo(f"How groups fit together was tried on {found.walked} of these.")
+        say(f"How groups fit together was tried on {found.walked} of these.")
     if found.has_candidates:
-        click.echo("There are candidates.")
+        say("There are candidates.")
     elif found.misses:
-        click.echo("\nNearest:")
+        say("\nNearest:")
     for miss in found.misses:
-        click.echo("  " + "; ".join(lack.text for lack in miss.lacks))
+        say("  " + "; ".join(lack.text for lack in miss.lacks))
     if found.relaxation is not None:
-        click.echo(f"\nThis would give an answer: {found.relaxation.text}.")
+        say(f"\nThis would give an answer: {found.relaxation.text}.")
     elif not found.has_candidates and not found.is_truncated:
-        click.echo("\nNo single change of the request would give an answer.")
+        say("\nNo single change of the request would give an answer.")
     if found.is_truncated:
-        click.echo(
-            "\nNot everything was tried that might help: it would be too much work."
-        )
+        say("\nNot everything was tried that might help: it would be too much work.")

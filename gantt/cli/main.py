@@ -14,6 +14,7 @@ from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
 from gantt.cli.claim import claim
 from gantt.cli.decision import explain
+from gantt.cli.failure import Program
 from gantt.cli.host import host
 from gantt.cli.inventory import inventory
 from gantt.cli.provider import provider
@@ -43,7 +44,7 @@ NOUNS: tuple[click.Command, ...] = (
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gantt")
 def gantt() -> None:
     """Gantt keeps the books of a fleet and decides where things run.

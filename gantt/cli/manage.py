@@ -14,17 +14,18 @@ from msgspec.structs import replace
 from gantt import __version__
 from gantt.cli.adoption import adopt, imports, release
 from gantt.cli.database import database_options, settings_for
-from gantt.cli.failure import told_plainly
-from gantt.cli.output import print_rows
+from gantt.cli.failure import Failed, Program, told_plainly
+from gantt.cli.output import print_rows, say
 from gantt.conf import placement_session
 from gantt.connection import connect, open_gantt
+from gantt.model.printable import printable
 from gantt.model.protocol import GanttProtocol
 from gantt.store.contract import StoreOptions
 
 BAD_COUNT = 127
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gantt-manage")
 @database_options
 @click.pass_context
@@ -52,7 +53,7 @@ def sync() -> None:
     from gantt.store import schema
 
     with told_plainly():
-        click.echo(schema.sync(*_place()))
+        say(schema.sync(*_place()))
 
 
 @db.command()
@@ -64,10 +65,10 @@ def version() -> None:
         place = _place()
         found = schema.version(*place)
         if found is None:
-            raise click.ClickException(
+            raise Failed(
                 f"Gantt has no tables in this database: run {schema.to_sync(*place)}."
             )
-        click.echo(found)
+        say(found)
 
 
 @db.command()
@@ -86,7 +87,7 @@ def stamp(revision: str) -> None:
 def online_data_migrations(max_count: int | None) -> None:
     """Migrate data while serving. This release has nothing to migrate."""
     if max_count is not None and max_count < 1:
-        click.echo(f"--max-count must be at least 1, not {max_count}.", err=True)
+        say(f"--max-count must be at least 1, not {max_count}.", err=True)
         sys.exit(BAD_COUNT)
     print_rows("table", ("Migration", "Total Found", "Completed"), ())
 
@@ -110,14 +111,14 @@ def verify(url: str | None, token: str | None) -> None:
         finally:
             books.close()
     for problem in report.problems:
-        click.echo(problem, err=True)
+        say(printable(problem), err=True)
     counts = ", ".join(f"{count} {name}" for name, count in report.counts.items())
     if report.problems:
-        raise click.ClickException(
+        raise Failed(
             f"{len(report.problems)} problem(s) at revision {report.revision} "
             f"({counts}). Stop what else writes to the database, or restore a backup."
         )
-    click.echo(f"No problems at revision {report.revision} ({counts}).")
+    say(f"No problems at revision {report.revision} ({counts}).")
 
 
 for _command in (adopt, release, imports):

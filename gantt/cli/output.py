@@ -1,20 +1,55 @@
 """What commands print: a table for people, JSON or CSV for programs.
 
-Separate from the commands so that each of them says only which columns it has.
+Separate from the commands so that each of them says only which columns it has, and
+because names come from anywhere: all that reaches a terminal goes through here, and no
+escape sequence of a name does. JSON stays exact by its escapes, and CSV in a pipe or
+file; on a terminal CSV is shown like a table.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from typing import Any
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import click
 import msgspec
 
+from gantt.model.printable import printable
+
 FORMATS = ("table", "json", "csv")
 WIDE = 100_000
+
+T = TypeVar("T")
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Lines for people. Names in ``text`` went through ``plain`` or ``printable``:
+    here a newline can only be taken for the end of a line."""
+    click.echo("\n".join(map(printable, text.split("\n"))), err=err)
+
+
+def plain(value: T) -> T:
+    """``value`` with every text in it on one line and without control characters: what
+    sentences are made of."""
+    return _plain(value)  # type: ignore[no-any-return]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, msgspec.Struct):
+        names = value.__struct_fields__
+        return type(value)(**{name: _plain(getattr(value, name)) for name in names})
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return type(value)(map(_plain, value))
+    return value
 
 
 def print_rows(
@@ -25,9 +60,9 @@ def print_rows(
     if output == "json":
         _print_json([dict(zip(columns, row, strict=True)) for row in listed])
     elif output == "csv":
-        click.echo(_csv([columns, *listed]), nl=False)
+        print_csv(columns, *listed)
     else:
-        click.echo(table(columns, listed))
+        _print_table(columns, listed)
 
 
 def print_record(output: str, record: dict[str, Any]) -> None:
@@ -35,9 +70,9 @@ def print_record(output: str, record: dict[str, Any]) -> None:
     if output == "json":
         _print_json(record)
     elif output == "csv":
-        click.echo(_csv([tuple(record), tuple(record.values())]), nl=False)
+        print_csv(tuple(record), tuple(record.values()))
     else:
-        click.echo(table(("field", "value"), list(record.items())))
+        _print_table(("field", "value"), list(record.items()))
 
 
 def print_document(document: Any) -> None:
@@ -45,19 +80,45 @@ def print_document(document: Any) -> None:
     _print_json(document)
 
 
-def _print_json(value: Any) -> None:
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    click.echo(text.decode("utf-8"))
+def print_json_line(value: Any) -> None:
+    """JSON on one line."""
+    click.echo(_escaped(msgspec.json.encode(value)))
 
 
-def _csv(rows: Iterable[Sequence[Any]]) -> str:
+def print_csv(*rows: Sequence[Any]) -> None:
+    """Lines of CSV."""
+    shown = printable if sys.stdout.isatty() else str
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerows([_cell(value, "") for value in row] for row in rows)
-    return buffer.getvalue()
+    writer.writerows([shown(_cell(value, "")) for value in row] for row in rows)
+    # Coloured: click would take what looks like a colour out of a pipe.
+    click.echo(buffer.getvalue(), nl=False, color=True)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _print_json(value: Any) -> None:
+    click.echo(_escaped(msgspec.json.format(msgspec.json.encode(value), indent=2)))
+
+
+def _escaped(document: bytes) -> str:
+    """``document`` with escapes for what is not printable: outside of its texts JSON
+    has newlines alone."""
+    text = document.decode("utf-8")
+    lines = text.split("\n")
+    return "\n".join(line if line.isprintable() else _in_ascii(line) for line in lines)
+
+
+def _in_ascii(line: str) -> str:
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in line)
+
+
+def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    # Printable already: the one escape sequence here is for the bold heading.
+    click.echo(table(columns, rows, header_style="bold"))
+
+
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, header_style: str = ""
+) -> str:
     """Lines of a table, without an end of line after the last."""
     # rich takes a while to import, and the other formats do without.
     from rich.console import Console
@@ -67,14 +128,20 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     # Wider than any screen: a uuid broken in two cannot be copied, and the lines of a
     # terminal wrap by themselves.
     console = Console(highlight=False, width=WIDE)
-    drawn = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 3, 0, 0))
+    drawn = Table(
+        box=None, header_style=header_style, pad_edge=False, padding=(0, 3, 0, 0)
+    )
     for position, name in enumerate(columns):
         is_number = bool(rows) and all(
             isinstance(row[position], int | float) for row in rows
         )
-        drawn.add_column(name, justify="right" if is_number else "left", no_wrap=True)
+        drawn.add_column(
+            Text(printable(name)),
+            justify="right" if is_number else "left",
+            no_wrap=True,
+        )
     for row in rows:
-        drawn.add_row(*(Text(_cell(value, "-")) for value in row))
+        drawn.add_row(*(Text(printable(_cell(value, "-"))) for value in row))
     with console.capture() as captured:
         console.print(drawn)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
@@ -89,3 +156,28 @@ def _cell(value: Any, nothing: str) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return " ".join(str(item) for item in value)
     return str(value)
+
+
+@contextmanager
+def bars(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for each thing that is counted, on standard error where that is a terminal;
+    what is yielded takes its name, how many are done, and of how many."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    name = TextColumn("{task.description}", markup=False)
+    console = Console(stderr=True)
+    drawn = Progress(
+        *(name, BarColumn(), MofNCompleteColumn()),
+        console=console,
+        disable=not (is_shown and console.is_terminal),
+    )
+    tasks = {}
+    with drawn:
+
+        def show(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = drawn.add_task(printable(what), total=total)
+            drawn.update(tasks[what], completed=done)
+
+        yield show

@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gantt.cli.decision import print_decision
+from gantt.cli.failure import Failed
 from gantt.cli.flavor import flavor, spec_of_file
 from gantt.cli.output import print_document
 from gantt.cli.session import Session, books_command
@@ -108,8 +109,8 @@ def told(output: str, refusal: NoValidHost) -> click.ClickException:
     if output == "json":
         body = {"failure": refusal.message, "why": msgspec.to_builtins(why)}
         print_document(body)
-        return click.ClickException(refusal.message)
-    return click.ClickException(f"{refusal.message}\n\n{why_text(why)}".rstrip())
+        return Failed(refusal.message)
+    return Failed(refusal.message, why_text(why))
 
 
 def _print(session: Session, request: ScheduleRequest, found: Selections) -> None:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gantt.cli.failure import told_plainly
+from gantt.cli.output import say
 from gantt.cli.session import DEFAULT_URL
 from gantt.errors import Refused
+from gantt.model.printable import printable
 
 if TYPE_CHECKING:
     from gantt.agent.register import Registration
@@ -115,7 +117,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
     session = placement_session(settings)
     with open_gantt(settings.database_url, settings.engine, session=session) as books:
         registration, refusal = _register(books)
-        click.echo(welcome(settings, registration, refusal, _place(books.url)))
+        say(welcome(settings, registration, refusal, _place(books.url)))
 
 
 def _register(books: GanttProtocol) -> tuple[Registration, str]:
@@ -143,7 +145,8 @@ def welcome(
     settings: Settings, registration: Registration, refusal: str, place: str
 ) -> str:
     """Where everything is, and a few commands to paste."""
-    provider = shlex.quote(registration.provider.name)
+    name = printable(registration.provider.name)
+    provider = shlex.quote(name)
     program, options = _program(), _options(settings)
     state = "registered" if registration.has_written else "registered before"
     return "\n".join(
@@ -151,9 +154,8 @@ def welcome(
             f"Database: {place}",
             f"Address:  {_address(settings)}",
             f"Token:    {_token(settings)}",
-            f"Machine:  {registration.provider.name} "
-            f"({registration.provider.uuid}), {state}",
-            *([f"No host: {refusal}"] if refusal else ()),
+            f"Machine:  {name} ({registration.provider.uuid}), {state}",
+            *([f"No host: {printable(refusal)}"] if refusal else ()),
             "",
             "Try this in another terminal, in the same folder:",
             "",

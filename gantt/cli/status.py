@@ -18,8 +18,10 @@ from msgspec import Struct
 
 from gantt import __version__
 from gantt.cli.database import database_options, settings_for
-from gantt.cli.output import FORMATS, print_rows
+from gantt.cli.failure import Program
+from gantt.cli.output import FORMATS, print_rows, say
 from gantt.errors import GanttError
+from gantt.model.printable import printable
 
 if TYPE_CHECKING:
     from gantt.conf import Settings
@@ -116,7 +118,7 @@ def _is_json(path: Path) -> bool:
     return True
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gantt-status")
 def status() -> None:
     """Say how things stand."""
@@ -145,7 +147,7 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
         policy = check_policy(settings)
         rules = check_policy_rules(settings)
     except (GanttError, OSError) as error:
-        click.echo(f"Error: {error}", err=True)
+        say(f"Error: {printable(str(error))}", err=True)
         sys.exit(IMPOSSIBLE)
     findings = (
         check_roots(found.no_root),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import click
-import msgspec
 
+from gantt.cli.output import plain, print_csv, print_json_line, say
 from gantt.cli.session import Session, books_command
 from gantt.errors import Gone, Unavailable
 from gantt.model.watching import Event
@@ -39,10 +37,10 @@ def watch(session: Session, *, since: str | None, follow: bool) -> None:
     """
     place = since
     if session.output == "csv":
-        click.echo(_csv(COLUMNS))
+        print_csv(COLUMNS)
     try:
         for event in _events(session, since, follow=follow):
-            click.echo(_line(session.output, event))
+            _print(session.output, event)
             place = event.id
     except KeyboardInterrupt:
         return
@@ -68,18 +66,24 @@ def _events(session: Session, since: str | None, *, follow: bool) -> Iterator[Ev
         place = found.cursor
 
 
-def _line(output: str, event: Event) -> str:
+def _print(output: str, event: Event) -> None:
     if output == "json":
-        return msgspec.json.encode(event).decode()
+        print_json_line(event)
+    elif output == "csv":
+        print_csv(_cells(event))
+    else:
+        say("  ".join(_cells(plain(event))))
+
+
+def _cells(event: Event) -> tuple[str, ...]:
     moment = datetime.fromtimestamp(event.at / 1_000_000, UTC)
-    cells = (
+    return (
         event.id,
         moment.isoformat(timespec="milliseconds"),
         event.kind,
         event.request_id or "-",
         summary(event),
     )
-    return _csv(cells) if output == "csv" else "  ".join(cells)
 
 
 def summary(event: Event) -> str:
@@ -89,9 +93,3 @@ def summary(event: Event) -> str:
     parts = [f"{table} {count}" for table, count in written.items()]
     parts += [f"{table} -{count}" for table, count in removed.items()]
     return ", ".join(parts)
-
-
-def _csv(cells: tuple[str, ...]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="").writerow(cells)
-    return buffer.getvalue()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gantt.cli.output import table
+from gantt.cli.output import plain, table
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.selection import Near, Step, Why
 
@@ -18,7 +18,7 @@ STEPS = ("filter", "before", "after", "removed_alone")
 
 def why_text(why: Why) -> str:
     """All of it, as paragraphs; empty where nothing is known."""
-    return "\n\n".join(_paragraphs(why))
+    return "\n\n".join(_paragraphs(plain(why)))
 
 
 def _paragraphs(why: Why) -> Iterator[str]:

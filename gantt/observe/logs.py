@@ -19,14 +19,20 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import TextIO
 
+from gantt.errors import shortened
+from gantt.model.printable import printable
+
 LOG_FORMAT = "%(asctime)s %(process)d %(levelname)s %(name)s %(message)s"
 BUNCH_S = 0.05
 # Lines that may wait; beyond that a line is written by the thread that logs it.
 MAX_WAITING = 20_000
+# Characters of a message, and of a traceback with it; longer ones lose their middle.
+LONGEST = 8_000
 
 
 class LineFormatter(logging.Formatter):
-    """Writes LOG_FORMAT as logging would, at half the cost."""
+    """Writes LOG_FORMAT as logging would, at half the cost; but what is logged begins
+    no line of its own and reaches no terminal raw, whatever a request brought."""
 
     def __init__(self) -> None:
         super().__init__(LOG_FORMAT)
@@ -34,13 +40,22 @@ class LineFormatter(logging.Formatter):
         self._second = (-1, "")
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and what belongs to it: a traceback, a stack."""
-        if record.exc_info or record.exc_text or record.stack_info:
-            return super().format(record)
-        return (
+        """The line, and what belongs to it, indented: a traceback, a stack."""
+        line = (
             f"{self.formatTime(record)} {record.process} {record.levelname} "
-            f"{record.name} {record.getMessage()}"
+            f"{record.name} {printable(shortened(record.getMessage(), LONGEST))}"
         )
+        if record.exc_info or record.exc_text or record.stack_info:
+            return "\n  ".join((line, *map(printable, self._below(record))))
+        return line
+
+    def _below(self, record: logging.LogRecord) -> list[str]:
+        """The lines of the traceback and the stack."""
+        told = record.exc_text or ""
+        if record.exc_info and not told:
+            told = self.formatException(record.exc_info)
+        parts = filter(None, (told, record.stack_info))
+        return shortened("\n".join(parts), LONGEST).split("\n")
 
     def formatTime(  # noqa: N802 - logging's own name
         self, record: logging.LogRecord, datefmt: str | None = None
@@ -67,13 +82,14 @@ class JsonFormatter(logging.Formatter):
             "pid": record.process,
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": shortened(record.getMessage(), LONGEST),
         }
         names: tuple[str, ...] = getattr(record, "fields", ())
         if names and isinstance(record.args, tuple):
-            told.update(zip(names, record.args, strict=True))
+            values = (shortened(str(value), LONGEST) for value in record.args)
+            told.update(zip(names, values, strict=True))
         if record.exc_info:
-            told["error"] = self.formatException(record.exc_info)
+            told["error"] = shortened(self.formatException(record.exc_info), LONGEST)
         return json.dumps(told, default=str)
 
 

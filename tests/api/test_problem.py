@@ -8,7 +8,13 @@ import pytest
 
 from gantt import errors
 from gantt.api.call import Call
-from gantt.api.problem import TRANSLATIONS, Problem, translate
+from gantt.api.problem import (
+    LONGEST,
+    LONGEST_HEADER,
+    TRANSLATIONS,
+    Problem,
+    translate,
+)
 from tests.api.door import client_for
 from tests.api.wsgi_client import Answer
 
@@ -192,3 +198,15 @@ def test_a_bug_is_a_500_with_a_traceback_in_the_log(
     [record] = [record for record in caplog.records if record.levelname == "ERROR"]
     assert record.exc_info
     assert error["request_id"] in record.getMessage()
+
+
+@pytest.mark.parametrize("accept", [None, "text/plain", "text/html"])
+def test_no_answer_repeats_more_than_a_part_of_what_was_sent(
+    accept: str | None,
+) -> None:
+    answer = refused(Problem(400, "a" + "x" * 10_000_000 + "z"), accept)
+    assert len(answer.body) < 2 * LONGEST
+    assert "ax" in answer.text
+    assert "xz" in answer.text
+    answer = refused(Problem(406, ""), "application/" + "y" * 1_000_000)
+    assert len(answer.body) < 4 * LONGEST_HEADER

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gantt.cli.adoption import _bar
 from gantt.cli.main import gantt
 from gantt.cli.manage import manage
+from gantt.cli.output import bars
 from gantt.connection import open_gantt
 from gantt.store import head, schema
 from tests.cli.conftest import Program
@@ -134,7 +134,7 @@ def test_a_bar_is_drawn_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("NO_COLOR", "1")
     for file, is_drawn in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr(sys, "stderr", file)
-        with _bar(is_shown=True) as show:
+        with bars(is_shown=True) as show:
             show("traits", 1, 400)
             show("traits", 400, 400)
             show("inventories", 7, 7)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 
 import pytest
 
-from gantt.cli.output import print_record, print_rows
+from gantt.cli.output import plain, print_record, print_rows, say
+from gantt.model.selection import Near
 
 COLUMNS = ("name", "amounts", "parent")
+HOSTILE = "a\x1b[31mb\x00c\nd\re\x9bf\u202eg\x7f[bold]h"
+SHOWN = r"a\x1b[31mb\x00c\nd\re\x9bf\u202eg\x7f[bold]h"
 ROWS = [("höst", {"VCPU": 1, "DISK_GB": 2}, None), ("[bold]b", ["x", "y"], "p")]
 
 
@@ -67,3 +71,46 @@ def test_a_record_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     print_record("table", {"a": 1, "b": None})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[1:]] == [["a", "1"], ["b", "-"]]
+
+
+def test_a_table_shows_what_is_not_printable_as_escapes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    print_rows("table", ("name", HOSTILE), [(HOSTILE, [HOSTILE])])
+    print_record("table", {HOSTILE: {HOSTILE: HOSTILE}})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["name", SHOWN]
+    assert lines[1].split() == [SHOWN, SHOWN]
+    assert lines[3].split() == [SHOWN, f"{SHOWN}={SHOWN}"]
+    assert len(lines) == 4
+
+
+def test_json_is_exact_by_its_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    far = "\U000e0041 höst"  # beyond the first plane, and what may stay as it is
+    print_rows("json", ("name",), [(HOSTILE + far,)])
+    text = capsys.readouterr().out
+    assert json.loads(text) == [{"name": HOSTILE + far}]
+    assert all(line.isprintable() for line in text.splitlines())
+    assert "höst" in text
+
+
+def test_csv_is_exact_in_a_pipe_and_shown_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    print_rows("csv", ("name",), [(HOSTILE,)])
+    rows = list(csv.reader(io.StringIO(capsys.readouterr().out, newline="")))
+    assert rows == [["name"], [HOSTILE]]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_rows("csv", ("name",), [(HOSTILE,)])
+    assert capsys.readouterr().out == f"name\n{SHOWN}\n"
+
+
+def test_sentences_of_plain_values_keep_their_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = plain(Near(HOSTILE, "node", (HOSTILE,)))
+    say(f"Nearest:\n{value.host} {value.removed_by[0]}")
+    say(HOSTILE.replace("\n", ""), err=True)
+    told = capsys.readouterr()
+    assert told.out == f"Nearest:\n{SHOWN} {SHOWN}\n"
+    assert told.err == SHOWN.replace(r"\n", "") + "\n"

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import time
 
-from gantt.observe.logs import LOG_FORMAT, BunchHandler, LineFormatter, Lines
+from gantt.observe.logs import (
+    LOG_FORMAT,
+    LONGEST,
+    BunchHandler,
+    JsonFormatter,
+    LineFormatter,
+    Lines,
+)
 
 
 def logger_to(stream: io.StringIO) -> tuple[logging.Logger, BunchHandler]:
@@ -106,7 +114,8 @@ def test_lines_look_as_logging_would_write_them() -> None:
     later = logging.makeLogRecord({**vars(records[0]), "created": 7.25, "msecs": 250.0})
     ours, theirs = LineFormatter(), logging.Formatter(LOG_FORMAT)
     for record in (*records, later, records[0]):
-        assert ours.format(record) == theirs.format(record)
+        # But for the lines below the first, which are indented.
+        assert ours.format(record) == theirs.format(record).replace("\n", "\n  ")
 
 
 def test_a_line_made_from_what_is_common_is_as_any_other() -> None:
@@ -134,3 +143,32 @@ def test_nobody_hears_a_line_that_a_filter_drops() -> None:
     logger.addFilter(lambda record: "secret" not in record.getMessage())
     Lines(logger, "%s").log(("a secret",))
     assert records == []
+
+
+def test_a_message_begins_no_line_of_its_own_and_is_not_long() -> None:
+    logger = logging.Logger("test")
+    records = kept(logger)
+    hostile = "x\n2026 1 INFO forged \x1b[2J\r\u202e\x85\u2028"
+    try:
+        raise ValueError(hostile)
+    except ValueError:
+        logger.exception("%s", hostile)
+    logger.info("%s end", "y" * 10_000_000)
+    try:
+        raise KeyError("z" * 10_000_000)
+    except KeyError:
+        logger.exception("long")
+    first, second, third = (LineFormatter().format(record) for record in records)
+    for text in (first, second, third):
+        head, *below = text.split("\n")
+        assert text.isascii() or "…" in text
+        assert all(line.isprintable() for line in (head, *below))
+        assert all(line.startswith("  ") for line in below)
+        assert len(text) < 3 * LONGEST
+    assert r"x\n2026 1 INFO forged \x1b[2J\r\u202e\x85\u2028" in first
+    assert second.endswith("yyy end")
+    told = [json.loads(JsonFormatter().format(record)) for record in records]
+    assert told[0]["message"] == hostile
+    assert all(
+        len(value) < 2 * LONGEST for one in told for value in map(str, one.values())
+    )

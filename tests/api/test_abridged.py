@@ -1,0 +1,109 @@
+"""Long parts of a body show themselves short, and weigh the same with the judge."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from gantt.api import bodies, verdict
+from gantt.api.abridged import LONGEST, abridged
+from gantt.api.problem import Problem
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text()
+DATA = st.recursive(
+    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
+LONG: list[Any] = [
+    "n" * 100_000,
+    ["n" * 100_000],
+    {"k" * 100_000: "n" * 100_000},
+    [list(range(9_000))] * 20,
+    {str(number): {"deep": "x" * 5_000} for number in range(100)},
+]
+
+
+@settings(deadline=None)
+@given(DATA)
+def test_usual_data_is_left_alone(data: Any) -> None:
+    assert abridged(data) == data
+    if len(repr(data)) < LONGEST / 2:
+        assert repr(abridged(data)) == repr(data)
+
+
+@pytest.mark.parametrize("data", LONG, ids=range(len(LONG)))
+def test_long_data_is_equal_and_written_short(data: Any) -> None:
+    short = abridged(data)
+    assert short == data
+    assert json.dumps(short) == json.dumps(data)
+    assert len(repr(short)) < 2 * LONGEST
+
+
+def test_a_name_is_not_written_whole_before_it_is_cut() -> None:
+    """Memory as a multiple of the body: the text, its value, and the judge's copy."""
+    raw = json.dumps({"name": "n" * 8_000_000}).encode()
+    verdict.judge_body(b'{"name": "n"}', bodies.CREATE_PROVIDER[39].schema_of, 39)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Problem) as refusal:
+            bodies.create_provider(raw, 39)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refusal.value.detail.startswith("JSON does not validate: 'nnn")
+    assert "is too long" in refusal.value.detail
+    assert peak < 3.5 * len(raw)
+
+
+MIXED: list[Any] = [
+    [],
+    [1, 1.0],
+    [1, True],
+    [0, False, None, "", [], {}],
+    ["a", "a"],
+    [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+    [{"a": 1}, {"a": True}],
+    [{"a": [1]}, {"a": [True]}],
+    [[1, [2]], [1, [2.0]]],
+    ["1", 1],
+    [{"a": "b"}, "b", ["a", "b"]],
+]
+
+
+@pytest.mark.parametrize("items", MIXED, ids=repr)
+def test_items_are_unique_as_the_library_has_it(items: list[Any]) -> None:
+    schema = {"type": "array", "uniqueItems": True}
+    theirs = Draft202012Validator(schema).is_valid(items)
+
+    def schema_of(_version: int) -> dict[str, Any]:
+        return schema
+
+    ours = verdict._body_validator(schema_of, 0).is_valid(items)
+    assert ours == theirs
+
+
+def test_items_of_several_types_are_compared_in_linear_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The library's own way compares each with all before it: its comparison counts."""
+    from jsonschema import _utils
+
+    seen = 0
+    equal = _utils.equal
+
+    def counted(one: Any, two: Any) -> bool:
+        nonlocal seen
+        seen += 1
+        return bool(equal(one, two))
+
+    monkeypatch.setattr(_utils, "equal", counted)
+    items = [{"a": 1}, *(f"{number:032x}" for number in range(2_000))]
+    raw = json.dumps(items).encode()
+    with pytest.raises(Problem):
+        bodies.set_aggregates(raw, 1, "00000000-0000-0000-0000-000000000000")
+    assert seen <= len(items)
