@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from gantt.api.abridged import abridged
 from gantt.api.problem import Problem
@@ -102,7 +102,9 @@ def _body_validator(schema_of: SchemaOf, version: int) -> Validator:
 
     checker = FormatChecker(formats=())
     checker.checks("uuid")(_is_uuid_body)
-    kind = extend(Draft202012Validator, {"uniqueItems": _unique_items})
+    kind: type[Validator] = cast(Any, extend)(
+        Draft202012Validator, {"uniqueItems": _unique_items}
+    )
     return kind(schema_of(version), format_checker=checker)
 
 

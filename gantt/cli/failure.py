@@ -48,7 +48,8 @@ def _printable() -> Iterator[None]:
     except Failed:
         raise
     except click.ClickException as error:
-        error.message = printable(shortened(error.message))
+        # What click shows of it, with the usage above.
+        error.message = printable(shortened(error.message))  # type: ignore[misc]
         raise
 
 

@@ -224,9 +224,12 @@ GANTT = [
     ),
     cfg.IntOpt(
         "max_body_bytes",
-        default=32 * 1024 * 1024,
+        default=4 * 1024 * 1024,
         min=1024,
-        help="Longer request bodies are refused with 413.",
+        help="Longer request bodies are refused with 413. The default has room for "
+        "allocations of 1,000 consumers, a reshape of 500 providers with as many, and "
+        "for 1,000 instances of a host as Nova describes them; a request may take "
+        "several times its body in memory.",
     ),
     cfg.IntOpt(
         "max_query_bytes",

@@ -28,8 +28,11 @@ def _breaches(source: Source) -> Iterator[str]:
                 yield f"{source.at(node.lineno)}: {name}() prints around the seam"
             if name == "ClickException" and source.parts != FAILURE:
                 yield f"{source.at(node.lineno)}: raise Failed instead"
-        is_stream = isinstance(node, ast.Attribute) and node.attr in STREAMS
-        if is_stream and source.parts != SEAM:
+        elif (
+            isinstance(node, ast.Attribute)
+            and node.attr in STREAMS
+            and source.parts != SEAM
+        ):
             yield f"{source.at(node.lineno)}: a stream is written around the seam"
     for line, module in source.imports():
         if module.partition(".")[0] == "rich" and source.parts != SEAM:
