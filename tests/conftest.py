@@ -32,7 +32,7 @@ settings.load_profile(
     "explore" if os.environ.get("GANTT_EXPLORE", "") not in {"", "0"} else "same"
 )
 
-SLOW_FOLDERS = frozenset({"clients", "crash", "differential", "nova"})
+SLOW_FOLDERS = frozenset({"attacks", "clients", "crash", "differential", "nova"})
 
 
 def _must_not_skip() -> bool:

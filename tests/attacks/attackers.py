@@ -1,0 +1,219 @@
+"""Those who attack, in a process of their own: ``python -m tests.attacks.attackers``.
+
+``kind port count token`` on the command line; it writes how many are in place, and goes
+on until its standard input ends, or for a minute. Only the loopback address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+LONGEST_S = 60.0
+OTHER_FILES = 64
+SEARCH = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
+_BODY_PATHS = ("POST /resource_providers", "PUT /allocations/{}", "POST /gantt/select")
+_UUID = "00000000-0000-4000-8000-{:012x}"
+
+Opening = Callable[[int], bytes]
+
+
+# --------------------------------------------------------------------- what is sent
+
+
+def _head(line: str, token: str, *headers: str) -> bytes:
+    fixed = ("Host: 127.0.0.1", "OpenStack-API-Version: placement 1.39")
+    tokens = (f"X-Auth-Token: {token}",) if token else ()
+    lines = (f"{line} HTTP/1.1", *fixed, *tokens, *headers)
+    return ("\r\n".join(lines) + "\r\n").encode()
+
+
+def slow_body(token: str) -> Opening:
+    """A thousand bytes are announced, and come one by one; every fourth is chunked."""
+
+    def opening(number: int) -> bytes:
+        line = _BODY_PATHS[number % len(_BODY_PATHS)].format(_UUID.format(number))
+        kind = "Content-Type: application/json"
+        if number % 4 == 3:
+            head = _head(line, token, kind, "Transfer-Encoding: chunked")
+            return head + b"\r\n3e8\r\n{"
+        return _head(line, token, kind, "Content-Length: 1000") + b"\r\n{"
+
+    return opening
+
+
+def slow_header(token: str) -> Opening:
+    """Headers without an end."""
+    return lambda _number: _head("GET /resource_providers", token) + b"X-Slow: "
+
+
+def unread(token: str) -> Opening:
+    """Ask for long answers, several in a row."""
+    return lambda _number: (_head(f"GET {SEARCH}", token) + b"\r\n") * 4
+
+
+def idle(_token: str) -> Opening:
+    """Nothing at all."""
+    return lambda _number: b""
+
+
+# ------------------------------------------------------------------ how it is sent
+
+
+class Held:
+    """Connections that are held open and fed a byte now and then; what the server
+    closes is opened anew."""
+
+    PAUSE_S = 0.5
+
+    def __init__(self, port: int, opening: Opening, feed: bytes, buffer: int) -> None:
+        self._port = port
+        self._opening = opening
+        self._feed = feed
+        self._buffer = buffer
+        self._open: dict[int, socket.socket] = {}
+
+    def open_all(self, count: int) -> int:
+        """How many of ``count`` are open."""
+        for number in range(count):
+            self._connect(number)
+        return len(self._open)
+
+    def go_on(self, until: Callable[[], bool]) -> None:
+        """Feed all of them until told to stop."""
+        while not until():
+            for number, one in list(self._open.items()):
+                if self._feed:
+                    self._send(number, one)
+            time.sleep(self.PAUSE_S)
+
+    def _connect(self, number: int) -> None:
+        one = socket.socket()
+        if self._buffer:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._buffer)
+        one.settimeout(5)
+        try:
+            one.connect(("127.0.0.1", self._port))
+            one.sendall(self._opening(number))
+        except OSError:
+            one.close()
+            return
+        one.setblocking(False)
+        self._open[number] = one
+
+    def _send(self, number: int, one: socket.socket) -> None:
+        try:
+            one.send(self._feed)
+        except BlockingIOError:
+            return
+        except OSError:
+            one.close()
+            del self._open[number]
+            self._connect(number)
+
+
+class Searching:
+    """Whole answers, one after the other, on as many connections as asked for."""
+
+    def __init__(self, port: int, token: str) -> None:
+        self._port = port
+        self._question = _head(f"GET {SEARCH}", token, "Connection: close") + b"\r\n"
+
+    def open_all(self, count: int) -> int:
+        """All of them begin. Raises RuntimeError when they are refused."""
+        status = self._read_whole()
+        if b" 200 " not in status:
+            raise RuntimeError(f"no search: {status!r}")
+        for _ in range(count):
+            threading.Thread(target=self._run, daemon=True).start()
+        return count
+
+    def go_on(self, until: Callable[[], bool]) -> None:
+        """The threads end with the process."""
+        while not until():
+            time.sleep(0.1)
+
+    def _run(self) -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                self._read_whole()
+
+    def _read_whole(self) -> bytes:
+        """The status line; all that comes after it is thrown away."""
+        with socket.create_connection(("127.0.0.1", self._port), LONGEST_S) as one:
+            one.sendall(self._question)
+            with one.makefile("rb") as answer:
+                status = answer.readline()
+                while answer.read(1 << 20):
+                    pass
+        return status
+
+
+KINDS: dict[str, Callable[[int, str], Held | Searching]] = {
+    "slow_bodies": lambda port, token: Held(port, slow_body(token), b" ", 0),
+    "slow_headers": lambda port, token: Held(port, slow_header(token), b"x", 0),
+    "slow_readers": lambda port, token: Held(port, unread(token), b"", 4096),
+    "idle": lambda port, token: Held(port, idle(token), b"", 0),
+    "searches": Searching,
+}
+
+
+def _allow_open_files(wanted: int) -> int:
+    """As many of ``wanted`` connections as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = hard if hard != resource.RLIM_INFINITY else wanted + OTHER_FILES
+    limit = max(soft, min(wanted + OTHER_FILES, most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+    return min(wanted, limit - OTHER_FILES)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Attack until standard input ends."""
+    kind, port, count, *token = arguments
+    end = time.monotonic() + LONGEST_S
+    attack = KINDS[kind](int(port), token[0] if token else "")
+    print(attack.open_all(_allow_open_files(int(count))), flush=True)
+
+    def is_over() -> bool:
+        is_told = bool(select.select([sys.stdin], [], [], 0)[0])
+        return is_told or time.monotonic() > end
+
+    attack.go_on(is_over)
+    os._exit(0)  # threads may still wait for answers
+
+
+@contextlib.contextmanager
+def attack(kind: str, port: int, count: int, token: str = "") -> Iterator[int]:
+    """An attack while the block runs; how many are in place."""
+    command = [sys.executable, "-m", __name__, kind, str(port), str(count), token]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    try:
+        yield int(process.stdout.readline())
+    finally:
+        process.stdin.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,138 @@
+"""Callers beside an attack: what they still get, and how fast.
+
+Each kind of caller asks one request after the other, each over a new connection, so
+that one that is not answered delays only its own kind.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+from uuid import uuid4
+
+from tests.attacks.service import ADMIN, ANSWERED, provider
+
+PATIENCE_S = 5.0
+# Below this a ratio compares the noise of a busy machine.
+FLOOR_S = 0.004
+
+HEADERS = {"x-auth-token": ADMIN, "openstack-api-version": "placement 1.39"}
+Request = tuple[str, str, str | None]
+
+
+def livez(_number: int) -> Request:
+    return "GET", "/livez", None
+
+
+def small_get(number: int) -> Request:
+    return "GET", f"/resource_providers/{provider(number % 900 + 1)}/inventories", None
+
+
+def claim(number: int) -> Request:
+    body = {
+        "allocations": {provider(number % 900 + 1): {"resources": {"VCPU": 1}}},
+        "project_id": "beside",
+        "user_id": "beside",
+        "consumer_generation": None,
+        "consumer_type": "INSTANCE",
+    }
+    return "PUT", f"/allocations/{uuid4()}", json.dumps(body)
+
+
+KINDS: Mapping[str, Callable[[int], Request]] = {
+    "livez": livez,
+    "small_get": small_get,
+    "claim": claim,
+}
+
+
+@dataclass
+class Seen:
+    """What callers of one kind saw."""
+
+    times: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def p50(self) -> float:
+        return median(self.times) if self.times else PATIENCE_S
+
+    @property
+    def p99(self) -> float:
+        if len(self.times) < 2:
+            return PATIENCE_S
+        return quantiles(self.times, n=100, method="inclusive")[98]
+
+    def times_slower(self, idle: Seen) -> float:
+        """The median as a multiple of that of the idle service."""
+        return self.p50 / max(idle.p50, FLOOR_S)
+
+    def times_slower_at_worst(self, idle: Seen) -> float:
+        """The same of the 99th percentile."""
+        return self.p99 / max(idle.p99, FLOOR_S)
+
+
+Beside = Mapping[str, Seen]
+
+
+def measure(port: int, seconds: float) -> Beside:
+    """What each kind of caller sees for so long; all kinds at once."""
+    found = {name: Seen() for name in KINDS}
+    until = time.monotonic() + seconds
+    threads = [
+        threading.Thread(target=_ask_until, args=(port, until, KINDS[name], seen))
+        for name, seen in found.items()
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def _ask_until(
+    port: int, until: float, kind: Callable[[int], Request], seen: Seen
+) -> None:
+    number = 0
+    while time.monotonic() < until:
+        number += 1
+        began = time.perf_counter()
+        failure = _ask(port, *kind(number))
+        seen.times.append(time.perf_counter() - began)
+        if failure:
+            seen.failures.append(failure)
+
+
+def _ask(port: int, method: str, path: str, body: str | None) -> str:
+    """Why there was no good answer, or ""."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    headers = {**HEADERS, **({} if body is None else _JSON)}
+    try:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        return f"{method} {path}: {error!r}"
+    finally:
+        connection.close()
+    if answer.status in ANSWERED:
+        return ""
+    return f"{method} {path}: {answer.status} {text[:200]!r}"
+
+
+_JSON = {"content-type": "application/json"}
+
+
+def told(idle: Beside, attacked: Beside) -> Iterator[str]:
+    """A line for each kind: for messages of tests."""
+    for name, seen in attacked.items():
+        yield (
+            f"{name}: p50 {idle[name].p50 * 1e3:.1f} -> {seen.p50 * 1e3:.1f} ms, "
+            f"p99 {idle[name].p99 * 1e3:.1f} -> {seen.p99 * 1e3:.1f} ms, "
+            f"{len(seen.times)} asked, {len(seen.failures)} failed {seen.failures[:2]}"
+        )

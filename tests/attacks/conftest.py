@@ -1,0 +1,37 @@
+"""One service for the attacks of a module, and what its callers see of it idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.attacks import beside
+from tests.attacks.beside import Beside
+from tests.attacks.service import Service, attacked, fill
+
+IDLE_S = 2.0
+
+
+@pytest.fixture(scope="session")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with a fleet, to be copied."""
+    path = tmp_path_factory.mktemp("fleet") / "gantt.db"
+    fill(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="module")
+def service(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with attacked(tmp_path_factory.mktemp("attacked"), fleet=fleet) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def idle(service: Service) -> Beside:
+    """What callers see of the idle service, after it has warmed up."""
+    beside.measure(service.port, 0.5)
+    found = beside.measure(service.port, IDLE_S)
+    assert not any(seen.failures for seen in found.values()), found
+    return found
