@@ -133,6 +133,7 @@ def test_huge_names_that_may_be_read_cost_a_multiple_of_them(tmp_path: Path) -> 
     options = {"max_body_bytes": 2 * HUGE}
     with attacked(tmp_path, options=options) as service:
         answers, took = huge_names(service)
-    assert {status for status, _ in answers} == {400}
+    # Not all of them, where all bodies together have a limit too.
+    assert {400} <= {status for status, _ in answers} <= {400, 503}
     assert max(length for _, length in answers) <= LONGEST_ANSWER
     assert took <= FACTOR * AT_ONCE * HUGE / 2**20, f"{took:.0f} MB"
