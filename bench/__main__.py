@@ -12,10 +12,11 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import books, candidates, contention, curve, processes, scheduler
+from bench import attacks, books, candidates, contention, curve, processes, scheduler
 from bench.report import Row, show
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
+    "attacks": attacks.measure,
     "books": books.measure,
     "candidates": candidates.measure,
     "contention": contention.measure,

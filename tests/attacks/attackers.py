@@ -7,6 +7,7 @@ on until its standard input ends, or for a minute. Only the loopback address.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import select
@@ -16,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle
 from pathlib import Path
 
 LONGEST_S = 60.0
@@ -23,6 +25,24 @@ OTHER_FILES = 64
 SEARCH = "/allocation_candidates?resources=VCPU:1,MEMORY_MB:512,DISK_GB:10"
 _BODY_PATHS = ("POST /resource_providers", "PUT /allocations/{}", "POST /gantt/select")
 _UUID = "00000000-0000-4000-8000-{:012x}"
+
+HUGE_NAME = b'{"name": "%s"}' % (b"n" * 30_000_000)
+DEEP, WIDE = 100_000, 50_000
+STRANGE: dict[str, bytes] = {
+    "deep list": b"[" * DEEP + b"]" * DEEP,
+    "deep list without an end": b"[" * DEEP,
+    "deep object": b'{"a":' * DEEP + b"1" + b"}" * DEEP,
+    "as deep as may be": b'{"a":' * 900 + b"1" + b"}" * 900,
+    "wide list": json.dumps(list(range(WIDE))).encode(),
+    "wide object": json.dumps({f"k{one}": one for one in range(WIDE)}).encode(),
+    "many kinds": json.dumps(
+        [*({"a": one} for one in range(500)), *map(str, range(WIDE))]
+    ).encode(),
+    "long number": b"[" + b"9" * 500_000 + b"]",
+    "long text": json.dumps({"name": "n" * 500_000}).encode(),
+    "half a character": b'{"name": "\\ud800"}',
+    "no text": b'{"name": "\xff\xfe"}',
+}
 
 Opening = Callable[[int], bytes]
 
@@ -121,18 +141,21 @@ class Held:
             self._connect(number)
 
 
-class Searching:
-    """Whole answers, one after the other, on as many connections as asked for."""
+class Asking:
+    """Whole questions and answers, one after the other, on as many connections as asked
+    for. ``expected``: the statuses without which this is no attack."""
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, port: int, questions: Sequence[bytes], expected: bytes) -> None:
         self._port = port
-        self._question = _head(f"GET {SEARCH}", token, "Connection: close") + b"\r\n"
+        self._questions = questions
+        self._expected = expected.split()
 
     def open_all(self, count: int) -> int:
-        """All of them begin. Raises RuntimeError when they are refused."""
-        status = self._read_whole()
-        if b" 200 " not in status:
-            raise RuntimeError(f"no search: {status!r}")
+        """All of them begin. Raises RuntimeError where answers are not as expected."""
+        for question in self._questions:
+            status = self._read_whole(question)
+            if status and status.split()[1] not in self._expected:
+                raise RuntimeError(f"{question[:100]!r}: {status!r}")
         for _ in range(count):
             threading.Thread(target=self._run, daemon=True).start()
         return count
@@ -143,14 +166,15 @@ class Searching:
             time.sleep(0.1)
 
     def _run(self) -> None:
-        while True:
+        for question in cycle(self._questions):
             with contextlib.suppress(OSError):
-                self._read_whole()
+                self._read_whole(question)
 
-    def _read_whole(self) -> bytes:
+    def _read_whole(self, question: bytes) -> bytes:
         """The status line; all that comes after it is thrown away."""
         with socket.create_connection(("127.0.0.1", self._port), LONGEST_S) as one:
-            one.sendall(self._question)
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                one.sendall(question)  # not to its end, where it is refused before
             with one.makefile("rb") as answer:
                 status = answer.readline()
                 while answer.read(1 << 20):
@@ -158,12 +182,37 @@ class Searching:
         return status
 
 
-KINDS: dict[str, Callable[[int, str], Held | Searching]] = {
+def searches(port: int, token: str) -> Asking:
+    """Searches without a limit."""
+    head = _head(f"GET {SEARCH}", token, "Connection: close")
+    return Asking(port, [head + b"\r\n"], b"200")
+
+
+def huge_names(port: int, token: str) -> Asking:
+    """A name of 30 MB."""
+    return Asking(port, [_post("/resource_providers", token, HUGE_NAME)], b"413")
+
+
+def strange_json(port: int, token: str) -> Asking:
+    """Deep and wide JSON."""
+    questions = [_post("/allocations", token, raw) for raw in STRANGE.values()]
+    return Asking(port, questions, b"400")
+
+
+def _post(path: str, token: str, raw: bytes) -> bytes:
+    kind, length = "Content-Type: application/json", f"Content-Length: {len(raw)}"
+    head = _head(f"POST {path}", token, kind, length, "Connection: close")
+    return head + b"\r\n" + raw
+
+
+KINDS: dict[str, Callable[[int, str], Held | Asking]] = {
     "slow_bodies": lambda port, token: Held(port, slow_body(token), b" ", 0),
     "slow_headers": lambda port, token: Held(port, slow_header(token), b"x", 0),
     "slow_readers": lambda port, token: Held(port, unread(token), b"", 4096),
     "idle": lambda port, token: Held(port, idle(token), b"", 0),
-    "searches": Searching,
+    "searches": searches,
+    "huge_names": huge_names,
+    "strange_json": strange_json,
 }
 
 

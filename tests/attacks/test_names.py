@@ -45,7 +45,7 @@ def fill(service: Service) -> None:
     """Through every door that takes a name; not all take this one."""
     named = {"name": HOSTILE, "uuid": provider(1)}
     assert service.ask("POST", "/resource_providers", named)[0] == 200
-    consumer = {
+    consumer: dict[str, object] = {
         "allocations": {},
         "project_id": HOSTILE,
         "user_id": HOSTILE,

@@ -1,0 +1,105 @@
+"""What callers get beside an attack: ``/livez`` and a small GET, held against goals.
+
+The attackers and the callers are those of ``tests/attacks``, which hold the ratios; the
+times of this machine are told here. Attackers are processes of their own, on the same
+processors as the server.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from msgspec import Struct
+
+from bench.report import Row, duration, say
+from tests.attacks import beside
+from tests.attacks.attackers import attack
+from tests.attacks.beside import Beside, Seen
+from tests.attacks.service import ADMIN, MEMBER, PROVIDERS, Service, attacked, fill
+
+SECONDS = 10.0
+BEGUN_S = 1.0
+GOALS_S = {"livez": 0.1, "small_get": 0.25}
+SHOWN = {"livez": "/livez", "small_get": "GET inventories"}
+
+
+class Attack(Struct, frozen=True):
+    """Who attacks how, and the memory that it may cost."""
+
+    name: str
+    kind: str
+    count: int
+    token: str
+    most_mb: int
+
+    def on(self, port: int) -> AbstractContextManager[int]:
+        """It goes on while the block runs."""
+        return attack(self.kind, port, self.count, self.token)
+
+
+ATTACKS = (
+    Attack("slow bodies of a member", "slow_bodies", 64, MEMBER, 80),
+    Attack("slow bodies of a member", "slow_bodies", 256, MEMBER, 80),
+    Attack("slow bodies without a token", "slow_bodies", 256, "", 80),
+    Attack("slow headers", "slow_headers", 256, MEMBER, 80),
+    Attack("readers of long answers who read nothing", "slow_readers", 64, ADMIN, 400),
+    Attack("idle connections", "idle", 10_000, "", 400),
+    Attack("huge names of 30 MB at once", "huge_names", 8, MEMBER, 80),
+    Attack("deep and wide bodies at once", "strange_json", 4, ADMIN, 200),
+    Attack("searches without a limit", "searches", 32, ADMIN, 400),
+)
+
+
+def measure(folder: Path, scale: float) -> Iterator[Row]:
+    """All rows of this suite."""
+    fleet = folder / "attacked.db"
+    providers = max(1_000, int(PROVIDERS * scale))
+    say(f"attacks: a fleet of {providers:,} ...")
+    fill(f"sqlite:///{fleet}", providers)
+    own = folder / "attacked"
+    own.mkdir()
+    with attacked(own, fleet=fleet) as service:
+        beside.measure(service.port, BEGUN_S)
+        idle = beside.measure(service.port, SECONDS)
+        yield from _rows(f"{providers:,} providers, idle", idle, idle)
+        for one in ATTACKS:
+            yield from _attacked(service, one, idle)
+
+
+def _attacked(service: Service, one: Attack, idle: Beside) -> Iterator[Row]:
+    say(f"attacks: {one.count:,} {one.name} ...")
+    service.forget_peak()
+    before = service.memory_mb()
+    with one.on(service.port) as placed:
+        time.sleep(BEGUN_S)
+        found = beside.measure(service.port, SECONDS)
+        took = service.peak_mb() - before
+    name = f"{placed:,} {one.name}"
+    yield from _rows(name, found, idle)
+    yield Row(
+        f"{name}: memory",
+        f"≤ {one.most_mb} MB",
+        f"{took:.0f} MB",
+        is_met=took <= one.most_mb,
+    )
+
+
+def _rows(name: str, found: Beside, idle: Beside) -> Iterator[Row]:
+    for kind, goal in GOALS_S.items():
+        seen = found[kind]
+        yield Row(
+            f"{name}: {SHOWN[kind]}, median and p99",
+            f"p99 ≤ {duration(goal)}",
+            f"{duration(seen.p50)}, {duration(seen.p99)}{_failed(seen)}",
+            ratio=f"{seen.p99 / idle[kind].p99:.1f}×",
+            is_met=seen.p99 <= goal and not seen.failures,
+        )
+
+
+def _failed(seen: Seen) -> str:
+    if not seen.failures:
+        return ""
+    return f", {len(seen.failures):,} of {len(seen.times):,} not answered"
