@@ -158,7 +158,7 @@ class Problem(Exception):
         self.code = code
         self.vary = vary
         self.headers = tuple(headers)
-        self.extra = extra or {}
+        self.extra = _cut(extra or {})
 
 
 def translate(
@@ -190,6 +190,17 @@ def translate(
         vary=not bare,
         headers=headers,
     )
+
+
+def _cut(value: Any) -> Any:
+    """``value`` with its long texts shortened."""
+    if isinstance(value, str):
+        return errors.shortened(value)
+    if isinstance(value, Mapping):
+        return {key: _cut(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cut(item) for item in value]
+    return value
 
 
 class Scene:

@@ -208,5 +208,7 @@ def test_no_answer_repeats_more_than_a_part_of_what_was_sent(
     assert len(answer.body) < 2 * LONGEST
     assert "ax" in answer.text
     assert "xz" in answer.text
+    problem = Problem(409, "", extra={"why": {"steps": [{"name": "x" * 1_000_000}]}})
+    assert len(refused(problem).body) < 2 * LONGEST
     answer = refused(Problem(406, ""), "application/" + "y" * 1_000_000)
     assert len(answer.body) < 4 * LONGEST_HEADER
