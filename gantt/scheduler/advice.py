@@ -202,10 +202,11 @@ class _Quest:
 
 
 def _reads_sizes(one: Filter) -> bool:
-    """Whether it may judge amounts for itself: Nova's classes do not tell."""
-    if not one.reads:
-        return not one.elementwise
-    return any(path == "flavor" or path.startswith(_SIZES) for path in one.reads)
+    """Whether it may judge amounts itself: one that declares nothing may."""
+    if one.cacheable is None:
+        return True
+    reads = one.cacheable.reads
+    return any(path == "flavor" or path.startswith(_SIZES) for path in reads)
 
 
 _SIZES = ("flavor.vcpus", "flavor.memory_mb", "flavor.root_gb", "flavor.ephemeral_gb")

@@ -132,10 +132,10 @@ def test_a_disabled_host_is_not_taken(there: Elsewhere, engine: Gantt) -> None:
 def test_only_what_its_answer_can_tell_is_advised(
     there: Elsewhere, engine: Gantt
 ) -> None:
-    """Nobody asks it again what less would find."""
+    """It is not asked again for what a smaller request would find."""
     there.fleet(engine, "h1", "h2")
 
-    def change(count: int = 1, **fields: object) -> str | None:
+    def change(count: int = 1, **fields: Any) -> str | None:
         why = engine.decide(ask(count, **fields)).why
         assert why is not None
         return why.change
