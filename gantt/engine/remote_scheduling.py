@@ -240,8 +240,7 @@ class RemoteScheduling(Scheduling):
             if isinstance(outcome.reason, Forbidden):
                 raise outcome.reason
             if not outcome.lost and outcome.held is None:
-                why = "" if outcome.reason is None else f" {outcome.reason.public}"
-                raise NoValidHost(f"No valid host was found.{why}")
+                raise _none_by(outcome.reason)
             return outcome
         lease = request.lease_s
         again = None if lease is None else int(lease * _MICRO)
@@ -304,6 +303,11 @@ class RemoteScheduling(Scheduling):
                 )
             elif row.remote is not None:
                 self._remote.give_back(row.instance_uuid, read_holding(row.remote))
+
+
+def _none_by(reason: GanttError | None) -> NoValidHost:
+    why = "" if reason is None else f" {reason.public}"
+    return NoValidHost(f"No valid host was found.{why}")
 
 
 def _wanted(command: c.Claim, claimed: Claimed) -> dict[str, Holding]:

@@ -153,9 +153,7 @@ class Gate:
                 self._replay_singly(tickets, error)
                 return
             except GanttError as error:
-                if isinstance(error, StoreFailed) and not isinstance(
-                    error, OutcomeUnknown
-                ):
+                if type(error) is StoreFailed:  # not: its outcome is unknown
                     self._outage.failed("write", error)
                 _resolve_rest(tickets, error)
                 return
@@ -280,7 +278,9 @@ class Gate:
                 abort = DefiniteAbort("the commit was lost with its answer")
                 raise (lost.failure or abort) from lost
         except ForeignWrite as foreign:
-            was_overtaken = self._was_overtaken(batch.before)  # while we have the lock
+            was_overtaken = _was_overtaken(
+                self._store, batch.before
+            )  # while we have the lock
             transaction.rollback()
             self._take_back(batch)
             if was_overtaken:
@@ -298,28 +298,21 @@ class Gate:
         if batch.entries:  # else it only looked at what it relies on
             self.observer.committed(len(batch.outcomes), took_s)
 
-    def _was_overtaken(self, before: Cursor) -> bool:
-        """Whether one of us wrote in spite of our lock, which is none between the nodes
-        of a Galera cluster: then that is why a row is not as it was."""
-        try:
-            return self._store.cursor() != before
-        except StoreFailed:
-            return False
-
     def _was_kept(self, end: Cursor) -> bool | None:
         """Ask until the database answers: nobody is told anything before. None: it
         cannot tell any more."""
         for pause_s in _pauses():
             try:
                 found = self._store.has_batch(end)
-                self._outage.succeeded("write")
-                return found
             except (Outcome, StoreFailed) as error:
                 # Whatever went wrong with asking says nothing about the batch.
                 if self.queue.is_closing:
                     raise _nobody_knows(error) from error
                 self._outage.failed("write", error)
                 self._clock.sleep(pause_s)
+            else:
+                self._outage.succeeded("write")
+                return found
         raise AssertionError("unreachable: the pauses never end")
 
     def _take_back(self, batch: Batch) -> None:
@@ -327,6 +320,15 @@ class Gate:
         self._replica.undo(batch.changes, batch.before)
         for ticket, _ in batch.outcomes:
             ticket.disclaim()
+
+
+def _was_overtaken(store: Store, before: Cursor) -> bool:
+    """Whether one of us wrote in spite of our lock, which is none between the nodes of a
+    Galera cluster: then that is why a row is not as it was."""
+    try:
+        return store.cursor() != before
+    except StoreFailed:
+        return False
 
 
 def _nobody_knows(why: object) -> OutcomeUnknown:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,8 +54,8 @@ def place(
         file, aside = tmp_path / "canary.db", tmp_path / "aside"
         yield Place(
             f"sqlite:///{file}",
-            lambda: shutil.move(file, aside),
-            lambda: shutil.move(aside, file),
+            partial(os.rename, file, aside),
+            partial(os.rename, aside, file),
         )
         return
     server = databases.server(kind)

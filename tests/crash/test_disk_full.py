@@ -179,7 +179,8 @@ def test_a_full_disk_is_told_and_loses_nothing(
         live.stop()
     told: Counter[int] = sum((client.told for client in clients), Counter())
     texts: Counter[str] = sum((client.texts for client in clients), Counter())
-    assert any(FULL in text for text in texts), texts
+    assert FULL in (tmp_path / "log").read_text()
+    assert not any(FULL in text for text in texts), texts
     assert not observer.fell
     assert all(observer.seen.values())
     kept = _check(database, providers, set(), list(clients), f"seed {SEED}")
