@@ -323,8 +323,8 @@ class Gate:
 
 
 def _was_overtaken(store: Store, before: Cursor) -> bool:
-    """Whether one of us wrote in spite of our lock, which is none between the nodes of a
-    Galera cluster: then that is why a row is not as it was."""
+    """Whether one of us wrote in spite of our lock, which is none between the nodes of
+    a Galera cluster: then that is why a row is not as it was."""
     try:
         return store.cursor() != before
     except StoreFailed:
