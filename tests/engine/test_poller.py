@@ -100,3 +100,17 @@ def test_nobody_looks_where_the_gate_just_has() -> None:
 
 def _away() -> None:
     raise StoreFailed("away")
+
+
+def test_a_database_that_stays_away_is_asked_ever_more_rarely() -> None:
+    class Away(Ages):
+        def look(self) -> None:
+            super().look()
+            raise StoreFailed("away")
+
+    follower = Away(*[9.0] * 6)
+    threads = SimpleNamespace(event=lambda: follower, start=lambda *_: None)
+    replica = SimpleNamespace(durable=0)
+    Poller(follower, replica, 0.02, threads)._run()  # type: ignore[arg-type]
+    assert follower.pauses_s == [0.02, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
+    assert follower.looks == 6
