@@ -39,10 +39,14 @@ Tell = Callable[[str, object], None]
 Verdicts = list[bool | Exception]
 
 
-def explore(run: Callable[..., None], *strategies: st.SearchStrategy[Any]) -> None:
+def explore(
+    run: Callable[..., None],
+    *strategies: st.SearchStrategy[Any],
+    examples: int = EXAMPLES,
+) -> None:
     """Call ``run`` with so many examples; the same ones for the same seed."""
     chosen = settings(
-        max_examples=EXAMPLES,
+        max_examples=examples,
         database=None,
         deadline=None,
         derandomize=False,

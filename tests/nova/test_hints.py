@@ -4,7 +4,6 @@ name at once gets the hosts that Nova finds, and is refused only what can never 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace as with_fields
 from typing import Any
 from unittest import mock
 
@@ -27,39 +26,42 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import policy_of
 from gantt.state.state import State
 from tests.nova import upstream, worlds
-from tests.nova.pair import Pair, Tell, explore, opened, tell
-from tests.scheduler.fleets import NOW, Plain, Plan, place_of
+from tests.nova.pair import EXAMPLES, Pair, Tell, explore, opened, tell
+from tests.scheduler.fleets import HOST_NAMES, NOW, Plain, Plan, a_host
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is an invalid UUID:FutureWarning")
 
+MANY = 5 * EXAMPLES
 NAMES = ("i1", "i2", "i3", "twin", "gone")
 Places = set[tuple[str, str]]
 
 
-def _roomy(drawn: Plan) -> Plan:
-    """The same fleet with room for anything, known to Placement; a few instances."""
-    room = {"vcpus": 64, "memory_mb": 65536, "local_gb": 900, "free_disk_gb": 900}
-    used = {"vcpus_used": 0, "memory_mb_used": 0, "local_gb_used": 0}
-    ratios = dict.fromkeys(
-        ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio")
-    )
+def _fleets() -> st.SearchStrategy[Plan]:
+    """Hosts of one node or two, with room for anything and known to Placement; a few
+    instances."""
+    places = st.tuples(st.sampled_from(HOST_NAMES[:4]), st.sampled_from("ab"))
+    return st.lists(places, min_size=2, max_size=6, unique=True).map(_fleet)
+
+
+def _fleet(places: list[tuple[str, str]]) -> Plan:
     hosts: list[Plain] = []
-    for number, one in enumerate(drawn.hosts):
-        name, node = place_of(one)
-        is_first = name not in {other["host"] for other in hosts}
+    for number, (name, letter) in enumerate(places):
         mine: Plain = {f"i{number + 1}": {}, **({"twin": {}} if number == 0 else {})}
-        hosts.append(
-            {
-                **one,
-                **room,
-                **used,
-                **ratios,
-                "free_ram_mb": 65536,
-                "uuid": upstream.uuid_of(f"{name} {node}"),
-                "instances": mine if is_first else {},
-            }
-        )
-    return with_fields(drawn, hosts=hosts, groups=[], claims=[])
+        is_first = name not in {other["host"] for other in hosts}
+        node = f"{name}-{letter}"
+        facts = {
+            "node": node,
+            "uuid": upstream.uuid_of(node),
+            "service": {"last_seen_up": NOW, "cell_uuid": worlds.CELLS[0]},
+            "hypervisor_type": "QEMU",
+            "hypervisor_version": 6_002_000,
+            "hypervisor_hostname": node,
+            "cpu_info": {},
+            "metrics": [],
+            "instances": mine if is_first else {},
+        }
+        hosts.append(a_host(name, **facts))
+    return Plan(hosts)
 
 
 def _state(fleet: Plan) -> State:
@@ -90,6 +92,8 @@ def _hints() -> st.SearchStrategy[dict[str, tuple[str, ...]]]:
 
 def _specs() -> st.SearchStrategy[RequestSpec]:
     hosts = st.sampled_from(("h1", "h2", "h3", "H1", "H2", "elsewhere"))
+    # Nova's database, which may mind the case, looks up a host that is requested.
+    exact = st.sampled_from(("h1", "h2", "h3", "elsewhere"))
     few = st.lists(hosts, min_size=1, max_size=2, unique=True).map(tuple)
     nodes = st.sampled_from(("h1-a", "h1-b", "h2-a", "h3-a", "nowhere"))
     none: st.SearchStrategy[tuple[str, ...]] = st.just(())
@@ -109,7 +113,7 @@ def _specs() -> st.SearchStrategy[RequestSpec]:
         force_nodes=none | none | none | st.tuples(nodes),
         requested_destination=st.none()
         | st.none()
-        | st.builds(Destination, host=hosts, node=st.none() | nodes),
+        | st.builds(Destination, host=exact, node=st.none() | nodes),
         instance_group=st.none() | st.none() | groups,
     )
 
@@ -169,8 +173,7 @@ def _ours(driver: Driver, state: State, spec: RequestSpec) -> Places | Invalid:
 def test_hints_and_named_hosts_that_meet(record_property: Tell) -> None:
     agreed: Counter[str] = Counter()
 
-    def run(drawn: Plan, spec: RequestSpec, options: SchedulerOptions) -> None:
-        fleet = _roomy(drawn)
+    def run(fleet: Plan, spec: RequestSpec, options: SchedulerOptions) -> None:
         with opened(fleet, spec, options) as pair:
             theirs = _theirs(pair)
         policy, state = policy_of(options), _state(fleet)
@@ -194,6 +197,7 @@ def test_hints_and_named_hosts_that_meet(record_property: Tell) -> None:
         agreed["cases of hints that overlap"] += bool(near & far)
         agreed["those with hosts"] += bool(near & far and theirs)
 
-    explore(run, worlds.working(worlds.plans(least=2)), _specs(), _options())
+    # Small fleets are drawn quickly, and what meets has many kinds.
+    explore(run, _fleets(), _specs(), _options(), examples=MANY)
     assert agreed["those with hosts"] and agreed["refused"]
     tell(record_property, agreed, Counter())
