@@ -141,19 +141,8 @@ class Scheduling(Hearing, Recorded):
             if decision.failure is not None:
                 raise NoValidHost(decision.failure, decision.why)
             return decision.chosen
-        with self._noted(request):
+        with _noted(self, request):
             return self._place(request)
-
-    @contextmanager
-    def _noted(self, request: ScheduleRequest) -> Iterator[None]:
-        """A plug-in that fails shows in the records, by its name."""
-        try:
-            yield
-        except PluginFailed as failed:
-            now, name = self._wall.now(), self._driver.name
-            record = _failed(request, failed, self.revision, now, name)
-            self._records.add(record, is_decided=False)
-            raise
 
     def _place(self, request: ScheduleRequest) -> Selections:
         """Pick hosts and claim them."""
@@ -202,7 +191,7 @@ class Scheduling(Hearing, Recorded):
 
     def _decided(self, request: ScheduleRequest) -> Decision:
         """Nothing claimed; what is kept has the scores of a few hosts, not of all."""
-        with self._noted(request):
+        with _noted(self, request):
             found = self._decision(request)
         kept = found.scores[: self._policy.record_hosts]
         self._records.add(replace(found, scores=kept))
@@ -336,6 +325,18 @@ class Scheduling(Hearing, Recorded):
         found = _failed(request, refusal, self.revision, now, self._driver.name)
         self._records.add(replace(found, timings={"decide": took_s} if took_s else {}))
         return refusal
+
+
+@contextmanager
+def _noted(at: Scheduling, request: ScheduleRequest) -> Iterator[None]:
+    """A plug-in that fails shows in the records, by its name."""
+    try:
+        yield
+    except PluginFailed as failed:
+        now, driver = at._wall.now(), at._driver.name
+        record = _failed(request, failed, at.revision, now, driver)
+        at._records.add(record, is_decided=False)
+        raise
 
 
 def _draft(
