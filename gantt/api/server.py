@@ -56,7 +56,7 @@ def serve(source: Source) -> None:
 
     Raises Refused before anything listens; SystemExit(1) when a worker gives up.
     """
-    from granian.constants import HTTPModes, Interfaces
+    from granian.constants import HTTPModes, Interfaces, Loops
     from granian.log import LogLevels
 
     from gantt.api.processes import Processes
@@ -81,6 +81,7 @@ def serve(source: Source) -> None:
         address=options.host,
         port=options.port,
         interface=Interfaces.RSGI,
+        loop=Loops.uvloop,
         http=HTTPModes.http1,
         workers=options.workers,
         respawn_failed_workers=True,

@@ -120,7 +120,7 @@ class Bodies:
 
     async def _gather(self, body: Body) -> bytes:
         chunks = []
-        async for chunk in body.chunks():
+        while (chunk := await body.next_chunk()) is not None:
             self._hold(body, len(chunk))
             if body.held > self.limits.most_bytes:
                 raise self._refusal(body, TOO_LONG)
@@ -182,11 +182,14 @@ class Body:
         self.is_whole = False
         self._chunks: AsyncIterator[bytes] | None = None
 
-    def chunks(self) -> AsyncIterator[bytes]:
-        """What comes next of it."""
-        if self._chunks is None:
+    async def next_chunk(self) -> bytes | None:
+        """What comes next of it; None: that was all."""
+        if self._chunks is None:  # granian allows to ask for it once
             self._chunks = aiter(self.exchange)
-        return self._chunks
+        try:
+            return await anext(self._chunks)
+        except StopAsyncIteration:
+            return None
 
     async def drain(self) -> None:
         """Read on for a moment and forget it. A connection that is closed over what
@@ -194,7 +197,7 @@ class Body:
         seen = 0
         try:
             async with asyncio.timeout(DRAINED_S):
-                async for chunk in self.chunks():
+                while (chunk := await self.next_chunk()) is not None:
                     seen += len(chunk)
                     if seen > DRAINED_BYTES:
                         return

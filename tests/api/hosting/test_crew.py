@@ -1,0 +1,81 @@
+"""So many threads work, so many jobs wait, and the rest is refused at once."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from gantt.api.hosting.crew import Crew, CrewLimits
+from gantt.api.hosting.room import Room
+from gantt.conf import load
+
+
+class Job:
+    """Waits until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.let_go, self.done = (threading.Event() for _ in range(3))
+
+    def __call__(self) -> None:
+        self.begun.set()
+        assert self.let_go.wait(30)
+        self.done.set()
+
+
+def test_what_is_beyond_both_limits_is_refused() -> None:
+    crew = Crew("test", CrewLimits(threads=2, waiting=1))
+    jobs = [Job() for _ in range(4)]
+    assert [crew.take(job) for job in jobs] == [True, True, True, False]
+    assert jobs[0].begun.wait(30)
+    assert jobs[1].begun.wait(30)
+    assert crew.waiting == 1
+    jobs[0].let_go.set()
+    assert jobs[2].begun.wait(30)
+    assert crew.waiting == 0
+    for job in jobs[:3]:
+        job.let_go.set()
+        assert job.done.wait(30)
+
+
+def test_a_thread_that_rests_is_used_again() -> None:
+    crew = Crew("reuse", CrewLimits(threads=8, waiting=1))
+    for _ in range(50):
+        job = Job()
+        job.let_go.set()
+        assert crew.take(job)
+        assert job.done.wait(30)
+    alive = [one for one in threading.enumerate() if one.name.startswith("reuse-")]
+    assert 1 <= len(alive) <= 3
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "query", "crew"),
+    [
+        ("GET", "/allocation_candidates", "resources=VCPU:1", "long"),
+        ("GET", "/placement/allocation_candidates", "", "long"),
+        ("POST", "/gantt/select", "", "long"),
+        ("GET", "/resource_providers", "", "long"),
+        ("GET", "/resource_providers", "in_tree=x", "quick"),
+        ("POST", "/resource_providers", "", "quick"),
+        ("PUT", "/allocations/x", "", "quick"),
+        ("GET", "/resource_providers/x/inventories", "", "quick"),
+        ("POST", "/metrics", "", "quick"),
+    ],
+)
+def test_long_requests_have_threads_of_their_own(
+    method: str, path: str, query: str, crew: str
+) -> None:
+    room = Room(load(environ={}))
+    assert room.crew_for(method, path, query) is getattr(room, crew)
+
+
+@pytest.mark.parametrize("path", ["/readyz", "/healthcheck", "/metrics"])
+def test_health_has_threads_of_its_own(path: str) -> None:
+    room = Room(load(environ={}))
+    for asked in (path, f"/placement{path}"):
+        crew = room.crew_for("GET", asked, "")
+        assert crew not in (room.quick, room.long)
+        assert not room.wants_body(crew)
+    health = room.crew_for("GET", "/readyz", "")
+    assert room.crew_for("GET", "/metrics", "") is not health

@@ -1,0 +1,201 @@
+"""No client makes others wait: not by what it sends, nor by what it does not read."""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import socket
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+
+import pytest
+
+from tests.live import Live, served
+
+ADMIN = {"x-auth-token": "admin", "openstack-api-version": "placement 1.39"}
+HEAD = "".join(f"{name}: {value}\r\n" for name, value in ADMIN.items())
+POST = (
+    "POST /resource_classes HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
+)
+DRAIN_S = 20
+WAIT_S = 30.0
+
+Start = Callable[..., Live]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    running = []
+
+    def begin(**options: object) -> Live:
+        config = tmp_path / "gantt.conf"
+        lines = [f"{name} = {value}" for name, value in options.items()]
+        config.write_text("\n".join(["[gantt]", f"drain_s = {DRAIN_S}", *lines]))
+        context = served(tmp_path, options=("--config-file", str(config)))
+        running.append(context)
+        return context.__enter__()
+
+    yield begin
+    for context in running:
+        context.__exit__(None, None, None)
+
+
+def address(live: Live) -> tuple[str, int]:
+    host, _, port = live.url.removeprefix("http://").partition(":")
+    return host, int(port)
+
+
+def sent(live: Live, head: str, body: bytes = b"", caller: str = HEAD) -> socket.socket:
+    """A connection on which so much of a request was sent."""
+    found = socket.create_connection(address(live), timeout=WAIT_S)
+    found.sendall(f"{head}{caller}\r\n".encode() + body)
+    return found
+
+
+def slow(live: Live, caller: str = HEAD) -> socket.socket:
+    return sent(live, f"{POST}content-length: 1000\r\n", b"{", caller)
+
+
+def heard(connection: socket.socket) -> HTTPResponse:
+    answer = HTTPResponse(connection)
+    answer.begin()
+    return answer
+
+
+def get(live: Live, path: str) -> tuple[int, bytes]:
+    connection = HTTPConnection(*address(live), timeout=WAIT_S)
+    try:
+        connection.request("GET", path, headers=ADMIN)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def refused(live: Live, reason: str) -> float:
+    text = get(live, "/metrics")[1].decode()
+    line = rf'^gantt_requests_refused_total{{reason="{reason}"}} (\S+)$'
+    return sum(map(float, re.findall(line, text, re.MULTILINE)))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_slow_bodies_are_given_up_and_hold_no_thread(start: Start) -> None:
+    live = start(blocking_threads=2, body_timeout_s=6)
+    member = HEAD.replace("admin", "bob:blue\r\nx-roles: member")
+    admins, members = [slow(live) for _ in range(8)], [slow(live, member)]
+    for path in ("/livez", "/readyz", "/metrics", "/resource_classes") * 3:
+        assert get(live, path)[0] == 200
+    # All of these were answered before the first body was given up.
+    assert select.select([*admins, *members], [], [], 0)[0] == []
+    for connection in admins:
+        answer = heard(connection)
+        assert (answer.status, answer.getheader("connection")) == (408, "close")
+        (error,) = json.loads(answer.read())["errors"]
+        assert "did not arrive within 6 s" in error["detail"]
+        assert connection.recv(1) == b""
+    # Who may not is told so, whatever became of the body.
+    assert heard(members[0]).status == 403
+    until(lambda: refused(live, "body_too_slow") == 9)
+
+
+@pytest.mark.parametrize("form", ["length", "chunked"])
+def test_a_client_that_goes_on_sending_reads_why(start: Start, form: str) -> None:
+    live = start(max_body_bytes=100_000)
+    if form == "length":
+        head, piece = "content-length: 50000000\r\n", b"x" * 10_000
+    else:
+        head = "transfer-encoding: chunked\r\n"
+        piece = b"%x\r\n" % 10_000 + b"x" * 10_000 + b"\r\n"
+    connection = sent(live, POST + head)
+    for _ in range(12):  # more than is allowed, and less than is drained
+        connection.sendall(piece)
+    answer = heard(connection)
+    assert (answer.status, answer.getheader("connection")) == (413, "close")
+    assert b"at most 100000 bytes" in answer.read()
+    with pytest.raises(OSError, match=r"reset|[Pp]ipe"):
+        while True:
+            connection.sendall(piece)
+    until(lambda: refused(live, "body_too_long") == 1)
+
+
+def test_all_bodies_together_have_a_limit(start: Start) -> None:
+    live = start(max_body_bytes=100_000, bodies_bytes=1024)
+    head = f"{POST}content-length: 90000\r\n"
+    first = sent(live, head, b"x" * 80_000)
+    until(lambda: b"gantt_bodies_reading_bytes 80000.0" in get(live, "/metrics")[1])
+    answer = heard(sent(live, head, b"x" * 80_000))
+    assert (answer.status, answer.getheader("retry-after")) == (503, "1")
+    assert b"which are in use" in answer.read()
+    first.sendall(b"x" * 10_000)
+    assert heard(first).status == 400
+    until(lambda: b"gantt_bodies_reading_bytes 0.0" in get(live, "/metrics")[1])
+    assert refused(live, "bodies_full") == 1
+
+
+def test_health_needs_no_thread_of_others_and_who_cannot_wait_is_told(
+    start: Start,
+) -> None:
+    live = start(blocking_threads=1, waiting_requests=1)
+    look = "GET /resource_classes HTTP/1.1\r\nhost: h\r\n"
+    sent(live, "GET /gantt/watch?wait=60 HTTP/1.1\r\nhost: h\r\n")
+    until(lambda: b"\ngantt_watchers 1.0" in get(live, "/metrics")[1])
+    waits = sent(live, look)
+    until(lambda: b"gantt_requests_waiting 1.0" in get(live, "/metrics")[1])
+    answer = heard(sent(live, look))
+    assert (answer.status, answer.getheader("retry-after")) == (503, "1")
+    assert b"waiting_requests" in answer.read()
+    assert refused(live, "queue_full") == 1
+    for path in ("/livez", "/readyz", "/healthcheck", "/placement/livez"):
+        assert get(live, path) == (200, b"OK")
+    # Searches have threads of their own.
+    assert get(live, "/allocation_candidates?resources=VCPU:1")[0] == 200
+    waits.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        waits.recv(1)
+
+
+def test_health_does_not_wait_for_a_body(start: Start) -> None:
+    live = start(body_timeout_s=60)
+    for path in ("/livez", "/readyz"):
+        head = f"GET {path} HTTP/1.1\r\nhost: h\r\ncontent-length: 9\r\n"
+        answer = heard(sent(live, head, b"{"))
+        assert (answer.status, answer.getheader("connection")) == (200, "close")
+
+
+def test_a_body_that_was_refused_whole_leaves_the_connection(start: Start) -> None:
+    live = start()
+    connection = HTTPConnection(*address(live), timeout=WAIT_S)
+    body = b'{"a": "%s"}' % (b"x" * 300_000)
+    for target, status in [("/gantt/nothing", 404), ("/traits", 405)] * 20:
+        headers = {**ADMIN, "content-type": "application/json"}
+        connection.request("PUT", target, body, headers)
+        kept = connection.sock
+        answer = connection.getresponse()
+        answer.read()
+        assert (answer.status, answer.getheader("connection")) == (status, None)
+        assert connection.sock is kept
+
+
+def test_sigterm_waits_for_no_client(start: Start) -> None:
+    live = start(body_timeout_s=600)
+    bodies = [slow(live) for _ in range(8)]
+    heads = [socket.create_connection(address(live)) for _ in range(2)]
+    for connection in heads:
+        connection.sendall(b"GET / HT")
+    until(lambda: b"gantt_bodies_reading 8.0" in get(live, "/metrics")[1])
+    began = time.monotonic()
+    assert live.stop() == 0
+    assert time.monotonic() - began < DRAIN_S / 2
+    for connection in bodies:
+        answer = heard(connection)
+        assert (answer.status, answer.getheader("connection")) == (503, "close")
+        assert b"The service stops" in answer.read()

@@ -1,0 +1,38 @@
+"""Whoever asks for little waits for one search at the most, however many there are."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from gantt.connection import open_gantt
+from gantt.state.state import State
+
+SEARCHES = 8
+
+
+def test_a_small_read_is_not_last() -> None:
+    order: list[str] = []
+    begun = threading.Event()
+
+    def search(_state: State) -> None:
+        begun.set()
+        time.sleep(0.05)
+        order.append("search")
+
+    def look(_state: State) -> None:
+        order.append("look")
+
+    with open_gantt("memory://") as books:
+        searches = [
+            threading.Thread(target=books.read_long, args=(search,))
+            for _ in range(SEARCHES)
+        ]
+        for thread in searches:
+            thread.start()
+        assert begun.wait(30)
+        books.read(look)
+        for thread in searches:
+            thread.join(30)
+    assert len(order) == SEARCHES + 1
+    assert order.index("look") <= 2
