@@ -217,6 +217,13 @@ GANTT = [
         help="A stream of events ends after so long; its client comes back, signs in "
         "anew, and misses nothing.",
     ),
+    cfg.IntOpt(
+        "watch_stream_bytes",
+        default=16 * 1024 * 1024,
+        min=1024,
+        help="It also ends when it has told so much: what a client does not read, the "
+        "server holds.",
+    ),
     cfg.StrOpt(
         "tokens_file",
         default="",

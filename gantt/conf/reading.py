@@ -241,6 +241,7 @@ def _settings(
             own.max_query_bytes,
             own.watch_heartbeat_s,
             own.watch_stream_s,
+            own.watch_stream_bytes,
         ),
         auth=AuthOptions(ours.api.auth_strategy, own.tokens_file),
         serve=_serve_options(own),

@@ -23,7 +23,8 @@ class ApiOptions(Struct, frozen=True):
 
     ``max_allocation_candidates`` -1: no limit. ``breadth_first``: candidates are
     taken from each root in turn. ``watch_heartbeat_s``: a stream of events says
-    something so often; ``watch_stream_s``: then it ends, to be begun anew.
+    something so often; after ``watch_stream_s`` or ``watch_stream_bytes`` it ends, to
+    be begun anew.
     """
 
     incomplete_consumer_project_id: str = NO_CONSUMER_ID
@@ -35,6 +36,7 @@ class ApiOptions(Struct, frozen=True):
     max_query_bytes: int = 32 * 1024
     watch_heartbeat_s: float = 5.0
     watch_stream_s: float = 3600.0
+    watch_stream_bytes: int = 16 * 1024 * 1024
 
     @property
     def breadth_first(self) -> bool:

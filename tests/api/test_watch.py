@@ -196,6 +196,20 @@ def test_streams_end_when_the_server_drains_or_their_time_is_over(
     assert len(list(iter(lambda: next(short._chunks, None), None))) >= 1
 
 
+def test_a_stream_ends_when_it_has_told_so_much(books: Gantt, build: Build) -> None:
+    stream = Opened(build(watch_stream_bytes=1024), "/gantt/watch")
+    stream.read()
+    for number in range(40):
+        books.create_provider(f"host-{number}")
+    told = b"".join(iter(lambda: next(stream._chunks, b""), b""))
+    assert 1024 <= len(told)
+    # What is left is told to the client that comes back.
+    last = told.rpartition(b"id: ")[2].partition(b"\n")[0].decode()
+    more = Opened(build(), "/gantt/watch", HTTP_LAST_EVENT_ID=last)
+    books.create_provider("one more")
+    assert b"one more" in more.read() + more.read()
+
+
 def test_who_may_not_watch_is_told(build: Build) -> None:
     assert WsgiClient(build(), token="someone")("GET", "/gantt/watch").status == 403
     assert WsgiClient(build(), token=None)("GET", "/gantt/watch").status == 401

@@ -1,7 +1,8 @@
 """The log of changes over HTTP: as a stream of server-sent events, or page by page.
 
 A stream asks the engine for one page after the other and holds nothing of it while its
-client reads: who is slow, or gone, makes nobody wait but the thread of its own.
+client reads: who is slow, or gone, makes nobody wait but the thread of its own, and it
+ends when it has told so much that an idle reader would cost too much memory.
 """
 
 from __future__ import annotations
@@ -112,6 +113,8 @@ class Stream:
         self._heartbeat_s = call.options.watch_heartbeat_s
         # Who was let in once is not let in for ever.
         self._until = time.monotonic() + call.options.watch_stream_s
+        # The server takes whatever is said and holds what its client does not read.
+        self._bytes_left = call.options.watch_stream_bytes
         self._chunks = self._run(first)
         self._is_open = True
 
@@ -136,7 +139,9 @@ class Stream:
         while True:
             now = time.monotonic()
             if found.events:
-                yield b"".join(map(_event, found.events))
+                told = b"".join(map(_event, found.events))
+                self._bytes_left -= len(told)
+                yield told
                 if len(found.events) < _MANY:
                     time.sleep(_PAUSE_S)
                 spoken_at = time.monotonic()
@@ -144,6 +149,8 @@ class Stream:
                 yield b": nothing new\n\n"
                 spoken_at = time.monotonic()
             if self._watchers.is_draining() or now >= self._until:
+                return
+            if self._bytes_left <= 0:
                 return
             try:
                 found = self._gantt.events(found.cursor, wait_s=_TURN_S)

@@ -20,6 +20,7 @@ HEAD = "".join(f"{name}: {value}\r\n" for name, value in ADMIN.items())
 POST = (
     "POST /resource_classes HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\n"
 )
+REPORT = POST.replace("POST /resource_classes", "PUT /gantt/hosts/a/b")
 DRAIN_S = 20
 WAIT_S = 30.0
 
@@ -55,8 +56,8 @@ def sent(live: Live, head: str, body: bytes = b"", caller: str = HEAD) -> socket
     return found
 
 
-def slow(live: Live, caller: str = HEAD) -> socket.socket:
-    return sent(live, f"{POST}content-length: 1000\r\n", b"{", caller)
+def slow(live: Live, head: str = POST, caller: str = HEAD) -> socket.socket:
+    return sent(live, f"{head}content-length: 1000\r\n", b"{", caller)
 
 
 def heard(connection: socket.socket) -> HTTPResponse:
@@ -91,7 +92,7 @@ def until(is_so: Callable[[], bool]) -> None:
 def test_slow_bodies_are_given_up_and_hold_no_thread(start: Start) -> None:
     live = start(blocking_threads=2, body_timeout_s=6)
     member = HEAD.replace("admin", "bob:blue\r\nx-roles: member")
-    admins, members = [slow(live) for _ in range(8)], [slow(live, member)]
+    admins, members = [slow(live) for _ in range(8)], [slow(live, REPORT, member)]
     for path in ("/livez", "/readyz", "/metrics", "/resource_classes") * 3:
         assert get(live, path)[0] == 200
     # All of these were answered before the first body was given up.
