@@ -1,7 +1,8 @@
-"""One service for the attacks of a module, and what its callers see of it idle."""
+"""One service for all attacks, and what its callers see of it idle."""
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,15 @@ from tests.attacks.service import Service, attacked, fill
 IDLE_S = 2.0
 
 
+@pytest.fixture(autouse=True)
+def one_at_a_time(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An attack must not be measured beside that of another worker of this run."""
+    path = tmp_path_factory.getbasetemp().parent / "attacks.lock"
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @pytest.fixture(scope="session")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database with a fleet, to be copied."""
@@ -22,7 +32,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with attacked(tmp_path_factory.mktemp("attacked"), fleet=fleet) as found:
         yield found

@@ -137,21 +137,18 @@ def test_no_line_of_the_log_is_forged_or_raw(service: Service) -> None:
 
 
 def test_a_log_of_json_has_a_line_for_each_request(tmp_path: Path) -> None:
-    with attacked(tmp_path, options={}) as plain:
-        plain.live.stop()
-        spawned = live.start(
-            plain.live.database,
-            tmp_path / "json.log",
-            options=("--auth", "noauth2", "--log-json"),
-        )
-        try:
-            port = int(spawned.url.rpartition(":")[2])
-            service = Service(spawned, port)
-            service.ask("POST", "/resource_providers", {"name": HOSTILE}, token="admin")
-            raw(service, f"X-Openstack-Request-Id: {FORGED}")
-            assert spawned.stop() == 0
-        finally:
-            spawned.kill()
+    spawned = live.start(
+        f"sqlite:///{tmp_path / 'gantt.db'}",
+        tmp_path / "json.log",
+        options=("--auth", "noauth2", "--log-json"),
+    )
+    try:
+        service = Service(spawned, int(spawned.url.rpartition(":")[2]))
+        service.ask("POST", "/resource_providers", {"name": HOSTILE}, token="admin")
+        raw(service, f"X-Openstack-Request-Id: {FORGED}")
+        assert spawned.stop() == 0
+    finally:
+        spawned.kill()
     lines = service.log_lines()
     assert len(lines) >= 3
     for line in lines:
