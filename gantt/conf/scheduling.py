@@ -232,7 +232,8 @@ SCHEDULER: Sequence[cfg.Opt] = [
                 1,
                 "Steps of the search for the smallest change of a refused request "
                 "that would have found hosts: each try costs some 25 for every 1,024 "
-                "hosts, and one for each instance. When they are spent, the answer "
+                "hosts, one for each extra spec (80 where there are more than 32), and "
+                "one for each instance. When they are spent, the answer "
                 "says that the search ended.",
             ),
             (

@@ -25,6 +25,10 @@ from gantt.state.state import State
 ROWS_PER_STEP: Final = 1024
 """One step of a search costs about as much as an array pass over so many rows."""
 _PASSES: Final = 25
+# Of what hosts report, the columns of few extra specs are kept; more are made each
+# time.
+_SPECS_KEPT: Final = 32
+_PASSES_TO_MAKE: Final = 80
 
 
 class Trials:
@@ -75,7 +79,9 @@ class Trials:
 
     def _fits(self, request: ScheduleRequest, driver: Driver) -> bool:
         rows = 1 + self.state.fleet.hosts.count // ROWS_PER_STEP
-        self._budget.spend(rows * _PASSES)
+        specs = len(request.spec.flavor.extra_specs)
+        more = specs if specs <= _SPECS_KEPT else specs * _PASSES_TO_MAKE
+        self._budget.spend(rows * (_PASSES + more))
         limit = self._search_budget
         left = (self._budget.limit or 0) - self._budget.steps
         steps = Budget(left if limit is None else min(limit, left))

@@ -227,3 +227,15 @@ def test_a_search_costs_no_more_than_its_budget(
         assert 2 < len(tried) <= 2 * 500 // 25
         assert why.change == "ask for 9 instead of 100 VCPU"
         assert engine.counts()["shapes_kept"] == 1
+
+
+def test_many_extra_specs_cost_more_of_the_budget() -> None:
+    """Columns of what hosts report are made anew for each try then."""
+    many = {f"capabilities:x{number}": "y" for number in range(40)}
+    few = {"capabilities:x": "y"}
+    with fleet({"a": 4}, change_budget=2_000) as engine:
+        for specs, is_cut in ((many, True), (few, False)):
+            flavor = Flavor(vcpus=1, memory_mb=64, root_gb=1, extra_specs=specs)
+            why = engine.decide(ScheduleRequest(RequestSpec(flavor=flavor))).why
+            assert why is not None
+            assert why.is_truncated is is_cut
