@@ -11,7 +11,7 @@ from uuid import uuid4
 import numpy as np
 
 import gantt
-from gantt.scheduler.contract import Filter, Request, Weigher
+from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats
@@ -20,8 +20,9 @@ from gantt.state.column import Bools, Floats
 class QuietFilter(Filter):
     """Hosts with fewer instances than the request asks for at once leaves room for."""
 
-    needs = ("num_instances",)
-    reads = ("num_instances",)
+    cacheable = Cacheable(
+        needs=("num_instances",), reads=("num_instances",), elementwise=True
+    )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         room = request.options.max_instances_per_host - request.spec.num_instances
@@ -31,8 +32,6 @@ class QuietFilter(Filter):
 
 class SmallestWeigher(Weigher):
     """The host with the least free memory first."""
-
-    needs = ("free_ram_mb",)
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
         score: Floats = -np.asarray(hosts.free_ram_mb, np.float64)
