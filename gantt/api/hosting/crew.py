@@ -1,7 +1,8 @@
 """Threads that answer requests, as many as are allowed, and requests that wait for one.
 
-Whoever came last to rest works first: few threads do what few can do, and their memory
-is warm. Apart from the executors of the standard library, whose queues have no end.
+Few threads do what few can do: more are only woken when what waits is not taken up
+within a moment, because each of them would take the interpreter from the others. Apart
+from the executors of the standard library, whose queues have no end.
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from typing import Any
 from msgspec import Struct
 
 Job = Callable[[], None]
+
+# As many work at once without being hurried. One at a time has the interpreter, and more
+# only take it from each other, unless they wait for something else.
+_EAGER = 4
 
 
 class CrewLimits(Struct, frozen=True):
@@ -43,19 +48,32 @@ class Crew:
     def take(self, job: Job) -> bool:
         """Whether there was room for it. Never waits."""
         with self._lock:
-            if self._resting:
-                self._resting.pop().put(job)
+            awake = self._started - len(self._resting)
+            if awake < _EAGER and awake < self.limits.threads:
+                self._give(job)
                 return True
-            if self._started >= self.limits.threads:
-                if len(self._jobs) >= self.limits.waiting:
-                    return False
-                self._jobs.append(job)
-                return True
-            self._started += 1
-            name = f"{self._name}-{self._started}"
+            is_over = awake >= self.limits.threads
+            if is_over and len(self._jobs) >= self.limits.waiting:
+                return False
+            self._jobs.append(job)
+            return True
+
+    def hurry(self) -> None:
+        """Let more threads work: those that do have not come to what waits."""
+        with self._lock:
+            idle = self.limits.threads - self._started + len(self._resting)
+            for _ in range(min(idle, len(self._jobs))):
+                self._give(self._jobs.popleft())
+
+    def _give(self, job: Job) -> None:
+        """To a thread that rests, or a new one; under the lock."""
+        if self._resting:
+            self._resting.pop().put(job)
+            return
+        self._started += 1
+        name = f"{self._name}-{self._started}"
         # A daemon: a request that waits for the database must not keep the process.
         threading.Thread(target=self._work, args=(job,), name=name, daemon=True).start()
-        return True
 
     def _work(self, first: Job) -> None:
         box: SimpleQueue[Any] = SimpleQueue()

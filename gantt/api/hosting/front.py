@@ -31,6 +31,8 @@ LOG = logging.getLogger(__name__)
 QUEUE_FULL = "queue_full"
 # How often deadlines and signs are looked at.
 TURN_S = 0.25
+# When what waits is not left to the threads that work any more.
+HURRY_S = 0.001
 # When the server stops: for how long bodies may still come in, and then, with nothing
 # under way, connections may still take their answers.
 LAST_BODIES_S = 1.0
@@ -70,6 +72,8 @@ class Front:
         # What threads have answered, and nobody was told yet.
         self._answered: deque[asyncio.Future[Answer | None]] = deque()
         self._under_way = 0
+        # Crews that are looked after in a moment.
+        self._hurried: set[Crew] = set()
         self._told_at = self._idle_since = 0.0
 
     # ---------------------------------------------------------------- granian's calls
@@ -117,6 +121,9 @@ class Front:
         job = partial(self._carry_out, environ, exchange, answered, is_sent)
         if not crew.take(job):
             return None
+        if crew.waiting and crew not in self._hurried:
+            self._hurried.add(crew)
+            self._loop.call_later(HURRY_S, self._hurry, crew)
         self._under_way += 1
         return answered
 
@@ -201,6 +208,10 @@ class Front:
         self._under_way -= 1
         if not answered.done():  # else: granian has given it up
             answered.set_result(answer)
+
+    def _hurry(self, crew: Crew) -> None:
+        self._hurried.discard(crew)
+        crew.hurry()
 
     def _settle(self) -> None:
         while self._answered:

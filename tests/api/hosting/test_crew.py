@@ -49,6 +49,22 @@ def test_a_thread_that_rests_is_used_again() -> None:
     assert 1 <= len(alive) <= 3
 
 
+def test_more_threads_work_when_they_are_hurried() -> None:
+    crew = Crew("hurried", CrewLimits(threads=8, waiting=1))
+    jobs = [Job() for _ in range(8)]
+    assert all(crew.take(job) for job in jobs)
+    assert 0 < crew.waiting < 8
+    crew.hurry()
+    assert crew.waiting == 0
+    for job in jobs:
+        assert job.begun.wait(30)
+    assert crew.take(last := Job())
+    assert not crew.take(Job())
+    for job in [*jobs, last]:
+        job.let_go.set()
+        assert job.done.wait(30)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "query", "crew"),
     [
