@@ -17,7 +17,7 @@ from msgspec import Struct
 
 Job = Callable[[], None]
 
-# As many work at once without being hurried. One at a time has the interpreter, and more
+# So many work at once without being hurried. One at a time has the interpreter; more
 # only take it from each other, unless they wait for something else.
 _EAGER = 4
 

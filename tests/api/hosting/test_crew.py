@@ -46,7 +46,8 @@ def test_a_thread_that_rests_is_used_again() -> None:
         assert crew.take(job)
         assert job.done.wait(30)
     alive = [one for one in threading.enumerate() if one.name.startswith("reuse-")]
-    assert 1 <= len(alive) <= 3
+    # Of 50 jobs, and of 8 threads that there might be.
+    assert 1 <= len(alive) <= 4
 
 
 def test_more_threads_work_when_they_are_hurried() -> None:
@@ -58,7 +59,8 @@ def test_more_threads_work_when_they_are_hurried() -> None:
     assert crew.waiting == 0
     for job in jobs:
         assert job.begun.wait(30)
-    assert crew.take(last := Job())
+    last = Job()
+    assert crew.take(last)
     assert not crew.take(Job())
     for job in [*jobs, last]:
         job.let_go.set()
