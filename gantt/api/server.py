@@ -136,13 +136,13 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
 def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Any]:
     from gantt.api.app import build_turned_away
     from gantt.api.hosting.front import Front
-    from gantt.api.hosting.room import Room
+    from gantt.api.hosting.pools import Pools
 
-    room = Room(settings)
-    service = _open(settings, run, room.counts)
+    pools = Pools(settings)
+    service = _open(settings, run, pools.counts)
     front = Front(
         service.app,
-        room,
+        pools,
         turned_away=build_turned_away(service.meters),
         refused=service.meters.refused,
         is_stopping=partial(run.is_ending, os.getpid()),

@@ -7,13 +7,11 @@ gathered on first use, and is read-only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, overload
+from typing import Any, Final, Generic, Self, TypeVar, overload
 
 from gantt.state.column import Bools, Floats, Int32s, Int64s
+from gantt.state.fleet import Fleet
 from gantt.state.hosts import HostColumns
-
-if TYPE_CHECKING:
-    from gantt.scheduler.hosts import Hosts
 
 A = TypeVar("A", Bools, Int32s, Int64s, Floats)
 
@@ -29,12 +27,12 @@ class Column(Generic[A]):
         self._name = name
 
     @overload
-    def __get__(self, hosts: None, owner: type[Hosts]) -> Self: ...
+    def __get__(self, hosts: None, owner: type[HostArrays]) -> Self: ...
 
     @overload
-    def __get__(self, hosts: Hosts, owner: type[Hosts]) -> A: ...
+    def __get__(self, hosts: HostArrays, owner: type[HostArrays]) -> A: ...
 
-    def __get__(self, hosts: Hosts | None, owner: type[Hosts]) -> Self | A:
+    def __get__(self, hosts: HostArrays | None, owner: type[HostArrays]) -> Self | A:
         if hosts is None:
             return self
         values: A = getattr(hosts.fleet.hosts, self._name)[hosts.rows]
@@ -46,6 +44,9 @@ class Column(Generic[A]):
 class HostArrays:
     """What is free, used or counted is net of the claims that no report knows yet; the
     ``reported_…`` columns are not. Times are microseconds since the epoch in UTC."""
+
+    fleet: Fleet
+    rows: Int64s
 
     id = Column[Int64s]()
     """int64[n]: of the row in ``gantt_hosts``"""

@@ -1,8 +1,8 @@
 """What every request of ``gantt serve`` meets first, in the event loop of its worker.
 
-    head -> which crew it is for (health, metrics, long searches, all others)
+    head -> which pool it is for (health, metrics, long searches, all others)
          -> its body, whole, within its time and the memory for all
-         -> a thread of that crew: the WSGI application, which answers
+         -> a thread of that pool: the WSGI application, which answers
 
 No thread ever waits for a client, and no kind of request takes the threads of another.
 """
@@ -21,10 +21,10 @@ from typing import Any
 from gantt.api.call import UNREAD, Unread
 from gantt.api.envelope import MOUNT, Environ, WsgiApp
 from gantt.api.hosting.answering import Answer, Stream, ask, send
-from gantt.api.hosting.crew import Crew
 from gantt.api.hosting.environ import Scope, environ_of
+from gantt.api.hosting.pool import Pool
+from gantt.api.hosting.pools import Pools
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
-from gantt.api.hosting.room import Room
 
 LOG = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ QUEUE_FULL = "queue_full"
 # How often deadlines and signs are looked at.
 TURN_S = 0.25
 # When what waits is not left to the threads that work any more.
-HURRY_S = 0.001
+CATCH_UP_S = 0.001
 # When the server stops: for how long bodies may still come in, and then, with nothing
 # under way, connections may still take their answers.
 LAST_BODIES_S = 1.0
@@ -57,7 +57,7 @@ class Front:
     def __init__(
         self,
         app: WsgiApp,
-        room: Room,
+        pools: Pools,
         *,
         turned_away: WsgiApp,
         refused: Callable[[str], None],
@@ -67,13 +67,13 @@ class Front:
         self._turned_away = turned_away
         self._refused = refused
         self._is_stopping = is_stopping
-        self._room = room
-        self._bodies = room.bodies
+        self._pools = pools
+        self._bodies = pools.bodies
         # What threads have answered, and nobody was told yet.
         self._answered: deque[asyncio.Future[Answer | None]] = deque()
         self._under_way = 0
-        # Crews that are looked after in a moment.
-        self._hurried: set[Crew] = set()
+        # Pools whose waiting requests get a thread in a moment.
+        self._overdue: set[Pool] = set()
         self._told_at = self._idle_since = 0.0
 
     # ---------------------------------------------------------------- granian's calls
@@ -94,7 +94,7 @@ class Front:
         if _is_livez(environ):
             send(exchange, ask(self._app, environ))
             return _NOTHING
-        handed = self._hand(self._crew_of(environ), environ, exchange)
+        handed = self._hand(self._pool_of(environ), environ, exchange)
         if handed is None:
             send(exchange, self._refusal(environ))
             return _NOTHING
@@ -102,14 +102,14 @@ class Front:
 
     # ------------------------------------------------------------------------ requests
 
-    def _crew_of(self, environ: Environ) -> Crew:
-        return self._room.crew_for(
+    def _pool_of(self, environ: Environ) -> Pool:
+        return self._pools.pool_for(
             environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"]
         )
 
     def _hand(
         self,
-        crew: Crew,
+        pool: Pool,
         environ: Environ,
         exchange: Exchange,
         *,
@@ -119,11 +119,11 @@ class Front:
         not taken."""
         answered: asyncio.Future[Answer | None] = self._loop.create_future()
         job = partial(self._carry_out, environ, exchange, answered, is_sent)
-        if not crew.take(job):
+        if not pool.take(job):
             return None
-        if crew.waiting and crew not in self._hurried:
-            self._hurried.add(crew)
-            self._loop.call_later(HURRY_S, self._hurry, crew)
+        if pool.waiting and pool not in self._overdue:
+            self._overdue.add(pool)
+            self._loop.call_later(CATCH_UP_S, self._catch_up, pool)
         self._under_way += 1
         return answered
 
@@ -176,17 +176,17 @@ class Front:
     ) -> Answer | None:
         """None: it was sent. Raises Gone."""
         found = b""
-        crew = None if _is_livez(environ) else self._crew_of(environ)
-        if crew is not None and self._room.wants_body(crew):
+        pool = None if _is_livez(environ) else self._pool_of(environ)
+        if pool is not None and self._pools.reads_body(pool):
             try:
                 found = await self._bodies.read(body, monotonic())
             except NotRead as why:
                 self._refused(why.reason)
                 environ[UNREAD] = why.told
         environ["wsgi.input"] = BytesIO(found)
-        if crew is None:
+        if pool is None:
             return ask(self._app, environ)
-        handed = self._hand(crew, environ, exchange, is_sent=body.is_whole)
+        handed = self._hand(pool, environ, exchange, is_sent=body.is_whole)
         return self._refusal(environ) if handed is None else await handed
 
     async def _leave(self, body: Body, exchange: Exchange, answer: Answer) -> None:
@@ -209,9 +209,9 @@ class Front:
         if not answered.done():  # else: granian has given it up
             answered.set_result(answer)
 
-    def _hurry(self, crew: Crew) -> None:
-        self._hurried.discard(crew)
-        crew.hurry()
+    def _catch_up(self, pool: Pool) -> None:
+        self._overdue.discard(pool)
+        pool.catch_up()
 
     def _settle(self) -> None:
         while self._answered:

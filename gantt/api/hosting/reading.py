@@ -38,8 +38,6 @@ class Exchange(Protocol):
     async def client_disconnect(self) -> None:
         """Return when the client has gone."""
 
-    def response_empty(self, status: int, headers: list[tuple[str, str]]) -> None: ...
-
     def response_bytes(
         self, status: int, headers: list[tuple[str, str]], body: bytes
     ) -> None: ...

@@ -6,27 +6,27 @@ Apart from the front, so that it can be measured before there is an application.
 from __future__ import annotations
 
 from gantt.api.envelope import MOUNT
-from gantt.api.hosting.crew import Crew, CrewLimits
+from gantt.api.hosting.pool import Pool, PoolLimits
 from gantt.api.hosting.reading import Bodies, BodyLimits
 from gantt.api.routes import is_long
 from gantt.conf import Settings
 
 _READY, _METRICS = ("/readyz", "/healthcheck"), "/metrics"
 # Who asks for these asks again soon: few need wait.
-_FEW = CrewLimits(threads=1, waiting=16)
+_FEW = PoolLimits(threads=1, waiting=16)
 
 
-class Room:
+class Pools:
     """No kind of request takes the threads of another."""
 
     def __init__(self, settings: Settings) -> None:
         options = settings.serve
         waiting = options.waiting_requests
-        self.quick = Crew("gantt-quick", CrewLimits(options.blocking_threads, waiting))
-        self.long = Crew("gantt-long", CrewLimits(options.long_threads, waiting))
-        health, metrics = Crew("gantt-health", _FEW), Crew("gantt-metrics", _FEW)
+        self.quick = Pool("gantt-quick", PoolLimits(options.blocking_threads, waiting))
+        self.long = Pool("gantt-long", PoolLimits(options.long_threads, waiting))
+        health, metrics = Pool("gantt-health", _FEW), Pool("gantt-metrics", _FEW)
         self._apart = {_METRICS: metrics, **dict.fromkeys(_READY, health)}
-        self._crews = (self.quick, self.long, health, metrics)
+        self._pools = (self.quick, self.long, health, metrics)
         most = settings.api.max_body_bytes
         self.bodies = Bodies(
             BodyLimits(
@@ -36,7 +36,7 @@ class Room:
             )
         )
 
-    def crew_for(self, method: str, path: str, query: str) -> Crew:
+    def pool_for(self, method: str, path: str, query: str) -> Pool:
         """Whose threads answer a request."""
         if path.startswith(MOUNT):
             path = path[len(MOUNT) :]
@@ -44,14 +44,14 @@ class Room:
             return self._apart[path]
         return self.long if is_long(method, path, query) else self.quick
 
-    def wants_body(self, crew: Crew) -> bool:
+    def reads_body(self, pool: Pool) -> bool:
         """Whether its requests are answered when their bodies have been read."""
-        return crew is self.quick or crew is self.long
+        return pool is self.quick or pool is self.long
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
         return {
-            "requests_waiting": sum(crew.waiting for crew in self._crews),
+            "requests_waiting": sum(pool.waiting for pool in self._pools),
             "requests_waiting_limit": self.quick.limits.waiting,
             "bodies_reading": self.bodies.reading,
             "bodies_reading_bytes": self.bodies.held,

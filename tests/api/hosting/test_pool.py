@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from gantt.api.hosting.crew import Crew, CrewLimits
-from gantt.api.hosting.room import Room
+from gantt.api.hosting.pool import Pool, PoolLimits
+from gantt.api.hosting.pools import Pools
 from gantt.conf import load
 
 
@@ -24,51 +24,51 @@ class Job:
 
 
 def test_what_is_beyond_both_limits_is_refused() -> None:
-    crew = Crew("test", CrewLimits(threads=2, waiting=1))
+    pool = Pool("test", PoolLimits(threads=2, waiting=1))
     jobs = [Job() for _ in range(4)]
-    assert [crew.take(job) for job in jobs] == [True, True, True, False]
+    assert [pool.take(job) for job in jobs] == [True, True, True, False]
     assert jobs[0].begun.wait(30)
     assert jobs[1].begun.wait(30)
-    assert crew.waiting == 1
+    assert pool.waiting == 1
     jobs[0].let_go.set()
     assert jobs[2].begun.wait(30)
-    assert crew.waiting == 0
+    assert pool.waiting == 0
     for job in jobs[:3]:
         job.let_go.set()
         assert job.done.wait(30)
 
 
 def test_a_thread_that_rests_is_used_again() -> None:
-    crew = Crew("reuse", CrewLimits(threads=8, waiting=1))
+    pool = Pool("reuse", PoolLimits(threads=8, waiting=1))
     for _ in range(50):
         job = Job()
         job.let_go.set()
-        assert crew.take(job)
+        assert pool.take(job)
         assert job.done.wait(30)
     alive = [one for one in threading.enumerate() if one.name.startswith("reuse-")]
     # Of 50 jobs, and of 8 threads that there might be.
     assert 1 <= len(alive) <= 4
 
 
-def test_more_threads_work_when_they_are_hurried() -> None:
-    crew = Crew("hurried", CrewLimits(threads=8, waiting=1))
+def test_more_threads_work_when_they_are_overdue() -> None:
+    pool = Pool("overdue", PoolLimits(threads=8, waiting=1))
     jobs = [Job() for _ in range(8)]
-    assert all(crew.take(job) for job in jobs)
-    assert 0 < crew.waiting < 8
-    crew.hurry()
-    assert crew.waiting == 0
+    assert all(pool.take(job) for job in jobs)
+    assert 0 < pool.waiting < 8
+    pool.catch_up()
+    assert pool.waiting == 0
     for job in jobs:
         assert job.begun.wait(30)
     last = Job()
-    assert crew.take(last)
-    assert not crew.take(Job())
+    assert pool.take(last)
+    assert not pool.take(Job())
     for job in [*jobs, last]:
         job.let_go.set()
         assert job.done.wait(30)
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "query", "crew"),
+    ("method", "path", "query", "pool"),
     [
         ("GET", "/allocation_candidates", "resources=VCPU:1", "long"),
         ("GET", "/placement/allocation_candidates", "", "long"),
@@ -82,18 +82,18 @@ def test_more_threads_work_when_they_are_hurried() -> None:
     ],
 )
 def test_long_requests_have_threads_of_their_own(
-    method: str, path: str, query: str, crew: str
+    method: str, path: str, query: str, pool: str
 ) -> None:
-    room = Room(load(environ={}))
-    assert room.crew_for(method, path, query) is getattr(room, crew)
+    pools = Pools(load(environ={}))
+    assert pools.pool_for(method, path, query) is getattr(pools, pool)
 
 
 @pytest.mark.parametrize("path", ["/readyz", "/healthcheck", "/metrics"])
 def test_health_has_threads_of_its_own(path: str) -> None:
-    room = Room(load(environ={}))
+    pools = Pools(load(environ={}))
     for asked in (path, f"/placement{path}"):
-        crew = room.crew_for("GET", asked, "")
-        assert crew not in (room.quick, room.long)
-        assert not room.wants_body(crew)
-    health = room.crew_for("GET", "/readyz", "")
-    assert room.crew_for("GET", "/metrics", "") is not health
+        pool = pools.pool_for("GET", asked, "")
+        assert pool not in (pools.quick, pools.long)
+        assert not pools.reads_body(pool)
+    health = pools.pool_for("GET", "/readyz", "")
+    assert pools.pool_for("GET", "/metrics", "") is not health

@@ -17,22 +17,22 @@ from msgspec import Struct
 
 Job = Callable[[], None]
 
-# So many work at once without being hurried. One at a time has the interpreter; more
+# So many work at once without being overdue. One at a time has the interpreter; more
 # only take it from each other, unless they wait for something else.
 _EAGER = 4
 
 
-class CrewLimits(Struct, frozen=True):
+class PoolLimits(Struct, frozen=True):
     """``threads`` work at once; so many jobs may wait for one of them."""
 
     threads: int
     waiting: int
 
 
-class Crew:
+class Pool:
     """Carries out jobs, which must not raise."""
 
-    def __init__(self, name: str, limits: CrewLimits) -> None:
+    def __init__(self, name: str, limits: PoolLimits) -> None:
         self.limits = limits
         self._name = name
         self._lock = threading.Lock()
@@ -58,7 +58,7 @@ class Crew:
             self._jobs.append(job)
             return True
 
-    def hurry(self) -> None:
+    def catch_up(self) -> None:
         """Let more threads work: those that do have not come to what waits."""
         with self._lock:
             idle = self.limits.threads - self._started + len(self._resting)
