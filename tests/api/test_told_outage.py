@@ -19,6 +19,7 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.addresses import without_secrets
+from gantt.store.contract import StoreOptions
 from tests.api.wsgi_client import Answer, WsgiClient
 from tests.databases import Databases
 from tests.kinds import KINDS
@@ -84,7 +85,11 @@ def secrets_of(url: str) -> list[str]:
 def test_callers_hear_one_plain_text_and_the_log_tells_it_once(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with closing(open_gantt(place.url, EngineOptions(sweep_s=0.05))) as books:
+    with closing(
+        open_gantt(
+            place.url, EngineOptions(sweep_s=0.05, store=StoreOptions(create=True))
+        )
+    ) as books:
         client = client_of(books)
         assert ask(client, *ASKED[0]).status == 200
         caplog.clear()
@@ -178,7 +183,9 @@ def test_what_only_operators_may_know_is_in_the_log_alone(
             "mysql://h/d?ssl_key_password=***&a=b",
         ),
         ("http://u:canary@h:1/p", "http://u:***@h:1/p"),
-        ("http://h:1/p@q:r", "http://h:1/p@q:r"),
+        ("http://h:1/p", "http://h:1/p"),
+        ("postgresql://u:can/ary@h/d", "postgresql://u:***@h/d"),
+        ("postgresql://u:can@ary?#@h/d", "postgresql://u:***@h/d"),
         ("sqlite:////tmp/a:b@c.db", "sqlite:////tmp/a:b@c.db"),
     ],
 )

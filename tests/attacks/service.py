@@ -40,7 +40,7 @@ def provider(number: int) -> str:
 
 def fill(url: str, providers: int = PROVIDERS) -> None:
     """Write a fleet of flat providers through the library."""
-    books = gantt.connect(url)
+    books = gantt.connect(url, create=True)
     numbers = range(1, providers + 1)
 
     def create(number: int) -> None:

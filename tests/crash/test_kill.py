@@ -86,7 +86,7 @@ def _told(clients: list[Client]) -> dict[str, int]:
 
 
 def _prepare(database: str) -> list[str]:
-    with open_gantt(database) as books:
+    with gantt.connect(database, create=True) as books:
         providers = [books.create_provider(f"host-{n}").uuid for n in range(5)]
         for provider in providers:
             books.set_inventories(

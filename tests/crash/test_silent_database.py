@@ -70,7 +70,7 @@ def test_a_process_lives_on_over_a_database_that_says_nothing(
     heard: list[int] = []
 
     def read() -> None:
-        heard.append(get(live, "/resource_providers")[0])
+        heard.append(get(live, "/resource_classes")[0])
 
     server.stand_still()
     readers = [threading.Thread(target=read, daemon=True) for _ in range(READERS)]

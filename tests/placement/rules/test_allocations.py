@@ -6,13 +6,13 @@ import pytest
 from msgspec import UNSET
 
 from gantt.errors import (
-    ConcurrentUpdate,
+    ConsumerMoved,
     DoesNotFit,
     GanttError,
     Invalid,
     NotFound,
-    UnknownName,
     UnknownProvider,
+    UnknownResourceClass,
 )
 from gantt.model.commands import (
     Command,
@@ -45,7 +45,7 @@ UNABLE = f"Unable to create allocation for {VCPU_HOST}. The requested amount wou
 REFUSALS: list[tuple[Command, type[GanttError], str]] = [
     (
         put(ALICE, {NOBODY: {"NOPE": 1}}, generation=7),
-        ConcurrentUpdate,
+        ConsumerMoved,
         "consumer generation conflict - expected null but got 7",
     ),
     (
@@ -55,7 +55,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
     ),
     (
         put(ALICE, {HOST: {"NOPE": 1, "VCPU": 99}}),
-        UnknownName,
+        UnknownResourceClass,
         "No such resource class NOPE.",
     ),
     (
@@ -166,7 +166,7 @@ def test_a_consumer_lives_from_its_first_to_its_last_allocation() -> None:
     desk.do(put(ALICE, {HOST: {"VCPU": 1}}, generation=None))
     assert desk.consumer(ALICE).generation == 1
     again = desk.refusal(
-        put(ALICE, {HOST: {"VCPU": 1}}, generation=None), ConcurrentUpdate
+        put(ALICE, {HOST: {"VCPU": 1}}, generation=None), ConsumerMoved
     )
     assert again == "consumer generation conflict - expected 1 but got None"
     desk.do(put(ALICE, {HOST: {"VCPU": 2}}, generation=1))
@@ -195,7 +195,7 @@ def test_nothing_for_a_new_consumer_leaves_none() -> None:
     ("failing", "kind"),
     [
         ({NOBODY: {"VCPU": 1}}, UnknownProvider),
-        ({HOST: {"NOPE": 1}}, UnknownName),
+        ({HOST: {"NOPE": 1}}, UnknownResourceClass),
         ({HOST: {"VCPU": 99}}, DoesNotFit),
         ({HOST: {"DISK_GB": 1}}, DoesNotFit),
     ],
@@ -279,7 +279,7 @@ def test_one_stale_generation_refuses_all() -> None:
         claim(ALICE, {HOST: {"VCPU": 1}}, generation=None),
         claim(BOB, {HOST: {"VCPU": 2}}, generation=2),
     )
-    text = desk.refusal(SetAllocations(pair), ConcurrentUpdate)
+    text = desk.refusal(SetAllocations(pair), ConsumerMoved)
     assert text == "consumer generation conflict - expected 1 but got 2"
 
 

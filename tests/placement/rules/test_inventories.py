@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from gantt.errors import (
+    BadInventory,
     ConcurrentUpdate,
     DoesNotFit,
     GanttError,
     Invalid,
     InventoryInUse,
+    NoInventory,
     NotFound,
-    UnknownName,
+    UnknownResourceClass,
 )
 from gantt.model.answers import ProviderInventories
 from gantt.model.commands import (
@@ -42,6 +44,11 @@ def invalid(rc: str, relation: str) -> str:
     )
 
 
+def over(rc: str) -> str:
+    return invalid(rc, "greater than")
+
+
+UNKNOWN = "No such resource class NOPE."
 REFUSALS: list[tuple[Command, type[GanttError], str]] = [
     (SetInventories(NOBODY, {}), NotFound, GONE),
     (AddInventory(NOBODY, "VCPU", ONE), NotFound, GONE),
@@ -51,42 +58,70 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
     (DeleteInventories(NOBODY), NotFound, GONE),
     # The order for the whole set: generation, capacity, class, use.
     (SetInventories(HOST, {"NOPE": OVER}, 0), ConcurrentUpdate, CONFLICT),
-    (SetInventories(HOST, {"NOPE": OVER}, 1), Invalid, invalid("NOPE", "greater than")),
-    (SetInventories(HOST, {"NOPE": ONE}), UnknownName, "No such resource class NOPE."),
-    (SetInventories(HOST, {"VCPU": OVER}), Invalid, invalid("VCPU", "greater than")),
+    (
+        SetInventories(HOST, {"NOPE": OVER}, 1),
+        BadInventory,
+        invalid("NOPE", "greater than"),
+    ),
+    (
+        SetInventories(HOST, {"NOPE": ONE}),
+        UnknownResourceClass,
+        "No such resource class NOPE.",
+    ),
+    (
+        SetInventories(HOST, {"VCPU": OVER}),
+        BadInventory,
+        invalid("VCPU", "greater than"),
+    ),
     (
         SetInventories(HOST, {"VCPU": FULL}, allow_full_reserve=False),
-        Invalid,
+        BadInventory,
         invalid("VCPU", "greater than or equal to"),
     ),
     (
         SetInventories(
             HOST, {"VCPU": Inventory(5, allocation_ratio=0.1)}, allow_full_reserve=False
         ),
-        Invalid,
+        BadInventory,
         invalid("VCPU", "greater than or equal to"),
     ),
     (
         SetInventories(HOST, {"VCPU": Inventory(5, allocation_ratio=-1.0)}),
-        Invalid,
+        BadInventory,
         invalid("VCPU", "greater than"),
     ),
     (SetInventory(HOST, "VCPU", ONE, 0), ConcurrentUpdate, CONFLICT),
-    (SetInventory(HOST, "NOPE", ONE, 1), UnknownName, "No such resource class NOPE."),
+    (
+        SetInventory(HOST, "NOPE", ONE, 1),
+        UnknownResourceClass,
+        "No such resource class NOPE.",
+    ),
     (
         SetInventory(HOST, "DISK_GB", ONE, 1),
         Invalid,
         f"No inventory record with resource class for resource provider {HOST}: "
         "No inventory of class DISK_GB found.",
     ),
-    (SetInventory(HOST, "VCPU", OVER), Invalid, invalid("VCPU", "greater than")),
-    (AddInventory(HOST, "NOPE", ONE), UnknownName, "No such resource class NOPE."),
-    (AddInventory(HOST, "DISK_GB", OVER), Invalid, invalid("DISK_GB", "greater than")),
-    (PutInventory(HOST, "NOPE", ONE), UnknownName, "No such resource class NOPE."),
-    (PutInventory(HOST, "VCPU", OVER), Invalid, invalid("VCPU", "greater than")),
+    (SetInventory(HOST, "VCPU", OVER), BadInventory, over("VCPU")),
+    (
+        AddInventory(HOST, "NOPE", ONE),
+        UnknownResourceClass,
+        "No such resource class NOPE.",
+    ),
+    (
+        AddInventory(HOST, "DISK_GB", OVER),
+        BadInventory,
+        invalid("DISK_GB", "greater than"),
+    ),
+    (
+        PutInventory(HOST, "NOPE", ONE),
+        UnknownResourceClass,
+        "No such resource class NOPE.",
+    ),
+    (PutInventory(HOST, "VCPU", OVER), BadInventory, over("VCPU")),
     (
         DeleteInventory(HOST, "DISK_GB"),
-        NotFound,
+        NoInventory,
         "No inventory of class DISK_GB found for delete",
     ),
 ]
@@ -103,7 +138,7 @@ def test_a_second_inventory_of_a_class_is_an_update_conflict() -> None:
 
 
 def test_a_class_that_nobody_knows_cannot_be_deleted_from_a_provider() -> None:
-    assert "NOPE" in furnished().refusal(DeleteInventory(HOST, "NOPE"), NotFound)
+    assert "NOPE" in furnished().refusal(DeleteInventory(HOST, "NOPE"), NoInventory)
 
 
 IN_USE = f"Inventory for 'VCPU, MEMORY_MB' on resource provider '{HOST}' in use."
@@ -193,7 +228,7 @@ def test_numbers_that_no_column_holds_are_refused(bad: dict[str, float]) -> None
         SetInventory(HOST, "VCPU", inventory),
         PutInventory(HOST, "VCPU", inventory),
     ):
-        furnished().refusal(command, Invalid)
+        furnished().refusal(command, BadInventory)
 
 
 def test_the_largest_numbers_are_held() -> None:

@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 
 from gantt.errors import (
+    BadInventory,
     ConcurrentUpdate,
+    ConsumerMoved,
     DoesNotFit,
     GanttError,
     Invalid,
     InventoryInUse,
-    UnknownName,
     UnknownProvider,
+    UnknownReshaped,
+    UnknownResourceClass,
 )
 from gantt.model.commands import (
     Command,
@@ -52,7 +55,7 @@ def reshape(*parts: Any) -> Reshape:
 REFUSALS: list[tuple[Command, type[GanttError], str]] = [
     (
         reshape((NOBODY, 0, {}), claim(ALICE, {}, generation=9)),
-        UnknownProvider,
+        UnknownReshaped,
         f"Resource provider {NOBODY} in inventories not found: "
         f"No resource provider with uuid {NOBODY} found",
     ),
@@ -64,12 +67,12 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
     ),
     (
         reshape((HOST, 1, {"NOPE": Inventory(1)}), claim(ALICE, {}, generation=9)),
-        ConcurrentUpdate,
+        ConsumerMoved,
         "consumer generation conflict - expected null but got 9",
     ),
     (
         reshape((HOST, 1, {"NOPE": Inventory(1)})),
-        UnknownName,
+        UnknownResourceClass,
         "No such resource class NOPE.",
     ),
     (
@@ -79,7 +82,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
     ),
     (
         reshape((HOST, 1, STOCK), claim(ALICE, {HOST: {"NOPE": 1}})),
-        UnknownName,
+        UnknownResourceClass,
         "No such resource class NOPE.",
     ),
     (
@@ -202,7 +205,7 @@ def test_reserved_is_not_held_against_total() -> None:
 )
 def test_numbers_that_no_column_holds_are_refused(bad: Inventory) -> None:
     """The library's callers come without a schema."""
-    furnished().refusal(reshape((OTHER, 1, {"VCPU": bad})), Invalid)
+    furnished().refusal(reshape((OTHER, 1, {"VCPU": bad})), BadInventory)
 
 
 def test_a_provider_is_named_once() -> None:
