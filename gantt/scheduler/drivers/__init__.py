@@ -48,4 +48,4 @@ def _made(plugin: EntryPoint, policy: Policy) -> Driver:
             f"{type(made).__name__}: it must be a gantt.scheduler.drivers.contract."
             "Driver."
         )
-    return GuardedDriver(plugin.name, made, policy)
+    return GuardedDriver(plugin.name, made)

@@ -12,7 +12,7 @@ from gantt.state.state import State
 
 class Driver:
     """Made once per engine with its ``policy``. It may remember, but what it answers
-    depends on its arguments alone; nobody asks it twice at a time."""
+    depends on its arguments alone. It is asked once at a time."""
 
     name: str = ""
 
@@ -35,8 +35,8 @@ class Driver:
         by_books: bool,
         budget: Budget,
     ) -> tuple[Job, Field]:
-        """Who passes and how good each is. ``by_books``: inventory decides amounts,
-        else what hosts report. Raises Invalid, NoValidHost, UnknownName."""
+        """Which hosts pass, and how good each is. ``by_books``: inventory decides
+        amounts, else what hosts report. Raises Invalid, NoValidHost, UnknownName."""
         raise NotImplementedError
 
     def field_once(
@@ -48,13 +48,13 @@ class Driver:
         by_books: bool,
         budget: Budget,
     ) -> tuple[Job, Field]:
-        """As ``field``, for a request that will not be asked again: whoever remembers
-        some need not remember it."""
+        """As ``field``, for a request that will not be asked again and need not be
+        remembered."""
         return self.field(state, spec, now=now, by_books=by_books, budget=budget)
 
     def without(self, name: str) -> Driver | None:  # noqa: ARG002
-        """One that decides alike, but without the filter ``name``; None: this cannot
-        do without."""
+        """A driver that decides the same way without the filter ``name``; None: this
+        one needs it."""
         return None
 
     def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:

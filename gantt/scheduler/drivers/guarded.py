@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gantt.errors import GanttError
+from gantt.errors import GanttError, Refused
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.drivers.contract import Driver
@@ -25,12 +25,19 @@ class GuardedDriver(Driver):
     """Its filters and weighers answer for themselves, and what the pipeline refuses on
     its behalf is a refusal."""
 
-    def __init__(self, name: str, wrapped: Driver, policy: Policy) -> None:
+    def __init__(self, name: str, wrapped: Driver, blame: Blame | None = None) -> None:
+        """Raises Refused where it has no policy."""
+        self._blame = blame or Blame("driver", name, wrapped, passing=(GanttError,))
+        policy: object = getattr(wrapped, "policy", None)
+        if not isinstance(policy, Policy):
+            raise Refused(
+                f"{self._blame.label} has {described(policy)} as its policy: call "
+                "super().__init__(policy) in its __init__."
+            )
         super().__init__(policy)
         self.name = name
         self._wrapped = wrapped
         self._kept = 0
-        self._blame = Blame("driver", name, wrapped, passing=(GanttError,))
 
     @property
     def kept(self) -> int:
@@ -45,9 +52,41 @@ class GuardedDriver(Driver):
         by_books: bool,
         budget: Budget,
     ) -> tuple[Job, Field]:
-        found = self._ask(
-            self._wrapped.field, state, spec, now=now, by_books=by_books, budget=budget
+        method = self._wrapped.field
+        return self._pair(
+            self._ask(method, state, spec, now=now, by_books=by_books, budget=budget)
         )
+
+    def field_once(
+        self,
+        state: State,
+        spec: RequestSpec,
+        *,
+        now: int,
+        by_books: bool,
+        budget: Budget,
+    ) -> tuple[Job, Field]:
+        method = self._wrapped.field_once
+        return self._pair(
+            self._ask(method, state, spec, now=now, by_books=by_books, budget=budget)
+        )
+
+    def without(self, name: str) -> Driver | None:
+        found = self._ask(self._wrapped.without, name)
+        if found is None:
+            return None
+        if not isinstance(found, Driver):
+            raise self._blame.failed(
+                f"gave {described(found)}: a driver or None was asked for"
+            )
+        return GuardedDriver(self.name, found, self._blame)
+
+    def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:
+        return self._checked(
+            self._ask(self._wrapped.field_of, state, job, now=now, budget=budget)
+        )
+
+    def _pair(self, found: Any) -> tuple[Job, Field]:
         if (
             not isinstance(found, tuple)
             or len(found) != 2
@@ -57,11 +96,6 @@ class GuardedDriver(Driver):
                 f"gave {described(found)}: a job and a field were asked for"
             )
         return found[0], self._checked(found[1])
-
-    def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:
-        return self._checked(
-            self._ask(self._wrapped.field_of, state, job, now=now, budget=budget)
-        )
 
     def _ask(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
         found = self._blame.call(method, *given, **named)
