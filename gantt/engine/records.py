@@ -21,7 +21,7 @@ from gantt.engine.outage import IsAway, not_away
 from gantt.engine.sharing import Noted, Sharing
 from gantt.engine.threads import Threads
 from gantt.engine.trimming import BoundedDecisions
-from gantt.model.selection import Asked, Decision
+from gantt.model.selection import Asked, Capacity, Decision, Why
 from gantt.scheduler.explain import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.contract import DECISION_INSTANCES, SharedDecisions
@@ -72,27 +72,32 @@ class Records:
         is_decided: bool = True,
     ) -> None:
         """Keep ``record``; ``board``: its scores, put into words when it is asked for.
-        Tells the log; dry runs are kept and told, and not counted or measured, and so
-        is what a plug-in failed to decide, but for a count of its own."""
+        Tells the log. Dry runs are kept and told, but not counted or measured, except
+        for a search for a change that was cut. What a plug-in failed to decide is kept
+        and has a count of its own: the caller that hears of it tells the log."""
         if not is_decided:
             self.failed += 1
         elif not record.is_dry_run:
             self._count(record)
+        self.note_change(record.why)
         with self._lock:
             self._number += 1
             noted = Noted(self._number, record, board)
             self._keep(noted)
         if self.sharing is not None:
             self.sharing.note(noted)
-        if LOG.isEnabledFor(logging.INFO):
+        if is_decided and LOG.isEnabledFor(logging.INFO):
             LOG.info("%s", _line(noted))
+
+    def note_change(self, found: Why | Capacity | None) -> None:
+        """Count a search for a change that ended at its limit."""
+        self.cut += found is not None and found.is_truncated
 
     def _count(self, record: Decision) -> None:
         if record.failure is None:
             self.decided += 1
         else:
             self.refused += 1
-            self.cut += record.why is not None and record.why.is_truncated
         self.observer.decided(record)
 
     def _keep(self, noted: Noted) -> None:

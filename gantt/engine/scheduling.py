@@ -215,7 +215,7 @@ class Scheduling(Hearing, Recorded):
         spec = self._judged_spec(spec)
         self._notices.of(spec, self._policy)
         self._turn_to_books()
-        return self.read_long(
+        found = self.read_long(
             capacity,
             spec,
             self._driver,
@@ -224,6 +224,8 @@ class Scheduling(Hearing, Recorded):
             budget=self._steps,
             job=self._ready(replace(spec, num_instances=1)),
         )
+        self._records.note_change(found)
+        return found
 
     def scheduling_counts(self) -> dict[str, float]:
         """What was decided so far, by name; for metrics."""

@@ -137,7 +137,7 @@ _COUNTERS = {
     "reloads": "Times that all tables were loaded again.",
     "searches_cut": "Searches for candidates that met their limit.",
     "changes_cut": "Searches for the change that would have found hosts for a refused "
-    "request that met their limit (change_budget).",
+    "request, dry runs and capacity included, that met their limit (change_budget).",
     "claims_lost": "Decisions whose every place was lost to others.",
     "plugin_failures": "Requests that a plug-in failed to decide.",
     "over_limits": "Requests and statements refused because a limit is lower.",

@@ -199,6 +199,11 @@ def test_a_spent_budget_is_told_and_counted() -> None:
         assert (why.change, why.is_truncated) == (None, True)
         assert "ended at change_budget" in why_text(why)
         assert engine.counts()["changes_cut"] == 1
+        refused(engine, 5)
+        assert engine.counts()["changes_cut"] == 2
+        assert engine.capacity(RequestSpec(flavor=flavor)).is_truncated
+        assert engine.counts()["changes_cut"] == 3
+        assert engine.counts()["no_valid_host"] == 1
         engine.decide_by(SchedulerOptions(change_budget=60))
         why = refused(engine, 5)
         assert (why.change, why.is_truncated) == ("ask for 4 instead of 5 VCPU", True)
@@ -207,6 +212,8 @@ def test_a_spent_budget_is_told_and_counted() -> None:
         engine.decide_by(enough)
         why = refused(engine, 5)
         assert (why.change, why.is_truncated) == ("ask for 4 instead of 5 VCPU", False)
+        assert not engine.capacity(RequestSpec(flavor=flavor)).is_truncated
+        assert engine.counts()["changes_cut"] == 4
 
 
 def test_a_search_costs_no_more_than_its_budget(
