@@ -223,9 +223,24 @@ class SignInRefused(Forbidden):
 
 class PluginFailed(GanttError):
     """A filter, weigher or driver of another package failed, or answered what it must
-    not: nothing was decided."""
+    not: nothing was decided. ``plugin``: its kind and name, which is all that callers
+    of a service hear: what it raised may name paths, hosts or other requests."""
 
     code = "plugin_failed"
+    told = (
+        "A plug-in failed, so nothing was decided. The log of the service has the "
+        "reason under the request id."
+    )
+
+    def __init__(self, message: str, plugin: str = "") -> None:
+        super().__init__(message)
+        self.plugin = plugin
+
+    @property
+    def public(self) -> str:
+        if not self.plugin:
+            return self.told
+        return self.told.replace("A plug-in", f"The {self.plugin}", 1)
 
 
 class BudgetSpent(GanttError):

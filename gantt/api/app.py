@@ -284,7 +284,7 @@ def _on_refusal(
     call = request.context
     is_told = isinstance(call, Call) and call.gantt.is_told(error)
     if error.told and not is_told:  # what callers are not told
-        LOG.error("[%s] %s", request.env.get(REQUEST_ID), error)
+        LOG.error("[%s] %s", request.env.get(REQUEST_ID), error.message)
     refuse(request, response, problem)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from gantt.errors import GanttError, Invalid, PluginFailed, Refused
+from gantt.errors import GanttError, Invalid, PluginFailed, Refused, shortened
 from gantt.scheduler import declared
 from gantt.scheduler.contract import ALWAYS, Cacheable, Filter, Request, Weigher
 from gantt.scheduler.declared import Slips
@@ -25,6 +25,10 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats
 
 LOG = logging.getLogger(__name__)
+# Places at which a plug-in failed that are remembered, so that the log has the
+# traceback of each once.
+_MOST_PLACES: Final = 100
+_LONGEST_ERROR: Final = 500
 LIMITS: Final = ("vcpu", "memory_mb", "disk_gb")
 _ENABLED_BY: Final = {
     "filter": "enabled_filters of [filter_scheduler]",
@@ -37,9 +41,8 @@ T = TypeVar("T")
 
 
 class Blame:
-    """Names what is asked, in every refusal. The log hears of a failure with its
-    traceback once, as long as it fails at the same place. ``passing``: errors that are
-    the request's, not its own."""
+    """Names what is asked, in every refusal. The log has the traceback of a failure
+    once per place. ``passing``: errors that are the request's, not its own."""
 
     def __init__(
         self,
@@ -53,21 +56,23 @@ class Blame:
         self.label = f"The {kind} {alias}{where}"
         self._kind = kind
         self._passing = passing
-        self._last: tuple[object, ...] = ()
+        self._plugin = f"{kind} {name}"
+        self._places: set[tuple[object, ...]] = set()
 
     def failed(self, text: str) -> PluginFailed:
-        """The refusal: what it did, and what to do."""
+        """The refusal: what it did, and what to do; both are for operators alone."""
         return PluginFailed(
             f"{self.label} {text}. Nothing was decided; repair it, or take it out of "
-            f"{_ENABLED_BY[self._kind]}."
+            f"{_ENABLED_BY[self._kind]}.",
+            self._plugin,
         )
 
     def raised(self, where: str, error: BaseException) -> PluginFailed:
         """The refusal for an exception of its own."""
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        seen = (type(error), place.filename, place.lineno)
-        if seen != self._last:
-            self._last = seen
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = (type(error), last.filename, last.lineno)
+        if place not in self._places and len(self._places) < _MOST_PLACES:
+            self._places.add(place)
             LOG.error("%s failed%s", self.label, where, exc_info=error)
         return self.failed(f"failed{where}: {words(error)}")
 
@@ -83,10 +88,10 @@ class Blame:
 
 
 def words(error: BaseException) -> str:
-    """An exception in a line, also of one that fails at that."""
+    """An exception in a short line, also of one that fails at that."""
     name = type(error).__name__
     try:
-        return f"{name}: {error}"
+        return shortened(" ".join(f"{name}: {error}".split()), _LONGEST_ERROR)
     except Exception:
         return name
 

@@ -160,6 +160,7 @@ def test_problems_of_handlers_vary_unless_told_otherwise() -> None:
         (errors.BudgetSpent("m"), 400, "placement.undefined_code"),
         (errors.Busy("m"), 503, "placement.undefined_code"),
         (errors.StoreFailed("m"), 503, "placement.undefined_code"),
+        (errors.PluginFailed("m"), 500, "gantt.plugin_failed"),
     ],
 )
 def test_every_error_has_a_status(

@@ -550,6 +550,47 @@ def test_a_plugin_may_refuse_a_request_itself() -> None:
         GuardedFilter("s", Strict()).mask(hosts, request())
 
 
+def test_the_log_has_the_traceback_of_each_place_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Failing(Filter):
+        def mask(self, hosts: Hosts, request: Request) -> Bools:
+            if len(hosts) == 1:
+                raise ZeroDivisionError("no racks")
+            raise ZeroDivisionError("many\n\x1b[2Jlines " + "x" * 5_000)
+
+    broken = GuardedFilter("Failing", Failing())
+    one = all_hosts(Plan([a_host("h1")]).state())
+    two = all_hosts(Plan([a_host("h1"), a_host("h2")]).state())
+    with caplog.at_level(logging.ERROR):
+        for hosts in (one, two, one, two):
+            with pytest.raises(PluginFailed) as caught:
+                broken.mask(hosts, request())
+    assert len(caplog.records) == 2
+    assert len(caught.value.message) < 1_000
+    assert "\n" not in caught.value.message
+
+
+def test_callers_hear_which_plugin_failed_and_no_more() -> None:
+    class Failing(Filter):
+        def mask(self, hosts: Hosts, request: Request) -> Bools:
+            raise FileNotFoundError("/etc/secret/db-password")
+
+    hosts = all_hosts(Plan([a_host("h1")]).state())
+    for broken, kind in (
+        (GuardedFilter("Failing", Failing()), "filter Failing"),
+        (LegacyFilter(BrokenNovaFilter()), "filter BrokenNovaFilter"),
+    ):
+        with pytest.raises(PluginFailed) as caught:
+            broken.mask(hosts, request())
+        assert caught.value.public == (
+            f"The {kind} failed, so nothing was decided. The log of the service has "
+            "the reason under the request id."
+        )
+        assert "enabled_filters" in caught.value.message
+    assert PluginFailed("secret").public.startswith("A plug-in failed")
+
+
 @pytest.mark.parametrize("kind", ["ours", "Nova's"])
 def test_the_log_hears_of_a_failure_once(
     kind: str, caplog: pytest.LogCaptureFixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from gantt.engine.gantt import Gantt
 from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B
 from tests.api.wsgi_client import WsgiClient
+from tests.scheduler.test_plugins import BrokenFilter
 
 SELECT = "/gantt/select"
+READER = {"x-auth-token": "bob:blue", "x-roles": "reader"}
 
 
 def error_of(client: WsgiClient, body: Any, status: int = 400) -> Any:
@@ -168,20 +171,47 @@ def test_other_media_types_and_callers(client: WsgiClient) -> None:
     assert client("POST", f"/placement{SELECT}", body=body).status == 200
 
 
+def _leak(_hosts: object) -> None:
+    raise FileNotFoundError("/etc/secret/db-password")
+
+
 def test_a_plugin_that_fails_is_named_at_the_door(
-    client: WsgiClient, books: Gantt
+    client: WsgiClient,
+    books: Gantt,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """Callers hear which one; operators find why in the log and in the record."""
+    monkeypatch.setattr(BrokenFilter, "answer", staticmethod(_leak))
     broken = "tests.scheduler.test_plugins.BrokenFilter"
+    caplog.set_level(logging.INFO)
+    why = f"The filter {broken} failed in mask: FileNotFoundError: /etc/secret"
     books.decide_by(
         SchedulerOptions(available_filters=(broken,), enabled_filters=("BrokenFilter",))
     )
-    body = {"request_spec": SPEC, "instance_uuids": [A]}
-    for more in ({}, {"dry_run": True}):
-        error = error_of(client, {**body, **more}, status=500)
+    body: dict[str, Any] = {"request_spec": SPEC, "instance_uuids": [A]}
+    for path, asked in (
+        (SELECT, body),
+        (SELECT, {**body, "dry_run": True}),
+        ("/gantt/capacity", {"request_spec": SPEC}),
+    ):
+        answer = client("POST", path, body=asked)
+        assert answer.status == 500
+        (error,) = answer.json["errors"]
         assert error["code"] == "gantt.plugin_failed"
-        assert f"The filter {broken} gave None as its mask" in error["detail"]
-        (record, *_) = books.decisions()
-        assert record.failure is not None and broken in record.failure
+        assert "The filter BrokenFilter failed" in error["detail"]
+        assert not any(one in answer.text for one in ("secret", "enabled_", "NotFound"))
+        lines = [one for one in caplog.records if why in one.getMessage()]
+        (line,) = (one for one in lines if error["request_id"] in one.getMessage())
+        assert (line.levelname, line.exc_info) == ("ERROR", None)
+        assert "take it out of enabled_filters" in line.getMessage()
+    assert len(lines) == 3
+    assert len([one for one in caplog.records if one.exc_info]) == 1
+    for record in books.decisions():
+        assert record.failure is not None and why in record.failure
+    seen = client("GET", "/gantt/decisions", headers=READER)
+    assert len(seen.json["decisions"]) == 2
+    assert "secret" not in seen.text
     assert books.get_allocations(A) is None
     counts = books.scheduling_counts()
     assert (counts["plugin_failures"], counts["no_valid_host"]) == (2, 0)
