@@ -1,7 +1,7 @@
 """Where amounts come from: what hosts report, until the books have taken over.
 
 ``use_placement = auto`` begins with reports and turns to the books once every enabled
-host has inventory. That is for good: a turn back would forget who uses what. So it is
+host has inventory. That is for good: a turn back would forget what is used. So it is
 remembered among the services, as one of Gantt's own.
 """
 
@@ -20,7 +20,7 @@ OURS = ("", "gantt-scheduler")
 
 
 def stage(state: State) -> Literal["books", "ready", "reports"]:
-    """``ready``: every enabled host has inventory, and nobody has said so yet."""
+    """``ready``: every enabled host has inventory, which was not noted yet."""
     if has_turned(state.fleet):
         return "books"
     return "ready" if is_inventoried(state) else "reports"

@@ -145,7 +145,7 @@ def traits(state: State, uuid: str) -> ProviderTraits | None:
 
 
 def provider_allocations(state: State, uuid: str) -> ProviderAllocations | None:
-    """Who uses what on a provider, oldest allocation first."""
+    """The allocations on a provider, oldest first."""
     row = state.providers.row_of(uuid)
     if row is None:
         return None
@@ -307,7 +307,7 @@ def bearing(
 def members(state: State, aggregates: Labels) -> Bools:
     """bool[providers]: those in one aggregate of each required set, in none forbidden.
 
-    An aggregate that nobody has named has no members, which is no error.
+    An aggregate that was never named has no members, which is no error.
     """
 
     def indexes(names: Iterable[str]) -> frozenset[int]:

@@ -1,6 +1,6 @@
 """What all providers can give, what of it is allocated, and how the hosts are.
 
-Apart from usages, which Placement's API asks about: this is for who watches a fleet.
+Apart from usages, which Placement's API asks about: this is to watch a fleet.
 """
 
 from __future__ import annotations

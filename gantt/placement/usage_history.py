@@ -1,6 +1,6 @@
 """Samples of what was used, and finer records made into coarser ones.
 
-Apart from whoever keeps them, so that the arithmetic can be held against a naive one.
+Apart from what keeps them, so that the arithmetic can be held against a naive one.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def whole_periods(
     records: Iterable[UsageRecord], limit: int
 ) -> tuple[UsageRecord, ...]:
     """Of ``records``, the latest first, at most ``limit``, now the oldest first. A
-    period that is not whole is left out, so that whoever goes on with those before the
+    period that is not whole is left out, so that to go on with those before the
     first of these misses none; so nothing may be left."""
     found = list(records)
     kept = found[:limit]

@@ -91,7 +91,7 @@ class _Quest:
         return one if self._trials.helps(one) else None
 
     def _filters(self) -> Iterator[Relaxation]:
-        """Those that removed somebody, or may have on the way."""
+        """Those that removed a host, or may have while instances were placed."""
         passed_by_all = set()
         if self._field is not None:
             passed_by_all = {

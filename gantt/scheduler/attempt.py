@@ -72,7 +72,7 @@ def attempt(
 
 
 def names(request: ScheduleRequest) -> tuple[str, ...]:
-    """What the instances are called; those that nobody named have no name."""
+    """The names of the instances; "" for each where the request gives none."""
     if request.instance_uuids is not None:
         return request.instance_uuids
     return ("",) * request.count

@@ -1,7 +1,7 @@
 """What blocks one more instance, host by host, and on how many hosts each thing does.
 
-Apart from the counting: whoever counts says how far something would let a host go, and
-only in the end it is known whether that is what stopped it. A host that is full
+Apart from the counting, which says how far something would let a host go: only in the
+end it is known whether that is what stopped it. A host that is full
 already, or too small, and that all else lets pass, is told of like one that will be.
 """
 
@@ -94,7 +94,7 @@ def _classes(
     state: State, field: Field, job: Job, hosts: Hosts, removed: Sieve
 ) -> Iterator[tuple[str, Bools]]:
     """(name, bool[n]): what the removed lack; of room, the classes of resources that
-    they have, but too little of. Who never had any is not full."""
+    they have, but too little of. A host without any is not full."""
     if removed.name == AMOUNTS:
         yield from short(hosts, job, field)
     elif removed.name == BOOKS:
@@ -113,7 +113,7 @@ def _classes(
 
 
 def short(hosts: Hosts, job: Job, field: Field) -> Iterator[tuple[str, Bools]]:
-    """(class, bool[n]): who has too little of it for one more by what hosts report."""
+    """(class, bool[n]): which report too little of it for one more."""
     lacks = unbooked.lacks(hosts, job.taken, field.policy.options)
     for name, (asked, left) in lacks.items():
         yield _CLASSES[name], hosts.has_state & (left < asked)
@@ -128,7 +128,7 @@ def amounts_of(survey: AnySurvey) -> Counter[str]:
 
 
 def free(state: State, name: str, providers: Rows) -> tuple[Bools, Int64s]:
-    """bool[n]: who has any inventory of a class; int64[n]: how much each has left."""
+    """bool[n]: which have inventory of a class; int64[n]: how much each has left."""
     has = np.zeros(len(providers), np.bool_)
     left = np.zeros(len(providers), np.int64)
     index = state.classes.index_of(name)

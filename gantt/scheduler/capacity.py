@@ -144,7 +144,7 @@ def _divided(
     state: State, surveys: tuple[AnySurvey, ...], providers: Rows, most: int
 ) -> tuple[Int64s, dict[str, Bools]]:
     """int64[n]: what each provider has free, by what one instance takes of it, up to
-    ``most``; class -> bool[n]: who has too little of it for yet another. A later
+    ``most``; class -> bool[n]: which have too little of it for one more. A later
     survey's instances come when there is no room left for those of an earlier one."""
     counts = np.zeros(len(providers), np.int64)
     used: dict[str, Int64s] = {}
@@ -287,7 +287,7 @@ def _note_full(
 
 def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
     """int64[hosts]: as many as also pass what is asked before every instance. Halving
-    finds them, since who cannot take one more cannot take two more."""
+    finds them: a host that cannot take one more cannot take two more."""
     counts, most = np.minimum(limits, 1), limits.copy()
     while (counts < most).any():
         middle = (counts + most + 1) // 2

@@ -76,8 +76,8 @@ class Filter(_Declaring):
 
     ``once``: only for the first instance of a request;
     ``on_rebuild``: asked also whether an instance may stay where it is;
-    ``is_costly``: looks at hosts one by one, so it is asked last and only about who is
-    left.
+    ``is_costly``: looks at hosts one by one, so it is asked last and only about those
+    that are left.
     """
 
     # Not of the class alone: an adapter finds out what it wraps.
@@ -87,12 +87,12 @@ class Filter(_Declaring):
     advice: str = ""
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        """bool[rows]: who passes. Raises errors.Invalid when the request itself cannot
+        """bool[rows]: which pass. Raises errors.Invalid when the request itself cannot
         be understood, with the key that is wrong."""
         raise NotImplementedError
 
     def is_neutral(self, request: Request) -> bool:  # noqa: ARG002
-        """Whether everybody passes ``request``, without a look at hosts or the time."""
+        """Whether all hosts pass ``request``, judged without hosts or the time."""
         return False
 
     def lasts(self, hosts: Hosts, request: Request) -> tuple[int, int]:  # noqa: ARG002

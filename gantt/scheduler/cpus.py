@@ -55,7 +55,7 @@ def pin(spec: RequestSpec, demand: Demand) -> bool:
 
 
 def cpu_policy(spec: RequestSpec) -> str | None:
-    """dedicated, mixed, shared, or None: nobody said. Raises Invalid."""
+    """dedicated, mixed, shared, or None: not given. Raises Invalid."""
     flavor = _one_of(_POLICY, spec.flavor.extra_specs.get(_POLICY), _POLICIES)
     named = settings.property_name(_POLICY)
     image = _one_of(named, settings.of_image(spec, _POLICY), _POLICIES)
@@ -69,7 +69,7 @@ def cpu_policy(spec: RequestSpec) -> str | None:
 
 
 def thread_policy(spec: RequestSpec) -> str | None:
-    """isolate, prefer, require, or None: nobody said. Raises Invalid."""
+    """isolate, prefer, require, or None: not given. Raises Invalid."""
     flavor = _one_of(_THREADS, spec.flavor.extra_specs.get(_THREADS), _THREAD_POLICIES)
     named = settings.property_name(_THREADS)
     image = _one_of(named, settings.of_image(spec, _THREADS), _THREAD_POLICIES)

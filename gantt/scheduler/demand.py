@@ -100,7 +100,7 @@ class Demand:
         return sum(part.amounts.get(resource_class, 0) for part in self.parts.values())
 
     def join(self, group: ResourceGroup) -> None:
-        """Take in a group that somebody else asks for. Raises Invalid."""
+        """Take in a group of a port or device. Raises Invalid."""
         if not group.use_same_provider:
             self._merge(self.main, group)
             return

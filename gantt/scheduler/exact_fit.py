@@ -1,7 +1,7 @@
 """What of a request only an exact fit would judge: cells, pinned CPUs and devices.
 
 The fit itself comes with a later release. Where its filter is enabled a request that
-needs it is refused; where it is not, amounts alone decide, and somebody is to know.
+needs it is refused; where it is not, amounts alone decide, and a warning says so.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def devices_of(spec: RequestSpec) -> str | None:
 
 
 class ExactFit(Struct, frozen=True):
-    """``filter_name``: who would judge it; ``wish`` and ``work``: what is asked for and
-    what there is to do, in words; ``asked``: what of a spec asks for it."""
+    """``filter_name``: what would judge it; ``wish`` and ``work``: what is asked for
+    and what there is to do, in words; ``asked``: what of a spec asks for it."""
 
     filter_name: str
     wish: str
@@ -76,7 +76,7 @@ def refusal(kind: ExactFit, asked: str) -> str:
 
 def unjudged(spec: RequestSpec, enabled: Container[str]) -> Iterator[tuple[str, str]]:
     """(name of the filter, what operators should know) of each fit that ``spec`` needs
-    and nobody judges."""
+    and no filter judges."""
     for kind in (TOPOLOGY, DEVICES):
         asked = None if kind.filter_name in enabled else kind.asked(spec)
         if asked is not None:

@@ -1,4 +1,4 @@
-"""Why not: what removed whom, who came nearest, and the smallest change that would do.
+"""Why not: what removed hosts, the nearest, and the smallest change that would do.
 
 Costs nothing until a request is refused, or asked about: it looks at the masks that the
 decision was made of, and has the change tried (``advice``).
@@ -72,7 +72,7 @@ def why(
 
 
 def why_at_once(trials: Trials) -> Why:
-    """What can be told where no host was looked at, because nobody could do."""
+    """What can be told of a request that was refused before hosts were judged."""
     found = smallest(trials, None)
     return Why(
         change=found.text, given_up=found.changes, is_truncated=found.is_truncated
@@ -98,7 +98,7 @@ def nearest(
 
 
 def _in_the_end(field: Field, rest: Rest) -> Iterator[Sieve]:
-    """Who passed at first and was lost on the way, as sieves of their own."""
+    """Hosts that passed at first and were lost on the way, as sieves of their own."""
     fell = np.setdiff1d(field.hosts.rows, rest.kept)
     for name, rows in ((PICKED, fell), (EXACT, rest.refused)):
         if len(rows):
@@ -107,7 +107,7 @@ def _in_the_end(field: Field, rest: Rest) -> Iterator[Sieve]:
 
 class Scoreboard:
     """The best ``most`` hosts of a field as they are now; ``scoring`` puts it into
-    values when somebody asks, for most decisions nobody ever does. ``most`` None: all
+    values when they are asked for, which is rare. ``most`` None: all
     hosts, and also raw scores that count for nothing: of a host alone, which is not
     weighed, and of weighers that are switched off."""
 

@@ -1,4 +1,4 @@
-"""The field of one request: who passes, and how good each is.
+"""The field of one request: which hosts pass, and how good each is.
 
     hosts -> room (books or amounts), named hosts, filters   one mask each
           -> those that pass all                             ``hosts``
@@ -82,7 +82,7 @@ class Field(Struct, eq=False):
 
     @property
     def has_room_anywhere(self) -> bool:
-        """Whether amounts leave anybody."""
+        """Whether any host has the amounts."""
         return all(
             bool(sieve.mask.any())
             for sieve in self.sieves
@@ -167,7 +167,7 @@ def first_sieves(
 
 
 def listed(hosts: Hosts, listing: Listing) -> Bools:
-    """bool[n]: who has a candidate in a remote Placement's answer."""
+    """bool[n]: which have a candidate in a remote Placement's answer."""
     uuids = hosts.fleet.hosts.uuids
     found = (listing.has(uuids[row]) for row in hosts.rows.tolist())
     return np.fromiter(found, np.bool_, len(hosts))
@@ -192,7 +192,7 @@ def costly_too(
     hosts: Hosts, request: Request, asked: Iterable[Filter], before: list[Sieve]
 ) -> list[Sieve]:
     """``before``, and those filters that look at hosts one by one: they come last, and
-    look only at who is left."""
+    look only at those that are left."""
     sieves = list(before)
     for one in asked:
         if one.is_costly:
@@ -204,7 +204,7 @@ def costly_too(
 
 
 def all_of(sieves: Iterable[Sieve], size: int) -> Bools:
-    """bool[size]: who passes every one."""
+    """bool[size]: which pass every one."""
     passing = np.ones(size, np.bool_)
     for sieve in sieves:
         passing &= sieve.mask

@@ -2,7 +2,7 @@
 
 Apart from the settings that flavors and images share, because these are the books' own
 words. Nova skips what it cannot read here, with a warning in a log; a request that does
-not get what its flavor says is wrong for everybody, so it is refused by its key.
+not get what its flavor says is of no use, so it is refused by its key.
 """
 
 from __future__ import annotations

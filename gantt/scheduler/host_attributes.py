@@ -58,7 +58,7 @@ class Named(Struct, frozen=True):
     values: list[Any]
 
     def is_none(self) -> Bools:
-        """bool[n]: who has nothing there."""
+        """bool[n]: which have nothing there."""
         none = np.array([value is None for value in self.values], np.bool_)
         found: Bools = none[self.codes]
         return found

@@ -30,7 +30,7 @@ ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 }
 OPERATORS = (*ORDERS, "in", "not", "or", "and")
 MOST_DEPTH = 50
-# Each part is asked of all hosts while nobody else decides.
+# Each part is asked of all hosts while no other decision is made.
 MOST_PARTS = 256
 _LARGEST = 2**63
 _SHOWN = 200
@@ -111,13 +111,13 @@ class Value:
         return self._things
 
     def is_there(self) -> Bools:
-        """bool[n]: who has something here."""
+        """bool[n]: which have something here."""
         if self.numbers is not None:
             return np.ones(self.size, np.bool_)
         return ~self.things.is_none()
 
     def truths(self) -> Bools:
-        """bool[n]: for whom it is true, in Python's sense."""
+        """bool[n]: for which it is true, in Python's sense."""
         if self.numbers is not None:
             return np.broadcast_to(np.asarray(self.numbers) != 0, self.size)
         verdicts = np.array([bool(value) for value in self.things.values], np.bool_)
@@ -139,7 +139,7 @@ class Evaluation:
         self.is_lost: Bools = np.zeros(self.size, np.bool_)
 
     def mask(self, query: list[Any]) -> Bools:
-        """bool[n]: for whom ``query``, as ``parse`` gave it, is true. A list is true
+        """bool[n]: for which ``query``, as ``parse`` gave it, is true. A list is true
         here when anything in it is."""
         result = self._result(query)
         found = result.truths()

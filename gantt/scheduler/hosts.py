@@ -54,7 +54,7 @@ class Hosts(HostArrays):
         found: Bools | Int32s | Int64s | Floats = getattr(self, name)
         return found
 
-    # -- who is where -------------------------------------------------------------
+    # -- instances and hosts ------------------------------------------------------
 
     @property
     def names(self) -> list[str]:

@@ -94,7 +94,7 @@ class LegacyFilter(Filter):
         place_of = {id(view): place for place, view in enumerate(views)}
 
         def passing() -> list[Any]:
-            # None is its way to say that nobody passes.
+            # None is its way to say that no host passes.
             return list(judge(list(views), spec) or ())
 
         for one in _asked(self._blame, passing, None):

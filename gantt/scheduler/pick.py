@@ -23,7 +23,7 @@ from gantt.state.column import Floats
 
 
 class Dice(Protocol):
-    """What is drawn is drawn by whoever calls: an instance of random.Random."""
+    """The caller's source of randomness: an instance of random.Random."""
 
     def randrange(self, stop: int, /) -> int:
         """A number from 0 below ``stop``."""

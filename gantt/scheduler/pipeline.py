@@ -1,7 +1,7 @@
 """A request for instances, to hosts and to the claim that holds them, on one page.
 
     pre-filters, shape                 job
-    -> who passes, how good each is    driver -> field
+    -> which pass, how good each is    driver -> field
     -> a host per instance, each pick seen by the next          pick
     -> one claim for all, with places to fall back on           claim_of
     -> selections with alternates                               tell
@@ -97,14 +97,14 @@ def choose(
         text = _too_few(len(picked), request.count, len(field.all_rows))
         if job.listing is not None and job.listing.trouble:
             text = f"{text} {job.listing.trouble}"
-        # Whoever is left was asked and refused, else there would be another pick.
+        # Hosts that are left were asked and refused, else there would be another pick.
         left = found.round.left()
         rest = Rest(left, left, len(picked))
         raise NoValidHost(text, why(state, job, field, rest, trials))
     spare: list[Place] = []
     if request.return_alternates and len(picked) > 1:
         wanted = len(picked) + options.max_attempts
-        # Every instance has its place: nobody is refused for want of alternates.
+        # Every instance has its place: a lack of alternates refuses none.
         with suppress(BudgetSpent):
             spare = [
                 place

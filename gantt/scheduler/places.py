@@ -26,8 +26,8 @@ class Places:
         self._listing = field.listing
         self._budget = budget
         self._taken: dict[tuple[str, str], int] = {}
-        # Where one question was asked of hosts that give all themselves, whoever
-        # passed it has its one candidate.
+        # Where one question was asked of hosts that give all themselves, each
+        # that passed it has one candidate.
         one = field.surveys[0] if len(field.surveys) == 1 else None
         self._only = one if isinstance(one, FlatSurvey) else None
 

@@ -38,7 +38,7 @@ class Ranking:
             if before is not None:
                 del self._top[bisect_left(self._top, (before, place))]
             entry = (-self._weights.item(place), place)
-            # Whoever is behind the last that was found is behind others, too.
+            # A host behind the last that was found is behind others, too.
             if entry <= self._last:
                 insort(self._top, entry)
                 self._known[place] = entry[0]

@@ -1,7 +1,7 @@
 """The hosts of a request while its instances are picked one after the other.
 
 After each pick only the host that got the instance is judged and scored again by what
-is elementwise; the rest (server groups, for one) is asked about everybody. Filters that
+is elementwise; the rest (server groups, for one) is asked about all hosts. Filters that
 run once per request are not asked again, and a host that fell out stays out. One that
 is full stays among those that scores are held against, as in Nova, where only the claim
 finds out: whether the books or reports tell so changes nothing for the others.

@@ -108,7 +108,7 @@ def _demand(spec: RequestSpec, *, pins: bool = True) -> tuple[Demand, bool]:
 
 
 def _sizes(spec: RequestSpec, demand: Demand) -> None:
-    """The flavor's sizes, but for classes that somebody named."""
+    """The flavor's sizes, but for classes that are named elsewhere."""
     flavor, amounts = spec.flavor, demand.main.amounts
     root_gb = 0 if spec.is_bfv else flavor.root_gb
     disk_gb = root_gb + flavor.ephemeral_gb - (-flavor.swap // 1024)
@@ -121,8 +121,8 @@ def _sizes(spec: RequestSpec, demand: Demand) -> None:
 
 
 def _group_policy(demand: Demand, from_flavor: int) -> None:
-    """Several suffixed groups need a policy, and who wrote them must say which; groups
-    of ports and devices alone were written by nobody."""
+    """Several suffixed groups need a policy, which the flavor must name; groups of
+    ports and devices alone need none."""
     if demand.isolate is not None or len(demand.parts) <= 2:
         return
     suffixes = [suffix for suffix, _ in demand.suffixed]

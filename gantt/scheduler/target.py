@@ -1,4 +1,4 @@
-"""The tree of the one host that a request names: nobody else need be asked.
+"""The tree of the one host that a request names: no other need be searched.
 
 Apart from the mask of named hosts (``targets``), which compares what is there: here a
 host that does not exist is told from one that has no room.

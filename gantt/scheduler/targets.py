@@ -12,7 +12,7 @@ from gantt.state.column import Bools
 
 
 def targets(hosts: Hosts, spec: RequestSpec) -> Bools | None:
-    """bool[n]: whom the request allows; None: anybody.
+    """bool[n]: which the request allows; None: all.
 
     As Nova compares: the destination's host and node exactly, hosts to ignore and to
     force without regard to case, forced nodes exactly.

@@ -1,4 +1,4 @@
-"""Who can take an instance where the books do not decide: hosts tell for themselves.
+"""Which hosts can take an instance where the books do not decide: by their reports.
 
 Amounts by Nova's old rules for memory, VCPUs and disk; traits and aggregates as the
 pre-filters and the flavor ask for them, which else the books' search would judge.
@@ -60,7 +60,7 @@ def lacks(
 
 
 def labeled(state: State, hosts: Hosts, question: CandidateRequest) -> Bools:
-    """bool[n]: who bears the traits and is in the aggregates that ``question`` asks
+    """bool[n]: which bear the traits and are in the aggregates that ``question`` asks
     for, of the host as a whole and of each group."""
     found = np.ones(len(hosts), np.bool_)
     for traits in (question.root_traits, *(group.traits for group in question.groups)):
@@ -87,7 +87,7 @@ def _meets(
 
 
 def _bearing(state: State, hosts: Hosts, names: Iterable[str]) -> Bools:
-    """bool[n]: whose provider bears one of the traits; who has none bears none."""
+    """bool[n]: whose provider bears one of the traits; without one, False."""
     indexes = [
         index for name in names if (index := state.traits.index_of(name)) is not None
     ]

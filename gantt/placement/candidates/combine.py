@@ -1,4 +1,4 @@
-"""Join the needs of a request within one tree: who gives what.
+"""Join the needs of a request within one tree: which provider gives what.
 
 A walk over the needs, one provider for each, that goes back as soon as the rest cannot
 be met. It is lazy, so that a limit ends the work, and it never enters a second time a
@@ -62,7 +62,7 @@ def combine(shape: Shape, root: int, budget: Budget) -> Iterator[Pick]:
             if len(found) <= _SIZE:
                 found.append(pick)
             yield tuple(map(row_at, pick))
-        # Not reached by who stops half way: what is remembered is whole.
+        # Not reached by a caller that stops half way: what is remembered is whole.
         if max(len(found), len(rows)) <= _SIZE and len(shape.walked) < _TREES:
             shape.walked[tree] = tuple(found)
 
@@ -126,7 +126,7 @@ class _Walk:
         self._take_back(self._order[depth])
 
     def _open(self, depth: int) -> list[int] | tuple[int, ...]:
-        """Who can meet the need at ``depth``, as those before it have been met."""
+        """Which can meet the need at ``depth``, as those before it have been met."""
         need = self._order[depth]
         pool: list[int] | tuple[int, ...] = self._tree.pools[need]
         self._budget.spend(len(pool))

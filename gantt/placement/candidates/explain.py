@@ -1,7 +1,7 @@
 """Why a request has no candidates: the search once more, keeping count.
 
     request -> a mask per constraint                       terms
-            -> who passes it, and what it removes alone    here
+            -> which pass it, and what it removes alone    here
             -> the same of what joins groups, tree by tree joins
             -> the nearest trees and what they lack        misses, shortage
             -> the least to give up for an answer          relax

@@ -25,11 +25,11 @@ from gantt.state.state import State
 
 
 class Need(Struct, frozen=True, eq=False):
-    """Amounts that one provider has to give, and who can.
+    """Amounts that one provider has to give, and which can.
 
     A suffixed group is one need; the unsuffixed group is one per class, for it may be
-    spread. All masks are bool[providers]: ``own``, who can for its own tree;
-    ``shared``, who can for trees that it shares with; ``anchors``, the roots of trees
+    spread. All masks are bool[providers]: ``own``, which can for their tree;
+    ``shared``, for trees that they share with; ``anchors``, the roots of trees
     that may take it from a sharing provider (None: any).
     """
 
@@ -42,7 +42,7 @@ class Need(Struct, frozen=True, eq=False):
 
 
 class Match(Struct, frozen=True, eq=False):
-    """The needs of one group. ``together``: for each required set of traits, who bears
+    """The needs of one group. ``together``: for each required set of traits, which bear
     one of it; the providers of all ``needs`` together must satisfy each."""
 
     needs: tuple[Need, ...]
@@ -86,7 +86,7 @@ def allowed_roots(state: State, traits: Labels) -> Bools:
 
 
 def match(state: State, group: RequestGroup, sharing: Sharing) -> Match | None:
-    """The needs of ``group``, or None as soon as it is plain that nobody can.
+    """The needs of ``group``, or None as soon as it is plain that none can.
 
     The order in which the parts are judged shows: an unknown trait is not noticed when
     no provider is in the aggregates that are asked for. Raises UnknownName.
@@ -112,7 +112,7 @@ def match(state: State, group: RequestGroup, sharing: Sharing) -> Match | None:
 
 
 def covered(state: State, need: Need, sharing: Sharing) -> Bools:
-    """bool[providers]: roots of trees in or around which somebody meets ``need``."""
+    """bool[providers]: roots of trees in or around which a provider meets ``need``."""
     table = state.providers
     if table.forest.is_flat:
         found = need.own.copy()
@@ -155,7 +155,7 @@ def alone(question: Question) -> Bools:
 
 
 def with_room_for_all(question: Question) -> Bools:
-    """bool[providers]: who, if it can meet each need, can meet all of them alone."""
+    """bool[providers]: which, if able to meet each need, can meet all of them alone."""
     state = question.state
     whole = sum(not need.is_spread for need in question.needs)
     if question.request.isolate and whole > 1:
@@ -163,7 +163,7 @@ def with_room_for_all(question: Question) -> Bools:
     found = np.ones(state.providers.height, np.bool_)
     for class_index, amounts in contested(question.needs).items():
         table = state.inventories.table(class_index)
-        assert table is not None, "somebody can meet each need"
+        assert table is not None, "a provider can meet each need"
         lacks = ~table.can_take(sum(amounts)) & table.is_live[: table.height]
         found[table.provider[: table.height][lacks]] = False
     return found
@@ -251,7 +251,7 @@ def _spread(
 
 def _in_tree(state: State, uuid: str) -> Bools:
     row = state.providers.row_of(uuid)
-    assert row is not None, "who asks has looked"
+    assert row is not None, "callers have looked it up"
     home = state.providers.root[: state.providers.height]
     return np.asarray(home == home[row])
 

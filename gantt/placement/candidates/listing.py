@@ -1,4 +1,4 @@
-"""Candidates that somebody else found: what a remote Placement answered.
+"""Candidates that were found elsewhere: what a remote Placement answered.
 
 Beside ``survey``, which looks for candidates in the columns: here they are a value that
 was fetched before anything was decided, and hosts are found in it by uuid.
@@ -15,7 +15,7 @@ from gantt.model.names import SHARES_VIA_AGGREGATE
 class Listing:
     """The candidates of one or more answers, in their order; not to be changed.
 
-    ``trouble``: why there are none, in the words of whoever was asked.
+    ``trouble``: why there are none, in the words of the service that was asked.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Listing:
 
     def _places(self, candidate: Candidate) -> dict[str, None]:
         """The providers, and roots of providers, on whose host an instance would be.
-        Who only shares what it has is a place only if nobody else gives anything."""
+        One that only shares what it has is a place only if no other gives anything."""
         own = [uuid for uuid in candidate.allocations if not self._shares(uuid)]
         found = dict.fromkeys(own or candidate.allocations)
         for uuid in tuple(found):

@@ -1,7 +1,7 @@
 """In which order candidates come, and where they end.
 
 Stable: oldest root first, so that equal requests get equal answers. Trees of a single
-provider that nobody shares with are decided by arrays and cost no walk.
+provider that none shares with are decided by arrays and cost no walk.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def _lowered(
 
 
 def _room(state: State, terms: t.GroupTerms, number: int) -> Rooms | None:
-    """What those who meet all else have left of a class; None when that is nothing."""
+    """What providers that meet all else have left of a class; None: there are none."""
     term = terms.terms[number]
     table = (
         None if term.class_index is None else state.inventories.table(term.class_index)

@@ -2,7 +2,7 @@
 
 So many instances, or groups, that ask for an amount each fit as long as it stays below
 the next such value: a share of what a provider has free, or its limit for one, in its
-steps. Whoever looks for the largest amount that fits need try no other.
+steps. A search for the largest amount that fits need try no other.
 """
 
 from __future__ import annotations

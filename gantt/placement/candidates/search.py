@@ -97,9 +97,9 @@ def has_candidate(state: State, request: CandidateRequest, budget: Budget) -> bo
 def ask(
     state: State, request: CandidateRequest, budget: Budget | None = None
 ) -> Question | None:
-    """The request in rows and masks; None when nobody can meet some group.
+    """The request in rows and masks; None when no provider can meet some group.
 
-    Groups are judged in order, and what comes after one that nobody can meet is not
+    Groups are judged in order, and what comes after one that cannot be met is not
     looked at. Raises UnknownName.
     """
     nothing = Question(

@@ -1,4 +1,4 @@
-"""Who shares, and with whom.
+"""Which providers share, and with which trees.
 
 Sharing is the one way for a tree to use a provider outside it. It is separate because
 it is the one part of the search where a provider counts under several roots.

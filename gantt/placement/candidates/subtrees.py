@@ -1,4 +1,4 @@
-"""Who is whose ancestor, for ``same_subtree``: bit arithmetic over a few places.
+"""Ancestors in a tree, for ``same_subtree``: bit arithmetic over a few places.
 
 One provider of each set must be ancestor of all the others. Judged for a part of the
 set already, so that a walk goes back before it has placed the rest.
@@ -51,7 +51,7 @@ class Kinship(Struct, frozen=True):
 
 
 def kinship_of(state: State, rows: Sequence[int]) -> Kinship:
-    """Who is whose ancestor among ``rows``; a place is one of their indexes."""
+    """The ancestors of each among ``rows``; a place is one of their indexes."""
     parents = state.providers.parent
     place_of = {row: place for place, row in enumerate(rows)}
     above, below = [0] * len(rows), [0] * len(rows)

@@ -119,7 +119,7 @@ def _resources(state: State, rows: list[int]) -> list[dict[str, ResourceSummary]
             places.setdefault(class_index, []).append(place)
     for class_index in sorted(places):
         table = state.inventories.table(class_index)
-        assert table is not None, "who has a class has a place in its table"
+        assert table is not None, "a provider with a class has a place in its table"
         name = state.classes.at(class_index).name
         slots = [table.slot_of[rows[place]] for place in places[class_index]]
         columns = table.capacity[slots].tolist(), table.used[slots].tolist()

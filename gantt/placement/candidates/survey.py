@@ -28,7 +28,7 @@ from gantt.state.state import State
 
 class Survey(Struct, eq=False):
     """``viable``: bool[providers], roots that may match; ``alone``: bool[providers],
-    those of them for which that is the whole truth. ``question`` None: nobody can.
+    those of them for which that is the whole truth. ``question`` None: none can.
     Holds as long as the State does not change."""
 
     state: State
@@ -121,7 +121,7 @@ AnySurvey: TypeAlias = Survey | FlatSurvey
 
 
 def survey(state: State, request: CandidateRequest, budget: Budget) -> AnySurvey:
-    """Who may match ``request``: array passes only. Raises UnknownName."""
+    """Which may match ``request``: array passes only. Raises UnknownName."""
     shares = state.traits.index_of(SHARES_VIA_AGGREGATE)
     is_shared = shares is not None and state.provider_traits.is_used(shares)
     if state.providers.forest.is_flat and not is_shared:

@@ -24,7 +24,7 @@ from gantt.state.state import State
 
 
 class Term(Struct, frozen=True, eq=False):
-    """One constraint; ``mask``: bool[providers], who meets it by what it is itself."""
+    """One constraint; ``mask``: bool[providers], which meet it by themselves."""
 
     kind: Kind
     names: tuple[str, ...]
@@ -49,8 +49,8 @@ class GroupTerms(Struct, frozen=True, eq=False):
 
 
 class Served(Struct, frozen=True, eq=False):
-    """Two bool[providers]: who can give the group something, and the roots of trees in
-    or around which the group can be met by itself."""
+    """Two bool[providers]: which can give the group something, and the roots of trees
+    in or around which the group can be met by itself."""
 
     providers: Bools
     trees: Bools
@@ -59,9 +59,9 @@ class Served(Struct, frozen=True, eq=False):
 class Spread(Struct, frozen=True, eq=False):
     """What is asked of all givers of a spread group, as bool[providers].
 
-    ``own``: who may give to its own tree; ``shared``: who to trees that it shares with;
+    ``own``: which may give to their tree; ``shared``: to trees that they share with;
     ``anchors``: roots that may take from a sharing provider; ``joint``: per required
-    set of traits who bears one, which the givers must satisfy together.
+    set of traits which bear one, which the givers must satisfy together.
     """
 
     own: Bools
@@ -71,8 +71,8 @@ class Spread(Struct, frozen=True, eq=False):
 
 
 def group_terms(state: State, group: RequestGroup, sharing: Sharing) -> GroupTerms:
-    """The constraints of ``group``. A name that is unknown is no error here: nobody
-    bears it."""
+    """The constraints of ``group``. A name that is unknown is no error here: no
+    provider bears it."""
     found = [_amount(state, *asked) for asked in group.resources.items()]
     found += _labels(
         state.provider_traits,
@@ -88,7 +88,7 @@ def group_terms(state: State, group: RequestGroup, sharing: Sharing) -> GroupTer
         ("member_of", "not_member_of"),
         state.providers.height,
     )
-    # As the search: where nothing is asked for, nobody looks at in_tree.
+    # As the search: where nothing is asked for, in_tree is ignored.
     if group.in_tree is not None and group.resources:
         found.append(_in_tree(state, group.in_tree))
     if not (group.resources or group.traits.required or group.member_of.required):
@@ -119,7 +119,7 @@ def live_roots(state: State) -> Bools:
 
 
 def passed(terms: GroupTerms, number: int) -> Served:
-    """Who meets one constraint, whatever else the group asks."""
+    """Which meet one constraint, whatever else the group asks."""
     term = terms.terms[number]
     if terms.is_spread and term.kind == "required":
         return _served_by_one(terms, (term,))
@@ -127,7 +127,7 @@ def passed(terms: GroupTerms, number: int) -> Served:
 
 
 def served(terms: GroupTerms, keep: Collection[int]) -> Served:
-    """Who can serve the group, of whose constraints only ``keep`` (numbers) hold."""
+    """Which can serve the group, of whose constraints only ``keep`` (numbers) hold."""
     kept = [term for number, term in enumerate(terms.terms) if number in keep]
     if terms.is_spread:
         return _served_by_several(terms, kept)

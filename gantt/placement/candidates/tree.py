@@ -1,4 +1,4 @@
-"""One tree as a small problem of its own: who is there, and what each has left.
+"""One tree as a small problem of its own: its providers, and what each has left.
 
 Built for one root at a time, from masks over all providers to plain tuples of a few
 places, so that the walk in ``combine`` touches no array. A place is the index of a
@@ -40,7 +40,7 @@ class Shape(Struct, frozen=True, eq=False):
     """What is the same for every tree of a search.
 
     Masks are bytes here: reading one byte beats reading an element of an array.
-    ``useful``: who can meet some need for its own tree. ``guests``: sharing providers
+    ``useful``: which can meet some need for its own tree. ``guests``: sharing providers
     of use, with the roots they reach. ``kinds``: needs of one kind do the same to the
     provider that meets them. ``contested``: amounts of the classes of which several
     needs may want some from one provider. ``isolated``: which needs want a provider of
@@ -189,8 +189,8 @@ def _disputed(question: Question, isolated: tuple[bool, ...]) -> dict[int, list[
 
 
 def _rows(shape: Shape, root: int) -> tuple[list[int], set[int]]:
-    """Who is of use in and around the tree of ``root``, oldest first; and who of them
-    is there only because it shares."""
+    """Providers of use in and around the tree of ``root``, oldest first; and those of
+    them that are there only because they share."""
     providers, useful = shape.question.state.providers, shape.useful
     members = list(providers.forest.subtree(root))
     rows = [row for row in members if useful[row]]
@@ -229,7 +229,7 @@ def _left(
     found = []
     for index, (class_index, amounts) in enumerate(shape.contested.items()):
         table = shape.question.state.inventories.table(class_index)
-        assert table is not None, "who has room has an inventory"
+        assert table is not None, "what has room has an inventory"
         total, left, is_scarce = sum(amounts), [0] * len(rows), False
         asked = {
             place

@@ -1,6 +1,6 @@
-"""Rules for allocations: who uses what, all named consumers at once or none.
+"""Rules for allocations, all named consumers at once or none.
 
-What fits is the Ledger's verdict; here is who is asked, in which order, and which
+What fits is the Ledger's verdict; here is what is asked, in which order, and which
 generations move (wire contract: only providers in a new list, or in the removed list of
 a consumer that is emptied; a deletion moves none).
 """

@@ -69,7 +69,7 @@ def as_known(
         return None, 0
     fleet = state.fleet
     row = fleet.hosts.row_of(command.host, command.node)
-    assert row is not None, "who never reported says something new"
+    assert row is not None, "a first report says something new"
     return view, max(int(fleet.hosts.touched[row]), fleet.context_touched)
 
 

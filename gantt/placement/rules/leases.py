@@ -7,7 +7,7 @@ consumer's generation that the claim made, and only what the claim added: those
 allocations that were there before are marked by their ``updated_at`` (``claims``).
 What a remote Placement keeps is given back there, and then the claim is dropped.
 
-Who confirms a claim that holds nothing hears ClaimExpired, never NotFound: nothing is
+Confirming a claim that holds nothing raises ClaimExpired, never NotFound: nothing is
 kept of a claim that ended, so the two cannot be told apart.
 """
 
@@ -69,7 +69,7 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
 
 
 def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
-    """Those that nobody was handed in the last ``for_us``."""
+    """Those that were not handed out in the last ``for_us``."""
     found = [
         row
         for row in draft.state.fleet.claims.over()
@@ -170,7 +170,7 @@ def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
 
 
 def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -> None:
-    """Somebody wrote the consumer's allocations: they are on these providers now.
+    """The consumer's allocations were written: they are on these providers now.
 
     That ends the lease; and the claim, unless some are still on the host's tree (which
     cannot be told of a host without a provider; of one that is gone, nothing need be).
@@ -195,7 +195,7 @@ def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
 
 
 def holds(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
-    """Whether the claim is leased and nobody else wrote its consumer."""
+    """Whether the claim is leased and its consumer was not written since."""
     return row.leased_until is not None and _made(row, consumer)
 
 

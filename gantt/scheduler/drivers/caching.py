@@ -156,14 +156,14 @@ class CachingDriver(Driver):
         if is_kept:
             field.known_order = kept.best(self.policy.options)
         if is_whole:
-            # Nobody was removed by what was asked afresh.
+            # What was asked afresh removed no host.
             field.known_steps = kept.steps = kept.steps or field.steps
         return field
 
     def _sieves(
         self, kept: Kept, job: Job, request: Request
     ) -> tuple[tuple[Sieve, ...], bool]:
-        """All of them in order; whether those asked afresh remove nobody at all."""
+        """All of them in order; whether those asked afresh remove no host."""
         if all(one.is_neutral(request) for one in kept.afresh):
             return kept.whole, True
         asked = fields.filters_of(job, self.policy)

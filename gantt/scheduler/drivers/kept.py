@@ -81,8 +81,8 @@ class Kept:
         self._settle(request)
 
     def _sieve(self, one: Filter, request: Request) -> Sieve:
-        """What ``one`` says of everybody, to be asked again of whoever changes, unless
-        it lets everybody pass."""
+        """What ``one`` says of all hosts, to be asked again of those that change,
+        unless it lets all pass."""
         if one.is_neutral(request):
             return Sieve(one.name, self.everyone)
         self._asked.append(one)
@@ -90,7 +90,7 @@ class Kept:
 
     @property
     def whole(self) -> tuple[Sieve, ...]:
-        """All sieves in order where everybody passes ``afresh``."""
+        """All sieves in order where all hosts pass ``afresh``."""
         if self._whole is None:
             everyone = self.everyone
             self._whole = (
@@ -201,7 +201,7 @@ class Kept:
         self._whole = None
 
     def _settle(self, request: Request) -> None:
-        """Who passes is not who passed: scores of all that do."""
+        """Other hosts pass than before: scores of all that do."""
         sieves = (*self.first, *self.sieves.values())
         self.passing = fields.all_of(sieves, len(self.rows))
         self._is_passing_known = True
@@ -242,8 +242,8 @@ def _reads_use(one: Filter | Weigher) -> bool:
 
 
 def _stamps(state: State) -> tuple[object, ...]:
-    """What must not move: aggregates and groups, the age of computes, who there is and
-    which provider stands for whom, how providers hang together, and names."""
+    """What must not move: aggregates and groups, the age of computes, the hosts and
+    which provider stands for which, how providers hang together, and names."""
     fleet = state.fleet
     return (
         fleet.context_touched,

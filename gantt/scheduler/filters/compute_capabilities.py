@@ -24,7 +24,7 @@ class ComputeCapabilitiesFilter(Filter):
 
     Those are: ``capabilities:a:b``, where ``a`` is an attribute of the host or a key of
     its ``stats`` and ``b`` a key within; names without a colon, on hosts that have such
-    an attribute or key; and ``hw:maxphysaddr_bits``. Who lacks what is asked fails.
+    an attribute or key; and ``hw:maxphysaddr_bits``. A host that lacks one fails.
     Raises Invalid, as ``extra_specs.matcher`` does.
     """
 

@@ -1,6 +1,6 @@
 """Hosts with room for the VCPUs asked for, by what they report.
 
-Nova's filter from before there were books; kept for those who still enable it.
+Nova's filter from before there were books; kept for operators that still enable it.
 """
 
 from __future__ import annotations

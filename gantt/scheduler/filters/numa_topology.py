@@ -1,7 +1,7 @@
 """Says no to what cells of memory and CPUs would have to be fitted for.
 
 Which cell of a host would take what is not worked out yet. Where an operator enables
-the filter, letting such a request through would promise what nobody looked at.
+the filter, letting such a request through would promise what was not checked.
 """
 
 from __future__ import annotations

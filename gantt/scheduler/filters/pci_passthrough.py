@@ -1,7 +1,7 @@
 """Says no to what devices would have to be fitted for.
 
 Which device a host would give is not worked out yet. Where an operator enables the
-filter, letting such a request through would promise what nobody looked at.
+filter, letting such a request through would promise what was not checked.
 """
 
 from __future__ import annotations

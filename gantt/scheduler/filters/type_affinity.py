@@ -16,8 +16,8 @@ from gantt.state.column import Bools
 
 
 class TypeAffinityFilter(Filter):
-    """Every instance on the host has the same ``flavorid``; one whose flavor nobody
-    said has another. Of one that is only promised the host the amounts must agree."""
+    """Every instance on the host has the same ``flavorid``; one of an unknown
+    flavor has another. Of one that is only promised the host the amounts must agree."""
 
     cacheable = Cacheable(
         needs=("id", "instances", "claims"),

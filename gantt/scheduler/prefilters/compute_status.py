@@ -1,4 +1,4 @@
-"""Disabled hosts take nobody."""
+"""Disabled hosts take no instances."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Segments of routed networks: known to Neutron, and not asked for here.
 
 Nova asks Neutron on every request which segments a network has. A decision here asks
-nobody, so that the caller must have asked; silence would place instances where their
+no service, so the caller must have asked; silence would place instances where their
 network is not.
 """
 

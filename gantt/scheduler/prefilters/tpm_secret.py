@@ -1,4 +1,4 @@
-"""Who keeps the secret of a virtual TPM."""
+"""Where the secret of a virtual TPM is kept."""
 
 from __future__ import annotations
 
