@@ -108,8 +108,8 @@ class Scheduling(Hearing, Recorded):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """As ``read``, but an answer does not wait until it is durable (a refusal
-        does): for what goes through the gate before anybody hears of it."""
+        """As ``read``, but only a refusal waits until it is durable: for what goes
+        through the gate before it is answered."""
 
     @abstractmethod
     def recall(
@@ -164,8 +164,7 @@ class Scheduling(Hearing, Recorded):
             try:
                 return self._conclude(request, chosen, claimed, attempt, timings)
             except BaseException as error:
-                # A host was deleted right after it was claimed, or a plugin failed
-                # that sets limits: nobody hears of the claim, so none is kept.
+                # The host was deleted since, or a plug-in's limits failed.
                 self._give_up(request, claimed)
                 if not isinstance(error, ClaimLost):
                     raise
@@ -179,7 +178,7 @@ class Scheduling(Hearing, Recorded):
         )
 
     def _give_up(self, request: ScheduleRequest, claimed: Claimed) -> None:
-        """End a claim that nobody will hear of, whatever became of its hosts."""
+        """End a claim that is not answered with, whatever became of its hosts."""
         placed = zip(names(request), claimed.generations, strict=True)
         self.submit(c.ReleaseClaim(claimed.claim, tuple(placed)))
 
