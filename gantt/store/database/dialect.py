@@ -27,12 +27,12 @@ from sqlalchemy.pool import PoolProxiedConnection
 from sqlalchemy.sql.expression import ClauseElement
 
 from gantt import errors
-from gantt.model.addresses import without_secrets
 from gantt.model.changes import Change
 from gantt.store import times
 from gantt.store.contract import StoreOptions
 from gantt.store.database.bulk import Bulks
 from gantt.store.database.pipeline import Pipeline
+from gantt.store.database.url import shown
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 
 LOG = logging.getLogger(__name__)
@@ -100,8 +100,7 @@ class Database:
     to_time: Callable[[int | None], Any] = staticmethod(times.to_datetime)
 
     def __init__(self, url: URL, options: StoreOptions) -> None:
-        shown = url.set(drivername=url.get_backend_name())
-        self.url = without_secrets(shown.render_as_string(hide_password=True))
+        self.url = shown(url.set(drivername=url.get_backend_name()))
         self.options = options
         self.engine = self._make_engine(url)
         self.bulk = self.bulks(self.engine.dialect)

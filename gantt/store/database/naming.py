@@ -9,6 +9,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from gantt.store.database.url import shown
+
 if TYPE_CHECKING:
     from gantt.store.database.dialect import Database
 
@@ -17,13 +19,13 @@ def command(database: Database, words: str) -> str:
     """``gantt-manage`` and ``words``, ready to paste but for a password."""
     named = database.options.named
     if named is None:
-        named = shlex.join(("--database", shown(database)))
+        named = shlex.join(("--database", _with_driver(database)))
     return f"`gantt-manage {named} {words}`" if named else f"`gantt-manage {words}`"
 
 
-def shown(database: Database) -> str:
-    """The URL with its driver, the password hidden."""
+def _with_driver(database: Database) -> str:
+    """The URL with its driver, its secrets hidden."""
     url = database.engine.url
     if url.get_backend_name() == "sqlite":
         return database.url  # its engine opens files by itself
-    return url.render_as_string(hide_password=True)
+    return shown(url)

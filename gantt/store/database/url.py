@@ -40,8 +40,9 @@ def understood(url: str) -> URL:
     try:
         parsed = make_url(url)
     except (exc.ArgumentError, TypeError, ValueError) as error:
+        named = without_secrets(url)
         raise errors.Refused(
-            f"The database URL {without_secrets(url)!r} cannot be read. {_meant(url)}"
+            f"The database URL {named!r} cannot be read. {_meant(named)}"
         ) from error
     if parsed.drivername == "sqlite" and parsed.host:
         raise errors.Refused(
@@ -56,15 +57,21 @@ def understood(url: str) -> URL:
     return parsed.set(drivername=driver)
 
 
+def shown(url: URL) -> str:
+    """``url`` for messages and commands, its secrets hidden. No other place renders
+    one: SQLAlchemy hides the user's password, but not those of the query."""
+    return without_secrets(url.render_as_string(hide_password=True))
+
+
 def unknown(url: URL) -> errors.Refused:
     """That no dialect goes by the scheme of ``url``."""
-    shown = without_secrets(url.render_as_string())
+    named = shown(url)
     if url.get_backend_name() == "memory":
         return errors.Refused(
-            f"{shown} keeps no tables: name a database, for example "
+            f"{named} keeps no tables: name a database, for example "
             "sqlite:////var/lib/gantt/gantt.db; books in memory are memory:// alone."
         )
-    return errors.Refused(f"{shown} is not a database that Gantt knows. {_FORMS}")
+    return errors.Refused(f"{named} is not a database that Gantt knows. {_FORMS}")
 
 
 def _meant(url: str) -> str:
