@@ -60,9 +60,19 @@ class Leadership:
     """Whether this process leads. Judged by how long the row stood still on the own
     steady clock: no time is compared with anybody else's."""
 
-    def __init__(self, store: Store, name: str, silence_s: float, clock: Clock) -> None:
-        """``silence_s``: after so long without a sign, a leader is taken to be gone."""
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        silence_s: float,
+        clock: Clock,
+        wrote: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``silence_s``: after so long without a sign, a leader is taken to be gone.
+        ``wrote``: called whenever the row was written, so that the database takes
+        writes."""
         self._store = store
+        self._wrote = wrote
         self._name = name
         self._silence_s = silence_s
         self._clock = clock
@@ -102,6 +112,7 @@ class Leadership:
     def _keep(self, lead: Lead | None) -> None:
         self._mine = lead
         if lead is not None:
+            self._wrote()
             self._seen, self._seen_at = lead, self._clock.monotonic()
 
 
@@ -164,7 +175,7 @@ class Chores:
                 self._tell(f"chore {chore.name} failed", error)
 
     def _tell(self, text: str, error: GanttError) -> None:
-        """Once per trouble, not once a second; an outage is told elsewhere."""
+        """Once per trouble, not once a second; an outage is logged elsewhere."""
         if text not in self._troubles and not self._is_away():
             self._troubles.add(text)
             LOG.warning("%s: %s", text, error)

@@ -103,11 +103,11 @@ class Follower:
         self.outage.succeeded("read")
 
     def is_away(self) -> bool:
-        """Whether the database cannot be read, which is told then."""
-        if not self.outage.is_on:
+        """Whether the database is away now, which is logged then."""
+        if not self.outage.is_on("read"):
             with suppress(GanttError):
                 self.look()
-        return self.outage.is_on
+        return self.outage.is_on()
 
     def _look(self) -> None:
         durable = self._replica.durable
@@ -159,7 +159,7 @@ class Follower:
             )
 
     def _asked(self) -> tuple[float, Cursor | StoreFailed]:
-        """When the store was asked, and the end of the log, or why nobody knows it;
+        """When the store was asked, and the end of the log, or why it is not known;
         under ``asking``. Raises StoreFailed where that took no time."""
         end: Cursor | StoreFailed
         asked_at = self._asking_since = self._clock.monotonic()

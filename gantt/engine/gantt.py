@@ -244,7 +244,13 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         )
         compaction = Compaction(store, self._replica, options.log_length)
         return Chores(
-            Leadership(store, self.name, options.leader_silence_s, self._wall),
+            Leadership(
+                store,
+                self.name,
+                options.leader_silence_s,
+                self._wall,
+                lambda: self._follower.outage.succeeded("write"),
+            ),
             (
                 Chore("compact", compaction.is_due, compaction.run),
                 Chore("expire", self._has_ended_leases, self.expire_claims),

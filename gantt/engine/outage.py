@@ -1,7 +1,7 @@
-"""What is told of a database that is away: when it began, that it goes on, its end.
+"""What is logged of a database that is away: when it began, that it goes on, its end.
 
-Apart from those who notice, which are many (readers, the gate, the poller, chores, the
-door): each of them would tell the same, again and again.
+Apart from what meets it (readers, the gate, the poller, chores, the door): each of them
+would log the same, again and again.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from gantt.engine.clock import Clock
 from gantt.engine.threads import Threads
@@ -18,85 +20,126 @@ LOG = logging.getLogger(__name__)
 REMIND_S: Final = 60.0
 """Between two lines about the same outage."""
 
+OVER_S: Final = 2 * REMIND_S
+"""After so long without another failure an outage counts as over, though nothing has
+been asked that would have shown its end."""
+
 Kind = Literal["read", "write"]
+_IS: Final[dict[Kind, str]] = {"read": "is away", "write": "takes no writes"}
+_HAS: Final[dict[Kind, str]] = {
+    "read": "has been away",
+    "write": "has taken no writes",
+}
+_AGAIN: Final[dict[Kind, str]] = {"read": "is back", "write": "takes writes again"}
+
+
+class _Spell(Struct):
+    """An outage of one kind, from its first failure."""
+
+    since: float
+    failed_at: float
+    told_at: float
+    refused: int = 0
 
 
 class Outage:
-    """Safe for many threads. An outage of reads is one of writes as well; one of writes
-    alone (a full disk, a database that is read-only) does not end with a good read."""
+    """Safe for many threads. Reads and writes fail apart from each other: a full disk,
+    or a database that is read-only, can still be read. Writes that fail while reads do
+    are part of that outage."""
 
     def __init__(self, what: str, clock: Clock, threads: Threads) -> None:
         self._what = what
         self._clock = clock
         self._lock = threads.lock()
-        self._kind: Kind | None = None
-        self._since = self._told_at = 0.0
-        self._refused = 0
+        self._spells: dict[Kind, _Spell] = {}
 
-    @property
-    def is_on(self) -> bool:
-        """Whether the last that was heard is a failure."""
-        return self._kind is not None
+    def is_on(self, *kinds: Kind) -> bool:
+        """Whether one of ``kinds`` (none given: any) failed last, and not long ago."""
+        with self._lock:
+            now = self._clock.monotonic()
+            return any(self._lasting(kind, now) for kind in kinds or ("read", "write"))
 
     def failed(self, kind: Kind, error: BaseException) -> None:
         """It did not do what was asked of it."""
         with self._lock:
             now = self._clock.monotonic()
-            if self._kind is None:
-                self._kind, self._refused = kind, 0
-                self._since = self._told_at = now
+            spell = self._lasting(kind, now)
+            if spell is not None:
+                spell.failed_at = now
+                self._remind(kind, spell, now, error)
+            elif kind == "read" or self._lasting("read", now) is None:
+                self._spells[kind] = _Spell(now, now, now)
                 LOG.error(
-                    "%s is away: %s (Told once; then every %d s until it is back.)",
+                    "%s %s: %s (Told once; then every %d s while it lasts.)",
                     self._what,
+                    _IS[kind],
                     error,
                     REMIND_S,
                 )
-                return
-            if kind == "read":
-                self._kind = kind
-            self._remind(now, error)
 
     def refuses(self, error: BaseException) -> bool:
-        """Whether this error is part of an outage that is told already; then it counts
-        as a request refused because of it."""
+        """Whether this error is part of an outage that is logged already; then it
+        counts as a request refused because of it."""
+        if not self._spells:  # what almost every caller finds
+            return False
         with self._lock:
-            if self._kind is None:
-                return False
-            self._refused += 1
-            self._remind(self._clock.monotonic(), error)
-            return True
+            now = self._clock.monotonic()
+            for kind in ("read", "write"):
+                if (spell := self._lasting(kind, now)) is not None:
+                    spell.refused += 1
+                    self._remind(kind, spell, now, error)
+                    return True
+            return False
 
     def succeeded(self, kind: Kind) -> None:
-        """It did what was asked of it."""
-        if self._kind is None:  # what almost every caller finds
+        """It did what was asked of it, which ends an outage of this kind only."""
+        if kind not in self._spells:  # what almost every caller finds
             return
         with self._lock:
-            if self._kind is None or (kind, self._kind) == ("read", "write"):
+            now = self._clock.monotonic()
+            is_lasting = self._lasting(kind, now) is not None
+            spell = self._spells.pop(kind, None)
+            if spell is None:
                 return
-            self._kind = None
+            if is_lasting:
+                length = f"after {now - spell.since:.1f} s"
+            else:  # when it ended is not known
+                length = (
+                    f"(failures over {spell.failed_at - spell.since:.1f} s, the last "
+                    f"{now - spell.failed_at:.0f} s ago)"
+                )
             LOG.warning(
-                "%s is back after %.1f s; %d requests were refused meanwhile",
+                "%s %s %s; %d requests were refused meanwhile",
                 self._what,
-                self._clock.monotonic() - self._since,
-                self._refused,
+                _AGAIN[kind],
+                length,
+                spell.refused,
             )
 
-    def _remind(self, now: float, error: BaseException) -> None:
-        if now - self._told_at >= REMIND_S:
-            self._told_at = now
+    def _lasting(self, kind: Kind, now: float) -> _Spell | None:
+        spell = self._spells.get(kind)
+        is_over = spell is None or now - spell.failed_at > OVER_S
+        return None if is_over else spell
+
+    def _remind(
+        self, kind: Kind, spell: _Spell, now: float, error: BaseException
+    ) -> None:
+        if now - spell.told_at >= REMIND_S:
+            spell.told_at = now
             LOG.error(
-                "%s has been away for %.0f s; %d requests were refused so far: %s",
+                "%s %s for %.0f s; %d requests were refused so far: %s",
                 self._what,
-                now - self._since,
-                self._refused,
+                _HAS[kind],
+                now - spell.since,
+                spell.refused,
                 error,
             )
 
 
 IsAway = Callable[[], bool]
-"""Whether what somebody met is an outage that is told elsewhere."""
+"""Whether a failure is part of an outage, which is logged elsewhere."""
 
 
 def not_away() -> bool:
-    """Each failure is told by whoever meets it."""
+    """Each failure is logged where it is met."""
     return False

@@ -1,14 +1,14 @@
-"""The columns of this process, who may touch them, and how much of them is durable.
+"""The columns of this process, their locks, and how much of them is durable.
 
 Between "assumed" and "durable" a reader may compute but must not speak: it takes a
 ``Mark`` with its answer and waits until that mark is durable. A rollback or a reload
-begins a new epoch, and whoever waits on the old one computes again.
+begins a new epoch, and a reader that waits on the old one computes again.
 
 Locks, in the order in which they are taken: ``gate`` (a batch, from before it asks for
 the database's lock until it has given it up) before ``turn`` (catching up, or a batch
-between assume and settle) before ``search`` (one search at a time, so that whoever asks
-for less waits for one at the most) before ``lock`` (the columns, for array passes and
-plans).
+between assume and settle) before ``search`` (one search at a time, so that a small
+question waits for one search at most) before ``lock`` (the columns, for array passes
+and plans).
 """
 
 from __future__ import annotations

@@ -267,9 +267,9 @@ class Gate:
             transaction.rollback()
             was_kept = self._was_kept(batch.end)
             if was_kept is None:
-                # Its tickets stay claimed: nobody may say that it was not carried out.
+                # Its tickets stay claimed: none may hear that it was not done.
                 self._replica.undo(batch.changes, batch.before)
-                raise _nobody_knows(
+                raise _not_known(
                     "this process was cut off for so long that the log was compacted "
                     "past the place of this write"
                 ) from lost
@@ -294,12 +294,12 @@ class Gate:
         took_s = self._clock.monotonic() - started
         self.counts.commit_seconds += took_s
         self._replica.settle()
-        self._outage.succeeded("write")
         if batch.entries:  # else it only looked at what it relies on
+            self._outage.succeeded("write")
             self.observer.committed(len(batch.outcomes), took_s)
 
     def _was_kept(self, end: Cursor) -> bool | None:
-        """Ask until the database answers: nobody is told anything before. None: it
+        """Ask until the database answers: no caller gets an answer before. None: it
         cannot tell any more."""
         for pause_s in _pauses():
             try:
@@ -307,11 +307,10 @@ class Gate:
             except (Outcome, StoreFailed) as error:
                 # Whatever went wrong with asking says nothing about the batch.
                 if self.queue.is_closing:
-                    raise _nobody_knows(error) from error
+                    raise _not_known(error) from error
                 self._outage.failed("write", error)
                 self._clock.sleep(pause_s)
-            else:
-                self._outage.succeeded("write")
+            else:  # an answer is no write: a full disk gives it as well
                 return found
         raise AssertionError("unreachable: the pauses never end")
 
@@ -331,7 +330,7 @@ def _was_overtaken(store: Store, before: Cursor) -> bool:
         return False
 
 
-def _nobody_knows(why: object) -> OutcomeUnknown:
+def _not_known(why: object) -> OutcomeUnknown:
     return OutcomeUnknown(
         "The answer to a commit was lost, and its outcome is not known: it was carried "
         f"out whole, or not at all ({why}). Look before you try again."

@@ -1,12 +1,21 @@
-"""An outage is told when it begins, once a minute while it lasts, and at its end."""
+"""An outage is logged when it begins, once a minute while it lasts, and at its end."""
 
 from __future__ import annotations
 
 import pytest
 
-from gantt.engine.outage import REMIND_S, Outage
+from gantt.engine.chores import Leadership
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.engine.outage import OVER_S, REMIND_S, Kind, Outage
 from gantt.engine.threads import SystemThreads
 from gantt.errors import StoreFailed
+from gantt.store import open_store
+from gantt.store.outcomes import UnknownOutcome
+from tests.engine.conftest import Connect
+from tests.engine.faults import FaultyStore
+from tests.engine.test_chores import until
+from tests.engine.test_outcomes import create
 
 AWAY = StoreFailed("canary is away")
 
@@ -72,20 +81,118 @@ def test_without_an_outage_nothing_counts(
     assert told(caplog) == []
 
 
-@pytest.mark.parametrize(
-    ("met", "does_end"),
-    [
-        (("write",), {"read": False, "write": True}),
-        (("read",), {"read": True, "write": True}),
-        (("write", "read"), {"read": True, "write": True}),
-    ],
-)
-def test_writes_alone_may_fail(
-    met: tuple[str, ...], does_end: dict[str, bool], clock: Stopped
+def test_reads_and_writes_end_and_last_apart(
+    outage: Outage, clock: Stopped, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for kind, ends in does_end.items():
-        outage = Outage("the database", clock, SystemThreads())
-        for one in met:
-            outage.failed(one, AWAY)  # type: ignore[arg-type]
-        outage.succeeded(kind)  # type: ignore[arg-type]
-        assert outage.is_on is not ends
+    outage.failed("write", AWAY)
+    clock.sleep(10)
+    outage.failed("read", AWAY)
+    assert outage.refuses(AWAY)
+    clock.sleep(1)
+    outage.failed("write", AWAY)
+    outage.succeeded("read")
+    first, second, back = told(caplog)
+    assert first.startswith("the database takes no writes: ")
+    assert second.startswith("the database is away: ")
+    assert back == "the database is back after 1.0 s; 1 requests were refused meanwhile"
+    outage.succeeded("read")  # as any reader would, the disk still full
+    assert told(caplog) == []
+    assert outage.is_on()
+    assert not outage.is_on("read")
+    clock.sleep(4)
+    outage.succeeded("write")
+    (end,) = told(caplog)
+    assert end.startswith("the database takes writes again after 15.0 s; 0 requests")
+    assert not outage.is_on()
+
+
+def test_a_good_write_does_not_end_an_outage_of_reads(
+    outage: Outage, caplog: pytest.LogCaptureFixture
+) -> None:
+    outage.failed("read", AWAY)
+    outage.failed("write", AWAY)
+    outage.succeeded("write")
+    assert outage.is_on("read")
+    assert len(told(caplog)) == 1  # writes fail because of the same
+    outage.succeeded("read")
+    assert len(told(caplog)) == 1
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_a_failure_long_after_another_begins_an_outage_of_its_own(
+    kind: Kind, outage: Outage, clock: Stopped, caplog: pytest.LogCaptureFixture
+) -> None:
+    outage.failed(kind, AWAY)
+    clock.sleep(3600)  # and nothing is asked that would end it
+    assert not outage.is_on()
+    assert not outage.refuses(AWAY)
+    outage.failed(kind, AWAY)
+    first, second = told(caplog)
+    assert first == second
+    clock.sleep(2)
+    outage.succeeded(kind)
+    assert "after 2.0 s; 0 requests" in told(caplog)[0]
+
+
+def test_an_end_that_was_not_seen_gets_no_length(
+    outage: Outage, clock: Stopped, caplog: pytest.LogCaptureFixture
+) -> None:
+    outage.failed("write", AWAY)
+    clock.sleep(3)
+    outage.failed("write", AWAY)
+    assert len(told(caplog)) == 1
+    clock.sleep(3600)
+    outage.succeeded("write")
+    (end,) = told(caplog)
+    assert "again (failures over 3.0 s, the last 3600 s ago); 0 requests" in end
+
+
+def test_a_failed_write_long_ago_hides_no_trouble_of_chores(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, store = Stopped(), FaultyStore(open_store("memory://"))
+    with Gantt(store, EngineOptions(poll_ms=0, sweep_s=3600), clock=clock) as books:
+        store.fail("begin", AWAY)
+        with pytest.raises(StoreFailed):
+            books.submit(create(1))
+        assert books._follower.is_away()
+        clock.sleep(OVER_S + 1)
+        assert not books._follower.is_away()
+        store.fail("cursor", AWAY)  # and one that fails now is met
+        assert books._follower.is_away()
+    assert len(told(caplog)) >= 2
+
+
+def test_a_full_disk_is_not_over_because_its_database_answers(
+    store: FaultyStore, books: Gantt, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        store.fail("commit", UnknownOutcome("no answer", StoreFailed("disk full")))
+        with pytest.raises(StoreFailed, match="disk full"):
+            books.submit(create(1))
+    (begin,) = told(caplog)
+    assert begin.startswith("the database takes no writes: disk full")
+    books.submit(create(1))
+    (end,) = told(caplog)
+    assert end.startswith("the database takes writes again after ")
+
+
+def test_a_beat_of_the_leader_ends_an_outage_of_writes(
+    shared: FaultyStore, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    books = connect(shared, sweep_s=0.01, leader_silence_s=0.2)
+    shared.fail("begin", AWAY)
+    with pytest.raises(StoreFailed):
+        books.submit(create(1))
+    until(lambda: "the database takes writes again after " in caplog.text)
+    assert not books._follower.outage.is_on()
+
+
+def test_a_lead_lost_to_another_is_no_write() -> None:
+    store, beats = open_store("memory://"), []
+    one = Leadership(store, "one", 4, Stopped(), lambda: beats.append(1))
+    seen = store.leader()
+    store.leader = lambda: seen  # type: ignore[method-assign]
+    assert store.lead("other", seen)
+    assert not one.look()
+    assert not beats
