@@ -1,9 +1,9 @@
 """What one process does for all: it keeps the log short and ends leases.
 
-A thread of its own, because nobody else comes by when a lease ends. Who leads says so
-in a row, again and again; when that stops, another takes over. Nothing that is correct
-depends on it: each chore is safe to do twice, for it goes through the gate or under
-the head lock, and whoever comes second finds nothing to do.
+A thread of its own, because no request need come when a lease ends. The leader says so
+in a row, again and again; when that stops, another process takes over. Nothing that is
+correct depends on it: each chore is safe to do twice, for it goes through the gate or
+under the head lock, and the second time finds nothing to do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gantt.store.contract import Lead, Store
 
 LOG = logging.getLogger(__name__)
 
-# Who leads says so this many times before others give it up.
+# A leader says so this many times before others take it to be gone.
 _BEATS = 4
 # Between two looks while the database is away.
 _LONGEST_S = 4.0

@@ -143,8 +143,8 @@ class Follower:
         return end
 
     def _wait_to_ask(self, came_at: float) -> None:
-        """Take ``asking``. Who waits has a thread that others need, and a server that
-        stands still may say nothing for hours."""
+        """Take ``asking``. A caller that waits has a thread that others need, and a
+        server that stands still may say nothing for hours."""
         if self._asking.acquire(blocking=False):
             return
         since = self._asking_since

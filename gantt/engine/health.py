@@ -1,6 +1,6 @@
 """How an engine is: whether it keeps up, and what may be changed while it runs.
 
-Apart from the engine's answers because it is asked by who runs it, not by who uses it.
+Apart from the engine's answers because operators ask it, not users.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.store.contract import Store
 
 LOG = logging.getLogger(__name__)
-# Who asks whether we are ready asks again after a few seconds.
+# A probe asks whether we are ready every few seconds.
 _READY_S = 1.5
 _UNREADABLE = "the books cannot be read; the log says why"
 

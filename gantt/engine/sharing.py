@@ -32,7 +32,7 @@ _AGAIN_S: Final = 2 * PERIOD_S
 """Until the second look for what may be on its way: it is written once a period, and
 writing takes a while where the database is busy."""
 _WAITERS: Final = 8
-"""Who may wait for it at once: each has a thread that others need."""
+"""How many may wait for it at once: each has a thread that others need."""
 _PAUSE_S: Final = 1.0
 _WRITING: Final = "decisions are not shared, and kept until they can be"
 _FINDING: Final = "only decisions of this process can be told"
@@ -143,7 +143,7 @@ class Sharing:
         self._unscored = 0
 
     def counts(self) -> dict[str, float]:
-        """What waits, and what nobody else will find."""
+        """What waits, and what no other process will find."""
         return {
             "decisions_waiting": len(self._backlog),
             "decisions_waiting_limit": self._options.shared_backlog,

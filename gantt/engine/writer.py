@@ -185,7 +185,8 @@ class Gate:
         asked_at = self._clock.monotonic()
         transaction = self._store.begin()
         try:
-            # Who came while another process had the lock need not wait for the next.
+            # Callers that came while another process had the lock need not wait for
+            # the next batch.
             tickets += self.queue.more(size - len(tickets))
             with self._replica.turn:
                 tail = transaction.tail(self._replica.state.cursor)

@@ -10,6 +10,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.outage import OVER_S, REMIND_S, Kind, Outage
 from gantt.engine.threads import SystemThreads
 from gantt.errors import StoreFailed
+from gantt.model.commands import CreateTrait
 from gantt.store import open_store
 from gantt.store.outcomes import UnknownOutcome
 from tests.engine.conftest import Connect
@@ -175,6 +176,20 @@ def test_a_full_disk_is_not_over_because_its_database_answers(
     books.submit(create(1))
     (end,) = told(caplog)
     assert end.startswith("the database takes writes again after ")
+
+
+def test_a_commit_of_nothing_is_no_write(
+    store: FaultyStore, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    books = connect(store, sweep_s=3600)
+    books.submit(CreateTrait("CUSTOM_ONE"))
+    store.fail("begin", AWAY)
+    with pytest.raises(StoreFailed):
+        books.submit(create(1))
+    assert len(told(caplog)) == 1
+    books.submit(CreateTrait("CUSTOM_ONE"))  # is there: it is looked at only
+    assert books._follower.outage.is_on("write")
+    assert told(caplog) == []
 
 
 def test_a_beat_of_the_leader_ends_an_outage_of_writes(

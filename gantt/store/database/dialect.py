@@ -108,8 +108,8 @@ class Database:
         self.is_in_use = False
         self._told: set[str] = set()
         event.listen(self.engine, "connect", self._prepare)
-        # While the pool looks whether it lives nobody waits long; but who has it now
-        # may load all tables, or migrate. ``set_autocommit`` is for small reads.
+        # While the pool tests a connection, none waits for long; a session that has
+        # it may load all tables, or migrate. ``set_autocommit`` is for small reads.
         event.listen(self.engine, "checkout", lambda found, *_: self.bound(found, None))
         event.listen(
             self.engine, "checkin", lambda found, *_: self.bound(found, self.lost_s)

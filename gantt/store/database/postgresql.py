@@ -72,7 +72,7 @@ class PostgresDatabase(Database):
     }
 
     def _make_engine(self, url: URL, **more: Any) -> Engine:
-        # As for the server below: who waits for one that is no more hears of it.
+        # As for the server below: a wait for one that is gone ends.
         given = {
             # The driver's own is two minutes.
             "connect_timeout": CONNECT_S,

@@ -98,7 +98,8 @@ class SqliteDatabase(Database):
         return connection
 
     def check_place(self) -> None:
-        # A file that was deleted can still be written to; nobody would find it again.
+        # A file that was deleted can still be written to; no other process would find
+        # it again.
         if self._opened is None or self._found() == self._opened:
             return
         raise errors.StoreFailed(
