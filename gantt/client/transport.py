@@ -63,9 +63,10 @@ class SocketTransport:
             )
         try:
             port = parts.port
-        except ValueError as error:
+        except ValueError:  # its text may bear a part of a password
             raise errors.Invalid(
-                f"{without_secrets(url)!r} has no usable port: {error}."
+                f"{without_secrets(url)!r} has no usable port: give a number from 0 to "
+                "65535, and write / in a password as %2F."
             ) from None
         self._url = without_secrets(url)
         self._host = parts.hostname

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from gantt.model.addresses import without_secrets
 from gantt.sim.run import GALERA, MEMORY, Plan, Result, Run
 from gantt.sim.weather import KINDS
 
@@ -149,7 +150,8 @@ def tally(result: Result) -> dict[str, int]:
 
 
 def command(plan: Plan, store: str) -> str:
-    """What replays ``plan``."""
+    """What replays ``plan``, ready to paste but for a password."""
+    store = without_secrets(store)
     rest = "".join(f" --without '{kind}'" for kind in sorted(plan.without))
     return (
         f"python -m gantt.sim --seed {plan.seed} --store {store} --steps {plan.steps}"

@@ -12,6 +12,9 @@ import gantt
 from gantt import errors
 from gantt.cli.manage import manage
 from gantt.cli.status import status
+from gantt.connection import connect
+from gantt.sim import __main__ as simulation
+from gantt.sim.run import Plan
 from gantt.store import StoreOptions
 from gantt.store.database import Database, open_database
 from gantt.store.database.naming import command
@@ -133,6 +136,17 @@ def must_not_show(
     assert not shows(text), text
     assert "Traceback" not in text
     return text
+
+
+def test_a_replay_is_told_without_the_password() -> None:
+    told = simulation.command(Plan(7, "URL", 20), "postgresql://u:canary@h/d")
+    assert "--store postgresql://u:***@h/d " in told
+
+
+def test_a_service_is_named_without_a_part_of_its_password() -> None:
+    with pytest.raises(errors.Invalid, match="no usable port") as refused:
+        connect("http://u:canary/x@h:8778")
+    assert not shows(refused.value.message)
 
 
 def test_one_place_renders_urls() -> None:
