@@ -11,6 +11,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def _told(clients: list[Client]) -> dict[str, int]:
 
 
 def _prepare(database: str) -> list[str]:
-    with gantt.connect(database, create=True) as books:
+    with closing(gantt.connect(database, create=True)) as books:
         providers = [books.create_provider(f"host-{n}").uuid for n in range(5)]
         for provider in providers:
             books.set_inventories(
