@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 Environ = Mapping[str, Any]
 Authenticate = Callable[[Environ], Caller]
 
-# What tells a client how to go on is for everybody.
+# What tells a client how to go on needs no token.
 OPEN_PATHS = frozenset(("", "/", "/gantt/openapi.json"))
 ANYBODY = Caller()
 REREAD_S = 2.0
@@ -146,7 +146,7 @@ class TokenFile:
                 "secret: {user: admin, project: admin, roles: [admin]}."
             )
         # YAML makes other things of 0123, yes and null than what would be sent; and an
-        # empty token is what everybody sends who has none.
+        # empty token is what clients send that have none.
         if not all(isinstance(token, str) and token for token in data):
             raise Refused(
                 f"Every token in {self._path} must be text that is not empty: put "

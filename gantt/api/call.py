@@ -1,6 +1,6 @@
 """One HTTP request as a handler sees it.
 
-A ``Call`` is all that a handler gets: the books, who asks, at which microversion, and
+A ``Call`` is all that a handler gets: the books, the caller, the microversion, and
 the few ways in which Placement's answers are written. It keeps falcon's surface and
 the header rules out of the handlers.
 """
@@ -42,7 +42,7 @@ NOW: Final = Moment.NOW
 
 
 class Caller(Struct, frozen=True):
-    """Who asks. ``system_scope`` is "all" or None; roles as they were sent."""
+    """The caller. ``system_scope`` is "all" or None; roles as they were sent."""
 
     user_id: str | None = None
     project_id: str | None = None
@@ -52,7 +52,7 @@ class Caller(Struct, frozen=True):
 
 
 class Unread(Struct, frozen=True):
-    """Why a server has not read a body; said to whoever would need it."""
+    """Why a server has not read a body: the answer to a request that needs it."""
 
     status: int
     text: str

@@ -17,7 +17,7 @@ from gantt.model.diagnosis import document
 
 
 def assume_newest(call: Call) -> None:
-    """Who names no microversion reads the query as the newest one does."""
+    """Without a microversion in the request, the query is read as of the newest."""
     if not microversion.is_asked(call.request.env.get("HTTP_OPENSTACK_API_VERSION")):
         call.version = microversion.MAX_MINOR
         answer = microversion.ANSWERS[call.version]

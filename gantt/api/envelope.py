@@ -39,7 +39,7 @@ _FIELDS = (
     *("method", "uri", "status", "len", "microversion"),
 )
 _VARIANTS = "89ab"
-_NOBODY = Caller()
+_NO_CALLER = Caller()
 
 
 def mounted(app: WsgiApp) -> WsgiApp:
@@ -68,7 +68,7 @@ def _as_wsgi(path: str) -> str:
 
 
 def with_metrics(app: WsgiApp, read: Callable[[], bytes], content_type: str) -> WsgiApp:
-    """/metrics: what ``read`` gives, to whoever can reach this address."""
+    """/metrics: what ``read`` gives, without a token."""
 
     def serve(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if environ.get("PATH_INFO") != "/metrics" or environ["REQUEST_METHOD"] != "GET":
@@ -85,7 +85,7 @@ def with_health(app: WsgiApp, unready: Callable[[], str]) -> WsgiApp:
     """/livez: this process answers. /readyz, /healthcheck: it knows all that was
     committed and can do its work; ``unready`` says why not, or "".
 
-    Nobody has to log in for these, and they leave no log line."""
+    These need no token and leave no log line."""
     checks: dict[str, Callable[[], str]] = {
         "/livez": str,
         "/readyz": unready,
@@ -129,7 +129,7 @@ def request_ids(rng: random.Random) -> Callable[[], str]:
 
 
 def _unmeasured(route: str, method: str, code: str, seconds: float) -> None:
-    """Nobody counts requests."""
+    """Requests are not counted."""
 
 
 def logged(app: WsgiApp, served: Served = _unmeasured) -> WsgiApp:
@@ -188,7 +188,7 @@ def _told(
             length = value
         elif name == "openstack-api-version":
             version = value.rpartition(".")[2]
-    caller: Caller = environ.get(CALLER, _NOBODY)
+    caller: Caller = environ.get(CALLER, _NO_CALLER)
     query = environ.get("QUERY_STRING")
     uri = path if _PLAIN_PATH.match(path) else quote(path, encoding="latin-1")
     return (

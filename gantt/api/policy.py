@@ -33,7 +33,7 @@ DEPRECATED_SINCE = "Wallaby"
 
 def build_policy(settings: Settings) -> Policy:
     """oslo.policy's judgement, or our own of the same defaults. Raises Refused where
-    there is a policy file and nobody to read it."""
+    there is a policy file that would not be read."""
     if find_spec("oslo_policy") is None:
         _refuse_policy_file(settings)
         return DefaultPolicy(

@@ -87,7 +87,7 @@ def read_rules(path: Path) -> dict[str, Any]:
             raise Refused(
                 f"The policy file {path}{_line_of(name, text)}: the rule of {name!r} "
                 "cannot be understood. A rule is text such as 'role:admin or "
-                "rule:service_api'; '@' allows everybody, '!' nobody."
+                "rule:service_api'; '@' allows all callers, '!' none."
             )
     return found
 
@@ -128,7 +128,7 @@ def misspelt(rules: Mapping[str, Any], known: Iterable[str]) -> Iterator[str]:
         if name not in defined:
             yield (
                 f"The policy rule {rule!r} refers to rule:{name}, which is not defined "
-                f"and allows nobody{_advice(name, defined)}."
+                f"and allows no caller{_advice(name, defined)}."
             )
 
 

@@ -43,7 +43,7 @@ class Processes(MPServer):
         self._must_reread = self._is_rereading = False
 
     def signal_handler_interrupt(self, *args: Any, **_kwargs: Any) -> None:
-        """The first SIGTERM waits for who balances load; any further one does not."""
+        """The first SIGTERM waits for load balancers; any further one does not."""
         is_patient = args[:1] == (signal.SIGTERM,) and self._delay_s > 0
         is_first, self._is_told = not self._is_told, True
         self._run.drain()

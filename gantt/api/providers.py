@@ -32,7 +32,7 @@ def list_(call: Call) -> None:
     call.authorize("placement:resource_providers:list")
     query = provider_query(Params(call.query_string), call.version)
     try:
-        found = call.gantt.read(queries.providers, query)
+        found = call.gantt.list_providers(query)
     except UnknownName as error:
         raise worded(error, _UNKNOWN_NAMES) from None
     times = [one.modified_at for one in found if one.modified_at is not None]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, cast
+from urllib.parse import parse_qsl
 
 import falcon
 from msgspec import Struct
@@ -51,7 +52,7 @@ class Route(Struct, frozen=True):
 
 
 def _native(operations: Iterable[Operation]) -> dict[str, dict[str, Route]]:
-    """Who names no microversion is told errors as the newest one has them."""
+    """Without a microversion in the request, errors are those of the newest one."""
     table: dict[str, dict[str, Route]] = {}
     for one in operations:
         route = Route(one.perform, first=diagnosis.assume_newest)
@@ -143,8 +144,11 @@ _LONG = frozenset(
         ("POST", "/reshaper"),
     }
 )
-# With one of these a list of providers is a look-up.
-_NARROW = ("name=", "uuid=", "in_tree=")
+# With one of these, and not an empty one, a list is a look-up.
+_NARROW = {
+    "/resource_providers": ("name", "uuid", "in_tree"),
+    "/gantt/hosts": ("host", "node"),
+}
 
 
 def is_long(method: str, path: str, query: str) -> bool:
@@ -152,7 +156,11 @@ def is_long(method: str, path: str, query: str) -> bool:
     all others."""
     if (method, path) not in _LONG:
         return False
-    return path != "/resource_providers" or not any(map(query.__contains__, _NARROW))
+    narrow = _NARROW.get(path)
+    if narrow is None or not query:
+        return True
+    given = dict(parse_qsl(query, keep_blank_values=True))  # the last one counts
+    return not any(map(given.get, narrow))
 
 
 class Methods(dict[str, Responder]):

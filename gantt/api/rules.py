@@ -112,6 +112,6 @@ RULES: dict[str, Base] = {
     "placement:usages": ADMIN_OR_READER_OR_SERVICE,
     "placement:reshaper:reshape": SERVICE,
     **{f"gantt:{name}": ADMIN_OR_SERVICE for name in _NATIVE},
-    # Whoever reads in a project sees its own decisions, redacted.
+    # A reader of a project sees its own decisions, redacted.
     "gantt:decisions:list": ADMIN_OR_READER_OR_SERVICE,
 }

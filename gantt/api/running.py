@@ -78,10 +78,10 @@ class RunDirectory(Struct, frozen=True):
         (self._folder / f"{_DRAINING}.{pid}").unlink(missing_ok=True)
 
     def change(self, settings: Mutable) -> None:
-        """Everybody is to go on with these. Raises OSError."""
+        """All workers are to go on with these. Raises OSError."""
         draft = self._folder / f"{_CHANGED}.new"
         draft.write_bytes(msgspec.json.encode(settings))
-        draft.replace(self._folder / _CHANGED)  # nobody reads a half of it
+        draft.replace(self._folder / _CHANGED)  # no worker reads a half of it
 
     def changed(self, since: int) -> tuple[int, Mutable] | None:
         """What was said by that after ``since`` (0: the beginning), and a number that

@@ -101,7 +101,7 @@ def serve(source: Source) -> None:
 
 
 def warn_of_unknown(settings: Settings) -> None:
-    """Say what of the configuration nobody reads."""
+    """Warn of options that are not known."""
     for told in settings.unknown:
         LOG.warning("%s", told)
 
@@ -162,7 +162,7 @@ def _allow_open_files(wanted: int) -> None:
 def _end_with_parent() -> None:
     """Have the kernel kill this worker when its parent is gone (Linux).
 
-    A worker without a parent would hold the port and nobody could stop it by name.
+    A worker without a parent would hold the port and could not be stopped by name.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -267,7 +267,7 @@ def is_loopback(host: str) -> bool:
 def check_port(options: ServeOptions) -> None:
     """Raises Refused when the address is taken or is none of ours.
 
-    granian itself shares a port with whoever else agrees to share it.
+    granian itself shares a port with any process that agrees to share it.
     """
     host, port = options.host, options.port
     try:

@@ -24,7 +24,7 @@ PERIOD_S = 1.0
 
 
 class Tender:
-    """Runs until the process ends. ``run`` None: nobody tells it of changes."""
+    """Runs until the process ends. ``run`` None: it is not told of changes."""
 
     def __init__(
         self, meters: Meters, gantt: Any, run: RunDirectory | None = None

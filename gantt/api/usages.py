@@ -10,7 +10,6 @@ from gantt.api.query import Params, usage_query
 from gantt.api.refusals import no_provider
 from gantt.model.answers import TypeUsages
 from gantt.placement import queries
-from gantt.placement.usages import total_usages
 
 
 def of_provider(call: Call, uuid: str) -> None:
@@ -35,7 +34,7 @@ def total(call: Call) -> None:
     params = Params(call.query_string)
     call.authorize("placement:usages", project_id=params.last.get("project_id"))
     query = usage_query(params, call.version)
-    found: dict[str, TypeUsages] = call.gantt.read(total_usages, query)
+    found: dict[str, TypeUsages] = call.gantt.total_usages(query)
     usages: dict[str, Any] = {}
     if query.by_type:
         for name, sums in found.items():

@@ -1,6 +1,6 @@
 """Whether the columns of the process that answers are what the tables say.
 
-Only the serving process can tell: whoever loads the tables anew has no columns to
+Only the serving process can tell: one that loads the tables anew has no columns to
 compare them with.
 """
 

@@ -1,7 +1,7 @@
 """How many may watch at once: each of them occupies a thread of the server.
 
 Apart from the handler because the whole application shares it, and so does the server
-when it drains: streams end then by themselves, for nobody else can end them.
+when it drains: streams end then by themselves, since nothing else can end them.
 """
 
 from __future__ import annotations
@@ -27,15 +27,22 @@ class Watchers:
         self._lock = threading.Lock()
         self.present = 0
         self.turned_away = 0
+        # Streams that have told as much as they may.
+        self.cut = 0
 
     def enter(self) -> bool:
-        """Whether there was room for one more, who must ``leave``."""
+        """Whether there was room for one more, which must ``leave``."""
         with self._lock:
             if self.present >= self.limit:
                 self.turned_away += 1
                 return False
             self.present += 1
             return True
+
+    def cut_off(self) -> None:
+        """A stream ends because it has told as much as it may."""
+        with self._lock:
+            self.cut += 1
 
     def leave(self) -> None:
         """Make room."""
@@ -48,4 +55,5 @@ class Watchers:
             "watchers": self.present,
             "watchers_limit": self.limit,
             "watchers_turned_away": self.turned_away,
+            "watch_streams_cut": self.cut,
         }

@@ -81,7 +81,8 @@ DATABASE = [
         min=0,
         max=4096,
         help="Connections that each process keeps for readers; beside them the gate "
-        "has one. 0: one for each of blocking_threads.",
+        "has one. 0: as many as blocking_threads; searches and lists have further "
+        "threads, and wait for one of these connections.",
     ),
 ]
 
@@ -172,7 +173,8 @@ GANTT = [
         default=128 * 1024 * 1024,
         min=1024,
         help="Bytes that the bodies of all unanswered requests of a worker may have "
-        "together, at least max_body_bytes; what comes beyond is refused with 503.",
+        "together, at least max_body_bytes; those up to 8 KiB are not counted. Beyond "
+        "it the oldest body that has not arrived whole is refused with 503.",
     ),
     cfg.BoolOpt(
         "allow_insecure_bind",

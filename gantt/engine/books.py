@@ -111,7 +111,7 @@ class Books(ABC):
         return _found(self.read(queries.usages, provider_uuid), provider_uuid)
 
     def total_usages(self, query: UsageQuery) -> dict[str, a.TypeUsages]:
-        return self.read(total_usages, query)
+        return self.read_long(total_usages, query)
 
     # -- aggregates, traits, classes ----------------------------------------------
 

@@ -107,14 +107,18 @@ _GAUGES = {
     ),
     "requests_waiting": (_SUM, "Requests that wait for a thread."),
     "requests_waiting_limit": (
-        _NEWEST,
-        "Requests that may wait for a thread of one process (waiting_requests).",
+        _SUM,
+        "Requests that may wait for a thread: waiting_requests of each process for "
+        "searches and lists, and as many for all others.",
     ),
     "bodies_reading": (_SUM, "Requests whose body is being read."),
-    "bodies_reading_bytes": (_SUM, "Bytes of the bodies of unanswered requests."),
+    "bodies_reading_bytes": (
+        _SUM,
+        "Bytes of the bodies of unanswered requests, those up to 8 KiB left out.",
+    ),
     "bodies_reading_bytes_limit": (
-        _NEWEST,
-        "Bytes that these may have in one process (bodies_bytes).",
+        _SUM,
+        "Bytes that these may have (bodies_bytes of each process).",
     ),
     "watchers": (_SUM, "Requests that watch."),
     "watchers_limit": (_NEWEST, "Requests that may watch one process."),
@@ -150,6 +154,7 @@ _COUNTERS = {
     "events_told": "Revisions told to watchers.",
     "policy_errors": "Changes of the policy files that could not be used.",
     "watchers_turned_away": "Watchers for whom there was no room.",
+    "watch_streams_cut": "Streams of events that ended after watch_stream_bytes.",
 }
 # Where the names of counts are not those that operators were promised.
 _NAMES = {"claims_lost": "claim_conflicts"}

@@ -183,6 +183,7 @@ def test_only_so_many_watch_at_once(build: Build) -> None:
         "watchers": 1,
         "watchers_limit": 2,
         "watchers_turned_away": 2,
+        "watch_streams_cut": 0,
     }
 
 
@@ -197,12 +198,14 @@ def test_streams_end_when_the_server_drains_or_their_time_is_over(
 
 
 def test_a_stream_ends_when_it_has_told_so_much(books: Gantt, build: Build) -> None:
-    stream = Opened(build(watch_stream_bytes=1024), "/gantt/watch")
+    watchers = Watchers(1)
+    stream = Opened(build(watchers, watch_stream_bytes=1024), "/gantt/watch")
     stream.read()
     for number in range(40):
         books.create_provider(f"host-{number}")
     told = b"".join(iter(lambda: next(stream._chunks, b""), b""))
     assert len(told) >= 1024
+    assert watchers.counts()["watch_streams_cut"] == 1
     # What is left is told to the client that comes back.
     last = told.rpartition(b"id: ")[2].partition(b"\n")[0].decode()
     more = Opened(build(), "/gantt/watch", HTTP_LAST_EVENT_ID=last)

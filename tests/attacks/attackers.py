@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from http.client import HTTPConnection, HTTPException
 from itertools import cycle
 from pathlib import Path
 
@@ -69,6 +70,14 @@ def slow_body(token: str) -> Opening:
         return _head(line, token, kind, "Content-Length: 1000") + b"\r\n{"
 
     return opening
+
+
+def almost_whole(token: str) -> Opening:
+    """As much as a body may have by default, but for its end."""
+    size = 4 * 1024 * 1024
+    kind, length = "Content-Type: application/json", f"Content-Length: {size}"
+    head = _head("POST /allocations", token, kind, length)
+    return lambda _number: head + b"\r\n" + b" " * (size - 1024)
 
 
 def slow_header(token: str) -> Opening:
@@ -199,13 +208,42 @@ def strange_json(port: int, token: str) -> Asking:
     return Asking(port, questions, b"400")
 
 
+class Probing:
+    """The same questions over and over, each client on a connection that it keeps."""
+
+    def __init__(self, port: int, paths: Sequence[str]) -> None:
+        self._port = port
+        self._paths = paths
+
+    def open_all(self, count: int) -> int:
+        """All of them begin."""
+        for number in range(count):
+            path = self._paths[number % len(self._paths)]
+            threading.Thread(target=self._run, args=(path,), daemon=True).start()
+        return count
+
+    def go_on(self, until: Callable[[], bool]) -> None:
+        """The threads end with the process."""
+        while not until():
+            time.sleep(0.1)
+
+    def _run(self, path: str) -> None:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=LONGEST_S)
+        while True:
+            with contextlib.suppress(OSError, HTTPException):
+                connection.request("GET", path)
+                connection.getresponse().read()
+
+
 def _post(path: str, token: str, raw: bytes) -> bytes:
     kind, length = "Content-Type: application/json", f"Content-Length: {len(raw)}"
     head = _head(f"POST {path}", token, kind, length, "Connection: close")
     return head + b"\r\n" + raw
 
 
-KINDS: dict[str, Callable[[int, str], Held | Asking]] = {
+KINDS: dict[str, Callable[[int, str], Held | Asking | Probing]] = {
+    "almost_whole_bodies": lambda port, token: Held(port, almost_whole(token), b" ", 0),
+    "probes": lambda port, _token: Probing(port, ("/readyz", "/metrics")),
     "slow_bodies": lambda port, token: Held(port, slow_body(token), b" ", 0),
     "slow_headers": lambda port, token: Held(port, slow_header(token), b"x", 0),
     "slow_readers": lambda port, token: Held(port, unread(token), b"", 4096),

@@ -35,6 +35,12 @@ class Answer:
         self.status = int(status[:3])
         self.headers = headers
 
+    def without_body(self) -> Answer:
+        """The same as the answer to a HEAD."""
+        found = Answer()
+        found.status, found.headers = self.status, self.headers
+        return found
+
 
 def ask(app: WsgiApp, environ: Environ) -> Answer:
     """Raises what the application raises."""

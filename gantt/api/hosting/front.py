@@ -1,8 +1,9 @@
 """What every request of ``gantt serve`` meets first, in the event loop of its worker.
 
-    head -> which pool it is for (health, metrics, long searches, all others)
+    head -> its kind: health and metrics (one answer for all that ask at once),
+            long searches, all others
          -> its body, whole, within its time and the memory for all
-         -> a thread of that pool: the WSGI application, which answers
+         -> a thread for that kind: the WSGI application, which answers
 
 No thread ever waits for a client, and no kind of request takes the threads of another.
 """
@@ -25,6 +26,7 @@ from gantt.api.hosting.environ import Scope, environ_of
 from gantt.api.hosting.pool import Pool
 from gantt.api.hosting.pools import Pools
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
+from gantt.api.hosting.sharing import Shared
 
 LOG = logging.getLogger(__name__)
 
@@ -69,7 +71,7 @@ class Front:
         self._is_stopping = is_stopping
         self._pools = pools
         self._bodies = pools.bodies
-        # What threads have answered, and nobody was told yet.
+        # Requests that threads have answered and the loop has not settled yet.
         self._answered: deque[asyncio.Future[Answer | None]] = deque()
         self._under_way = 0
         # Pools whose waiting requests get a thread in a moment.
@@ -94,6 +96,9 @@ class Front:
         if _is_livez(environ):
             send(exchange, ask(self._app, environ))
             return _NOTHING
+        shared = self._shared_of(environ)
+        if shared is not None:
+            return self._share(shared, environ, exchange)
         handed = self._hand(self._pool_of(environ), environ, exchange)
         if handed is None:
             send(exchange, self._refusal(environ))
@@ -106,6 +111,19 @@ class Front:
         return self._pools.pool_for(
             environ["REQUEST_METHOD"], environ["PATH_INFO"], environ["QUERY_STRING"]
         )
+
+    def _shared_of(self, environ: Environ) -> Shared | None:
+        return self._pools.shared_for(environ["REQUEST_METHOD"], environ["PATH_INFO"])
+
+    async def _share(
+        self, shared: Shared, environ: Environ, exchange: Exchange
+    ) -> None:
+        send(exchange, await self._shared_answer(shared, environ))
+
+    async def _shared_answer(self, shared: Shared, environ: Environ) -> Answer:
+        as_get = {**environ, "REQUEST_METHOD": "GET"}
+        answer = await shared.answer(partial(ask, self._app, as_get))
+        return answer.without_body() if environ["REQUEST_METHOD"] == "HEAD" else answer
 
     def _hand(
         self,
@@ -155,7 +173,7 @@ class Front:
                 return
             else:
                 send(exchange, answer)
-        except Exception:
+        except BaseException:  # of a plug-in, say: the thread goes on
             LOG.exception("%(REQUEST_METHOD)s %(PATH_INFO)s broke off", environ)
         # Without an answer granian says 500.
         self._answered.append(answered)
@@ -167,7 +185,8 @@ class Front:
             if answer is not None:
                 await self._leave(body, exchange, answer)
         except Gone:
-            return
+            # Read only by a client that sends trailers, or has closed its half.
+            send(exchange, _cut_off())
         finally:
             self._bodies.let_go(body)
 
@@ -175,17 +194,19 @@ class Front:
         self, environ: Environ, exchange: Exchange, body: Body
     ) -> Answer | None:
         """None: it was sent. Raises Gone."""
-        found = b""
-        pool = None if _is_livez(environ) else self._pool_of(environ)
-        if pool is not None and self._pools.reads_body(pool):
-            try:
-                found = await self._bodies.read(body, monotonic())
-            except NotRead as why:
-                self._refused(why.reason)
-                environ[UNREAD] = why.told
-        environ["wsgi.input"] = BytesIO(found)
-        if pool is None:
+        environ["wsgi.input"] = BytesIO()
+        if _is_livez(environ):
             return ask(self._app, environ)
+        shared = self._shared_of(environ)
+        if shared is not None:
+            return await self._shared_answer(shared, environ)
+        try:
+            found = await self._bodies.read(body, monotonic())
+            environ["wsgi.input"] = BytesIO(found)
+        except NotRead as why:
+            self._refused(why.reason)
+            environ[UNREAD] = why.told
+        pool = self._pool_of(environ)
         handed = self._hand(pool, environ, exchange, is_sent=body.is_whole)
         return self._refusal(environ) if handed is None else await handed
 
@@ -196,8 +217,11 @@ class Front:
             return
         headers = [*answer.headers, ("connection", "close")]
         transport = exchange.response_stream(answer.status, headers)
-        if answer.body:
-            await transport.send_bytes(answer.body)
+        try:
+            if answer.body:
+                await transport.send_bytes(answer.body)
+        except RuntimeError:  # granian's word for: the client has gone
+            return
         await body.drain()
 
     # ---------------------------------------------------------------------- the loop's
@@ -236,6 +260,14 @@ class Front:
         elif now - self._idle_since >= LAST_ANSWERS_S:
             # granian would wait for clients that say nothing, or read nothing.
             raise SystemExit(0)
+
+
+def _cut_off() -> Answer:
+    answer = Answer()
+    answer.status = 400
+    answer.headers = [("content-type", "text/plain"), ("connection", "close")]
+    answer.body = b"The body ended before its end, or has trailers, which are not read."
+    return answer
 
 
 def _is_livez(environ: Environ) -> bool:

@@ -7,6 +7,7 @@ from the executors of the standard library, whose queues have no end.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from queue import SimpleQueue
 from typing import Any
 
 from msgspec import Struct
+
+LOG = logging.getLogger(__name__)
 
 Job = Callable[[], None]
 
@@ -30,7 +33,7 @@ class PoolLimits(Struct, frozen=True):
 
 
 class Pool:
-    """Carries out jobs, which must not raise."""
+    """Carries out jobs, which should not raise."""
 
     def __init__(self, name: str, limits: PoolLimits) -> None:
         self.limits = limits
@@ -79,7 +82,10 @@ class Pool:
         box: SimpleQueue[Any] = SimpleQueue()
         job = first
         while True:
-            job()
+            try:
+                job()
+            except BaseException:  # else the pool would have a thread less
+                LOG.exception("%s: a job failed", self._name)
             with self._lock:
                 if self._jobs:
                     job = self._jobs.popleft()

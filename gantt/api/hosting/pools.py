@@ -8,12 +8,9 @@ from __future__ import annotations
 from gantt.api.envelope import MOUNT
 from gantt.api.hosting.pool import Pool, PoolLimits
 from gantt.api.hosting.reading import Bodies, BodyLimits
+from gantt.api.hosting.sharing import Shared
 from gantt.api.routes import is_long
 from gantt.conf import Settings
-
-_READY, _METRICS = ("/readyz", "/healthcheck"), "/metrics"
-# Who asks for these asks again soon: few need wait.
-_FEW = PoolLimits(threads=1, waiting=16)
 
 
 class Pools:
@@ -24,9 +21,15 @@ class Pools:
         waiting = options.waiting_requests
         self.quick = Pool("gantt-quick", PoolLimits(options.blocking_threads, waiting))
         self.long = Pool("gantt-long", PoolLimits(options.long_threads, waiting))
-        health, metrics = Pool("gantt-health", _FEW), Pool("gantt-metrics", _FEW)
-        self._apart = {_METRICS: metrics, **dict.fromkeys(_READY, health)}
-        self._pools = (self.quick, self.long, health, metrics)
+        self._pools = (self.quick, self.long)
+        health, metrics = Shared("gantt-health"), Shared("gantt-metrics")
+        self._shared = {
+            ("GET", "/readyz"): health,
+            ("HEAD", "/readyz"): health,
+            ("GET", "/healthcheck"): health,
+            ("HEAD", "/healthcheck"): health,
+            ("GET", "/metrics"): metrics,
+        }
         most = settings.api.max_body_bytes
         self.bodies = Bodies(
             BodyLimits(
@@ -36,23 +39,20 @@ class Pools:
             )
         )
 
-    def pool_for(self, method: str, path: str, query: str) -> Pool:
-        """Whose threads answer a request."""
-        if path.startswith(MOUNT):
-            path = path[len(MOUNT) :]
-        if path in self._apart and method in ("GET", "HEAD"):
-            return self._apart[path]
-        return self.long if is_long(method, path, query) else self.quick
+    def shared_for(self, method: str, path: str) -> Shared | None:
+        """Where a request shares its answer with others; None: it does not."""
+        return self._shared.get((method, path.removeprefix(MOUNT)))
 
-    def reads_body(self, pool: Pool) -> bool:
-        """Whether its requests are answered when their bodies have been read."""
-        return pool is self.quick or pool is self.long
+    def pool_for(self, method: str, path: str, query: str) -> Pool:
+        """The threads that answer any other request."""
+        path = path.removeprefix(MOUNT)
+        return self.long if is_long(method, path, query) else self.quick
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
         return {
             "requests_waiting": sum(pool.waiting for pool in self._pools),
-            "requests_waiting_limit": self.quick.limits.waiting,
+            "requests_waiting_limit": sum(pool.limits.waiting for pool in self._pools),
             "bodies_reading": self.bodies.reading,
             "bodies_reading_bytes": self.bodies.held,
             "bodies_reading_bytes_limit": self.bodies.limits.all_bytes,

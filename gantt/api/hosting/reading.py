@@ -19,8 +19,8 @@ RETRY_AFTER_S = 1
 # What is read of a body that was refused, and for how long.
 DRAINED_BYTES = 64 * 1024
 DRAINED_S = 1.0
-# Bodies up to here are read in one piece, before they are counted.
-_SMALL = 8 * 1024
+# Bodies up to here are not counted: connections are, and that is limit enough.
+SMALL = 8 * 1024
 
 TOO_LONG, TOO_SLOW, TOO_MANY = "body_too_long", "body_too_slow", "bodies_full"
 DRAINING = "draining"
@@ -46,8 +46,8 @@ class Exchange(Protocol):
 
 
 class BodyLimits(Struct, frozen=True):
-    """Of one body: ``most_bytes``, ``timeout_s``. Of all that were read and are not
-    answered yet: ``all_bytes``."""
+    """Of one body: ``most_bytes``, ``timeout_s``. Of all large ones that were read and
+    are not answered yet: ``all_bytes``."""
 
     most_bytes: int
     timeout_s: float
@@ -55,11 +55,11 @@ class BodyLimits(Struct, frozen=True):
 
 
 class Gone(Exception):
-    """The client left in the middle of its request."""
+    """The request broke off in the middle of its body."""
 
 
 class NotRead(Exception):
-    """A body was given up: ``reason`` for metrics, ``told`` to who would need it."""
+    """A body was given up: ``reason`` for metrics, ``told`` for the answer."""
 
     def __init__(self, reason: str, told: Unread) -> None:
         super().__init__(reason)
@@ -72,10 +72,10 @@ class Bodies:
 
     def __init__(self, limits: BodyLimits) -> None:
         self.limits = limits
-        # Bytes of requests that are not answered yet.
+        # Bytes of large bodies whose requests are not answered yet.
         self.held = 0
-        # Who reads, and until when; in the order of their deadlines.
-        self._readers: dict[asyncio.Task[Any], float] = {}
+        # Bodies that are being read, by which tasks; in the order of their deadlines.
+        self._readers: dict[Body, asyncio.Task[Any]] = {}
         self._is_over = False
 
     @property
@@ -97,39 +97,53 @@ class Bodies:
             raise self._refusal(body, DRAINING)
         task = asyncio.current_task()
         assert task is not None
-        self._readers[task] = now + limits.timeout_s
+        body.deadline = now + limits.timeout_s
+        self._readers[body] = task
         try:
-            if body.length is not None and body.length <= _SMALL:
-                found = await body.exchange()
-                self._hold(body, len(found))
+            if body.length is not None and body.length <= SMALL:
+                found = await body.whole()
             else:
                 found = await self._gather(body)
         except asyncio.CancelledError:
-            # By ``expire``: no one else has this task.
+            if not body.given_up:
+                raise
             task.uncancel()
-            reason = DRAINING if self._is_over else TOO_SLOW
-            raise self._refusal(body, reason) from None
+            raise self._refusal(body, body.given_up) from None
         finally:
-            del self._readers[task]
-        if body.length is not None and len(found) < body.length:
+            del self._readers[body]
+        if body.is_cut(len(found)):
             raise Gone
         body.is_whole = True
         return found
 
     async def _gather(self, body: Body) -> bytes:
-        chunks = []
+        chunks, size = [], 0
         while (chunk := await body.next_chunk()) is not None:
-            self._hold(body, len(chunk))
-            if body.held > self.limits.most_bytes:
+            size += len(chunk)
+            if size > self.limits.most_bytes:
                 raise self._refusal(body, TOO_LONG)
+            if size > SMALL:
+                self._hold(body, size)
             chunks.append(chunk)
         return b"".join(chunks)
 
-    def _hold(self, body: Body, count: int) -> None:
-        body.held += count
-        self.held += count
-        if self.held > self.limits.all_bytes:
-            raise self._refusal(body, TOO_MANY)
+    def _hold(self, body: Body, size: int) -> None:
+        """Bodies that began earlier make room: a sender that does not come to its end
+        must not keep others from theirs."""
+        self.held += size - body.held
+        body.held = size
+        while self.held > self.limits.all_bytes:
+            oldest = next(one for one in self._readers if one.held)
+            if oldest is body:
+                raise self._refusal(body, TOO_MANY)
+            self._give_up(oldest, TOO_MANY)
+
+    def _give_up(self, body: Body, reason: str) -> None:
+        """Have the task that reads ``body`` refuse it."""
+        if not body.given_up:
+            self.let_go(body)
+            body.given_up = reason
+            self._readers[body].cancel()
 
     def let_go(self, body: Body) -> None:
         """The request was answered."""
@@ -157,10 +171,10 @@ class Bodies:
 
     def expire(self, now: float) -> None:
         """Give up those whose time is over."""
-        for task, deadline in list(self._readers.items()):
-            if deadline > now and not self._is_over:
+        for body in self._readers:
+            if body.deadline > now and not self._is_over:
                 return
-            task.cancel()
+            self._give_up(body, DRAINING if self._is_over else TOO_SLOW)
 
     def give_up(self) -> None:
         """All of them, and those that begin from now on."""
@@ -171,23 +185,54 @@ class Bodies:
 class Body:
     """The body of one request, as far as it was read. ``length`` None: not known."""
 
-    __slots__ = ("_chunks", "exchange", "held", "is_whole", "length")
+    __slots__ = (
+        "_chunks",
+        "_empty",
+        "deadline",
+        "exchange",
+        "given_up",
+        "held",
+        "is_whole",
+        "length",
+    )
 
     def __init__(self, exchange: Exchange, length: int | None) -> None:
         self.exchange = exchange
         self.length = length
         self.held = 0
         self.is_whole = False
+        self.deadline = 0.0
+        self.given_up = ""
+        self._empty = 0
         self._chunks: AsyncIterator[bytes] | None = None
 
-    async def next_chunk(self) -> bytes | None:
-        """What comes next of it; None: that was all."""
-        if self._chunks is None:  # granian allows to ask for it once
-            self._chunks = aiter(self.exchange)
+    async def whole(self) -> bytes:
+        """All of it in one piece. Raises Gone."""
         try:
-            return await anext(self._chunks)
+            return await self.exchange()
+        except RuntimeError as error:  # granian's word for: the client has gone
+            raise Gone from error
+
+    async def next_chunk(self) -> bytes | None:
+        """What comes next of it; None: that was all. Raises Gone."""
+        try:
+            if self._chunks is None:  # granian allows to ask for it once
+                self._chunks = aiter(self.exchange)
+            chunk = await anext(self._chunks)
         except StopAsyncIteration:
             return None
+        except RuntimeError as error:
+            raise Gone from error
+        self._empty += not chunk
+        return chunk
+
+    def is_cut(self, size: int) -> bool:
+        """Whether it ended, after ``size`` bytes, before its end.
+
+        granian ends any body with one empty chunk. Another one before that is what it
+        makes of an error, and of trailers.
+        """
+        return self._empty > 1 if self.length is None else size < self.length
 
     async def drain(self) -> None:
         """Read on for a moment and forget it. A connection that is closed over what
@@ -199,5 +244,5 @@ class Body:
                     seen += len(chunk)
                     if seen > DRAINED_BYTES:
                         return
-        except (TimeoutError, RuntimeError):
+        except (TimeoutError, Gone):
             return  # it was given up in the middle, or the client has gone

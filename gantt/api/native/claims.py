@@ -30,7 +30,7 @@ def release(call: Call, claim: str) -> None:
 
 def bound_to(call: Call) -> str | None:
     """The project that the caller asks for and no other; None: for any. Raises
-    Forbidden for who is bound to the own project and has none."""
+    Forbidden for a caller that is bound to its own project and has none."""
     if not call.door.policy.allows(ANY, call.caller, {}):
         return None
     if call.caller.project_id is None:

@@ -19,7 +19,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Operation(Struct, frozen=True):
-    """``rule`` "": for anybody. ``answer`` None: there is no body (204). ``body`` and
+    """``rule`` "": for all. ``answer`` None: there is no body (204). ``body`` and
     ``query``: types of what may be sent; ``errors``: statuses beyond those of every
     operation."""
 

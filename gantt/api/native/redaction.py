@@ -28,7 +28,7 @@ def why(call: Call, reason: Why) -> Why:
 
 
 def refusal(call: Call, message: str) -> str:
-    """Why nobody was found, in words, as the caller may see it: they may name hosts."""
+    """Why no host was found, in words, as the caller may see it: it may name hosts."""
     return message if sees_all(call) else REFUSED
 
 

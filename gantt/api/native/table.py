@@ -63,7 +63,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "GET",
         "/gantt/openapi.json",
         describe,
-        "This document; nobody need sign in for it.",
+        "This document; it needs no token.",
         answer=dict[str, Any],
     ),
     Operation(

@@ -1,7 +1,7 @@
 """The log of changes over HTTP: as a stream of server-sent events, or page by page.
 
 A stream asks the engine for one page after the other and holds nothing of it while its
-client reads: who is slow, or gone, makes nobody wait but the thread of its own, and it
+client reads: a slow client, or one that has gone, delays only its own thread. A stream
 ends when it has told so much that an idle reader would cost too much memory.
 """
 
@@ -111,7 +111,7 @@ class Stream:
         self._gantt = call.gantt
         self._watchers = call.door.watchers
         self._heartbeat_s = call.options.watch_heartbeat_s
-        # Who was let in once is not let in for ever.
+        # A caller that was let in once is not let in for ever.
         self._until = time.monotonic() + call.options.watch_stream_s
         # The server takes whatever is said and holds what its client does not read.
         self._bytes_left = call.options.watch_stream_bytes
@@ -151,6 +151,7 @@ class Stream:
             if self._watchers.is_draining() or now >= self._until:
                 return
             if self._bytes_left <= 0:
+                self._watchers.cut_off()
                 return
             try:
                 found = self._gantt.events(found.cursor, wait_s=_TURN_S)

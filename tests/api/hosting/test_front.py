@@ -128,18 +128,103 @@ def test_a_client_that_goes_on_sending_reads_why(start: Start, form: str) -> Non
     until(lambda: refused(live, "body_too_long") == 1)
 
 
-def test_all_bodies_together_have_a_limit(start: Start) -> None:
+def held(live: Live, count: int) -> None:
+    """Wait until large bodies have so many bytes."""
+    line = f"gantt_bodies_reading_bytes {float(count)}".encode()
+    until(lambda: line in get(live, "/metrics")[1])
+
+
+def test_the_oldest_unfinished_body_makes_room(start: Start) -> None:
     live = start(max_body_bytes=100_000, bodies_bytes=1024)
     head = f"{POST}content-length: 90000\r\n"
     first = sent(live, head, b"x" * 80_000)
-    until(lambda: b"gantt_bodies_reading_bytes 80000.0" in get(live, "/metrics")[1])
-    answer = heard(sent(live, head, b"x" * 80_000))
+    held(live, 80_000)
+    second = sent(live, head, b"x" * 60_000)
+    answer = heard(first)
     assert (answer.status, answer.getheader("retry-after")) == (503, "1")
     assert b"which are in use" in answer.read()
-    first.sendall(b"x" * 10_000)
-    assert heard(first).status == 400
-    until(lambda: b"gantt_bodies_reading_bytes 0.0" in get(live, "/metrics")[1])
+    held(live, 60_000)
+    second.sendall(b"x" * 30_000)
+    assert heard(second).status == 400
+    held(live, 0)
     assert refused(live, "bodies_full") == 1
+
+
+def test_small_bodies_take_no_part_of_the_memory(start: Start) -> None:
+    live = start(max_body_bytes=10_000, bodies_bytes=1024)
+    large = sent(live, f"{POST}content-length: 10000\r\n", b"x" * 9_999)
+    held(live, 9_999)
+    for form in ("content-length: 8192\r\n", "transfer-encoding: chunked\r\n"):
+        body = b'{"name": "CUSTOM_X"}'.ljust(8192)
+        if "chunked" in form:
+            body = b"2000\r\n" + body + b"\r\n0\r\n\r\n"
+        assert heard(sent(live, POST + form, body)).status in (201, 409)
+    held(live, 9_999)
+    large.sendall(b"x")
+    assert heard(large).status == 400
+
+
+CUT = {
+    "small": ("content-length: 100\r\n", b"{"),
+    "large": ("content-length: 100000\r\n", b"{" * 50_000),
+    "chunked": ("transfer-encoding: chunked\r\n", b"1\r\n{\r\n"),
+    "large chunked": (
+        "transfer-encoding: chunked\r\n",
+        b"c350\r\n" + b"{" * 50_000 + b"\r\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", CUT)
+def test_clients_that_leave_in_the_middle_of_a_body_are_no_errors(
+    start: Start, form: str
+) -> None:
+    live = start(max_body_bytes=1_000_000)
+    head, body = CUT[form]
+    connections = [sent(live, POST + head, body) for _ in range(20)]
+    until(lambda: b"gantt_bodies_reading 20.0" in get(live, "/metrics")[1])
+    for connection in connections:
+        connection.close()
+    until(lambda: b"gantt_bodies_reading 0.0" in get(live, "/metrics")[1])
+    held(live, 0)
+    log = live.log.read_text()
+    assert "Traceback" not in log
+    assert "ERROR" not in log
+
+
+def test_a_chunked_body_that_was_cut_off_is_not_carried_out(start: Start) -> None:
+    live = start()
+    head = POST + "transfer-encoding: chunked\r\n"
+    one = b'16\r\n{"name": "CUSTOM_%s"}\r\n'
+    cut = sent(live, head, one % b"CUT")
+    until(lambda: b"gantt_bodies_reading 1.0" in get(live, "/metrics")[1])
+    cut.shutdown(socket.SHUT_WR)
+    answer = heard(cut)
+    assert (answer.status, answer.getheader("connection")) == (400, "close")
+    assert heard(sent(live, head, one % b"END" + b"0\r\n\r\n")).status == 201
+    assert get(live, "/resource_classes/CUSTOM_CUT")[0] == 404
+
+
+def test_a_flood_of_probes_is_answered_and_leaves_no_line(start: Start) -> None:
+    live = start()
+    lines = "".join(
+        f"{method} {path} HTTP/1.1\r\nhost: h\r\n{close}\r\n"
+        for method, path, close in [
+            ("GET", "/readyz", ""),
+            ("HEAD", "/healthcheck", ""),
+            ("GET", "/readyz", "connection: close\r\n"),
+        ]
+    ).encode()
+    connections = [socket.create_connection(address(live)) for _ in range(100)]
+    for connection in connections:
+        connection.sendall(lines)
+    for connection in connections:
+        text = connection.makefile("rb").read()
+        assert text.count(b"HTTP/1.1 200 OK") == 3
+        assert text.count(b"\r\n\r\nOK") == 2
+    get(live, "/traits/CUSTOM_LAST")
+    until(lambda: "/traits/CUSTOM_LAST" in live.log.read_text())
+    assert not re.search("readyz|healthcheck", live.log.read_text())
 
 
 def test_health_needs_no_thread_of_others_and_who_cannot_wait_is_told(

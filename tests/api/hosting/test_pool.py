@@ -75,6 +75,10 @@ def test_more_threads_work_when_they_are_overdue() -> None:
         ("POST", "/gantt/select", "", "long"),
         ("GET", "/resource_providers", "", "long"),
         ("GET", "/resource_providers", "in_tree=x", "quick"),
+        ("GET", "/resource_providers", "name=", "long"),
+        ("GET", "/resource_providers", "name=x&name=", "long"),
+        ("GET", "/resource_providers", "required=in_tree=", "long"),
+        ("GET", "/gantt/hosts", "host=x", "quick"),
         ("POST", "/resource_providers", "", "quick"),
         ("PUT", "/allocations/x", "", "quick"),
         ("GET", "/resource_providers/x/inventories", "", "quick"),
@@ -88,12 +92,31 @@ def test_long_requests_have_threads_of_their_own(
     assert pools.pool_for(method, path, query) is getattr(pools, pool)
 
 
-@pytest.mark.parametrize("path", ["/readyz", "/healthcheck", "/metrics"])
-def test_health_has_threads_of_its_own(path: str) -> None:
+@pytest.mark.parametrize("prefix", ["", "/placement"])
+def test_health_has_threads_of_its_own(prefix: str) -> None:
     pools = Pools(load(environ={}))
-    for asked in (path, f"/placement{path}"):
-        pool = pools.pool_for("GET", asked, "")
-        assert pool not in (pools.quick, pools.long)
-        assert not pools.reads_body(pool)
-    health = pools.pool_for("GET", "/readyz", "")
-    assert pools.pool_for("GET", "/metrics", "") is not health
+    health = pools.shared_for("GET", f"{prefix}/readyz")
+    assert health is not None
+    assert pools.shared_for("HEAD", f"{prefix}/healthcheck") is health
+    metrics = pools.shared_for("GET", f"{prefix}/metrics")
+    assert metrics not in (None, health)
+    for method, path in [("POST", "/readyz"), ("HEAD", "/metrics"), ("GET", "/")]:
+        assert pools.shared_for(method, prefix + path) is None
+
+
+def test_a_job_that_fails_leaves_its_thread(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise SystemExit("of some library")
+
+    pool = Pool("failing", PoolLimits(threads=1, waiting=1))
+    assert pool.take(fail)
+    job = Job()
+    job.let_go.set()
+    assert pool.take(job)
+    assert job.done.wait(30)
+    assert "failing: a job failed" in caplog.text
+
+
+def test_the_limit_of_what_waits_is_that_of_all_that_is_counted() -> None:
+    settings = load(environ={}, overrides={("gantt", "waiting_requests"): 7})
+    assert Pools(settings).counts()["requests_waiting_limit"] == 14

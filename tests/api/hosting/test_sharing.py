@@ -1,0 +1,95 @@
+"""However many ask the same, few answers are made, and none before its question."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+
+import pytest
+
+from gantt.api.hosting.answering import Answer
+from gantt.api.hosting.sharing import PAUSE_S, Shared
+
+
+def test_all_that_ask_at_once_share_one_answer() -> None:
+    made: list[Answer] = []
+
+    def make() -> Answer:
+        made.append(Answer())
+        return made[-1]
+
+    async def ask() -> list[Answer]:
+        shared = Shared("test")
+        return await asyncio.gather(*(shared.answer(make) for _ in range(1000)))
+
+    found = asyncio.run(ask())
+    assert len(made) == 1
+    assert all(one is made[0] for one in found)
+
+
+def test_an_answer_is_not_older_than_its_question() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    made: list[Answer] = []
+
+    def make() -> Answer:
+        begun.set()
+        assert go_on.wait(30)
+        made.append(Answer())
+        return made[-1]
+
+    async def ask() -> tuple[Answer, Answer]:
+        shared = Shared("test")
+        first = asyncio.create_task(shared.answer(make))
+        await asyncio.to_thread(begun.wait, 30)
+        second = asyncio.create_task(shared.answer(make))
+        await asyncio.sleep(0)
+        go_on.set()
+        return await first, await second
+
+    first, second = asyncio.run(ask())
+    assert made == [first, second]
+    assert first is not second
+
+
+def test_clients_that_ask_on_and_on_wait_for_the_next_answer() -> None:
+    now = [100.0]
+    waits: list[float] = []
+
+    async def ask() -> None:
+        loop = asyncio.get_running_loop()
+        later = loop.call_later
+
+        def call_later(wait_s: float, *job: object) -> object:
+            waits.append(wait_s)
+            now[0] += wait_s
+            return later(0, *job)  # type: ignore[arg-type]
+
+        loop.call_later = call_later  # type: ignore[method-assign, assignment]
+        shared = Shared("test", lambda: now[0])
+        for _ in range(3):
+            await shared.answer(Answer)
+        now[0] += 60
+        await shared.answer(Answer)
+
+    asyncio.run(ask())
+    assert waits == [0.0, pytest.approx(PAUSE_S), pytest.approx(PAUSE_S), 0.0]
+
+
+def test_a_failure_is_logged_once_and_does_not_last(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail() -> Answer:
+        raise SystemExit("of some library")
+
+    async def ask() -> tuple[list[Answer], Answer]:
+        shared = Shared("test")
+        failed = await asyncio.gather(*(shared.answer(fail) for _ in range(9)))
+        return failed, await shared.answer(lambda: well)
+
+    well = Answer()
+    with caplog.at_level(logging.ERROR):
+        failed, after = asyncio.run(ask())
+    assert [one.status for one in failed] == [500] * 9
+    assert after is well
+    assert len(caplog.records) == 1

@@ -1,0 +1,59 @@
+"""What callers without a token can do: fill the memory for bodies with ones that do not
+end, and ask for health and metrics without a pause."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from tests.attacks import beside
+from tests.attacks.attackers import attack
+from tests.attacks.beside import Beside
+from tests.attacks.service import Service
+from tests.attacks.test_slow import ATTACKED_S, MORE_MB, check
+
+# More bodies of the largest size than bodies_bytes allows.
+LARGE = 40
+BODIES_MB = 128
+PROBES = 64
+# As many bytes as a large request has.
+PADDING = " " * 1_000_000
+
+
+def test_bodies_that_do_not_end_do_not_keep_others_out(
+    service: Service, idle: Beside
+) -> None:
+    service.forget_peak()
+    before = service.memory_mb()
+    with attack("almost_whole_bodies", service.port, LARGE) as placed:
+        assert placed == LARGE
+        found = beside.measure(service.port, ATTACKED_S)
+        large = json.dumps({"name": "large"}).encode() + PADDING.encode()
+        statuses = [
+            service.ask("POST", "/resource_providers", large)[0] for _ in range(3)
+        ]
+        took = service.peak_mb() - before
+    check(idle, found)
+    assert statuses == [200, 409, 409]
+    assert took <= 2 * BODIES_MB + MORE_MB
+
+
+def test_probes_without_end_are_neither_refused_nor_logged(
+    service: Service, idle: Beside
+) -> None:
+    service.forget_peak()
+    before, lines = service.memory_mb(), len(service.log_lines())
+    with attack("probes", service.port, PROBES) as placed:
+        assert placed == PROBES
+        found = beside.measure(service.port, ATTACKED_S)
+        until = time.monotonic() + ATTACKED_S
+        statuses = set()
+        while time.monotonic() < until:
+            for path in ("/readyz", "/metrics"):
+                statuses.add(service.ask("GET", path, token="")[0])
+        took = service.peak_mb() - before
+    check(idle, found)
+    assert statuses == {200}
+    told = service.log_lines()[lines:]
+    assert not [one for one in told if "/readyz" in one or "/metrics" in one]
+    assert took <= MORE_MB
