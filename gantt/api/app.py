@@ -193,7 +193,7 @@ class Pipeline:
 
 
 def identify(environ: dict[str, Any], authenticate: Authenticate) -> Caller:
-    """Who asks; anybody may ask for the version document. Raises Problem 401."""
+    """The caller; the version document needs none. Raises Problem 401."""
     if environ.get("PATH_INFO", "") in OPEN_PATHS:
         return ANYBODY
     caller = authenticate(environ)

@@ -1,7 +1,7 @@
 """Claims with a lease, over HTTP: keep what was claimed, or give it back.
 
-Who may not ``gantt:claims:any`` asks for the own project, touches claims of that alone,
-and hears of others what is said of claims that there are not.
+A caller without ``gantt:claims:any`` asks for its own project and touches claims of that
+alone; claims of other projects are answered like unknown ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def bound_to(call: Call) -> str | None:
         return None
     if call.caller.project_id is None:
         raise Forbidden(
-            f"Who may not {ANY} asks for the own project, and this token is of none. "
+            f"Without {ANY} a caller asks for its own project, and this token has none. "
             "Sign in to a project."
         )
     return call.caller.project_id
@@ -49,7 +49,7 @@ def owned(own: str | None, spec: RequestSpec, *named: str | None) -> RequestSpec
     for project in (spec.project_id, *named):
         if project is not None and project != own:
             raise Forbidden(
-                f"The request is for project {project}, and the caller, who may not "
+                f"The request is for project {project}, and the caller, without "
                 f"{ANY}, is of project {own}. Leave project_id out, or sign in to "
                 f"project {project}."
             )

@@ -45,8 +45,8 @@ def capacity(call: Call, found: Capacity) -> Capacity:
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:
-    """Those that the caller may see, as the caller may see them: others than who runs
-    the fleet, those of their own project."""
+    """Those that the caller may see, as the caller may see them: without the right to
+    see all, those of its own project."""
     if sees_all(call):
         yield from records
         return

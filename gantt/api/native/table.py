@@ -71,7 +71,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/gantt/select",
         select.select,
         "Pick hosts and claim them; with dry_run, tell how it would be decided. "
-        "Requests for other projects, and for their instances, are for who may "
+        "Requests for other projects, and for their instances, need "
         "gantt:claims:any.",
         rule="gantt:select",
         body=SelectBody,
@@ -82,7 +82,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         f"{_CLAIM}/confirm",
         claims.confirm,
-        "End the lease of a claim: it stays. Claims of other projects are for who may "
+        "End the lease of a claim: it stays. Claims of other projects need "
         "gantt:claims:any.",
         rule="gantt:claims:confirm",
         errors=(409,),
@@ -91,8 +91,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "DELETE",
         _CLAIM,
         claims.release,
-        "Give back what was claimed. Claims of other projects are for who may "
-        "gantt:claims:any.",
+        "Give back what was claimed. Claims of other projects need gantt:claims:any.",
         rule="gantt:claims:release",
         errors=(404,),
     ),
@@ -101,7 +100,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/gantt/decisions",
         decisions.list_,
         "Records of decisions, the latest first; those of other projects, and names "
-        "of hosts, are for who may gantt:decisions:whole.",
+        "of hosts, need gantt:decisions:whole.",
         rule="gantt:decisions:list",
         query=DecisionsQuery,
         answer=decisions.Decisions,
@@ -111,7 +110,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/gantt/capacity",
         capacity.count,
         "How many more instances like this fit, where, and what blocks more; names of "
-        "hosts are for who may gantt:decisions:whole.",
+        "hosts need gantt:decisions:whole.",
         rule="gantt:capacity",
         body=CapacityBody,
         answer=Capacity,

@@ -1,0 +1,100 @@
+"""What the door calls long is what takes turns in the engine, and nothing else does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from gantt.api.routes import ROUTES, is_long
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from tests.api.native.fleet import SPEC, client_of, report
+
+UUID = "00000000-0000-4000-8000-000000000001"
+FIELDS = {"resource_class": "VCPU", "host": "one", "node": "one"}
+SEARCH = "?resources=VCPU:1"
+# Paths that are not asked with their plain form alone.
+QUERIES = {
+    "/resource_providers": [
+        *("", "?name=", f"?uuid={UUID}", f"?in_tree={UUID}", "?name=one"),
+        *("?name=one&name=", "?name=&name=one", "?resources=VCPU:1"),
+    ],
+    "/gantt/hosts": ["", "?host=one", "?node=one"],
+    "/gantt/watch": ["?wait=0"],
+    "/gantt/usage-history": ["?resource_class=VCPU"],
+    "/gantt/decisions": ["", "?limit=1"],
+    "/usages": ["?project_id=blue", "?project_id=blue&user_id=ann"],
+    "/allocation_candidates": [SEARCH],
+    "/gantt/candidates/explain": [SEARCH],
+}
+POSTS: dict[str, Any] = {
+    "/gantt/select": {"request_spec": SPEC},
+    "/gantt/capacity": {"request_spec": SPEC},
+}
+# Long for another reason than the columns: the database, or the turn at the gate.
+ELSEWHERE = {"/gantt/decisions", "/gantt/usage-history", "/gantt/verify", "/reshaper"}
+
+
+class Turn:
+    """Stands in for the lock of searches, and tells whether it was taken."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_taken = False
+        self._asking = threading.current_thread()  # chores search as well
+
+    def __enter__(self) -> None:
+        self.lock.acquire()
+        self.is_taken |= threading.current_thread() is self._asking
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.lock.release()
+
+
+def asked() -> list[tuple[str, str]]:
+    """Each thing that can be read, and what else searches."""
+    found = [("POST", path) for path in POSTS]
+    for path, methods in ROUTES.items():
+        if "GET" in methods:
+            names = "HW_CPU_X86_AVX" if path.startswith("/traits") else "VCPU"
+            whole = path.format_map(_Fields(FIELDS | {"name": names}))
+            found += [("GET", whole + query) for query in QUERIES.get(path, [""])]
+    return found
+
+
+class _Fields(dict[str, str]):
+    def __missing__(self, _name: str) -> str:
+        return UUID
+
+
+@pytest.fixture(scope="module")
+def books() -> Iterator[Gantt]:
+    with open_gantt("memory://") as found:
+        report(client_of(found), "one")
+        yield found
+
+
+@pytest.mark.parametrize(("method", "target"), asked())
+def test_the_door_and_the_engine_agree_on_what_is_long(
+    books: Gantt, method: str, target: str
+) -> None:
+    books._replica.search = turn = Turn()  # type: ignore[assignment]
+    answer = client_of(books)(method, target, version=39, body=POSTS.get(target))
+    parts = urlsplit(target)
+    looked_up = UUID in parts.path
+    assert answer.status in ((200, 404) if looked_up else (200,)), answer.text
+    said = is_long(method, parts.path, parts.query)
+    if parts.path in ELSEWHERE:
+        assert (said, turn.is_taken) == (True, False)
+    else:
+        assert turn.is_taken == said
