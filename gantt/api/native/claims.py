@@ -1,7 +1,7 @@
 """Claims with a lease, over HTTP: keep what was claimed, or give it back.
 
-A caller without ``gantt:claims:any`` asks for its own project and touches claims of that
-alone; claims of other projects are answered like unknown ones.
+A caller without ``gantt:claims:any`` asks for its own project, and touches claims of
+that alone; claims of other projects are answered like unknown ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def bound_to(call: Call) -> str | None:
         return None
     if call.caller.project_id is None:
         raise Forbidden(
-            f"Without {ANY} a caller asks for its own project, and this token has none. "
+            f"Without {ANY} only the own project may be asked for: this token has none. "
             "Sign in to a project."
         )
     return call.caller.project_id

@@ -1,4 +1,4 @@
-"""Records of decisions over HTTP: whole for operators of the fleet, counts for others."""
+"""Records of decisions over HTTP: whole for operators, counts for others."""
 
 from __future__ import annotations
 
