@@ -35,8 +35,8 @@ def bound_to(call: Call) -> str | None:
         return None
     if call.caller.project_id is None:
         raise Forbidden(
-            f"Without {ANY} only the own project may be asked for: this token has none. "
-            "Sign in to a project."
+            f"Without {ANY} only the own project may be asked for; this token is of "
+            "none. Sign in to a project."
         )
     return call.caller.project_id
 
