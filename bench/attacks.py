@@ -7,16 +7,13 @@ processors as the server.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from msgspec import Struct
 
 from bench.report import Row, duration, say
 from tests.attacks import beside
-from tests.attacks.attackers import attack
 from tests.attacks.beside import Beside, Seen
 from tests.attacks.service import ADMIN, MEMBER, PROVIDERS, Service, attacked, fill
 
@@ -27,7 +24,7 @@ SHOWN = {"livez": "/livez", "small_get": "GET inventories"}
 
 
 class Attack(Struct, frozen=True):
-    """Who attacks how, and the memory that it may cost."""
+    """The kind and number of attackers, and the memory that they may cost."""
 
     name: str
     kind: str
@@ -35,20 +32,17 @@ class Attack(Struct, frozen=True):
     token: str
     most_mb: int
 
-    def on(self, port: int) -> AbstractContextManager[int]:
-        """It goes on while the block runs."""
-        return attack(self.kind, port, self.count, self.token)
-
 
 ATTACKS = (
     Attack("slow bodies of a member", "slow_bodies", 64, MEMBER, 80),
     Attack("slow bodies of a member", "slow_bodies", 256, MEMBER, 80),
     Attack("slow bodies without a token", "slow_bodies", 256, "", 80),
     Attack("slow headers", "slow_headers", 256, MEMBER, 80),
-    Attack("readers of long answers who read nothing", "slow_readers", 64, ADMIN, 400),
+    Attack("readers of long answers that read nothing", "slow_readers", 64, ADMIN, 400),
     Attack("idle connections", "idle", 10_000, "", 400),
     Attack("huge names of 30 MB at once", "huge_names", 8, MEMBER, 80),
     Attack("deep and wide bodies at once", "strange_json", 4, ADMIN, 200),
+    Attack("senders of hostile names", "hostile_names", 4, ADMIN, 80),
     Attack("searches without a limit", "searches", 32, ADMIN, 400),
 )
 
@@ -71,14 +65,9 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
 
 def _attacked(service: Service, one: Attack, idle: Beside) -> Iterator[Row]:
     say(f"attacks: {one.count:,} {one.name} ...")
-    service.forget_peak()
-    before = service.memory_mb()
-    with one.on(service.port) as placed:
-        time.sleep(BEGUN_S)
-        found = beside.measure(service.port, SECONDS)
-        took = service.peak_mb() - before
-    name = f"{placed:,} {one.name}"
-    yield from _rows(name, found, idle)
+    seen = beside.attacked(service, one.kind, one.count, one.token, SECONDS)
+    name, took = f"{seen.placed:,} {one.name}", seen.took
+    yield from _rows(name, seen.found, idle)
     yield Row(
         f"{name}: memory",
         f"≤ {one.most_mb} MB",

@@ -58,18 +58,38 @@ def _abridged(data: Any) -> tuple[Any, int]:
         length = len(data)
         return (LongText(data) if length > LONGEST else data), length + 2
     if isinstance(data, list):
-        parts = [_abridged(item) for item in data]
-        length = 2 + sum(length + 2 for _, length in parts)
-        if length > LONGEST:
-            return LongList(item for item, _ in parts), length
-        return data, length
+        return _abridged_list(data)
     if isinstance(data, dict):
-        fields = [(_abridged(key), _abridged(item)) for key, item in data.items()]
-        length = 2 + sum(key[1] + item[1] + 4 for key, item in fields)
-        if length > LONGEST:
-            return LongObject((key[0], item[0]) for key, item in fields), length
-        return data, length
+        return _abridged_object(data)
     return data, len(repr(data)) if isinstance(data, int | float) else 5
+
+
+def _abridged_list(data: list[Any]) -> tuple[Any, int]:
+    if len(data) > LONGEST:
+        return LongList(map(_short, data)), len(data)
+    parts = [_abridged(item) for item in data]
+    length = 2 + sum(length + 2 for _, length in parts)
+    if length > LONGEST:
+        return LongList(item for item, _ in parts), length
+    return data, length
+
+
+def _abridged_object(data: dict[str, Any]) -> tuple[Any, int]:
+    if len(data) > LONGEST:
+        items = data.items()
+        return LongObject((_short(key), _short(item)) for key, item in items), len(data)
+    fields = [(_abridged(key), _abridged(item)) for key, item in data.items()]
+    length = 2 + sum(key[1] + item[1] + 4 for key, item in fields)
+    if length > LONGEST:
+        return LongObject((key[0], item[0]) for key, item in fields), length
+    return data, length
+
+
+def _short(item: Any) -> Any:
+    """As ``abridged``, for one of many: most are short, and are not measured."""
+    if isinstance(item, str):
+        return LongText(item) if len(item) > LONGEST else item
+    return _abridged(item)[0] if isinstance(item, list | dict) else item
 
 
 def _rest(count: int) -> str:

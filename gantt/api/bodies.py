@@ -2,15 +2,17 @@
 
 The good path is a prebuilt typed decoder (``wire``). What that refuses goes to the
 judge (``verdict``): what the judge accepts after all, say ``4.0`` where an integer
-is due, becomes the same values (``accepted``). Every function here may raise
-Problem 400, and those that take inventories UnknownName.
+is due, becomes the same values (``accepted``). Large bodies are judged one at a time.
+Every function here may raise Problem 400, and those that take inventories UnknownName.
 """
 
 from __future__ import annotations
 
+import threading
 import uuid as _uuid
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -22,6 +24,9 @@ from gantt.model import commands
 
 W = TypeVar("W")
 
+# Bytes from which a body is large; one that is shorter is judged in a few ms.
+LARGE = 16_384
+
 
 class Form(Generic[W]):
     """One kind of body at the microversions from ``since`` on.
@@ -31,6 +36,10 @@ class Form(Generic[W]):
     """
 
     __slots__ = ("_build", "_check", "_decode", "schema_of", "since")
+
+    # The judge keeps the interpreter's lock busy: several large bodies at once would
+    # delay all other requests. One turn for all forms, as there is one interpreter.
+    _TURN: ClassVar[AbstractContextManager[object]] = threading.Lock()
 
     def __init__(
         self,
@@ -58,7 +67,8 @@ class Form(Generic[W]):
 
     def judge(self, raw: bytes) -> W:
         """The value by the judge's verdict."""
-        return self._build(judge_body(raw, self.schema_of, self.since))
+        with self._TURN if len(raw) >= LARGE else nullcontext():
+            return self._build(judge_body(raw, self.schema_of, self.since))
 
     def read(self, raw: bytes) -> W:
         """The value, one way or the other."""

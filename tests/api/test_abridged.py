@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from gantt.api import abridged as abridging
 from gantt.api import bodies, verdict
 from gantt.api.abridged import LONGEST, abridged
 from gantt.api.problem import Problem
@@ -25,6 +26,8 @@ LONG: list[Any] = [
     {"k" * 100_000: "n" * 100_000},
     [list(range(9_000))] * 20,
     {str(number): {"deep": "x" * 5_000} for number in range(100)},
+    [*range(9_000), "n" * 5_000, ["n" * 5_000], {"k" * 5_000: 1}],
+    {**{str(number): number for number in range(9_000)}, "k" * 5_000: ["n" * 5_000]},
 ]
 
 
@@ -42,6 +45,24 @@ def test_long_data_is_equal_and_written_short(data: Any) -> None:
     assert short == data
     assert json.dumps(short) == json.dumps(data)
     assert len(repr(short)) < 2 * LONGEST
+
+
+def test_the_items_of_a_wide_list_are_not_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its number of items says that it is long."""
+    measured = 0
+    measure = abridging._abridged
+
+    def counted(data: Any) -> tuple[Any, int]:
+        nonlocal measured
+        measured += 1
+        return measure(data)
+
+    monkeypatch.setattr(abridging, "_abridged", counted)
+    names = {str(number): number for number in range(2 * LONGEST)}
+    assert abridged([list(names.values()), names]) == [list(names.values()), names]
+    assert measured == 3
 
 
 def test_a_name_is_not_written_whole_before_it_is_cut() -> None:

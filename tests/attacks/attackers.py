@@ -1,4 +1,4 @@
-"""Those who attack, in a process of their own: ``python -m tests.attacks.attackers``.
+"""Attackers, in a process of their own: ``python -m tests.attacks.attackers``.
 
 ``kind port count token`` on the command line; it writes how many are in place, and goes
 on until its standard input ends, or for a minute. Only the loopback address.
@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from http.client import HTTPConnection, HTTPException
 from itertools import cycle
 from pathlib import Path
+from urllib.parse import quote
 
 LONGEST_S = 60.0
 OTHER_FILES = 64
@@ -28,6 +29,8 @@ _BODY_PATHS = ("POST /resource_providers", "PUT /allocations/{}", "POST /gantt/s
 _UUID = "00000000-0000-4000-8000-{:012x}"
 
 HUGE_NAME = b'{"name": "%s"}' % (b"n" * 30_000_000)
+FORGED = "2026-01-01 00:00:00,000 1 INFO gantt.api.access forged"
+HOSTILE = f"a\x1b]0;t\x07\x1b[2J\nb\r{FORGED}\x9b31m\u202e\u2028\x85\x7f[bold]c[/]"
 DEEP, WIDE = 100_000, 50_000
 STRANGE: dict[str, bytes] = {
     "deep list": b"[" * DEEP + b"]" * DEEP,
@@ -202,6 +205,22 @@ def huge_names(port: int, token: str) -> Asking:
     return Asking(port, [_post("/resource_providers", token, HUGE_NAME)], b"413")
 
 
+def hostile_names(port: int, token: str) -> Asking:
+    """Names with control characters in bodies, paths, queries and headers."""
+    named, text = json.dumps({"name": HOSTILE}).encode(), quote(HOSTILE, safe="")
+    close = "Connection: close"
+    questions = [
+        _post("/resource_providers", token, named),
+        _post("/resource_classes", token, named),
+        *(
+            _head(f"GET {path}", token, close) + b"\r\n"
+            for path in (f"/resource_providers?name={text}", f"/{text}?{text}")
+        ),
+        _head("GET /traits", token, close, f"X-Roles: \x1b[31m {FORGED}") + b"\r\n",
+    ]
+    return Asking(port, questions, b"200 400 404 409")
+
+
 def strange_json(port: int, token: str) -> Asking:
     """Deep and wide JSON."""
     questions = [_post("/allocations", token, raw) for raw in STRANGE.values()]
@@ -251,16 +270,28 @@ KINDS: dict[str, Callable[[int, str], Held | Asking | Probing]] = {
     "searches": searches,
     "huge_names": huge_names,
     "strange_json": strange_json,
+    "hostile_names": hostile_names,
 }
 
 
 def _allow_open_files(wanted: int) -> int:
-    """As many of ``wanted`` connections as the hard limit allows."""
+    """As many of ``wanted`` connections as the limits allow, after raising them."""
+    allow_open_files(wanted + OTHER_FILES)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if soft == resource.RLIM_INFINITY else min(wanted, soft - OTHER_FILES)
+
+
+def allow_open_files(wanted: int) -> None:
+    """Raise the limits of this process and its children: the soft one as far as the
+    hard one, and that too where the system lets it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = hard if hard != resource.RLIM_INFINITY else wanted + OTHER_FILES
-    limit = max(soft, min(wanted + OTHER_FILES, most))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
-    return min(wanted, limit - OTHER_FILES)
+    if 0 <= hard < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, wanted))
+            return
+        wanted = hard
+    if 0 <= soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
-"""Callers beside an attack: what they still get, and how fast.
+"""Callers beside an attack: what they still get, how fast, and what memory it costs.
 
 Each kind of caller asks one request after the other, each over a new connection, so
-that one that is not answered delays only its own kind.
+that one that is not answered delays only its own kind. ``check`` holds what was found
+against the idle service of the same run.
 """
 
 from __future__ import annotations
@@ -15,11 +16,21 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 from uuid import uuid4
 
-from tests.attacks.service import ADMIN, ANSWERED, provider
+from tests.attacks.attackers import attack
+from tests.attacks.service import ADMIN, ANSWERED, Service, provider
 
 PATIENCE_S = 5.0
 # Below this a ratio compares the noise of a busy machine.
 FLOOR_S = 0.004
+ATTACKED_S = 3.0
+BEGUN_S = 0.5
+# Most attacks take no processor time to speak of, but the machine may be busy with
+# other tests. A caller that is not answered waits more than a thousand times as long.
+MEDIAN, WORST = 10, 50
+# Those that keep processors and the interpreter's lock busy: callers have a share.
+BUSY_MEDIAN, BUSY_WORST = 60, 500
+# Memory that all connections of an attack may take.
+MORE_MB = 80.0
 
 HEADERS = {"x-auth-token": ADMIN, "openstack-api-version": "placement 1.39"}
 Request = tuple[str, str, str | None]
@@ -93,6 +104,54 @@ def measure(port: int, seconds: float) -> Beside:
     for thread in threads:
         thread.join()
     return found
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """One attack: how many attackers were in place, what callers beside them saw, and
+    by how many MB the memory of the service grew at most."""
+
+    placed: int
+    found: Beside
+    took: float
+
+
+def attacked(
+    service: Service,
+    kind: str,
+    count: int,
+    token: str = "",
+    seconds: float = ATTACKED_S,
+) -> Attacked:
+    """Attack, and measure beside it."""
+    service.forget_peak()
+    before = service.memory_mb()
+    with attack(kind, service.port, count, token) as placed:
+        time.sleep(BEGUN_S)
+        found = measure(service.port, seconds)
+        took = service.peak_mb() - before
+    return Attacked(placed, found, took)
+
+
+def check(
+    idle: Beside,
+    found: Beside,
+    took: float,
+    *,
+    median: float = MEDIAN,
+    worst: float = WORST,
+    most_mb: float = MORE_MB,
+) -> None:
+    """Every caller was answered, at most so many times slower than by the idle service,
+    and the attack took at most ``most_mb``."""
+    lines = "\n".join((*told(idle, found), f"took {took:.0f} of {most_mb:.0f} MB"))
+    assert set(found) == set(idle) == set(KINDS), lines
+    for name, seen in found.items():
+        assert seen.times, lines
+        assert not seen.failures, lines
+        assert seen.times_slower(idle[name]) <= median, lines
+        assert seen.times_slower_at_worst(idle[name]) <= worst, lines
+    assert took <= most_mb, lines
 
 
 def _ask_until(

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.attacks import beside
+from tests.attacks.attackers import allow_open_files
 from tests.attacks.beside import Beside
 from tests.attacks.service import Service, attacked, fill
 
 IDLE_S = 2.0
+# Connections of the largest attack, and the files of a service beside them.
+OPEN_FILES = 10_000 + 1_000
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +37,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def service(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    allow_open_files(OPEN_FILES)
     with attacked(tmp_path_factory.mktemp("attacked"), fleet=fleet) as found:
         yield found
 

@@ -81,6 +81,14 @@ class Service:
         """Let the peak begin with what is in RAM now."""
         Path(f"/proc/{self.worker}/clear_refs").write_text("5")
 
+    def connections(self) -> int:
+        """Sockets that the worker has open."""
+        found = 0
+        for one in Path(f"/proc/{self.worker}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                found += str(one.readlink()).startswith("socket:")
+        return found
+
     def log_lines(self) -> list[str]:
         """What it has written; the end of a line is a newline and nothing else."""
         text = self.live.log.read_bytes().decode("utf-8", "surrogateescape")

@@ -15,7 +15,7 @@ BODY = b'{"name": "from-an-alias"}'
 
 @pytest.fixture(scope="module")
 def believing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """One that believes who says what they are, as behind a proxy that signs in."""
+    """A service without tokens, as behind a proxy that authenticates."""
     with attacked(tmp_path_factory.mktemp("believing"), auth="noauth2") as found:
         yield found
 

@@ -22,10 +22,9 @@ from click.testing import CliRunner
 
 from gantt.cli.main import gantt
 from tests import live
+from tests.attacks.attackers import FORGED, HOSTILE
 from tests.attacks.service import ADMIN, Service, attacked, provider
 
-FORGED = "2026-01-01 00:00:00,000 1 INFO gantt.api.access forged"
-HOSTILE = f"a\x1b]0;t\x07\x1b[2J\nb\r{FORGED}\x9b31m\u202e\u2028\x85\x7f[bold]c[/]"
 SHOWN = rf"a\x1b]0;t\x07\x1b[2J\nb\r{FORGED}\x9b31m\u202e\u2028\x85\x7f[bold]c[/]"
 NUL = "n\x00l"
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \d+ [A-Z]+ [\w.]+ |  ")

@@ -1,0 +1,17 @@
+"""Hostile names cost callers beside them nothing; what becomes of the names themselves
+is in ``test_names``."""
+
+from __future__ import annotations
+
+from tests.attacks import beside
+from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check
+from tests.attacks.service import ADMIN, Service
+
+SENDERS = 4
+
+
+def test_callers_beside_hostile_names_are_answered(
+    service: Service, idle: Beside
+) -> None:
+    one = beside.attacked(service, "hostile_names", SENDERS, ADMIN)
+    check(idle, one.found, one.took, median=BUSY_MEDIAN, worst=BUSY_WORST)
