@@ -192,7 +192,9 @@ def _asked(blame: Blame, method: Any, view: LegacyHost | None, *given: Any) -> A
     """What the plugin answers. Raises PluginFailed with its name."""
     try:
         return method(*given)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise blame.raised(_of(view), error) from error
 
 

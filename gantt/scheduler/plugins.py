@@ -82,7 +82,9 @@ class Blame:
             return function(*given, **named)
         except self._passing:
             raise
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:  # of the person at the terminal, in the main thread
+            raise
+        except BaseException as error:
             name = getattr(function, "__name__", "a call")
             raise self.raised(f" in {name}", error) from error
 
@@ -92,7 +94,7 @@ def words(error: BaseException) -> str:
     name = type(error).__name__
     try:
         return shortened(" ".join(f"{name}: {error}".split()), _LONGEST_ERROR)
-    except Exception:
+    except BaseException:
         return name
 
 
@@ -299,13 +301,21 @@ class GuardedWeigher(_Guard, Weigher):
                 f"gave {described(found)} as {what}: float64[{size}] was asked for, a "
                 "number per host"
             )
-        numbers = found.astype(np.float64)
+        with np.errstate(over="ignore"):
+            numbers = found.astype(np.float64)
         is_odd = ~np.isfinite(numbers)
         if is_odd.any():
             place = int(is_odd.argmax())
             raise self.blame.failed(
                 f"gave {numbers[place]} in {what}, for host {hosts.names[place]} "
                 f"({hosts.nodes[place]}): finite numbers were asked for"
+            )
+        with np.errstate(over="ignore"):
+            is_too_wide = size > 0 and not np.isfinite(np.ptp(numbers))
+        if is_too_wide:
+            raise self.blame.failed(
+                f"gave {numbers.min()} to {numbers.max()} as {what}: their difference "
+                "must be a finite number too"
             )
         return numbers
 

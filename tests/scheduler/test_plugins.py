@@ -439,6 +439,27 @@ def _exits(hosts: Hosts) -> Any:
     raise SystemExit("gone")
 
 
+class _OwnBase(BaseException):
+    pass
+
+
+class _Speechless(Exception):
+    def __str__(self) -> str:
+        raise SystemExit("no words")
+
+
+def _raises_base(hosts: Hosts) -> Any:
+    raise _OwnBase("mine")
+
+
+def _ends_generator(hosts: Hosts) -> Any:
+    raise GeneratorExit
+
+
+def _fails_without_words(hosts: Hosts) -> Any:
+    raise _Speechless
+
+
 @pytest.mark.parametrize("driver", DRIVERS[:2])
 @pytest.mark.parametrize(
     ("answer", "says"),
@@ -452,6 +473,9 @@ def _exits(hosts: Hosts) -> Any:
         ([True] * HOSTS, "gave a list"),
         (_misspelt, "failed in mask: AttributeError: .*fre_ram_mb"),
         (_exits, "failed in mask: SystemExit: gone"),
+        (_raises_base, "failed in mask: _OwnBase: mine"),
+        (_ends_generator, "failed in mask: GeneratorExit"),
+        (_fails_without_words, "failed in mask: _Speechless"),
     ],
 )
 def test_a_filter_that_fails_is_named(
@@ -484,6 +508,10 @@ def test_a_filter_that_fails_is_named(
         (np.array(["1"] * HOSTS), r"gave <U1\[20\]"),
         (np.full(HOSTS, np.nan), r"gave nan in its scores, for host h0 \(h0\)"),
         (np.full(HOSTS, -np.inf), "gave -inf in its scores"),
+        (
+            np.where(np.arange(HOSTS) % 2, 1.7e308, -1.7e308),
+            r"gave -1.7e\+308 to 1.7e\+308 as its scores",
+        ),
         (_misspelt, "failed in score: AttributeError: .*fre_ram_mb"),
     ],
 )
