@@ -26,6 +26,9 @@ TOO_LONG, TOO_SLOW, TOO_MANY = "body_too_long", "body_too_slow", "bodies_full"
 DRAINING = "draining"
 
 
+_MOST_DIGITS = 20
+
+
 class Exchange(Protocol):
     """A request of granian's RSGI, and the way to answer it."""
 
@@ -85,8 +88,10 @@ class Bodies:
 
     def begin(self, environ: Environ, exchange: Exchange) -> Body:
         """The body of a request that has one."""
-        length: str = environ.get("CONTENT_LENGTH", "")
-        return Body(exchange, int(length) if length.isdecimal() else None)
+        text: str = environ.get("CONTENT_LENGTH", "")
+        # Python reads no number of thousands of digits, leading zeros included.
+        digits = text.lstrip("0")[:_MOST_DIGITS] or "0"
+        return Body(exchange, int(digits) if text.isdecimal() else None)
 
     async def read(self, body: Body, now: float) -> bytes:
         """All of ``body``, its bytes held until ``let_go``. Raises NotRead, Gone."""

@@ -192,6 +192,12 @@ def test_clients_that_leave_in_the_middle_of_a_body_are_no_errors(
     assert "ERROR" not in log
 
 
+def test_a_length_of_thousands_of_digits_is_refused(start: Start) -> None:
+    live = start()
+    length = f"content-length: {'0' * 4400}3\r\n"
+    assert heard(sent(live, POST + length, b"{ }")).status == 400
+
+
 def test_a_chunked_body_that_was_cut_off_is_not_carried_out(start: Start) -> None:
     live = start()
     head = POST + "transfer-encoding: chunked\r\n"
