@@ -112,12 +112,15 @@ def test_slow_bodies_are_given_up_and_hold_no_thread(start: Start) -> None:
 def test_a_client_that_goes_on_sending_reads_why(start: Start, form: str) -> None:
     live = start(max_body_bytes=100_000)
     if form == "length":
-        head, piece = "content-length: 50000000\r\n", b"x" * 10_000
+        # Refused before any of it is read, so that 64 kB are drained in all.
+        head, piece, pieces = "content-length: 50000000\r\n", b"x" * 10_000, 6
     else:
+        # Refused when more than is allowed has been read; the rest is drained.
+        pieces = 12
         head = "transfer-encoding: chunked\r\n"
         piece = b"%x\r\n" % 10_000 + b"x" * 10_000 + b"\r\n"
     connection = sent(live, POST + head)
-    for _ in range(12):  # more than is allowed, and less than is drained
+    for _ in range(pieces):
         connection.sendall(piece)
     answer = heard(connection)
     assert (answer.status, answer.getheader("connection")) == (413, "close")
