@@ -60,6 +60,7 @@ def build_app(
     settings: Settings,
     *,
     policy: Policy | None = None,
+    authenticate: Authenticate | None = None,
     watchers: Watchers | None = None,
     meters: Meters | None = None,
     clock: Callable[[], float] = time.time,
@@ -74,7 +75,7 @@ def build_app(
     )
     meters = meters or build_meters(gantt, door.watchers, door.policy)
     gantt.observe(meters)
-    app = build_routes(door, build_authenticator(settings.auth))
+    app = build_routes(door, authenticate or build_authenticator(settings.auth))
     if settings.auth.strategy == "keystone":
         app = require_keystone(app, settings.oslo)
     if settings.allowed_origin:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-import os
 import stat
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gantt.api.call import Caller
+from gantt.api.live_files import Live, line_of, parse, read_text, stamp_of
 from gantt.api.problem import Problem
 from gantt.conf import AuthOptions
 from gantt.errors import Refused
@@ -30,6 +31,7 @@ Authenticate = Callable[[Environ], Caller]
 OPEN_PATHS = frozenset(("", "/", "/gantt/openapi.json"))
 ANYBODY = Caller()
 REREAD_S = 2.0
+WHAT = "tokens file"
 
 
 def build_authenticator(options: AuthOptions) -> Authenticate:
@@ -90,56 +92,35 @@ class TokenFile:
         self._path = Path(path)
         self._clock = clock
         self._read_at = clock()
-        self._stamp = self._stamp_now()
-        self._callers = self._load()
+        self._live = Live(
+            f"{WHAT} {path}", lambda: stamp_of([self._path]), lambda _: self._load()
+        )
+
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        return {"tokens_errors": self._live.errors}
 
     def __call__(self, environ: Environ) -> Caller:
         sent = environ.get("HTTP_X_AUTH_TOKEN") or ""
         if self._clock() - self._read_at > REREAD_S:
-            self._reread()
+            self._read_at = self._clock()
+            self._live.look()
         digest = _digest(sent)
-        found = self._callers.get(digest)
+        found = self._live.value.get(digest)
         # Digests are compared, never tokens: the time taken tells nothing of use.
         if found is None or not hmac.compare_digest(found[0], digest):
             raise unauthorized()
         return found[1]
 
-    def _reread(self) -> None:
-        self._read_at = self._clock()
-        try:
-            stamp = self._stamp_now()
-            if stamp != self._stamp:
-                self._callers = self._load()
-                self._stamp = stamp
-        except Refused as error:
-            LOG.error("Keeping the tokens read before: %s", error)
-
-    def _stamp_now(self) -> tuple[int, int]:
-        try:
-            status = self._path.stat()
-        except OSError as error:
-            raise Refused(f"Cannot read the tokens file: {error}.") from error
-        return status.st_mtime_ns, status.st_ino
-
     def _load(self) -> dict[bytes, tuple[bytes, Caller]]:
-        import yaml  # oslo.config brings it; only this strategy needs it
-
-        try:
-            with self._path.open() as file:
-                if os.fstat(file.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                    LOG.warning(
-                        "The tokens file %s is open to others than its owner: "
-                        "chmod 600 %s",
-                        self._path,
-                        self._path,
-                    )
-                data = yaml.safe_load(file)
-        except yaml.YAMLError:
-            # Its words may quote the file, and with it a token.
-            text = f"The tokens file {self._path} is neither YAML nor JSON."
-            raise Refused(text) from None
-        except (OSError, ValueError) as error:
-            raise Refused(f"Cannot read the tokens file: {error}.") from error
+        text, mode = read_text(WHAT, self._path)
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            LOG.warning(
+                "The tokens file %s is open to others than its owner: chmod 600 %s",
+                self._path,
+                self._path,
+            )
+        data = parse(WHAT, self._path, text)
         if not isinstance(data, dict) or not data:
             raise Refused(
                 f"The tokens file {self._path} must map tokens to callers, such as "
@@ -152,22 +133,26 @@ class TokenFile:
                 f"Every token in {self._path} must be text that is not empty: put "
                 "quotes around those of digits alone, and around yes, no and null."
             )
-        pairs = [(_digest(token), self._caller(entry)) for token, entry in data.items()]
+        pairs = [
+            (_digest(token), self._caller(entry, partial(line_of, token, text)))
+            for token, entry in data.items()
+        ]
         return {digest: (digest, caller) for digest, caller in pairs}
 
-    def _caller(self, entry: object) -> Caller:
+    def _caller(self, entry: object, place: Callable[[], str]) -> Caller:
         """One entry of the file; the token itself never shows in a message."""
         if not isinstance(entry, dict) or not isinstance(entry.get("user"), str):
             raise Refused(
-                f"Every token in {self._path} needs a user, such as "
+                f"Every token in {self._path}{place()} needs a user, such as "
                 "{user: admin, project: admin, roles: [admin]}."
             )
         unknown = set(entry) - {"user", "project", "roles", "system_scope"}
         roles = entry.get("roles", [])
         if unknown or not isinstance(roles, list):
             raise Refused(
-                f"The tokens file {self._path} may say user, project, roles (a list) "
-                f"and system_scope of a token; not {', '.join(map(str, unknown))}."
+                f"The tokens file {self._path}{place()} may say user, project, roles "
+                "(a list) and system_scope of a token; not "
+                f"{', '.join(map(str, unknown))}."
             )
         scope = entry.get("system_scope")
         project = entry.get("project")

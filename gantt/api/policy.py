@@ -9,7 +9,6 @@ oslo.policy there is no policy file, and the defaults are judged here.
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
@@ -17,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from gantt.api.call import Caller, Policy
-from gantt.api.policy_files import PolicyFiles, Stamp, misspelt
+from gantt.api.live_files import Live, Stamp
+from gantt.api.policy_files import PolicyFiles, misspelt
+from gantt.api.policy_trial import Question, unjudgeable
 from gantt.api.rules import BASES, RULES, SCOPE, Base
 from gantt.conf import SYSTEM_DIRECTORY, Settings
 from gantt.errors import Refused
@@ -60,8 +61,7 @@ def warnings(settings: Settings) -> list[str]:
     """What to tell of names in the policy files that mean nothing. Raises Refused."""
     if find_spec("oslo_policy") is None:
         return []
-    rules = PolicyFiles(settings.oslo).rules()
-    return list(misspelt(rules, KNOWN))
+    return list(misspelt(PolicyFiles(settings.oslo).said().rules, KNOWN))
 
 
 def refusal(rule: str) -> str:
@@ -123,29 +123,22 @@ class OsloPolicy:
         self._clock = clock
         self._answers: dict[Any, str] = {}
         self._fresh_until = 0.0
-        self._looking = threading.Lock()
-        self._errors = 0
-        try:
-            self._stamp = self._files.stamp()
-        except OSError as error:
-            raise Refused(
-                f"The policy file cannot be read: {error.strerror}."
-            ) from None
-        self._good = self._stamp
-        self._enforcer = self._loaded()
+        self._good: Stamp = ()
+        self._told: set[str] = set()
+        self._live = Live("policy", self._files.stamp, self._read)
         for path in self._files.found():
             LOG.info("Policy file: %s", path)
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
-        return {"policy_errors": self._errors}
+        return {"policy_errors": self._live.errors}
 
     def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
         """Empty when ``caller`` may; otherwise the text of the refusal."""
         key = (rule, caller, *target.values())
         now = self._clock()
         if now >= self._fresh_until or len(self._answers) >= REMEMBER_ANSWERS:
-            self._look()
+            self._live.look()
             self._answers = {}
             self._fresh_until = now + REMEMBER_S
         answers = self._answers
@@ -154,30 +147,13 @@ class OsloPolicy:
             answer = answers[key] = self._ask(rule, caller, target)
         return answer
 
-    def _look(self) -> None:
-        """Take over files that have changed, unless they are broken: then the last good
-        ones hold, which is told once for each change."""
-        if not self._looking.acquire(blocking=False):
-            return
-        try:
-            try:
-                stamp: Stamp = self._files.stamp()
-            except OSError as error:  # gone between two looks, perhaps
-                stamp = (error.errno,)
-            if stamp == self._stamp:
-                return
-            self._stamp = stamp
-            try:
-                self._refuse_lost(self._good, stamp)
-                self._enforcer = self._loaded()
-            except Refused as error:
-                self._errors += 1
-                LOG.error("%s The policy read before stays in force.", error)
-            else:
-                self._good = stamp
-                LOG.info("read the policy files again")
-        finally:
-            self._looking.release()
+    def _read(self, stamp: Stamp) -> Any:
+        """What judges by the files as they are now. Raises Refused."""
+        self._refuse_lost(self._good, stamp)
+        enforcer = self._loaded()
+        self._good = stamp
+        self._told = set()
+        return enforcer
 
     @staticmethod
     def _refuse_lost(before: Stamp, now: Stamp) -> None:
@@ -193,42 +169,82 @@ class OsloPolicy:
                 )
 
     def _loaded(self) -> Any:
-        """What judges by the files as they are now, and reads no file itself. Raises
-        Refused."""
-        rules = self._files.rules()
+        """oslo.policy with what the files say; it reads no file itself, for it would
+        wait for a pipe. Raises Refused."""
+        said = self._files.said()
         enforcer = build_enforcer(self._conf)
         try:
-            enforcer.load_rules()
-        except Exception as error:  # they have changed since they were checked
+            take_over(enforcer, said.rules)
+            faults = list(unjudgeable(tuple(said.rules), enforcer, TRIALS))
+        except Exception as error:  # whatever oslo.policy stumbles over
             raise Refused(
                 f"The policy files cannot be used ({type(error).__name__})."
             ) from None
-        enforcer.use_conf = False
-        for text in misspelt(rules, KNOWN):
+        for name, reason in faults:
+            raise Refused(
+                f"The policy file {said.place(name)}: the rule of {name!r} cannot be "
+                f"judged: {reason}. Correct it."
+            )
+        for text in misspelt(said.rules, KNOWN):
             LOG.warning("%s", text)
         return enforcer
 
     def _ask(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
-        credentials = {
-            "user_id": caller.user_id,
-            "project_id": caller.project_id,
-            "roles": list(caller.roles),
-            "system_scope": caller.system_scope,
-            "system": caller.system_scope,
-            "domain_id": caller.domain_id,
-        }
-        about = {
-            "project_id": caller.project_id,
-            "user_id": caller.user_id,
-            **target,
-        }
+        about, credentials = question(caller, target)
         try:
-            self._enforcer.authorize(rule, about, credentials, do_raise=True)
+            self._live.value.authorize(rule, about, credentials, do_raise=True)
         except self._wrong_scope:
             return rule
         except self._denied:
             return refusal(rule)
+        except Exception as error:  # such as a remote check that does not answer
+            if rule not in self._told:
+                self._told.add(rule)
+                LOG.error(
+                    "The policy rule %r cannot be judged (%s): what it guards is "
+                    "refused. Correct the rule, or what it asks.",
+                    rule,
+                    type(error).__name__,
+                )
+            return refusal(rule)
         return ""
+
+
+def question(caller: Caller, target: Mapping[str, Any]) -> Question:
+    """What is asked about, and the caller, as oslo.policy takes them."""
+    about = {"project_id": caller.project_id, "user_id": caller.user_id, **target}
+    credentials = {
+        "user_id": caller.user_id,
+        "project_id": caller.project_id,
+        "roles": list(caller.roles),
+        "system_scope": caller.system_scope,
+        "system": caller.system_scope,
+        "domain_id": caller.domain_id,
+    }
+    return about, credentials
+
+
+# What can be judged of a caller without anything, and of one with everything, can be
+# judged of all.
+TRIALS = (
+    question(Caller(), {}),
+    question(Caller("u", "p", ("r",), "all", "d"), {}),
+)
+
+
+def take_over(enforcer: Any, said: dict[str, Any]) -> None:
+    """Have ``enforcer`` judge by ``said`` above the defaults, and read no file."""
+    from oslo_policy import policy
+
+    rules = policy.Rules.from_dict(said, enforcer.default_rule)
+    is_new = enforcer.conf.oslo_policy.enforce_new_defaults
+    for name, default in enforcer.registered_rules.items():
+        old = None if is_new else default.deprecated_rule
+        check = default.check
+        if old is not None:
+            check = policy.OrCheck([check, old.check])
+        rules.setdefault(name, check)
+    enforcer.set_rules(rules, use_conf=False)
 
 
 def build_enforcer(conf: Any) -> Any:

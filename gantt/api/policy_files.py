@@ -11,16 +11,29 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
+from gantt.api.live_files import Stamp, line_of, parse, read_text, stamp_of
 from gantt.errors import Refused
 
-Stamp: TypeAlias = tuple[Any, ...]
+WHAT = "policy file"
 
 _DENY = "!"
 _REFERENCE = re.compile(r"(?<![\w%.])rule:([^\s()]+)")
 # oslo.policy asks this rule in place of one that is not there.
 _DEFAULT = "default"
+
+
+class Said(NamedTuple):
+    """Rule -> what is said of it, and rule -> the file and its text."""
+
+    rules: dict[str, Any]
+    files: dict[str, tuple[Path, str]]
+
+    def place(self, name: str) -> str:
+        """Where the rule is, such as "/x/policy.yaml, line 3"."""
+        path, text = self.files[name]
+        return f"{path}{line_of(name, text)}"
 
 
 class PolicyFiles:
@@ -39,44 +52,30 @@ class PolicyFiles:
                 files += sorted(
                     path
                     for path in Path(folder).iterdir()
-                    if path.is_file() and not path.name.startswith(".")
+                    if not path.is_dir() and not path.name.startswith(".")
                 )
         return tuple(files)
 
     def stamp(self) -> Stamp:
         """Another one as soon as any of them has changed. Raises OSError."""
-        return tuple(
-            (str(path), status.st_mtime_ns, status.st_size, status.st_ino)
-            for path in self.found()
-            for status in [path.stat()]
-        )
+        return stamp_of(self.found())
 
-    def rules(self) -> dict[str, Any]:
+    def said(self) -> Said:
         """What they say together. Raises Refused."""
-        rules: dict[str, Any] = {}
+        together = Said({}, {})
         for path in self.found():
-            rules.update(read_rules(path))
-        return rules
+            one = read_rules(path)
+            together.rules.update(one.rules)
+            together.files.update(one.files)
+        return together
 
 
-def read_rules(path: Path) -> dict[str, Any]:
-    """Rule -> what is said of it. Raises Refused, naming file and line."""
-    import yaml  # oslo.policy brings it
-
-    try:
-        text = path.read_text()
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = "" if mark is None else f", line {mark.line + 1}"
-        raise Refused(
-            f"The policy file {path}{place} is not YAML: correct it."
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise Refused(f"The policy file {path} cannot be read: {reason}.") from None
+def read_rules(path: Path) -> Said:
+    """What one file says. Raises Refused, naming file and line."""
+    text, _ = read_text(WHAT, path)
+    found = parse(WHAT, path, text)
     if found is None:
-        return {}
+        return Said({}, {})
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise Refused(
             f"The policy file {path} must map names of rules to rules, one on each "
@@ -85,11 +84,11 @@ def read_rules(path: Path) -> dict[str, Any]:
     for name, said in found.items():
         if not _is_understood(said):
             raise Refused(
-                f"The policy file {path}{_line_of(name, text)}: the rule of {name!r} "
+                f"The policy file {path}{line_of(name, text)}: the rule of {name!r} "
                 "cannot be understood. A rule is text such as 'role:admin or "
                 "rule:service_api'; '@' allows all callers, '!' none."
             )
-    return found
+    return Said(found, dict.fromkeys(found, (path, text)))
 
 
 def _is_understood(said: object) -> bool:
@@ -101,16 +100,9 @@ def _is_understood(said: object) -> bool:
         return False
     try:
         check = policy.RuleDefault("rule", cast(str, said)).check
+        return str(check).count(_DENY) <= str(said).count(_DENY)
     except Exception:  # whatever its parser stumbles over
         return False
-    return str(check).count(_DENY) <= str(said).count(_DENY)
-
-
-def _line_of(name: str, text: str) -> str:
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.lstrip(" \t{,\"'-").startswith(name):
-            return f", line {number}"
-    return ""
 
 
 def misspelt(rules: Mapping[str, Any], known: Iterable[str]) -> Iterator[str]:

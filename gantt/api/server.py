@@ -187,9 +187,14 @@ def _open(
 ) -> _Service:
     """``run``: where a parent process says what to do. Raises Refused."""
     from gantt.api.app import build_app, build_meters
+    from gantt.api.auth import TokenFile, build_authenticator
     from gantt.api.policy import build_policy
     from gantt.api.tending import Tender
     from gantt.connection import open_gantt
+
+    def counts() -> dict[str, float]:
+        tokens = authenticate.counts() if isinstance(authenticate, TokenFile) else {}
+        return {**front_counts(), **tokens}
 
     check_database(settings)
     books = open_gantt(
@@ -199,9 +204,15 @@ def _open(
         is_draining = _never if run is None else partial(run.is_draining, os.getpid())
         watchers = Watchers(settings.serve.watchers, is_draining)
         policy = build_policy(settings)
-        meters = build_meters(books, watchers, policy, front_counts)
+        authenticate = build_authenticator(settings.auth)
+        meters = build_meters(books, watchers, policy, counts)
         app = build_app(
-            books, settings, policy=policy, watchers=watchers, meters=meters
+            books,
+            settings,
+            policy=policy,
+            authenticate=authenticate,
+            watchers=watchers,
+            meters=meters,
         )
         if meters.folder:
             Tender(meters, books, run)

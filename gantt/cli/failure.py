@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from gantt.cli.output import drop_output
 from gantt.errors import GanttError, shortened
 from gantt.model.printable import printable
 
@@ -32,19 +33,27 @@ class Program(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """As Group."""
-        with _printable():
+        with _told():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As Group."""
-        with _printable():
+        with _told():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _printable() -> Iterator[None]:
+def _told() -> Iterator[None]:
     try:
         yield
+    except (ConnectionError, TimeoutError):
+        raise  # of these, click ends in silence when a pipe's reader has seen enough
+    except OSError as error:
+        drop_output()
+        reason = error.strerror or type(error).__name__
+        where = error.filename
+        what = "Cannot write the output" if where is None else f"Cannot use {where}"
+        raise Failed(f"{what}: {reason}.") from error
     except Failed:
         raise
     except click.ClickException as error:

@@ -11,9 +11,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, TypeVar
 
 import click
@@ -22,7 +24,8 @@ import msgspec
 from gantt.model.printable import printable
 
 FORMATS = ("table", "json", "csv")
-WIDE = 100_000
+GAP = "   "
+PIECE = 100  # lines
 
 T = TypeVar("T")
 
@@ -112,39 +115,40 @@ def _in_ascii(line: str) -> str:
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    lines = _lines(columns, rows)
     # Printable already: the one escape sequence here is for the bold heading.
-    click.echo(table(columns, rows, header_style="bold"))
+    is_bold = os.environ.get("TERM") != "dumb"
+    click.echo(click.style(next(lines), bold=True) if is_bold else next(lines))
+    # In pieces: a reader that has seen enough, such as head, ends the command.
+    while piece := list(islice(lines, PIECE)):
+        click.echo("\n".join(piece))
 
 
-def table(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], *, header_style: str = ""
-) -> str:
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Lines of a table, without an end of line after the last."""
-    # rich takes a while to import, and the other formats do without.
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    return "\n".join(_lines(columns, rows))
 
-    # Wider than any screen: a uuid broken in two cannot be copied, and the lines of a
-    # terminal wrap by themselves.
-    console = Console(highlight=False, width=WIDE)
-    drawn = Table(
-        box=None, header_style=header_style, pad_edge=False, padding=(0, 3, 0, 0)
-    )
-    for position, name in enumerate(columns):
-        is_number = bool(rows) and all(
-            isinstance(row[position], int | float) for row in rows
-        )
-        drawn.add_column(
-            Text(printable(name)),
-            justify="right" if is_number else "left",
-            no_wrap=True,
-        )
-    for row in rows:
-        drawn.add_row(*(Text(printable(_cell(value, "-"))) for value in row))
-    with console.capture() as captured:
-        console.print(drawn)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+def _lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
+    """The heading and a line for each row. Not rich's table, which takes a second for
+    each thousand rows. As wide as it has to be: a uuid broken in two cannot be copied,
+    and the lines of a terminal wrap by themselves."""
+    from rich.cells import cell_len
+
+    cells = [[printable(name) for name in columns]]
+    cells += [[printable(_cell(value, "-")) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    is_number = [
+        bool(rows) and all(isinstance(value, int | float) for value in column)
+        for column in (zip(*rows, strict=True) if rows else [()] * len(columns))
+    ]
+    for line in cells:
+        yield GAP.join(
+            " " * (width - cell_len(text)) + text
+            if is_right
+            else text + " " * (width - cell_len(text))
+            for text, width, is_right in zip(line, widths, is_number, strict=True)
+        ).rstrip()
 
 
 def _cell(value: Any, nothing: str) -> str:
@@ -156,6 +160,17 @@ def _cell(value: Any, nothing: str) -> str:
     if isinstance(value, list | tuple | set | frozenset):
         return " ".join(str(item) for item in value)
     return str(value)
+
+
+def drop_output() -> None:
+    """What is left to write would fail once more, with a traceback, at the exit."""
+    try:
+        output = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):  # closed, or not a file
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, output)
+    os.close(nowhere)
 
 
 @contextmanager

@@ -229,7 +229,8 @@ GANTT = [
     cfg.StrOpt(
         "tokens_file",
         default="",
-        help="YAML or JSON: token -> {user, project, roles}, for auth_strategy=token.",
+        help="YAML or JSON: token -> {user, project, roles}, for auth_strategy=token. "
+        "At most 1 MiB.",
     ),
     cfg.IntOpt(
         "max_body_bytes",

@@ -153,6 +153,7 @@ _COUNTERS = {
     "shape_misses": "Decisions for a shape that it did not know.",
     "events_told": "Revisions told to watchers.",
     "policy_errors": "Changes of the policy files that could not be used.",
+    "tokens_errors": "Changes of the tokens file that could not be used.",
     "watchers_turned_away": "Watchers for whom there was no room.",
     "watch_streams_cut": "Streams of events that ended after watch_stream_bytes.",
 }

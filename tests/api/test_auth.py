@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -156,20 +157,42 @@ def test_a_changed_file_holds_soon(tmp_path: Path) -> None:
         found({"HTTP_X_AUTH_TOKEN": "s3cret"})
 
 
+BROKEN = {
+    "no YAML": ("][", "line 1"),
+    "brackets in brackets": ("[" * 3_000, "nested too deeply"),
+    "too large": ("#t0ken\n" * 200_000, "larger than 1048576 bytes"),
+    "bytes": ("\n\udcff", "line 2"),
+    "no user": ("\n\nt0ken: {roles: [a]}\n", "line 3"),
+    "gone": ("", "No such file"),
+    "a directory": ("", "Is a directory"),
+    "a pipe": ("", "not a regular file"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
 def test_a_broken_change_leaves_the_last_good_tokens(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
     path = tokens(tmp_path, GOOD)
     found = TokenFile(str(path), clock)
-    path.write_text("][")
-    clock.now += 3
-    assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}).user_id == "ann"
+    text, told = BROKEN[what]
     path.unlink()
-    clock.now += 3
-    assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}).user_id == "ann"
-    errors = [one for one in caplog.records if one.levelno == logging.ERROR]
-    assert len(errors) == 2
+    if what == "a directory":
+        path.mkdir()
+    elif what == "a pipe":
+        os.mkfifo(path)
+    elif what != "gone":
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+        path.chmod(0o600)
+    for _ in range(5):
+        clock.now += 3
+        assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}).user_id == "ann"
+    (record,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert told in record.message
+    assert str(path) in record.message
+    assert "t0ken" not in record.message.replace(str(tmp_path), "")
+    assert found.counts() == {"tokens_errors": 1}
 
 
 @pytest.mark.parametrize(

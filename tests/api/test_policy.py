@@ -10,6 +10,7 @@ import pytest
 
 from gantt.api.call import Caller, Policy
 from gantt.api.policy import DefaultPolicy, OsloPolicy, build_policy
+from gantt.api.policy_files import read_rules
 from gantt.api.rules import RULES
 from gantt.conf import load
 from gantt.errors import Refused
@@ -120,13 +121,13 @@ def test_answers_are_remembered_by_caller_and_target(
 ) -> None:
     policy = oslo(tmp_path)
     asked: list[Any] = []
-    ask = policy._enforcer.authorize
+    ask = policy._live.value.authorize
 
     def count(*args: Any, **kwargs: Any) -> Any:
         asked.append(args)
         return ask(*args, **kwargs)
 
-    monkeypatch.setattr(policy._enforcer, "authorize", count)
+    monkeypatch.setattr(policy._live.value, "authorize", count)
     for _ in range(5):
         policy.allows(USAGES, READER, OWN)
         policy.allows(USAGES, READER, OTHER)
@@ -174,7 +175,28 @@ BROKEN = {
     "a rule that is no rule": (f'"{LIST}": "role:member and canary"\n', "line 1"),
     "a rule that is a number": (f'\n"{LIST}": 7\n', "line 2"),
     "a rule that is nothing": (f'"{LIST}":\n', "cannot be understood"),
-    "bytes": ("\udcff\udcfe", "cannot be read"),
+    "bytes": ("\n\udcff\udcfe", "line 2"),
+    "brackets in brackets": ("[" * 3_000, "nested too deeply"),
+    "a date that there is not": ("a: 2026-99-99", "is not YAML"),
+    "too large": ("#canary\n" * 150_000, "larger than 1048576 bytes"),
+    "a rule that refers to itself": (f'\n"{LIST}": "rule:{LIST}"\n', "line 2"),
+    "a circle by way of not": (
+        f'"{LIST}": "rule:canary_1"\n"canary_1": "not rule:{LIST}"\n'.replace(
+            "canary", "c"
+        ),
+        f"{LIST} -> c_1",
+    ),
+    "a circle by way of a default": (
+        '"admin_or_service_api": "rule:placement:usages"\n"x": "rule:x"\n',
+        "refers to itself",
+    ),
+    "a template that ends too soon": (f'"{LIST}": "role:%(x"\n', "ValueError"),
+    "a template behind and": (
+        f'"{LIST}": "role:none and project_id:%(project_id)d"\n',
+        "TypeError",
+    ),
+    "a template of a URL": (f'"{LIST}": "http://127.0.0.1:1/%(x"\n', "ValueError"),
+    "a part of what has no parts": (f'"{LIST}": "user_id.x:y"\n', "TypeError"),
 }
 
 
@@ -183,7 +205,7 @@ def _write(file: Path, text: str, at: int) -> None:
     os.utime(file, (2_000_000_000 + at, 2_000_000_000 + at))
 
 
-@pytest.mark.parametrize("what", [*BROKEN, "empty", "removed", "a directory"])
+@pytest.mark.parametrize("what", [*BROKEN, "empty", "removed", "a directory", "a pipe"])
 def test_the_last_good_policy_stands(
     what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -192,10 +214,12 @@ def test_the_last_good_policy_stands(
     _write(file, f'"{LIST}": "role:member"\n', 0)
     policy = oslo(tmp_path, clock=lambda: now[0])
     text, told = BROKEN.get(what, ("", ""))
-    if what in ("removed", "a directory"):
+    if what in ("removed", "a directory", "a pipe"):
         file.unlink()
     if what == "a directory":
         file.mkdir()
+    elif what == "a pipe":
+        os.mkfifo(file)
     elif what != "removed":
         _write(file, text, 1)
     caplog.clear()
@@ -214,6 +238,8 @@ def test_the_last_good_policy_stands(
     assert policy.counts() == {"policy_errors": 1}
     if what == "a directory":
         file.rmdir()
+    elif what == "a pipe":
+        file.unlink()
     _write(file, f'"{LIST}": "role:reader"\n', 2)
     now[0] += 2
     assert policy.allows(LIST, READER, {}) == ""
@@ -275,3 +301,50 @@ def test_rules_of_every_form_are_understood(tmp_path: Path) -> None:
         0,
     )
     oslo(tmp_path)
+
+
+def test_a_pipe_in_a_policy_directory_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "policy.d"
+    folder.mkdir()
+    os.mkfifo(folder / "a.yaml")
+    with pytest.raises(Refused, match=r"a\.yaml cannot be read: it is not a regular"):
+        oslo(tmp_path)
+
+
+def test_a_rule_that_fails_denies_and_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    # Nothing listens there.
+    _write(tmp_path / "policy.yaml", f'"{LIST}": "http://127.0.0.1:1/x"\n', 0)
+    policy = oslo(tmp_path, clock=lambda: now[0])
+    caplog.clear()
+    for _ in range(5):
+        now[0] += 2
+        assert policy.allows(LIST, ADMIN, {}) == (
+            f"Policy does not allow {LIST} to be performed."
+        )
+        assert policy.allows(RESHAPE, SERVICE, {}) == ""
+    (record,) = [one for one in caplog.records if one.name.startswith("gantt")]
+    assert record.levelname == "ERROR"
+    assert LIST in record.message
+    assert "ConnectionError" in record.message
+
+
+def test_a_broken_policy_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    policy = oslo(tmp_path, clock=lambda: now[0])
+    read: list[Path] = []
+
+    def count(path: Path) -> Any:
+        read.append(path)
+        return read_rules(path)
+
+    monkeypatch.setattr("gantt.api.policy_files.read_rules", count)
+    _write(tmp_path / "policy.yaml", "[" * 3_000, 1)
+    for _ in range(5):
+        now[0] += 2
+        policy.allows(LIST, ADMIN, {})
+    assert read == [tmp_path / "policy.yaml"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import csv
 import io
 import json
@@ -114,3 +115,36 @@ def test_sentences_of_plain_values_keep_their_lines(
     told = capsys.readouterr()
     assert told.out == f"Nearest:\n{SHOWN} {SHOWN}\n"
     assert told.err == SHOWN.replace(r"\n", "") + "\n"
+
+
+def test_columns_are_aligned_by_what_a_terminal_shows(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Two columns of the screen each, one, and none.
+    rows = [("名前", 7, "a"), ("e\u0301", 1234, None), ("longer", None, "b")]
+    print_rows("table", ("name", "count", "last"), [*rows[:2], ("longer", 5, "b")])
+    print_rows("table", ("name", "count"), [row[:2] for row in rows])
+    assert capsys.readouterr().out == (
+        "name     count   last\n"
+        "名前         7   a\n"
+        "e\u0301         1234   -\n"
+        "longer       5   b\n"
+        "name     count\n"
+        "名前     7\n"
+        "e\u0301        1234\n"
+        "longer   -\n"
+    )
+
+
+def test_a_table_costs_a_few_steps_for_each_cell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def steps(count: int) -> int:
+        rows = [(f"host{number}", number, None) for number in range(count)]
+        profile = cProfile.Profile()
+        profile.runcall(print_rows, "table", COLUMNS, rows)
+        return sum(one.callcount for one in profile.getstats())
+
+    print_rows("table", COLUMNS, [])  # imports are not counted
+    assert (steps(600) - steps(300)) / (300 * len(COLUMNS)) < 40
+    capsys.readouterr()
