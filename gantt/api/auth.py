@@ -92,9 +92,7 @@ class TokenFile:
         self._path = Path(path)
         self._clock = clock
         self._read_at = clock()
-        self._live = Live(
-            f"{WHAT} {path}", lambda: stamp_of([self._path]), lambda _: self._load()
-        )
+        self._live = Live(WHAT, lambda: stamp_of([self._path]), lambda _: self._load())
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
@@ -151,8 +149,8 @@ class TokenFile:
         if unknown or not isinstance(roles, list):
             raise Refused(
                 f"The tokens file {self._path}{place()} may say user, project, roles "
-                "(a list) and system_scope of a token; not "
-                f"{', '.join(map(str, unknown))}."
+                "(a list) and system_scope of a token"
+                f"{'; not ' * bool(unknown)}{', '.join(map(str, unknown))}."
             )
         scope = entry.get("system_scope")
         project = entry.get("project")

@@ -40,7 +40,10 @@ class Live(Generic[T]):
         try:
             self._stamp = stamp()
         except OSError as error:
-            raise Refused(f"The {what} cannot be read: {error.strerror}.") from None
+            where = f" {error.filename}" if error.filename else ""
+            raise Refused(
+                f"The {what}{where} cannot be read: {error.strerror}."
+            ) from None
         self.value = read(self._stamp)
 
     def look(self) -> None:

@@ -80,5 +80,5 @@ def _fault(part: Any, enforcer: Any, name: str, questions: Sequence[Question]) -
         except KeyError:
             continue  # something that is known of other requests
         except Exception as error:  # whatever it stumbles over
-            return f"{part!s} cannot be judged ({type(error).__name__})"
+            return f"{part!s} ({type(error).__name__})"
     return ""
