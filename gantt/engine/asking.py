@@ -13,7 +13,9 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from gantt.engine.follower import Follower
 from gantt.engine.replica import Replica
+from gantt.engine.rest import Rest
 from gantt.errors import GanttError
+from gantt.scheduler.pauses import Moved
 from gantt.state.state import State
 
 T = TypeVar("T")
@@ -33,10 +35,11 @@ def _on_nothing(_: object) -> int:
 
 
 class Asking:
-    """Pure queries, for whoever has these three."""
+    """Pure queries, for whoever has these."""
 
     _follower: Follower
     _replica: Replica
+    _rest: Rest
 
     def read(
         self,
@@ -93,6 +96,11 @@ class Asking:
             self._replica.search,
         )
 
+    def rest(self) -> None:
+        """Within a long query: when it has had the columns for a while, let others at
+        them. Raises Moved when the query must be asked anew."""
+        self._rest()
+
     def recall(
         self,
         query: Callable[Concatenate[State, P], T],
@@ -111,18 +119,25 @@ class Asking:
         """``hangs_on``: the last change (``State.applied``) that an answer must wait
         for until it is durable. A refusal waits for all. ``turn``: what comes before
         the lock."""
+        times_anew = 0
         while True:
             self._follower.freshen()
             refusal: GanttError | None = None
             with turn, self._replica.lock:
-                mark = self._replica.mark
+                if turn is self._replica.search:
+                    self._rest.begin(times_anew)
                 try:
                     answer = query(self._replica.state)
+                except Moved:
+                    times_anew += 1
+                    continue
                 except GanttError as error:
                     refusal = error
                 else:
                     if hangs_on(answer) <= self._replica.settled:
                         return answer
+                # Afterwards: others may have written while a long query rested.
+                mark = self._replica.mark
             if not self._replica.wait(mark, self._follower.patience):
                 continue
             if refusal is not None:

@@ -30,6 +30,7 @@ from gantt.engine.poller import Poller
 from gantt.engine.remote import RemoteBooks
 from gantt.engine.remote_scheduling import RemoteScheduling
 from gantt.engine.replica import Replica
+from gantt.engine.rest import Rest
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.usage_history import UsageHistory
 from gantt.engine.watching import Watched, Watching
@@ -99,6 +100,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             threads,
             stamp=store.stamp(),
         )
+        self._rest = Rest(self._replica, clock)
         verify.compare_fingerprints(store, self._replica.state)
         self._follower = Follower(
             store, self._replica, options, clock=clock, threads=threads

@@ -114,6 +114,11 @@ class Hearing(ABC):
         """As ``read_long``, but an answer does not wait until it is durable."""
 
     @abstractmethod
+    def rest(self) -> None:
+        """Within such a long query: when it has had the columns for a while, let others
+        at them. Raises Moved when the query must be asked anew."""
+
+    @abstractmethod
     def read_touched(
         self,
         query: Callable[Concatenate[State, P], tuple[T, int]],

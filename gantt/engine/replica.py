@@ -8,7 +8,8 @@ Locks, in the order in which they are taken: ``gate`` (a batch, from before it a
 the database's lock until it has given it up) before ``turn`` (catching up, or a batch
 between assume and settle) before ``search`` (one search at a time, so that a small
 question waits for one search at most) before ``lock`` (the columns, for array passes
-and plans).
+and plans). A long search releases ``lock`` on the way and takes it again, keeping
+``search`` (``rest``).
 """
 
 from __future__ import annotations

@@ -222,6 +222,7 @@ class Scheduling(Hearing, Recorded):
             by_books=self._by_books,
             budget=self._steps,
             job=self._ready(replace(spec, num_instances=1)),
+            pause=self.rest,
         )
         self._records.note_change(found)
         return found
@@ -274,6 +275,7 @@ class Scheduling(Hearing, Recorded):
             rng=self._dice,
             budget=self._steps,
             job=job,
+            pause=self.rest,
         )
 
     def _turn_to_books(self) -> None:

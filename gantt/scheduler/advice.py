@@ -48,9 +48,11 @@ def smallest(trials: Trials, field: Field | None, picked: int = 0) -> Advice:
     quest = _Quest(trials, field)
     try:
         quest.search(picked)
+        if trials.has_moved and quest.best and not trials.still_help(quest.best):
+            return Advice((), True)
     except Spent:
         return Advice(quest.best, True)
-    return Advice(quest.best)
+    return Advice(quest.best, trials.has_moved)
 
 
 class _Quest:

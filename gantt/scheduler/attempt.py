@@ -15,6 +15,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
+from gantt.scheduler.pauses import Pause, never, within
 from gantt.scheduler.pick import Dice, Place, pick
 from gantt.scheduler.places import Places
 from gantt.scheduler.round import Round
@@ -43,9 +44,11 @@ def attempt(
     budget: Budget,
     job: Job | None = None,
     is_trial: bool = False,
+    pause: Pause = never,
 ) -> Attempt:
     """``job``: of this request, when it was made ready before. ``is_trial``: the driver
-    need not remember it. Raises what ``Driver.field`` and ``pick`` do."""
+    need not remember it. ``pause``: before the first pick and between two. Raises what
+    ``Driver.field`` and ``pick`` do, and Moved."""
     if job is not None:
         job = replace(job, spec=of_first(state, job.spec, request))
         field = driver.field_of(state, job, now=now, budget=budget)
@@ -67,6 +70,8 @@ def attempt(
         driver.policy.options,
         rng,
         has_alternates=request.return_alternates and not is_trial,
+        is_trial=is_trial,
+        pause=within(state, field, pause),
     )
     return Attempt(job, field, round_, places, picked)
 

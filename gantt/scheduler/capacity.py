@@ -36,6 +36,7 @@ from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain import EXACT, Rest, why
 from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
+from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.places import Places
 from gantt.scheduler.trials import Trials
 from gantt.state.column import Bools, Int64s
@@ -53,9 +54,11 @@ def capacity(
     by_books: bool,
     budget: int | None = None,
     job: Job | None = None,
+    pause: Pause = never,
 ) -> Capacity:
     """Instances like ``spec``, one by one, as long as any fits; ``job``: of ``spec``,
-    when it was made ready before. Raises Invalid."""
+    when it was made ready before; ``pause``: wherever others may write meanwhile, which
+    is while the smallest change is searched for. Raises Invalid, Moved."""
     steps = Budget(budget)
     spec = groups.with_rule(state.fleet, spec)
     if job is not None:
@@ -93,7 +96,9 @@ def capacity(
         by_books=by_books,
         search_budget=budget,
         job=job,
+        pause=pause,
     )
+    limits = by_count(blocks.by_name(counts), full(state, field, job, again))
     rest = Rest(field.hosts.rows, refused)
     told = why(state, job, field, rest, None if hosts else trials)
     return Capacity(
@@ -102,7 +107,7 @@ def capacity(
         told.steps,
         told.nearest,
         told.change,
-        by_count(blocks.by_name(counts), full(state, field, job, again)),
+        limits,
         told.is_truncated,
     )
 

@@ -54,16 +54,18 @@ def why(
     more = tuple(_in_the_end(field, rest))
     sieves = (*field.sieves, *more)
     steps = tuple(steps_of(sieves, len(field.all_rows))) if more else field.steps
-    found = Advice() if trials is None else smallest(trials, field, rest.picked)
     books = None
     is_left = fields.all_of(sieves, len(field.all_rows)).any()
     if field.surveys and not (rest.picked or is_left):
         best = _removed_most(sieves)
         if best == fields.BOOKS or more or not field.has_room_anywhere:
             books = _ask(state, job.questions[0], field)
+    near = nearest(state, field, sieves)
+    # Last: others may write while changes are tried, and rows mean other hosts then.
+    found = Advice() if trials is None else smallest(trials, field, rest.picked)
     return Why(
         steps,
-        nearest(state, field, sieves),
+        near,
         found.text,
         books,
         found.changes,

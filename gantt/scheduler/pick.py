@@ -6,7 +6,7 @@ order of their weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -54,12 +54,15 @@ def pick(
     rng: Dice | None,
     *,
     has_alternates: bool = False,
+    is_trial: bool = False,
+    pause: Callable[[], None] = lambda: None,
 ) -> list[list[Place]]:
     """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
     run out. ``has_alternates``: a lone instance gets as many places as its alternates
     need, and the last of several is taken too, so that what is asked of ``round_`` and
-    ``places`` next knows of all. Raises BudgetSpent."""
-    most = choices_per_instance(options, len(uuids))
+    ``places`` next knows of all. ``is_trial``: one place for each will do. ``pause``:
+    between two picks. Raises BudgetSpent, and what ``pause`` does."""
+    most = 1 if is_trial else choices_per_instance(options, len(uuids))
     is_alone = len(uuids) == 1
     if has_alternates and is_alone:
         most = max(most, options.max_attempts)
@@ -74,6 +77,7 @@ def pick(
         if not is_last or (has_alternates and not is_alone):
             places.take(place.candidate)
             round_.consume(at, uuid, "" if is_last else uuids[number + 1])
+            pause()
     return picked
 
 

@@ -32,6 +32,7 @@ from gantt.scheduler.field import Field
 from gantt.scheduler.job import Job
 from gantt.scheduler.limits import check_count
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.pauses import Pause, never
 from gantt.scheduler.pick import Dice, Place, best_places, choices_per_instance
 from gantt.scheduler.trials import Trials
 from gantt.state.state import State
@@ -64,10 +65,12 @@ def choose(
     rng: Dice | None = None,
     budget: int | None = None,
     job: Job | None = None,
+    pause: Pause = never,
 ) -> Picks:
     """A place for every instance; without ``rng`` the best where any of a few would do.
-    ``job``: of this request, when it was made ready before. Raises NoValidHost (with
-    ``why``), Invalid, UnknownName, BudgetSpent."""
+    ``job``: of this request, when it was made ready before. ``pause``: wherever
+    others may write meanwhile. Raises NoValidHost (with ``why``), Invalid, UnknownName,
+    BudgetSpent, Moved."""
     check_count(request, driver.policy.options)
     trials = Trials(
         state,
@@ -77,6 +80,7 @@ def choose(
         by_books=by_books,
         search_budget=budget,
         job=job,
+        pause=pause,
     )
     try:
         found = attempt(
@@ -88,6 +92,7 @@ def choose(
             rng=rng,
             budget=Budget(budget),
             job=job,
+            pause=pause,
         )
     except NoValidHost as refusal:
         raise NoValidHost(refusal.message, why_at_once(trials)) from None

@@ -20,11 +20,14 @@ from gantt.scheduler.concessions import conceded
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.job import Job, prepare
 from gantt.scheduler.limits import check_request
+from gantt.scheduler.pauses import Moved, Pause, never
 from gantt.state.state import State
 
 ROWS_PER_STEP: Final = 1024
 """One step of a search costs about as much as an array pass over so many rows."""
 _PASSES: Final = 25
+# What a pick costs, however few hosts there are.
+_PICK: Final = 4
 # Of what hosts report, the columns of few extra specs are kept; more are made each
 # time.
 _SPECS_KEPT: Final = 32
@@ -45,9 +48,12 @@ class Trials:
         by_books: bool,
         search_budget: int | None,
         job: Job | None = None,
+        pause: Pause = never,
     ) -> None:
         self.state, self.request, self.driver = state, request, driver
         self.by_books = by_books
+        self._pause = pause
+        self._began = state.applied
         self._now, self._search_budget = now, search_budget
         self._job = job if job is not None and job.listing is not None else None
         self.is_remote = self._job is not None
@@ -58,8 +64,20 @@ class Trials:
         """Whether every instance would have a host without these. Raises Spent."""
         known = self._known.get(given_up)
         if known is None:
+            self._pause()
             known = self._known[given_up] = self._tried(given_up)
         return known
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether others wrote since the first trial."""
+        return self.state.applied != self._began
+
+    def still_help(self, given_up: tuple[Relaxation, ...]) -> bool:
+        """As ``helps``, as things are now. Raises Spent."""
+        self._known.clear()
+        self._began = self.state.applied
+        return self.helps(*given_up)
 
     def charge(self, rows: int) -> None:
         """A few array passes over so many rows. Raises Spent."""
@@ -89,13 +107,16 @@ class Trials:
         try:
             check_request(request, driver.policy.options)
             picked = self._picked(request, driver, steps)
+        except Moved:
+            # Whether it helps is not known; others wait meanwhile.
+            raise Spent from None
         except (BudgetSpent, Spent):
             if steps.limit != limit:
                 raise Spent from None
         except GanttError:
             return False
         finally:
-            self._budget.steps += steps.steps + rows * picked
+            self._budget.steps += steps.steps + (rows + _PICK) * picked
         return picked == request.count
 
     def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
@@ -121,5 +142,6 @@ class Trials:
             budget=steps,
             job=job,
             is_trial=True,
+            pause=self._pause,
         )
         return len(found.picked)

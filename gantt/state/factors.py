@@ -71,7 +71,9 @@ class Factors:
             del self._by_path[next(iter(self._by_path))]
         made = self._by_path[path] = Factor(path, capacity)
         for row, stats in reports:
-            made.set(row, stats)
+            # Of a path that requests make up, most hosts report nothing.
+            if walk(stats, path) is not _MISSING:
+                made.set(row, stats)
         return made
 
     def forget(self, row: int) -> None:

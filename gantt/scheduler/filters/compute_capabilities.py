@@ -64,6 +64,8 @@ class ComputeCapabilitiesFilter(Filter):
             else:
                 continue
             matches = extra_specs.matcher(key, requirement)
+            if not mask.any():
+                continue  # no host is left to look at; a bad value is told all the same
             passing = _matching(hosts, request.options, path, matches)
             if ":" not in key and key not in ATTRIBUTES:
                 # A host that knows nothing of the name is not concerned.
