@@ -32,7 +32,10 @@ def _paragraphs(why: Why) -> Iterator[str]:
         yield f"This would help: {why.change}."
     if why.is_truncated:
         more = "A smaller change may do, too" if why.change else "A change may help"
-        yield f"{more}: the search ended at change_budget of [scheduler]."
+        yield (
+            f"{more}: the search ended at change_budget of [scheduler], or others "
+            "wrote meanwhile."
+        )
 
 
 def steps_text(steps: Iterable[Step]) -> str:

@@ -290,6 +290,15 @@ GANTT = [
         help="Steps of one search for candidates; one takes a few microseconds.",
     ),
     cfg.IntOpt(
+        "search_slice_ms",
+        default=20,
+        min=0,
+        max=60_000,
+        help="After so long a decision for many instances, or the search for a change "
+        "of a refused request that would help, lets small requests and writes go "
+        "first. 0: between any two instances or changes.",
+    ),
+    cfg.IntOpt(
         "log_length",
         default=1_000_000,
         min=1_000,

@@ -177,6 +177,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         # Half of the threads are left for those who do not wait.
         patient=min(own.patient, max(1, own.blocking_threads // 2)),
         search_budget=own.search_budget,
+        search_slice_ms=own.search_slice_ms,
         log_length=own.log_length,
         leader_silence_s=own.leader_silence_s,
         usage_sample_s=own.usage_sample_s,

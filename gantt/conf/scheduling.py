@@ -233,8 +233,8 @@ SCHEDULER: Sequence[cfg.Opt] = [
                 "Steps of the search for the smallest change of a refused request "
                 "that would have found hosts: each try costs some 25 for every 1,024 "
                 "hosts, one for each extra spec (80 where there are more than 32), and "
-                "one for each instance. When they are spent, the answer "
-                "says that the search ended.",
+                "one for each instance, which costs 4 more. When they are "
+                "spent, the answer says that the search ended.",
             ),
             (
                 "capacity_per_host",

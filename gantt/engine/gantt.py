@@ -100,7 +100,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             threads,
             stamp=store.stamp(),
         )
-        self._rest = Rest(self._replica, clock)
+        self._rest = Rest(self._replica, clock, options.search_slice_ms / 1000)
         verify.compare_fingerprints(store, self._replica.state)
         self._follower = Follower(
             store, self._replica, options, clock=clock, threads=threads
@@ -219,6 +219,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             "search_limit": self._options.search_budget,
             "log_limit": self._options.log_length,
             "searches_cut": self._searches_cut,
+            "search_rests": self._rest.taken,
             "leases_swept": self._chores.done["expire"],
             "leader": self._chores.is_leading,
             "events_told": self._watching.told,

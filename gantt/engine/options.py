@@ -26,6 +26,8 @@ class EngineOptions(Struct, frozen=True):
     so long only ``patient`` callers go on waiting for a gate or a database that stands
     still, so that the others' threads are free for who needs neither.
     ``search_budget``: steps that one search for candidates may take.
+    ``search_slice_ms``: after so long a decision for many instances, or a search for
+    the change that would help, lets others at the columns.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.
     ``poll_ms``: how often columns are brought up to date while nobody asks; 0: never.
@@ -49,6 +51,7 @@ class EngineOptions(Struct, frozen=True):
     patience_s: float = 2.0
     patient: int = 32
     search_budget: int = 100_000
+    search_slice_ms: int = 20
     log_length: int = 1_000_000
     sweep_s: float = 1.0
     leader_silence_s: float = 4.0

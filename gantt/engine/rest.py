@@ -12,22 +12,21 @@ from gantt.engine.clock import Clock
 from gantt.engine.replica import Replica
 from gantt.scheduler.pauses import Moved
 
-SLICE_S: Final = 0.02
-"""So long a search keeps the columns, and what cannot be interrupted longer."""
 _REST_S: Final = 0.001
 _MOST_ANEW: Final = 2
 
 
 class Rest:
-    """Of whoever has ``search``; ``taken``: how many there were."""
+    """Of whoever has ``search``, which keeps the columns for ``slice_s``, and longer
+    where it cannot be interrupted; ``taken``: how many rests there were."""
 
-    def __init__(self, replica: Replica, clock: Clock) -> None:
+    def __init__(self, replica: Replica, clock: Clock, slice_s: float) -> None:
         self._replica = replica
         self._clock = clock
         self._since = 0.0
         self._epoch = 0
         self._is_allowed = False
-        self.slice_s = SLICE_S
+        self._slice_s = slice_s
         self.taken = 0
 
     def begin(self, times_anew: int) -> None:
@@ -41,7 +40,7 @@ class Rest:
         """Raises Moved when the columns are others afterwards."""
         if not self._is_allowed:
             return
-        if self._clock.monotonic() - self._since < self.slice_s:
+        if self._clock.monotonic() - self._since < self._slice_s:
             return
         self.taken += 1
         self._replica.lock.release()

@@ -124,8 +124,8 @@ class Why(Struct, frozen=True):
     ``change``: the smallest change with which every instance of the request would have
     had a host, in words, and ``given_up`` the same as values: one thing, or two that
     only help together. ``is_truncated``: the search for it ended at its limit
-    (``change_budget``), so that a smaller change, or where none is named any, may
-    exist.
+    (``change_budget``), or others wrote meanwhile, so that a smaller change, or where
+    none is named any, may exist.
     """
 
     steps: tuple[Step, ...] = ()

@@ -140,8 +140,11 @@ _COUNTERS = {
     "usage_left_out": "Resource classes that its samples left out.",
     "reloads": "Times that all tables were loaded again.",
     "searches_cut": "Searches for candidates that met their limit.",
+    "search_rests": "Times that a long decision let others at the books on the way "
+    "(search_slice_ms).",
     "changes_cut": "Searches for the change that would have found hosts for a refused "
-    "request, dry runs and capacity included, that met their limit (change_budget).",
+    "request, dry runs and capacity included, that met their limit (change_budget), or "
+    "whose books changed meanwhile.",
     "claims_lost": "Decisions whose every place was lost to others.",
     "plugin_failures": "Requests that a plug-in failed to decide.",
     "over_limits": "Requests and statements refused because a limit is lower.",

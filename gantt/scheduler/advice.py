@@ -31,7 +31,8 @@ _PINNED = "PCPU"
 
 class Advice(Struct, frozen=True):
     """``changes``: what to give up, one thing or two together; none: nothing was found.
-    ``is_truncated``: the search ended at ``change_budget`` before that was sure."""
+    ``is_truncated``: the search ended at ``change_budget`` before that was sure, or
+    others wrote meanwhile."""
 
     changes: tuple[Relaxation, ...] = ()
     is_truncated: bool = False
@@ -48,11 +49,11 @@ def smallest(trials: Trials, field: Field | None, picked: int = 0) -> Advice:
     quest = _Quest(trials, field)
     try:
         quest.search(picked)
-        if trials.has_moved and quest.best and not trials.still_help(quest.best):
-            return Advice((), True)
     except Spent:
         return Advice(quest.best, True)
-    return Advice(quest.best, trials.has_moved)
+    if not trials.has_moved:
+        return Advice(quest.best)
+    return Advice(quest.best if trials.still_help(quest.best) else (), True)
 
 
 class _Quest:

@@ -1,8 +1,9 @@
 """Whether hosts would have been found for less than was asked.
 
 Each trial is the whole decision once more, for all instances, with the same filters and
-weighers, on the State of the refusal; nothing is drawn at random and nothing is kept.
-What it costs is counted, so that a refusal holds the State only so long.
+weighers, on the newest State; nothing is drawn at random and nothing is kept. What it
+costs is counted, so that a refusal takes only so long; between two trials others may
+write.
 """
 
 from __future__ import annotations
@@ -70,14 +71,15 @@ class Trials:
 
     @property
     def has_moved(self) -> bool:
-        """Whether others wrote since the first trial."""
+        """Whether others wrote since this was made, so that what did not help might."""
         return self.state.applied != self._began
 
     def still_help(self, given_up: tuple[Relaxation, ...]) -> bool:
-        """As ``helps``, as things are now. Raises Spent."""
-        self._known.clear()
-        self._began = self.state.applied
-        return self.helps(*given_up)
+        """As ``helps``, as things are now; False where the budget does not tell."""
+        try:
+            return bool(given_up) and self._tried(given_up)
+        except Spent:
+            return False
 
     def charge(self, rows: int) -> None:
         """A few array passes over so many rows. Raises Spent."""

@@ -200,6 +200,20 @@ def searches(port: int, token: str) -> Asking:
     return Asking(port, [head + b"\r\n"], b"200")
 
 
+def refusals(port: int, token: str) -> Asking:
+    """Many instances that no host has room for, and names that no host reports."""
+    flavor = {"vcpus": 1, "memory_mb": 99_999, "root_gb": 1}
+    many = {
+        "request_spec": {"flavor": flavor},
+        "instance_uuids": [_UUID.format(one) for one in range(1000)],
+    }
+    specs = {f"capabilities:x{one}": "y" for one in range(100)}
+    small = {"vcpus": 1, "memory_mb": 64, "root_gb": 1, "extra_specs": specs}
+    one = {"request_spec": {"flavor": small}, "instance_uuids": [_UUID.format(1)]}
+    asked = [json.dumps(each).encode() for each in (many, one)]
+    return Asking(port, [_post("/gantt/select", token, raw) for raw in asked], b"409")
+
+
 def huge_names(port: int, token: str) -> Asking:
     """A name of 30 MB."""
     return Asking(port, [_post("/resource_providers", token, HUGE_NAME)], b"413")
@@ -268,6 +282,7 @@ KINDS: dict[str, Callable[[int, str], Held | Asking | Probing]] = {
     "slow_readers": lambda port, token: Held(port, unread(token), b"", 4096),
     "idle": lambda port, token: Held(port, idle(token), b"", 0),
     "searches": searches,
+    "refusals": refusals,
     "huge_names": huge_names,
     "strange_json": strange_json,
     "hostile_names": hostile_names,

@@ -1,14 +1,27 @@
-"""Searches without a limit take processor time, as they may; small reads, claims and
-health beside them are not last."""
+"""Searches without a limit, and decisions for many instances, take processor time, as
+they may; small reads, claims and health beside them are not last."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gantt.engine.opening import open_gantt
 from tests.attacks import beside
 from tests.attacks.beside import BUSY_MEDIAN, BUSY_WORST, Beside, check
-from tests.attacks.service import ADMIN, Service
+from tests.attacks.service import ADMIN, Service, attacked
+from tests.engine.test_scheduling import report
 
 SEARCHES = 32
+REFUSALS, HOSTS = 8, 4_000
 ATTACKED_S = 6.0
+# As multiples of the idle service; a whole refusal of a thousand instances is several
+# times as long.
+REFUSED_WORST = 40
 # Of the searches themselves, each of some MB.
 MORE_MB = 400
 
@@ -24,5 +37,33 @@ def test_small_callers_are_answered_beside_unlimited_searches(
         one.took,
         median=BUSY_MEDIAN,
         worst=BUSY_WORST,
+        most_mb=MORE_MB,
+    )
+
+
+@pytest.fixture(scope="module")
+def hosted(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose fleet has hosts too."""
+    folder = tmp_path_factory.mktemp("hosted")
+    books = folder / "hosts.db"
+    shutil.copy(fleet, books)
+    with open_gantt(f"sqlite:///{books}") as engine, ThreadPoolExecutor(64) as pool:
+        names = (f"node-{number}" for number in range(HOSTS))
+        list(pool.map(lambda name: report(engine, name), names))
+    with attacked(folder, fleet=books) as found:
+        yield found
+
+
+def test_small_callers_do_not_wait_for_refusals_of_many(hosted: Service) -> None:
+    beside.measure(hosted.port, 0.5)
+    idle = beside.measure(hosted.port, 2.0)
+    one = beside.attacked(hosted, "refusals", REFUSALS, ADMIN, ATTACKED_S)
+    assert one.placed == REFUSALS
+    check(
+        idle,
+        one.found,
+        one.took,
+        median=BUSY_MEDIAN,
+        worst=REFUSED_WORST,
         most_mb=MORE_MB,
     )
