@@ -80,11 +80,9 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         threads: Threads | None = None,
         remote: RemoteBooks | None = None,
     ) -> None:
-        """Load the books. Raises StoreFailed, Refused.
-
-        ``standard_names`` that are missing are added; None adds none. ``remote``: the
-        Placement that the scheduler's options name, to be closed with this.
-        """
+        """Load the books. ``standard_names`` that are missing are added; None adds
+        none. ``remote``: the Placement that the scheduler's options name, to be closed
+        with this. Raises StoreFailed, Refused."""
         clock = clock or SystemClock()
         threads = threads or SystemThreads()
         rng = rng or random.SystemRandom()

@@ -299,10 +299,9 @@ class Scheduling(Hearing, Recorded):
             picks = self._choose_on(state, request, now, job)
         except NoValidHost as refusal:
             return _failed(request, refusal, state.revision, now, self._driver.name)
-        board = Scoreboard(state, picks.field, now, None)
         return replace(
             _draft(state, request, picks, now, self._driver.name),
-            scores=board.scores(),
+            scores=Scoreboard(state, picks.field, now, None).scores(),
             chosen=pipeline.tell(state, request, picks, now),
         )
 

@@ -84,10 +84,7 @@ def capacity(
         _note_full(blocks, field, job, counts, again)
     asked = counts > 0
     counts, refused = _one_by_one(state, field, counts, trees & asked, steps, blocks)
-    hosts: dict[str, int] = {}
-    for place in np.flatnonzero(counts).tolist():
-        name = state.fleet.hosts.hosts[int(field.hosts.rows[place])]
-        hosts[name] = hosts.get(name, 0) + int(counts[place])
+    hosts = _by_host(state, field, counts)
     trials = Trials(
         state,
         ScheduleRequest(structs.replace(spec, num_instances=1)),
@@ -110,6 +107,15 @@ def capacity(
         limits,
         told.is_truncated,
     )
+
+
+def _by_host(state: State, field: Field, counts: Int64s) -> dict[str, int]:
+    """Service host -> how many fit on all of its nodes."""
+    found: dict[str, int] = {}
+    for place in np.flatnonzero(counts).tolist():
+        name = state.fleet.hosts.hosts[int(field.hosts.rows[place])]
+        found[name] = found.get(name, 0) + int(counts[place])
+    return found
 
 
 def _is_of_hosts(one: Filter) -> bool:
