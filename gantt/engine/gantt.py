@@ -83,8 +83,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         """Load the books. ``standard_names`` that are missing are added; None adds
         none. ``remote``: the Placement that the scheduler's options name, to be closed
         with this. Raises StoreFailed, Refused."""
-        clock = clock or SystemClock()
-        threads = threads or SystemThreads()
+        clock, threads = clock or SystemClock(), threads or SystemThreads()
         rng = rng or random.SystemRandom()
         RemoteScheduling.__init__(
             self, options.scheduler, clock, rng, options.search_budget
