@@ -12,7 +12,15 @@ from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
 from gantt.scheduler.filters.compute_capabilities import ComputeCapabilitiesFilter
 from tests.scheduler.filters.reading import check, passes, with_extra_specs
-from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request, specs
+from tests.scheduler.fleets import (
+    Plain,
+    Plan,
+    a_host,
+    all_hosts,
+    fleets,
+    request,
+    specs,
+)
 from tests.scheduler.naive import is_match
 
 BITS = "capabilities:cpu_info:maxphysaddr:bits"
@@ -106,6 +114,17 @@ def test_what_is_no_number_is_named(key: str) -> None:
     spec = with_extra_specs(**{key: ">= many"})
     with pytest.raises(Invalid, match=key):
         passes(ComputeCapabilitiesFilter(), HOST, spec)
+
+
+def test_what_no_host_reports_is_looked_for_once() -> None:
+    state = Plan([HOST]).state()
+    unknown = {f"capabilities:x{number}": "y" for number in range(50)}
+    one, hosts = ComputeCapabilitiesFilter(), all_hosts(state)
+    assert not one.mask(hosts, request(with_extra_specs(**unknown))).any()
+    assert len(list(state.fleet.hosts.factors())) == 1
+    bad = {**unknown, "vcpus_used": ">= many"}
+    with pytest.raises(Invalid, match="vcpus_used"):
+        one.mask(hosts, request(with_extra_specs(**bad)))
 
 
 def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
