@@ -70,8 +70,9 @@ def remote_books(options: EngineOptions, *, session: Any = None) -> RemoteBooks 
 
     if scheduler.placement == CATALOGUE and session is None:
         raise Refused(
-            f"placement of [scheduler] is {CATALOGUE}, and nobody can sign in there: "
-            "set auth_type and what belongs to it in [placement], or give a URL."
+            f"placement of [scheduler] is {CATALOGUE}, but no "
+            "authentication is configured: set auth_type and its options "
+            "in [placement], or give a URL."
         )
     try:
         return PlacementBooks(

@@ -114,8 +114,9 @@ class Unstorable(Invalid):
 
     code = "unstorable"
     told = (
-        "The database cannot hold a value of the request: it is too long, out of "
-        "range, or has characters that the database does not know."
+        "The database cannot hold a value of the request: it is too "
+        "long, out of range, or has characters that the database "
+        "does not support."
     )
 
 
@@ -218,7 +219,7 @@ class SignInRefused(Forbidden):
     """Another service, or the one that signs in there, does not let this one in."""
 
     code = "sign_in_refused"
-    told = "A service that is needed for this does not let this one in."
+    told = "A service that is needed for this refused authentication."
 
 
 class PluginFailed(GanttError):
@@ -275,8 +276,8 @@ class OutcomeUnknown(StoreFailed):
 
     code = "outcome_unknown"
     told = (
-        "Whether this was carried out is not known: all of it was, or nothing. Look "
-        "before you try again."
+        "It is unknown whether this was applied; it was applied "
+        "completely, or not at all. Check before you retry."
     )
 
 

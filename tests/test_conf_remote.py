@@ -104,12 +104,12 @@ def test_an_engine_is_opened_with_what_is_configured(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[scheduler]\nplacement = keystone\n", "nobody can sign in"),
+        ("[scheduler]\nplacement = keystone\n", "no authentication is configured"),
         ("[scheduler]\nplacement = http://[\n", "no address of a service"),
         ("[scheduler]\nplacement = elsewhere\n", "embedded, keystone, or the URL"),
         (
             "[scheduler]\nplacement = http://h\n[placement]\nauth_type = strange\n",
-            "cannot be used to sign in",
+            "cannot be used to authenticate",
         ),
         (
             "[scheduler]\nplacement_lease_s = 5\nplacement_timeout_s = 5\n",

@@ -1,4 +1,4 @@
-"""Options that nobody reads are told, those of Placement and Nova are not."""
+"""Unknown options are reported, those of Placement and Nova are not."""
 
 from __future__ import annotations
 
@@ -29,44 +29,44 @@ def told(folder: Path, text: str) -> tuple[str, ...]:
     [
         (
             "[gantt]\nbatchsize = 3\n",
-            "there is no option batchsize in [gantt]: batch_size is meant?",
+            "unknown option batchsize in [gantt]: did you mean batch_size?",
         ),
-        ("[gantt]\nzzz = 3\n", "there is no option zzz in [gantt]: it is not read."),
+        ("[gantt]\nzzz = 3\n", "unknown option zzz in [gantt]: it is ignored."),
         (
             "[scheduler]\nmax_attemps = 3\n",
-            "there is no option max_attemps in [scheduler]: max_attempts is meant?",
+            "unknown option max_attemps in [scheduler]: did you mean max_attempts?",
         ),
         (
             "[placement_database]\nconection = x\n",
-            "there is no option conection in [placement_database]: connection is "
-            "meant?",
+            "unknown option conection in [placement_database]: did you mean "
+            "connection?",
         ),
         (
             "[DEFAULT]\nservice_downtime = 3\n",
-            "there is no option service_downtime in [DEFAULT]: service_down_time is "
-            "meant?",
+            "unknown option service_downtime in [DEFAULT]: did you mean "
+            "service_down_time?",
         ),
         (
             "[api]\nauth_stratgy = token\n",
-            "there is no option auth_stratgy in [api]: auth_strategy is meant?",
+            "unknown option auth_stratgy in [api]: did you mean auth_strategy?",
         ),
         (
             "[filter-scheduler]\nenabled_filters = a\n",
-            "there is no section [filter-scheduler]: [filter_scheduler] is meant?",
+            "unknown section [filter-scheduler]: did you mean [filter_scheduler]?",
         ),
     ],
 )
-def test_a_misspelt_name_is_told_with_the_nearest(
+def test_misspelt_name_is_reported_with_a_suggestion(
     tmp_path: Path, text: str, line: str
 ) -> None:
     assert told(tmp_path, text) == (line,)
 
 
-def test_a_placement_conf_has_no_mistakes(tmp_path: Path) -> None:
+def test_placement_conf_gives_no_warnings(tmp_path: Path) -> None:
     assert told(tmp_path, UPSTREAM) == ()
 
 
-def test_every_option_of_nova_may_stand_in_a_file(tmp_path: Path) -> None:
+def test_nova_options_give_no_warnings(tmp_path: Path) -> None:
     text = []
     for group, options in opts.list_opts():
         text.append(f"[{getattr(group, 'name', group)}]")
@@ -77,7 +77,7 @@ def test_every_option_of_nova_may_stand_in_a_file(tmp_path: Path) -> None:
     assert unknown_options([str(file)], (), list_opts()) == ()
 
 
-def test_files_of_a_directory_and_the_environment_are_looked_at(
+def test_directory_and_environment_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "gantt.conf.d").mkdir()
@@ -91,24 +91,24 @@ def test_files_of_a_directory_and_the_environment_are_looked_at(
         }
     ).unknown
     assert found == (
-        f"{file}: there is no option worker in [gantt]: workers is meant?",
-        "OS_GANTT__WORKRS: there is no option workrs in [gantt]: workers is meant?",
+        f"{file}: unknown option worker in [gantt]: did you mean workers?",
+        "OS_GANTT__WORKRS: unknown option workrs in [gantt]: did you mean workers?",
     )
 
 
-def test_the_service_says_so_at_start(
+def test_service_logs_unknown_options_at_startup(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "gantt.conf"
     file.write_text("[gantt]\nworker = 2\n")
     with caplog.at_level(logging.WARNING):
         warn_of_unknown(load([str(file)], environ={}))
-    assert "workers is meant?" in caplog.text
+    assert "did you mean workers?" in caplog.text
 
 
-def test_programs_say_so(tmp_path: Path) -> None:
+def test_programs_print_unknown_options(tmp_path: Path) -> None:
     file = tmp_path / "gantt.conf"
     file.write_text("[placement_database]\nconection = sqlite:///g.db\n")
     said = Program(manage, "").fail("--config-file", str(file), "db", "version")
     assert "Warning" in said
-    assert "connection is meant?" in said
+    assert "did you mean connection?" in said

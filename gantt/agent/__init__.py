@@ -1,1 +1,1 @@
-"""Runs on a host: finds out what the host has, and tells the books."""
+"""Runs on a host: detects its resources and reports them to the books."""

@@ -1,6 +1,6 @@
-"""This machine: which collectors describe it, and by which name and uuid it is known.
+"""This machine: the collectors that describe it, its name and its uuid.
 
-Apart from registering, so that the description can be shown without any books.
+Separate from registering, so that the description can be shown without any books.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ ATTEMPTS = 5
 
 
 class Registration(Struct, frozen=True):
-    """The provider that stands for the machine, and whether anything was written."""
+    """The provider of the machine, and whether anything was written."""
 
     provider: Provider
     has_written: bool

@@ -1,8 +1,8 @@
-"""Report a machine as a host, so that requests for instances can be placed on it.
+"""Report a machine as a host, so that instances can be placed on it.
 
-Apart from registering, because that is about the books: a provider alone offers
-amounts, a host is what ``select_destinations`` picks. The provider stands for the host,
-so that its inventory counts once. Called with any Gantt, in process or over HTTP.
+Separate from registering, which is about the books: a provider only offers amounts, a
+host is what ``select_destinations`` selects. The provider is linked to the host, so
+that its inventory counts once. Works with any Gantt, in process or over HTTP.
 """
 
 from __future__ import annotations

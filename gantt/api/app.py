@@ -51,7 +51,7 @@ from gantt.observe.metrics import CONTENT_TYPE, Meters
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = (
-    "An unexpected error occurred. The log of the service has it under the request id."
+    "An unexpected error occurred. See the service's log entry with this request id."
 )
 
 

@@ -128,8 +128,9 @@ class TokenFile:
         # empty token is what clients send that have none.
         if not all(isinstance(token, str) and token for token in data):
             raise Refused(
-                f"Every token in {self._path} must be text that is not empty: put "
-                "quotes around those of digits alone, and around yes, no and null."
+                f"Every token in {self._path} must be a non-empty string: "
+                "quote tokens that consist of digits only, and yes, no and "
+                "null."
             )
         pairs = [
             (_digest(token), self._caller(entry, partial(line_of, token, text)))

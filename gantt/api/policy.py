@@ -51,9 +51,9 @@ def _refuse_policy_file(settings: Settings) -> None:
         file = folder / settings.policy_file
         if file.is_file():
             raise Refused(
-                f"The policy file {file} needs the Python module oslo_policy, which "
-                "is not installed: pip install 'gantt-scheduler[openstack]', or take "
-                "the file away."
+                f"The policy file {file} needs the Python module oslo_policy, "
+                "which is not installed: pip install "
+                "'gantt-scheduler[openstack]', or remove the file."
             )
 
 
@@ -164,8 +164,8 @@ class OsloPolicy:
             if isinstance(one, tuple) and one[2] and not sizes.get(one[0]):
                 what = "is empty now" if one[0] in sizes else "is gone"
                 raise Refused(
-                    f"The policy file {one[0]} {what}: put it back, or restart to be "
-                    "without it."
+                    f"The policy file {one[0]} {what}: restore it, or restart to "
+                    "run without it."
                 )
 
     def _loaded(self) -> Any:

@@ -84,9 +84,10 @@ def read_rules(path: Path) -> Said:
     for name, said in found.items():
         if not _is_understood(said):
             raise Refused(
-                f"The policy file {path}{line_of(name, text)}: the rule of {name!r} "
-                "cannot be understood. A rule is text such as 'role:admin or "
-                "rule:service_api'; '@' allows all callers, '!' none."
+                f"The policy file {path}{line_of(name, text)}: the rule of "
+                f"{name!r} cannot be parsed. A rule is text such as "
+                "'role:admin or rule:service_api'; '@' allows all callers, "
+                "'!' none."
             )
     return Said(found, dict.fromkeys(found, (path, text)))
 
@@ -119,8 +120,8 @@ def misspelt(rules: Mapping[str, Any], known: Iterable[str]) -> Iterator[str]:
     for name, rule in referred.items():
         if name not in defined:
             yield (
-                f"The policy rule {rule!r} refers to rule:{name}, which is not defined "
-                f"and allows no caller{_advice(name, defined)}."
+                f"The policy rule {rule!r} refers to rule:{name}, which is "
+                f"not defined, so it allows no caller{_advice(name, defined)}."
             )
 
 

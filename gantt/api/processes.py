@@ -48,7 +48,7 @@ class Processes(MPServer):
         is_first, self._is_told = not self._is_told, True
         self._run.drain()
         if is_patient and is_first:
-            LOG.info("Not ready any more; draining in %g s", self._delay_s)
+            LOG.info("No longer ready; draining in %g s", self._delay_s)
             stop = super().signal_handler_interrupt
             timer = threading.Timer(self._delay_s, stop)
             timer.daemon = True
@@ -74,12 +74,12 @@ class Processes(MPServer):
         try:
             self._run.change(self._reread().mutable)
         except GanttError as error:
-            LOG.error("SIGHUP: everything stays as it is. %s", error)
+            LOG.error("SIGHUP: configuration unchanged. %s", error)
         except Exception:
             # It would end the service: this runs in the middle of the parent's wait.
-            LOG.exception("SIGHUP: everything stays as it is")
+            LOG.exception("SIGHUP: configuration unchanged")
         else:
-            LOG.info("SIGHUP: read the configuration again")
+            LOG.info("SIGHUP: reloaded the configuration")
 
     def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
         """A worker whose streams end before it is asked to stop: it waits for them."""

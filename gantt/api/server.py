@@ -236,10 +236,11 @@ def check_database(settings: Settings) -> None:
         )
     if url.startswith(("http://", "https://")):
         raise Refused(
-            f"{without_secrets(url)} is a service, not a database: it serves already."
+            f"{without_secrets(url)} is a service that is already "
+            "running, not a database."
         )
     if url == "memory://" and settings.serve.workers > 1:
-        raise Refused("memory:// lives in one process: set workers to 1.")
+        raise Refused("memory:// supports only one process: set workers to 1.")
 
 
 def check_policy(settings: Settings) -> None:
@@ -256,9 +257,10 @@ def check_bind(settings: Settings) -> None:
         return
     if not is_loopback(options.host):
         raise Refused(
-            f"auth_strategy noauth2 believes every caller, and {options.host} can be "
-            "reached by others. Listen on 127.0.0.1, use token or keystone, or set "
-            "[gantt] allow_insecure_bind = true if that is what you want."
+            "auth_strategy noauth2 does not authenticate callers, and "
+            f"other machines can reach {options.host}. Listen on "
+            "127.0.0.1, use token or keystone, or set [gantt] "
+            "allow_insecure_bind = true if that is what you want."
         )
 
 
@@ -286,8 +288,9 @@ def check_port(options: ServeOptions) -> None:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise Refused(
-            f"Cannot listen on {_shown(options)}: {reason}. Name an address of this "
-            "machine, and a port that this user may use, with --listen."
+            f"Cannot listen on {_shown(options)}: {reason}. With "
+            "--listen, give an address of this machine and a port that "
+            "this user may use."
         ) from error
     if taken:
         found = occupant(host, port)

@@ -56,7 +56,7 @@ class Tender:
             except GanttError as error:
                 LOG.warning("%s", error)
             except Exception:
-                LOG.exception("what is done once a second failed")
+                LOG.exception("the task that runs every second failed")
 
     def _mirror(self) -> None:
         with suppress(GanttError, OSError):
@@ -76,4 +76,4 @@ def apply_mutable(settings: Mutable, gantt: Any) -> None:
     by themselves. Raises Refused."""
     gantt.retune(settings.engine)
     set_debug(settings.debug)
-    LOG.info("read the configuration again (process %d)", os.getpid())
+    LOG.info("reloaded the configuration (process %d)", os.getpid())

@@ -1,7 +1,7 @@
-"""``gantt-manage adopt``, ``release`` and ``import``: whose the books are, and where.
+"""``gantt-manage adopt``, ``release`` and ``import``: move books to and from Gantt.
 
-Apart from the chores of ``gantt-manage``, because these are done once in the life of a
-database, by somebody who wants to read what they would do first.
+Separate from the chores of ``gantt-manage`` because these run once in the life of a
+database, and an operator wants to see first what they would do.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from gantt.store.legacy import Legacy, Owner
 
 _DATABASE = click.option(
-    "--database", metavar="URL", help="Default: that of gantt-manage itself."
+    "--database", metavar="URL", help="Default: the --database of gantt-manage."
 )
 _DRY_RUN = click.option(
-    "--dry-run", is_flag=True, help="Say what would be done, and change nothing."
+    "--dry-run", is_flag=True, help="Show what would be done without changing anything."
 )
 
 
@@ -34,8 +34,9 @@ _DRY_RUN = click.option(
 def adopt(database: str | None, *, dry_run: bool) -> None:
     """Take over a database of OpenStack Placement, in place.
 
-    Stop Placement first. Its tables stay as they are, but for what it would mend
-    itself; Gantt's own are added beside them. A second time does nothing.
+    Stop Placement first. Its tables are kept; only data that Placement itself would
+    repair is repaired, and Gantt's own tables are added. Running it again has no
+    effect.
     """
     from gantt.store import adopt as taking
 
@@ -46,7 +47,7 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
         )
     say(f"{done.url} holds {_listed(done.counts)}.")
     if done.was == taking.OURS:
-        say("It is Gantt's already: nothing to do.")
+        say("It already belongs to Gantt: nothing to do.")
         return
     _say_mended(done.mended, is_dry=dry_run)
     if dry_run:
@@ -64,14 +65,13 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
 @click.option(
     "--drop-tables",
     is_flag=True,
-    help="Drop Gantt's own tables too: what hosts reported and what is claimed on "
-    "them is lost.",
+    help="Also drop Gantt's own tables: host reports and claims on hosts are lost.",
 )
 def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
     """Hand the database back to OpenStack Placement.
 
-    Gantt's own tables stay, so that 'adopt' finds them again. Processes that still
-    run stop reading and writing by themselves.
+    Gantt's own tables are kept for a later 'adopt'. Gantt processes that are still
+    running stop reading and writing on their own.
     """
     from gantt.store import adopt as taking
 
@@ -81,37 +81,41 @@ def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
     say(f"{done.url} holds {_listed(done.counts)}.")
     if done.leased:
         say(
-            f"{done.leased} claims are neither confirmed nor expired: nothing ends "
-            "them or their allocations until Gantt runs again."
+            f"{done.leased} claims are neither confirmed nor expired: they and their "
+            "allocations will not expire until Gantt runs again."
         )
     if done.dropped:
         would = "Would drop" if dry_run else "Dropped"
         say(f"{would} {', '.join(done.dropped)}.")
     if done.was == taking.RELEASED:
-        say("It was handed back before.")
+        say("It had already been handed back.")
     elif dry_run:
         say("It can be handed back; nothing was changed.")
     else:
-        say("Handed back: start Placement on it.")
+        say("Handed back: you can start Placement on it.")
 
 
 @click.group("import")
 def imports() -> None:
-    """Copy books from elsewhere."""
+    """Copy books from another database."""
 
 
 @imports.command()
-@click.option("--from", "source", metavar="URL", required=True, help="Where from.")
+@click.option(
+    "--from", "source", metavar="URL", required=True, help="Database to copy from."
+)
 @_DATABASE
 @_DRY_RUN
-@click.option("--replace", is_flag=True, help="Lose what the target holds.")
+@click.option(
+    "--replace", is_flag=True, help="Overwrite the existing books of the target."
+)
 def placement(
     source: str, database: str | None, *, dry_run: bool, replace: bool
 ) -> None:
     """Copy a database of Placement, or of Gantt, into another one.
 
-    The dialects may differ. All is copied in one transaction and compared before it
-    is kept. Stop what writes to the source first.
+    The dialects may differ. Everything is copied in one transaction and compared
+    before the commit. Stop every program that writes to the source first.
     """
     from gantt.store.importer import import_books
 
@@ -163,9 +167,9 @@ def _say_mended(mended: Legacy, *, is_dry: bool) -> None:
     if mended.total:
         would = "Would fill in" if is_dry else "Filled in"
         say(
-            f"{would} what old releases left out: {mended.no_generation} generations "
-            f"and {mended.no_root} roots of providers, {mended.no_record} records of "
-            "consumers."
+            f"{would} data missing from old releases: {mended.no_generation} "
+            f"generations and {mended.no_root} roots of providers, {mended.no_record} "
+            "records of consumers."
         )
 
 
@@ -174,7 +178,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def _settings(database: str | None) -> Settings:
-    """Those of the program, another database named. Raises Refused."""
+    """The program's settings, with ``database`` if given. Raises Refused."""
     given, config_files = click.get_current_context().find_root().obj
     return settings_for(database or given, config_files)
 

@@ -16,7 +16,7 @@ SOME_UUIDS = click.argument("aggregates", nargs=-1, required=True, metavar="UUID
 
 @click.group("aggregate")
 def aggregate() -> None:
-    """Groups of providers, named by uuids; a group exists by having a member."""
+    """Groups of providers, identified by uuid; a group exists while it has members."""
 
 
 def _print(session: Session, found: ProviderAggregates) -> None:
@@ -35,7 +35,7 @@ def list_aggregates(session: Session, *, provider: str) -> None:
 def _change(
     session: Session, provider: str, change: Callable[[list[str]], list[str]]
 ) -> None:
-    """Put a provider into what ``change`` makes of its aggregates."""
+    """Set a provider's aggregates to ``change`` of the current ones."""
     uuid = session.provider(provider).uuid
 
     def attempt() -> ProviderAggregates:
@@ -53,7 +53,7 @@ def _change(
 def set_aggregates(
     session: Session, *, provider: str, aggregates: tuple[str, ...]
 ) -> None:
-    """Put a provider into these aggregates and no others."""
+    """Set the aggregates of a provider, replacing all others."""
     _change(session, provider, lambda _: list(aggregates))
 
 
@@ -64,7 +64,7 @@ def set_aggregates(
 def add_aggregates(
     session: Session, *, provider: str, aggregates: tuple[str, ...]
 ) -> None:
-    """Put a provider into these aggregates too."""
+    """Add a provider to aggregates."""
     _change(session, provider, lambda known: [*known, *aggregates])
 
 
@@ -75,7 +75,7 @@ def add_aggregates(
 def remove_aggregates(
     session: Session, *, provider: str, aggregates: tuple[str, ...]
 ) -> None:
-    """Take a provider out of these aggregates."""
+    """Remove a provider from aggregates."""
     _change(
         session,
         provider,

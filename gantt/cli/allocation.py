@@ -1,4 +1,4 @@
-"""``gantt allocation``: who uses what."""
+"""``gantt allocation``: what consumers use on which providers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ COLUMNS = (
 
 @click.group("allocation")
 def allocation() -> None:
-    """Who uses what: allocations of consumers on providers."""
+    """Resources that consumers use on providers."""
 
 
 def _consumer_uuid(text: str) -> str:
     uuid = canonical_uuid(text)
     if uuid is None:
-        raise Invalid(f"{text!r} is no uuid of a consumer: give one, or '{NEW}'.")
+        raise Invalid(
+            f"{text!r} is not a uuid: give the uuid of a consumer, or '{NEW}'."
+        )
     return uuid
 
 
@@ -67,7 +69,7 @@ def _known(session: Session, uuid: str) -> ConsumerView:
 @click.argument("consumer")
 @books_command
 def show_allocation(session: Session, *, consumer: str) -> None:
-    """Show what a consumer uses."""
+    """Show the allocations of a consumer."""
     uuid = _consumer_uuid(consumer)
     _print(session, uuid, _known(session, uuid))
 
@@ -76,7 +78,7 @@ def show_allocation(session: Session, *, consumer: str) -> None:
 @click.argument("provider")
 @books_command
 def list_allocations(session: Session, *, provider: str) -> None:
-    """List the consumers on a provider."""
+    """List the allocations on a provider."""
     found = session.books.get_provider_allocations(session.provider(provider).uuid)
     session.print_rows(
         ("consumer", "resources", "generation"),
@@ -90,11 +92,13 @@ def list_allocations(session: Session, *, provider: str) -> None:
 @allocation.command("set")
 @click.argument("consumer")
 @click.argument("words", nargs=-1, required=True, metavar="[PROVIDER:]RC=N...")
-@click.option("--provider", help="Where amounts that name no provider are.")
-@click.option("--project", help="Default: as known, else 'default'.")
-@click.option("--user", help="Default: as known, else 'default'.")
-@click.option("--type", "kind", help="What the consumer is, such as INSTANCE.")
-@click.option("--generation", type=int, help="Only if this is its generation still.")
+@click.option("--provider", help="Provider for amounts that name none.")
+@click.option("--project", help="Default: the current project, else 'default'.")
+@click.option("--user", help="Default: the current user, else 'default'.")
+@click.option("--type", "kind", help="Consumer type, such as INSTANCE.")
+@click.option(
+    "--generation", type=int, help="Fail unless the consumer has this generation."
+)
 @books_command
 def set_allocation(
     session: Session,
@@ -107,13 +111,15 @@ def set_allocation(
     kind: str | None,
     generation: int | None,
 ) -> None:
-    """Let a consumer use this and nothing else; 'new' makes up a consumer.
+    """Set the allocations of a consumer, replacing all others.
+
+    Give 'new' as CONSUMER to create one with a random uuid.
 
     gantt allocation set new --provider host1 VCPU=2 MEMORY_MB=512
     """
     uuid = str(uuid4()) if consumer == NEW else _consumer_uuid(consumer)
     known = session.books.get_allocations(uuid)
-    # A generation that is not given means whatever it is; a new consumer must be new.
+    # No generation means any generation; a new consumer must not exist yet.
     checked: int | UnsetType | None = UNSET if generation is None else generation
     wanted = ConsumerAllocations(
         consumer_uuid=uuid,
@@ -134,6 +140,6 @@ def set_allocation(
 @click.argument("consumers", nargs=-1, required=True, metavar="CONSUMER...")
 @books_command
 def delete_allocations(session: Session, *, consumers: tuple[str, ...]) -> None:
-    """Give back all that consumers use."""
+    """Delete all allocations of consumers."""
     for each in consumers:
         session.books.delete_allocations(_consumer_uuid(each))

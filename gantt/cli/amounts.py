@@ -1,6 +1,6 @@
-"""How amounts, labels and names are written on a command line.
+"""Syntax of amounts, labels and names on a command line.
 
-VCPU=4                      4 of a resource class (VCPU:4 is understood as well)
+VCPU=4                      4 of a resource class (VCPU:4 is accepted as well)
 VCPU=4 VCPU:reserved=1      a field of an inventory
 host1:VCPU=4                an amount on a provider
 HW_CPU_X86_AVX2             a trait; in:A,B any of several
@@ -20,14 +20,16 @@ FIELDS = tuple(field for field in Inventory.__struct_fields__)
 
 
 def amounts(words: Iterable[str]) -> dict[str, int]:
-    """``RC=N`` words; commas may stand between several in one word."""
+    """Parse ``RC=N`` words; one word may have several, separated by commas."""
     found: dict[str, int] = {}
     for word in words:
         for part in word.split(","):
             separator = "=" if "=" in part else ":"
             name, found_separator, amount = part.partition(separator)
             if not (name and found_separator):
-                raise click.UsageError(f"{part!r} is no amount: write it as VCPU=4.")
+                raise click.UsageError(
+                    f"{part!r} is not an amount: write it as VCPU=4."
+                )
             found[name] = _whole(amount, part)
     return found
 
@@ -35,18 +37,19 @@ def amounts(words: Iterable[str]) -> dict[str, int]:
 def placed_amounts(
     words: Iterable[str], default: str | None
 ) -> dict[str, dict[str, int]]:
-    """``[PROVIDER:]RC=N`` words, by provider; ``default`` where none is written."""
+    """Parse ``[PROVIDER:]RC=N`` words, by provider; ``default`` if none is given."""
     found: dict[str, dict[str, int]] = {}
     for word in words:
         left, separator, amount = word.rpartition("=")
         provider, colon, name = left.rpartition(":")
         place = provider if colon else default
         if not (separator and name):
-            raise click.UsageError(f"{word!r} is no amount: write it as HOST:VCPU=4.")
+            raise click.UsageError(
+                f"{word!r} is not an amount: write it as HOST:VCPU=4."
+            )
         if not place:
             raise click.UsageError(
-                f"{word!r} does not say on which provider: "
-                f"write HOST:{word}, or give --provider."
+                f"{word!r} names no provider: write HOST:{word}, or give --provider."
             )
         found.setdefault(place, {})[name] = _whole(amount, word)
     return found
@@ -55,7 +58,7 @@ def placed_amounts(
 def inventories(
     words: Iterable[str], known: dict[str, Inventory]
 ) -> dict[str, Inventory]:
-    """``RC=TOTAL`` and ``RC:FIELD=N`` words; other fields stay as they are known."""
+    """Parse ``RC=TOTAL`` and ``RC:FIELD=N`` words; other fields keep known values."""
     given: dict[str, dict[str, float]] = {}
     for word in words:
         left, separator, amount = word.partition("=")
@@ -63,14 +66,16 @@ def inventories(
         field = field or "total"
         if not (separator and name) or field not in FIELDS:
             raise click.UsageError(
-                f"{word!r} is no inventory: write RC=TOTAL or RC:FIELD=N, "
+                f"{word!r} is not an inventory: write RC=TOTAL or RC:FIELD=N, "
                 f"with FIELD one of {', '.join(FIELDS)}."
             )
         number = _ratio if field == "allocation_ratio" else _whole
         given.setdefault(name, {})[field] = number(amount, word)
     for name, fields in given.items():
         if name not in known and "total" not in fields:
-            raise click.UsageError(f"{name} is new here: say how many, as {name}=4.")
+            raise click.UsageError(
+                f"{name} is new on this provider: give its total, as in {name}=4."
+            )
     return {
         name: replace(known.get(name, Inventory(total=1)), **fields)
         for name, fields in given.items()
@@ -78,7 +83,7 @@ def inventories(
 
 
 def labels(required: Iterable[str], forbidden: Iterable[str]) -> Labels:
-    """Names that must all be there (``in:A,B``: one of them), and that must not."""
+    """Required names (``in:A,B``: at least one of them) and forbidden ones."""
     return Labels(
         required=tuple(
             frozenset(_split(word.removeprefix("in:")))
@@ -98,11 +103,11 @@ def _whole(text: str, word: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise click.UsageError(f"{word!r}: {text!r} is no whole number.") from None
+        raise click.UsageError(f"{word!r}: {text!r} is not a whole number.") from None
 
 
 def _ratio(text: str, word: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise click.UsageError(f"{word!r}: {text!r} is no number.") from None
+        raise click.UsageError(f"{word!r}: {text!r} is not a number.") from None

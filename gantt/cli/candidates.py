@@ -1,4 +1,4 @@
-"""``gantt candidates``: where a request would fit."""
+"""``gantt candidates``: allocation candidates of a request."""
 
 from __future__ import annotations
 
@@ -25,19 +25,57 @@ Words = tuple[str, ...]
     multiple=True,
     nargs=2,
     metavar="SUFFIX RC=N[,RC=N]",
-    help="Resources that one provider must give together; '-' for none.",
+    help="Resources that a single provider must supply; '-' for none.",
 )
-@click.option("--required", multiple=True, metavar="[SUFFIX:]TRAIT", help="Bears it.")
-@click.option("--forbidden", multiple=True, metavar="[SUFFIX:]TRAIT", help="Does not.")
-@click.option("--member-of", multiple=True, metavar="[SUFFIX:]AGG", help="Is a member.")
-@click.option("--not-member-of", multiple=True, metavar="[SUFFIX:]AGG", help="Is none.")
-@click.option("--in-tree", multiple=True, metavar="[SUFFIX:]PROVIDER", help="Of it.")
-@click.option("--root-required", multiple=True, metavar="TRAIT", help="The root does.")
-@click.option("--root-forbidden", multiple=True, metavar="TRAIT", help="It does not.")
-@click.option("--same-subtree", multiple=True, metavar="SUFFIX,SUFFIX...")
-@click.option("--isolate", is_flag=True, help="Groups on different providers.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
-@click.option("--explain", is_flag=True, help="Say why there are none, or how few.")
+@click.option(
+    "--required", multiple=True, metavar="[SUFFIX:]TRAIT", help="Require TRAIT."
+)
+@click.option(
+    "--forbidden", multiple=True, metavar="[SUFFIX:]TRAIT", help="Forbid TRAIT."
+)
+@click.option(
+    "--member-of",
+    multiple=True,
+    metavar="[SUFFIX:]AGG",
+    help="Require membership of aggregate AGG.",
+)
+@click.option(
+    "--not-member-of",
+    multiple=True,
+    metavar="[SUFFIX:]AGG",
+    help="Exclude members of aggregate AGG.",
+)
+@click.option(
+    "--in-tree",
+    multiple=True,
+    metavar="[SUFFIX:]PROVIDER",
+    help="Only providers in the tree of PROVIDER.",
+)
+@click.option(
+    "--root-required",
+    multiple=True,
+    metavar="TRAIT",
+    help="Require TRAIT on the root provider.",
+)
+@click.option(
+    "--root-forbidden",
+    multiple=True,
+    metavar="TRAIT",
+    help="Forbid TRAIT on the root provider.",
+)
+@click.option(
+    "--same-subtree",
+    multiple=True,
+    metavar="SUFFIX,SUFFIX...",
+    help="Place these groups in one subtree.",
+)
+@click.option("--isolate", is_flag=True, help="Place groups on different providers.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Maximum number of candidates."
+)
+@click.option(
+    "--explain", is_flag=True, help="Show why there are few or no candidates."
+)
 @books_command
 def candidates(
     session: Session,
@@ -56,16 +94,17 @@ def candidates(
     limit: int | None,
     explain: bool,
 ) -> None:
-    """Ask where a request would fit. A label in:A,B means any of them.
+    """List allocation candidates for a request. A label in:A,B means any of them.
 
     gantt candidates VCPU=1 MEMORY_MB=512 --required HW_CPU_X86_AVX2
 
-    With --explain: how many pass each part of the request, and what is near.
+    With --explain: how many providers meet each part of the request, and the nearest
+    misses.
     """
     given = {"": amounts(resources)} if resources else {}
     given |= {name: {} if words == "-" else amounts([words]) for name, words in groups}
     if not given:
-        raise click.UsageError("Say what is needed, such as VCPU=1.")
+        raise click.UsageError("No resources requested: give some, such as VCPU=1.")
     by_suffix = [
         _sorted_out(words, given)
         for words in (required, forbidden, member_of, not_member_of, in_tree)
@@ -100,7 +139,7 @@ def _group(
 
 
 def _sorted_out(words: Iterable[str], suffixes: Iterable[str]) -> dict[str, list[str]]:
-    """Words by the suffix that they begin with; the rest is for the group without."""
+    """Words by their suffix; those without one belong to the unsuffixed group."""
     found: dict[str, list[str]] = {suffix: [] for suffix in suffixes}
     for word in words:
         suffix, colon, rest = word.partition(":")
@@ -110,7 +149,7 @@ def _sorted_out(words: Iterable[str], suffixes: Iterable[str]) -> dict[str, list
             found[""].append(word)
         else:
             raise click.UsageError(
-                f"{word!r} belongs to no group: begin it with a suffix and a colon."
+                f"{word!r} belongs to no group: prefix it with a suffix and a colon."
             )
     return found
 

@@ -1,4 +1,4 @@
-"""``gantt capacity``: how many more of a size fit, where, and what blocks more."""
+"""``gantt capacity``: how many more instances fit, where, and what limits them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Found = list[tuple[str, Capacity]]
 @click.argument("flavors", nargs=-1, required=True, metavar="FLAVOR...")
 @books_command
 def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
-    """Count how many more of each size fit, each as if it were alone.
+    """Count how many more instances of each flavor fit, independently of the others.
 
     gantt capacity vcpus=2,memory_mb=4096,disk_gb=20 vcpus=8,memory_mb=32768
     """

@@ -1,4 +1,4 @@
-"""``gantt claim``: keep what was claimed with a lease, or give a claim back."""
+"""``gantt claim``: confirm a claim that has a lease, or release one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gantt.cli.session import Session, books_command
 
 @click.group("claim")
 def claim() -> None:
-    """What 'gantt select' claimed."""
+    """Claims made by 'gantt select'."""
 
 
 @claim.command("confirm")
 @click.argument("claim")
 @books_command
 def confirm(session: Session, *, claim: str) -> None:
-    """End the lease of a claim: it stays."""
+    """Make a claim permanent: its lease no longer expires."""
     session.books.confirm_claim(claim)
 
 
@@ -24,5 +24,5 @@ def confirm(session: Session, *, claim: str) -> None:
 @click.argument("claim")
 @books_command
 def release(session: Session, *, claim: str) -> None:
-    """Give back what was claimed."""
+    """Release a claim and its resources."""
     session.books.release_claim(claim)

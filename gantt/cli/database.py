@@ -1,6 +1,6 @@
-"""Which database an operator's program works on: the option, else the configuration.
+"""The database of an operator's program: from the option, else the configuration.
 
-Shared by ``gantt-manage`` and ``gantt-status``, which take the same two options.
+Shared by ``gantt-manage`` and ``gantt-status``, which have the same two options.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def database_options(function: F) -> F:
         "config_files",
         multiple=True,
         metavar="FILE",
-        help="Default: placement.conf or gantt.conf, where they usually are.",
+        help="Default: placement.conf and gantt.conf in their usual directories.",
     )(function)
     return click.option(
         "--database", metavar="URL", help="Default: [placement_database] connection."
@@ -35,7 +35,7 @@ def database_options(function: F) -> F:
 
 
 def settings_for(database: str | None, config_files: tuple[str, ...]) -> Settings:
-    """What is configured, with the database to use. Raises Refused without one."""
+    """The settings, with the database to use. Raises Refused without one."""
     from gantt.conf import load
 
     overrides = {("placement_database", "connection"): database} if database else {}

@@ -1,4 +1,4 @@
-"""``gantt explain``: how a decision was made, and how any command shows one."""
+"""``gantt explain``: how a decision was made; also prints the decisions of select."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ RECORDS = (
 @click.argument("request_or_instance")
 @books_command
 def explain(session: Session, *, request_or_instance: str) -> None:
-    """Tell how a request, or an instance, came to its hosts, or why to none.
+    """Show how hosts were chosen for a request or instance, or why none was.
 
-    A service remembers the latest decisions of all its processes.
+    A service keeps the latest decisions of all its processes.
     """
     name = request_or_instance
     found = session.books.decisions(request_id=name, limit=MOST)
     found = found or session.books.decisions(instance_uuid=name, limit=MOST)
     if not found:
         raise NotFound(
-            f"No decision about {name!r} is remembered: all processes on a database "
-            "together remember the latest ([scheduler] shared_records), and with "
-            "memory:// those of the one process ([scheduler] records)."
+            f"There is no record of a decision about {name!r}: only the latest "
+            "decisions are kept ([scheduler] shared_records for all processes on a "
+            "database; [scheduler] records with memory://)."
         )
     if session.output == "json":
         print_document(msgspec.to_builtins(found))
@@ -53,7 +53,7 @@ def explain(session: Session, *, request_or_instance: str) -> None:
 
 
 def print_decision(output: str, found: Decision) -> None:
-    """One decision: for people all of it, as CSV the scores."""
+    """Print one decision: all of it as table or JSON, only the scores as CSV."""
     if output == "json":
         print_document(msgspec.to_builtins(found))
     elif output == "csv":
@@ -63,7 +63,7 @@ def print_decision(output: str, found: Decision) -> None:
 
 
 def decision_text(found: Decision) -> str:
-    """A decision in paragraphs: who asked, filters, scores, hosts, reasons."""
+    """A decision in paragraphs: request, filters, scores, hosts, reasons."""
     return "\n\n".join(filter(None, _paragraphs(plain(found))))
 
 
@@ -71,7 +71,7 @@ def _paragraphs(found: Decision) -> Iterator[str]:
     dry = " (dry run: nothing is claimed)" if found.is_dry_run else ""
     took = "".join(f", {name} {s * 1000:.2f} ms" for name, s in found.timings.items())
     yield (
-        f"{found.request_id or 'A request without id'} at {_time(found.at)}{dry}: "
+        f"{found.request_id or 'Request without an id'} at {_time(found.at)}{dry}: "
         f"{found.hosts} hosts, driver {found.driver}, revision {found.revision}, "
         f"{_times(found.attempts)}{took}."
     )
@@ -88,7 +88,7 @@ def _paragraphs(found: Decision) -> Iterator[str]:
 
 
 def _scores(found: Decision) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Columns and rows: the multiplied score of each weigher that has a say."""
+    """Columns and rows: the multiplied score of each weigher that contributes."""
     names = [
         name
         for name in (found.scores[0].parts if found.scores else ())

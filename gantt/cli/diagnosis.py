@@ -1,7 +1,7 @@
-"""How ``gantt candidates --explain`` shows a Diagnosis: counts, then advice.
+"""Output of ``gantt candidates --explain``: the counts of a Diagnosis, then advice.
 
-Separate from the command because JSON has the whole of it, CSV one listing of
-everything, and a table sentences below.
+Separate from the command because the formats differ: JSON has the whole document, CSV
+a single listing, and the table is followed by sentences.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def print_diagnosis(output: str, found: Diagnosis) -> None:
 
 
 def _counts(found: Diagnosis) -> Iterator[Row]:
-    """Every constraint, after each group the sum of them, then the whole request."""
+    """Each group's constraints and their total, then those of the whole request."""
     for group in found.groups:
         name = group.suffix or "-"
         for one in group.constraints:
             text = one.text + (" (unknown)" if one.unknown else "")
             yield (name, text, *_cells(one.passed, one.removed_alone))
-        yield (name, "all of this", *_cells(group.passed, group.removed_alone))
+        yield (name, "all of these", *_cells(group.passed, group.removed_alone))
     for one in found.whole:
         yield ("*", one.text, *_cells(one.passed, one.removed_alone))
 
@@ -62,10 +62,10 @@ def _advice(found: Diagnosis) -> Iterator[tuple[str, str, str]]:
 def _tell(found: Diagnosis) -> None:
     say(
         f"\nOf {found.trees} trees ({found.providers} providers), {found.viable} meet "
-        "each group by itself."
+        "each group on its own."
     )
     if found.walked < found.viable:
-        say(f"How groups fit together was tried on {found.walked} of these.")
+        say(f"Combinations of groups were tried on {found.walked} of these.")
     if found.has_candidates:
         say("There are candidates.")
     elif found.misses:
@@ -73,8 +73,8 @@ def _tell(found: Diagnosis) -> None:
     for miss in found.misses:
         say("  " + "; ".join(lack.text for lack in miss.lacks))
     if found.relaxation is not None:
-        say(f"\nThis would give an answer: {found.relaxation.text}.")
+        say(f"\nThis change would give candidates: {found.relaxation.text}.")
     elif not found.has_candidates and not found.is_truncated:
-        say("\nNo single change of the request would give an answer.")
+        say("\nNo single change to the request would give candidates.")
     if found.is_truncated:
-        say("\nNot everything was tried that might help: it would be too much work.")
+        say("\nNot every possible change was tried: the search reached its limit.")

@@ -1,4 +1,4 @@
-"""How every program ends when it cannot do what was asked: a sentence and a status.
+"""How every program reports failure: a message and an exit status.
 
 0   done
 1   refused or failed; standard error says what was asked, what is, what to do
@@ -19,8 +19,8 @@ from gantt.model.printable import printable
 
 
 class Failed(click.ClickException):
-    """The end of a command: a sentence, and ``below`` it lines that are printable
-    already."""
+    """A command failed: a message, and ``below`` it lines that are already
+    printable."""
 
     def __init__(self, message: str, below: str = "") -> None:
         text = printable(shortened(message))
@@ -28,8 +28,8 @@ class Failed(click.ClickException):
 
 
 class Program(click.Group):
-    """A program. What it says of a wrong command line repeats that, and is made
-    printable here: click itself would print it raw."""
+    """A program. Its usage errors quote the command line, so they are made printable
+    here: click itself would print them raw."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """As Group."""
@@ -57,7 +57,7 @@ def _told() -> Iterator[None]:
     except Failed:
         raise
     except click.ClickException as error:
-        # What click shows of it, with the usage above.
+        # The text that click shows below the usage.
         error.message = printable(shortened(error.message))  # type: ignore[misc]
         raise
 
@@ -70,6 +70,6 @@ def told_plainly() -> Iterator[None]:
     except GanttError as error:
         raise Failed(error.message) from error
     except UnicodeEncodeError as error:
-        # The shell hands over bytes that are no UTF-8 as halves of surrogate pairs.
-        text = f"{error.object!r} is no UTF-8 text: write it in UTF-8."
+        # The shell passes bytes that are not UTF-8 as halves of surrogate pairs.
+        text = f"{error.object!r} is not UTF-8: encode it as UTF-8."
         raise Failed(text) from error

@@ -1,6 +1,6 @@
-"""How sizes and requests are written on a command line.
+"""Syntax of flavors and requests on a command line.
 
-vcpus=2,memory_mb=4096,disk_gb=20            a size
+vcpus=2,memory_mb=4096,disk_gb=20                a flavor
 vcpus=2,memory_mb=4096,hw:cpu_policy=dedicated   with an extra spec: it has a colon
 """
 
@@ -22,7 +22,7 @@ ALSO = {"disk_gb": "root_gb", "ram": "memory_mb", "disk": "root_gb"}
 
 
 def flavor(words: str) -> Flavor:
-    """A size in words; its name is the words where it has none."""
+    """Parse a flavor; without a name of its own, it is named ``words``."""
     fields: dict[str, Any] = {"name": words}
     extra: dict[str, str] = {}
     for word in filter(None, (part.strip() for part in words.split(","))):
@@ -36,20 +36,20 @@ def flavor(words: str) -> Flavor:
             fields[key] = value
         else:
             raise click.UsageError(
-                f"{word!r} is no part of a size: write vcpus=2,memory_mb=4096,"
-                f"disk_gb=20. It may have {', '.join((*AMOUNTS, *NAMES))}, and extra "
+                f"{word!r} is not a field of a flavor: write vcpus=2,memory_mb=4096,"
+                f"disk_gb=20. Fields are {', '.join((*AMOUNTS, *NAMES))}, and extra "
                 "specs such as hw:cpu_policy=dedicated."
             )
     return Flavor(**fields, extra_specs=extra)
 
 
 def spec_of_file(name: str) -> RequestSpec:
-    """A request in a JSON file ("-": standard input), in any form. Raises Invalid."""
+    """Read a request from a JSON file ("-": standard input). Raises Invalid."""
     return read_spec(document(name))
 
 
 def document(name: str) -> dict[str, Any]:
-    """The JSON object in a file; "-" is standard input. Raises Invalid."""
+    """Read a JSON object from a file ("-": standard input). Raises Invalid."""
     try:
         with click.open_file(name, "rb") as file:
             raw = file.read()
@@ -62,8 +62,8 @@ def document(name: str) -> dict[str, Any]:
 
 def _amount(text: str, word: str) -> int:
     if not (text.isascii() and text.isdigit()):
-        raise click.UsageError(f"{word!r}: {text!r} is no whole number.")
+        raise click.UsageError(f"{word!r}: {text!r} is not a whole number.")
     found = int(text[:20])
     if found > MAX_WHOLE:
-        raise click.UsageError(f"{word!r}: at most {MAX_WHOLE} may be asked for.")
+        raise click.UsageError(f"{word!r}: the maximum is {MAX_WHOLE}.")
     return found

@@ -1,4 +1,4 @@
-"""``gantt host``: the hosts that instances run on, as they report."""
+"""``gantt host``: the hosts that instances run on, as reported."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _AMOUNTS = ("vcpus", "memory_mb", "local_gb")
 
 @click.group("host")
 def host() -> None:
-    """Hosts that instances run on, as they report."""
+    """Hosts that instances run on, as reported."""
 
 
 @host.command("list")
 @books_command
 def list_hosts(session: Session) -> None:
-    """List hosts with what they have and use."""
+    """List hosts with their total and used resources."""
     session.print_rows(COLUMNS, [_row(view) for view in session.books.list_hosts()])
 
 
@@ -46,7 +46,7 @@ def list_hosts(session: Session) -> None:
 @click.argument("node", required=False)
 @books_command
 def show(session: Session, *, host: str, node: str | None) -> None:
-    """Show all that is known of a host."""
+    """Show everything that is known about a host."""
     _print(session, _one(session, host, node))
 
 
@@ -54,7 +54,11 @@ def show(session: Session, *, host: str, node: str | None) -> None:
 @click.argument("host")
 @click.argument("words", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("--node", help="Default: the host's only node, or its own name.")
-@click.option("--stats", metavar="FILE", help="A JSON object of fields; - reads it.")
+@click.option(
+    "--stats",
+    metavar="FILE",
+    help="A JSON object of fields; - for standard input.",
+)
 @books_command
 def update(
     session: Session,
@@ -64,7 +68,7 @@ def update(
     node: str | None,
     stats: str | None,
 ) -> None:
-    """Report for a host; what is not named stays as it is.
+    """Report the state of a host; fields that are not given keep their values.
 
     gantt host update host1 vcpus=16 memory_mb=65536 local_gb=500
 
@@ -73,7 +77,7 @@ def update(
     given = document(stats) if stats is not None else {}
     given |= dict(_field(word) for word in words)
     if not given:
-        raise click.UsageError("Say what to report, as FIELD=VALUE or --stats FILE.")
+        raise click.UsageError("Nothing to report: give FIELD=VALUE or --stats FILE.")
     if node is None:
         nodes = [view.node for view in session.books.list_hosts(host=host)]
         node = nodes[0] if len(nodes) == 1 else host
@@ -86,7 +90,7 @@ def update(
 @click.argument("node", required=False)
 @books_command
 def delete(session: Session, *, host: str, node: str | None) -> None:
-    """Forget a host; its provider stays."""
+    """Delete a host, but keep its provider."""
     view = _one(session, host, node)
     session.books.delete_host(view.host, view.node)
 
@@ -94,7 +98,7 @@ def delete(session: Session, *, host: str, node: str | None) -> None:
 def _field(word: str) -> tuple[str, Any]:
     name, separator, value = word.partition("=")
     if not (name and separator):
-        raise click.UsageError(f"{word!r} reports nothing: write it as vcpus=16.")
+        raise click.UsageError(f"{word!r} is not FIELD=VALUE: write it as vcpus=16.")
     try:
         return name, msgspec.json.decode(value)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -106,11 +110,11 @@ def _one(session: Session, host: str, node: str | None) -> HostView:
     if not found:
         where = "" if node is None else f" with node {node!r}"
         raise NotFound(
-            f"There is no host {host!r}{where}: 'gantt host list' shows all of them."
+            f"There is no host {host!r}{where}: 'gantt host list' shows all hosts."
         )
     if len(found) > 1:
         nodes = ", ".join(view.node for view in found)
-        raise Invalid(f"Host {host!r} has several nodes, name one of them: {nodes}.")
+        raise Invalid(f"Host {host!r} has several nodes; name one of them: {nodes}.")
     return found[0]
 
 
@@ -156,7 +160,7 @@ def _shown(amount: Any) -> str:
 
 
 def _state(view: HostView) -> str:
-    """What is known of its service; liveness is judged when hosts are picked."""
+    """State of its service; whether it is up is checked when hosts are selected."""
     service = view.service
     if not service:
         return "no service"

@@ -1,4 +1,4 @@
-"""``gantt inventory``: what a provider has."""
+"""``gantt inventory``: the resources that a provider has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = ("resource_class", *FIELDS)
 
 @click.group("inventory")
 def inventory() -> None:
-    """What a provider has: how much of which resource class."""
+    """Resources of a provider: total and limits of each resource class."""
 
 
 def _print(session: Session, found: ProviderInventories) -> None:
@@ -31,7 +31,7 @@ def _print(session: Session, found: ProviderInventories) -> None:
 @click.argument("provider")
 @books_command
 def list_inventories(session: Session, *, provider: str) -> None:
-    """List what a provider has."""
+    """List the inventories of a provider."""
     uuid = session.provider(provider).uuid
     _print(session, session.books.get_inventories(uuid))
 
@@ -39,12 +39,14 @@ def list_inventories(session: Session, *, provider: str) -> None:
 @inventory.command("set")
 @click.argument("provider")
 @click.argument("words", nargs=-1, required=True, metavar="RC=TOTAL|RC:FIELD=N...")
-@click.option("--replace", is_flag=True, help="Drop classes that are not named.")
+@click.option(
+    "--replace", is_flag=True, help="Delete inventories of classes not given."
+)
 @books_command
 def set_inventories(
     session: Session, *, provider: str, words: tuple[str, ...], replace: bool
 ) -> None:
-    """Set what a provider has; what is not named stays as it is.
+    """Set inventories of a provider; fields not given keep their values.
 
     gantt inventory set host1 VCPU=16 VCPU:allocation_ratio=4 MEMORY_MB=32768
     """
@@ -62,12 +64,12 @@ def set_inventories(
 @inventory.command("delete")
 @click.argument("provider")
 @click.argument("classes", nargs=-1, metavar="[RC]...")
-@click.option("--all", "everything", is_flag=True, help="All classes.")
+@click.option("--all", "everything", is_flag=True, help="Delete all inventories.")
 @books_command
 def delete_inventories(
     session: Session, *, provider: str, classes: tuple[str, ...], everything: bool
 ) -> None:
-    """Delete the inventory of some classes, or of all."""
+    """Delete the inventories of some resource classes, or all."""
     if bool(classes) == everything:
         raise click.UsageError("Name the classes to delete, or give --all.")
     uuid = session.provider(provider).uuid

@@ -1,4 +1,4 @@
-"""``gantt``: the one program for people; a module of this package per noun.
+"""``gantt``: the command-line client; this package has one module per noun.
 
 Exit status: 0 done, 1 refused or failed (standard error says why), 2 wrong usage.
 """
@@ -47,10 +47,10 @@ NOUNS: tuple[click.Command, ...] = (
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gantt")
 def gantt() -> None:
-    """Gantt keeps the books of a fleet and decides where things run.
+    """Gantt tracks the resources of a fleet and selects hosts for instances.
 
-    Every command but serve works on the books at --url (environment GANTT_URL).
-    Exit status: 0 done, 1 refused or failed, 2 wrong usage.
+    Every command except serve works on the books at --url (environment GANTT_URL).
+    Exit status: 0 success, 1 refused or failed, 2 wrong usage.
     """
 
 

@@ -1,7 +1,7 @@
-"""``gantt-manage``: looks after the database; for the machine that the database is on.
+"""``gantt-manage``: maintains the database, with direct access to it.
 
-Exit status: 0 done, 1 refused, failed or (verify) not as it should be, 2 wrong usage.
-``db online_data_migrations`` has the status of Placement's own: 127 for a bad count.
+Exit status: 0 done, 1 refused, failed or (verify) problems found, 2 wrong usage.
+``db online_data_migrations`` exits as Placement's does: 127 for a bad count.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ BAD_COUNT = 127
 def manage(
     context: click.Context, database: str | None, config_files: tuple[str, ...]
 ) -> None:
-    """Look after the database of Gantt."""
+    """Maintain the database of Gantt."""
     context.obj = (database, config_files)
 
 
 def _place() -> tuple[str, StoreOptions]:
-    """The database that the options of the program name. Raises Refused."""
+    """The database given by the program's options. Raises Refused."""
     settings = settings_for(*click.get_current_context().obj)
     return settings.database_url, replace(settings.engine.store, create=False)
 
@@ -49,7 +49,7 @@ def db() -> None:
 
 @db.command()
 def sync() -> None:
-    """Make the tables, or bring them up to date."""
+    """Create or upgrade the tables."""
     from gantt.store import schema
 
     with told_plainly():
@@ -74,7 +74,7 @@ def version() -> None:
 @db.command()
 @click.argument("revision")
 def stamp(revision: str) -> None:
-    """Say that the tables are at REVISION ('head': the newest), changing none."""
+    """Record that the tables are at REVISION ('head': the newest), without changes."""
     from gantt.store import schema
 
     with told_plainly():
@@ -83,7 +83,7 @@ def stamp(revision: str) -> None:
 
 
 @db.command("online_data_migrations")
-@click.option("--max-count", type=int, help="Rows to migrate at the most.")
+@click.option("--max-count", type=int, help="Maximum number of rows to migrate.")
 def online_data_migrations(max_count: int | None) -> None:
     """Migrate data while serving. This release has nothing to migrate."""
     if max_count is not None and max_count < 1:
@@ -94,15 +94,15 @@ def online_data_migrations(max_count: int | None) -> None:
 
 @manage.command()
 @click.option(
-    "--url", metavar="URL", help="Ask a running service to compare its own columns."
+    "--url", metavar="URL", help="Have a running service check its in-memory columns."
 )
-@click.option("--token", envvar="GANTT_TOKEN", help="For --url; default: admin.")
+@click.option("--token", envvar="GANTT_TOKEN", help="Token for --url; default: admin.")
 def verify(url: str | None, token: str | None) -> None:
-    """Compare the books with the tables, and hold them against every invariant.
+    """Compare the books with the tables, and check every invariant.
 
-    Without --url the books are built from the tables here and now: that checks the
-    tables. With --url the running service compares the columns it answers from; the
-    process that is asked writes nothing while it compares.
+    Without --url this command builds the books from the tables, which checks the
+    tables. With --url the running service compares the columns that it answers from;
+    the process that serves the call does no writes meanwhile.
     """
     with told_plainly():
         books = _books() if url is None else connect(url, token=token)
@@ -116,7 +116,7 @@ def verify(url: str | None, token: str | None) -> None:
     if report.problems:
         raise Failed(
             f"{len(report.problems)} problem(s) at revision {report.revision} "
-            f"({counts}). Stop what else writes to the database, or restore a backup."
+            f"({counts}). Stop all other writers of the database, or restore a backup."
         )
     say(f"No problems at revision {report.revision} ({counts}).")
 
@@ -127,7 +127,7 @@ for _command in (adopt, release, imports):
 
 def _books() -> GanttProtocol:
     settings = settings_for(*click.get_current_context().obj)
-    # To look is not to make: a mistyped path must not become an empty database.
+    # Do not create it: a mistyped path must not become an empty database.
     store = replace(settings.engine.store, create=False)
     options = replace(settings.engine, poll_ms=0, store=store)
     if settings.database_url.startswith(("http://", "https://")):

@@ -1,9 +1,9 @@
-"""What commands print: a table for people, JSON or CSV for programs.
+"""Output of commands: a table for people, JSON or CSV for programs.
 
-Separate from the commands so that each of them says only which columns it has, and
-because names come from anywhere: all that reaches a terminal goes through here, and no
-escape sequence of a name does. JSON stays exact by its escapes, and CSV in a pipe or
-file; on a terminal CSV is shown like a table.
+Separate from the commands so that each only states its columns, and because names are
+untrusted: all output to a terminal passes through here, where control characters and
+escape sequences in names are replaced. JSON keeps names exact by escaping them, CSV in
+a pipe or file as well; on a terminal CSV is made printable like a table.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ T = TypeVar("T")
 
 
 def say(text: str = "", *, err: bool = False) -> None:
-    """Lines for people. Names in ``text`` went through ``plain`` or ``printable``:
-    here a newline can only be taken for the end of a line."""
+    """Print lines for people. Names in ``text`` must have passed ``plain`` or
+    ``printable``: here every newline ends a line."""
     click.echo("\n".join(map(printable, text.split("\n"))), err=err)
 
 
 def plain(value: T) -> T:
-    """``value`` with every text in it on one line and without control characters: what
-    sentences are made of."""
+    """``value`` with each text in it on one line and without control characters, for
+    use in sentences."""
     return _plain(value)  # type: ignore[no-any-return]
 
 
@@ -58,7 +58,7 @@ def _plain(value: Any) -> Any:
 def print_rows(
     output: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """A listing: one line per row, one object per row in JSON."""
+    """Print a listing: one line per row, one object per row in JSON."""
     listed = [tuple(row) for row in rows]
     if output == "json":
         _print_json([dict(zip(columns, row, strict=True)) for row in listed])
@@ -69,7 +69,7 @@ def print_rows(
 
 
 def print_record(output: str, record: dict[str, Any]) -> None:
-    """One thing: a line per field; CSV has a header and one row."""
+    """Print one record: a line per field; CSV has a header and one row."""
     if output == "json":
         _print_json(record)
     elif output == "csv":
@@ -79,22 +79,22 @@ def print_record(output: str, record: dict[str, Any]) -> None:
 
 
 def print_document(document: Any) -> None:
-    """JSON that is no table."""
+    """Print JSON that is not a table."""
     _print_json(document)
 
 
 def print_json_line(value: Any) -> None:
-    """JSON on one line."""
+    """Print JSON on one line."""
     click.echo(_escaped(msgspec.json.encode(value)))
 
 
 def print_csv(*rows: Sequence[Any]) -> None:
-    """Lines of CSV."""
+    """Print lines of CSV."""
     shown = printable if sys.stdout.isatty() else str
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerows([shown(_cell(value, "")) for value in row] for row in rows)
-    # Coloured: click would take what looks like a colour out of a pipe.
+    # color=True: in a pipe, click would strip what looks like a colour.
     click.echo(buffer.getvalue(), nl=False, color=True)
 
 
@@ -103,8 +103,8 @@ def _print_json(value: Any) -> None:
 
 
 def _escaped(document: bytes) -> str:
-    """``document`` with escapes for what is not printable: outside of its texts JSON
-    has newlines alone."""
+    """``document`` with unprintable characters escaped: outside of strings, JSON has
+    no control characters but newlines."""
     text = document.decode("utf-8")
     lines = text.split("\n")
     return "\n".join(line if line.isprintable() else _in_ascii(line) for line in lines)
@@ -175,8 +175,8 @@ def drop_output() -> None:
 
 @contextmanager
 def bars(*, is_shown: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for each thing that is counted, on standard error where that is a terminal;
-    what is yielded takes its name, how many are done, and of how many."""
+    """A progress bar per task, on standard error if that is a terminal; the yielded
+    function takes the name of a task, the count done, and the total."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 

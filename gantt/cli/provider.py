@@ -1,4 +1,4 @@
-"""``gantt provider``: who has resources to give."""
+"""``gantt provider``: the providers of resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COLUMNS = ("uuid", "name", "generation", "parent_uuid", "root_uuid")
 
 @click.group("provider")
 def provider() -> None:
-    """Who has resources to give: hosts, and the parts inside them."""
+    """Resource providers: hosts, and the parts inside them."""
 
 
 def _record(found: Provider) -> dict[str, Any]:
@@ -25,16 +25,28 @@ def _record(found: Provider) -> dict[str, Any]:
 
 
 @provider.command("list")
-@click.option("--name", help="The one of this name.")
-@click.option("--uuid", help="The one of this uuid.")
-@click.option("--in-tree", metavar="PROVIDER", help="All of the tree it belongs to.")
+@click.option("--name", help="Only the provider with this name.")
+@click.option("--uuid", help="Only the provider with this uuid.")
 @click.option(
-    "--resource", multiple=True, metavar="RC=N", help="With room for so much."
+    "--in-tree", metavar="PROVIDER", help="Only providers in the tree of PROVIDER."
 )
-@click.option("--required", multiple=True, metavar="TRAIT", help="Bears it.")
-@click.option("--forbidden", multiple=True, metavar="TRAIT", help="Does not bear it.")
-@click.option("--member-of", multiple=True, metavar="AGG", help="Is a member.")
-@click.option("--not-member-of", multiple=True, metavar="AGG", help="Is none.")
+@click.option(
+    "--resource", multiple=True, metavar="RC=N", help="Require N of RC to be free."
+)
+@click.option("--required", multiple=True, metavar="TRAIT", help="Require TRAIT.")
+@click.option("--forbidden", multiple=True, metavar="TRAIT", help="Forbid TRAIT.")
+@click.option(
+    "--member-of",
+    multiple=True,
+    metavar="AGG",
+    help="Require membership of aggregate AGG.",
+)
+@click.option(
+    "--not-member-of",
+    multiple=True,
+    metavar="AGG",
+    help="Exclude members of aggregate AGG.",
+)
 @books_command
 def list_providers(
     session: Session,
@@ -48,7 +60,7 @@ def list_providers(
     member_of: tuple[str, ...],
     not_member_of: tuple[str, ...],
 ) -> None:
-    """List providers; every option narrows. A label in:A,B means any of them."""
+    """List providers that match all options. A label in:A,B means any of them."""
     query = ProviderQuery(
         name=name,
         uuid=uuid,
@@ -71,8 +83,8 @@ def show_provider(session: Session, *, provider: str) -> None:
 
 @provider.command("create")
 @click.argument("name")
-@click.option("--uuid", help="Default: a new one.")
-@click.option("--parent", metavar="PROVIDER", help="The provider it is a part of.")
+@click.option("--uuid", help="Default: a random one.")
+@click.option("--parent", metavar="PROVIDER", help="Parent provider.")
 @books_command
 def create_provider(
     session: Session, *, name: str, uuid: str | None, parent: str | None
@@ -85,9 +97,9 @@ def create_provider(
 
 @provider.command("set")
 @click.argument("provider")
-@click.option("--name", help="A new name.")
-@click.option("--parent", metavar="PROVIDER", help="Make it a part of this one.")
-@click.option("--no-parent", is_flag=True, help="Make it stand on its own.")
+@click.option("--name", help="New name.")
+@click.option("--parent", metavar="PROVIDER", help="New parent provider.")
+@click.option("--no-parent", is_flag=True, help="Make it a root provider.")
 @books_command
 def set_provider(
     session: Session,
@@ -99,7 +111,7 @@ def set_provider(
 ) -> None:
     """Rename a provider, or move it to another parent."""
     if parent and no_parent:
-        raise click.UsageError("--parent and --no-parent contradict each other.")
+        raise click.UsageError("Give --parent or --no-parent, not both.")
     if not (name or parent or no_parent):
         raise click.UsageError(
             "Nothing to change: give --name, --parent or --no-parent."

@@ -1,4 +1,4 @@
-"""``gantt resource-class``: the kinds of things that can be had."""
+"""``gantt resource-class``: the types of resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAMES = click.argument("names", nargs=-1, required=True, metavar="NAME...")
 
 @click.group("resource-class")
 def resource_class() -> None:
-    """The kinds of things that can be had, such as VCPU."""
+    """Types of resources, such as VCPU."""
 
 
 @resource_class.command("list")
@@ -26,7 +26,7 @@ def list_resource_classes(session: Session) -> None:
 @NAMES
 @books_command
 def create_resource_classes(session: Session, *, names: tuple[str, ...]) -> None:
-    """Create custom resource classes; those that exist are left alone."""
+    """Create custom resource classes; existing ones are left unchanged."""
     made = [session.books.create_resource_class(name) for name in names]
     session.print_rows(("name", "is_new"), ((each.name, each.is_new) for each in made))
 
@@ -35,6 +35,6 @@ def create_resource_classes(session: Session, *, names: tuple[str, ...]) -> None
 @NAMES
 @books_command
 def delete_resource_classes(session: Session, *, names: tuple[str, ...]) -> None:
-    """Delete custom resource classes that no provider has."""
+    """Delete custom resource classes that are not in use by any provider."""
     for name in names:
         session.books.delete_resource_class(name)

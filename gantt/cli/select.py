@@ -1,5 +1,5 @@
-"""``gantt select``: hosts for instances, claimed; or, with --dry-run, how it would be
-decided."""
+"""``gantt select``: select and claim hosts for instances; with --dry-run, only show the
+decision."""
 
 from __future__ import annotations
 
@@ -36,17 +36,37 @@ COLUMNS = (
 
 
 @click.command("select")
-@click.option("--flavor", "size", metavar="vcpus=N,memory_mb=N,disk_gb=N")
 @click.option(
-    "--spec", metavar="FILE", help="JSON of a request in any form; - reads it."
+    "--flavor",
+    "size",
+    metavar="vcpus=N,memory_mb=N,disk_gb=N",
+    help="Flavor of the instances; may have extra specs.",
 )
-@click.option("--count", type=click.IntRange(min=1), help="So many new instances.")
-@click.option("--instance", "instances", multiple=True, metavar="UUID")
-@click.option("--zone", help="In this availability zone.")
-@click.option("--project", help="In the name of this project.")
-@click.option("--lease", type=float, metavar="SECONDS", help="Until it is confirmed.")
-@click.option("--no-alternates", is_flag=True, help="Only the hosts themselves.")
-@click.option("--dry-run", is_flag=True, help="Claim nothing; show how it is decided.")
+@click.option(
+    "--spec",
+    metavar="FILE",
+    help="Request spec as JSON, in any supported form; - for standard input.",
+)
+@click.option(
+    "--count", type=click.IntRange(min=1), help="Number of new instances to place."
+)
+@click.option(
+    "--instance",
+    "instances",
+    multiple=True,
+    metavar="UUID",
+    help="Uuid of an instance to place; may be repeated.",
+)
+@click.option("--zone", help="Availability zone to use.")
+@click.option("--project", help="Project that the instances belong to.")
+@click.option(
+    "--lease",
+    type=float,
+    metavar="SECONDS",
+    help="Claim expires after SECONDS unless confirmed.",
+)
+@click.option("--no-alternates", is_flag=True, help="Return no alternate hosts.")
+@click.option("--dry-run", is_flag=True, help="Show the decision; claim nothing.")
 @books_command
 def select(
     session: Session,
@@ -61,15 +81,15 @@ def select(
     no_alternates: bool,
     dry_run: bool,
 ) -> None:
-    """Pick hosts for instances and claim them.
+    """Select hosts for instances and claim resources on them.
 
     gantt select --flavor vcpus=2,memory_mb=4096,disk_gb=20 --count 2
 
-    Without --instance, instances get new uuids. A claim with a lease ends by itself
-    unless 'gantt claim confirm' keeps it.
+    Without --instance, instances get new uuids. A claim with a lease expires unless
+    it is confirmed with 'gantt claim confirm'.
     """
     if (size is None) == (spec is None):
-        raise click.UsageError("Give --flavor or --spec, one of them.")
+        raise click.UsageError("Give exactly one of --flavor and --spec.")
     if instances and count is not None:
         raise click.UsageError("Give --count or --instance, not both.")
     asked = RequestSpec(flavor(size)) if size is not None else spec_of_file(spec or "")
@@ -98,13 +118,13 @@ def select(
 def _new(count: int) -> tuple[str, ...]:
     if count > _MOST:
         raise click.UsageError(
-            f"{count} instances are too many for one request: ask for at most {_MOST}."
+            f"{count} instances are too many for one request: the limit is {_MOST}."
         )
     return tuple(str(uuid4()) for _ in range(count))
 
 
 def told(output: str, refusal: NoValidHost) -> click.ClickException:
-    """``refusal`` with its reasons: for people on standard error, in JSON as output."""
+    """``refusal`` with its reasons: on standard error, or as output for JSON."""
     why = refusal.why if isinstance(refusal.why, Why) else Why()
     if output == "json":
         body = {"failure": refusal.message, "why": msgspec.to_builtins(why)}

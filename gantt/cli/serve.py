@@ -1,7 +1,6 @@
-"""``gantt serve``: the service, and with ``--register-machine`` a first host.
+"""``gantt serve``: run the service; ``--register-machine`` adds a first host.
 
-Thin: what is configured is the business of ``gantt.conf``, how it is served that of
-``gantt.api.server``.
+Thin: configuration is handled by ``gantt.conf``, serving by ``gantt.api.server``.
 """
 
 from __future__ import annotations
@@ -27,32 +26,36 @@ if TYPE_CHECKING:
 
 
 @click.command("serve")
-@click.option("--database", metavar="URL", help="Where the books are kept.")
+@click.option("--database", metavar="URL", help="Database that holds the books.")
 @click.option("--listen", metavar="HOST:PORT", help="Default: 127.0.0.1:8778.")
 @click.option(
     "--auth",
     type=click.Choice(("noauth2", "token", "keystone")),
-    help="How callers are told apart. Default: as configured; noauth2 without a "
+    help="Authentication strategy. Default: as configured; noauth2 without a "
     "configuration file.",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; default: 1.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of worker processes; default: 1.",
+)
 @click.option(
     "--config-file",
     "config_files",
     multiple=True,
     metavar="FILE",
-    help="May be repeated; the options above win over it.",
+    help="Configuration file; may be repeated. Command-line options take precedence.",
 )
 @click.option(
     "--insecure-bind",
     is_flag=True,
-    help="Let noauth2 listen where other machines can reach it.",
+    help="Allow noauth2 on an address that other machines can reach.",
 )
-@click.option("--log-json", is_flag=True, help="Log a JSON object per line.")
+@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
 @click.option(
     "--register-machine",
     is_flag=True,
-    help="Enter this machine into the books as a provider and as a host.",
+    help="Register this machine in the books as a provider and as a host.",
 )
 def serve(
     database: str | None,
@@ -64,8 +67,8 @@ def serve(
     log_json: bool,
     register_machine: bool,
 ) -> None:
-    """Serve the Placement API until SIGTERM or SIGINT; SIGHUP reads again what may
-    change meanwhile: [DEFAULT] debug, freshness, the scheduler's options."""
+    """Serve the Placement API until SIGTERM or SIGINT; SIGHUP reloads the options that
+    may change at runtime: [DEFAULT] debug, freshness, the scheduler's options."""
     given: dict[tuple[str, str], Any] = {
         ("placement_database", "connection"): database,
         ("gantt", "listen"): listen,
@@ -93,8 +96,8 @@ def serve(
 
 
 def prepare(settings: Settings, *, register_machine: bool) -> None:
-    """Open the books once before anything listens, so that what is wrong with them
-    is told here and not by each worker. Raises Refused, StoreFailed."""
+    """Open the books once before anything listens, so that errors are reported here
+    and not by each worker. Raises Refused, StoreFailed."""
     from gantt.conf import placement_session
     from gantt.connection import open_gantt
     from gantt.store import schema
@@ -102,8 +105,8 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
     if settings.database_url == "memory://":
         if register_machine:
             raise Refused(
-                "memory:// begins empty in the serving process, so that there is "
-                "nothing to register a machine in: give a database, such as "
+                "memory:// starts empty in the serving process, so a machine cannot "
+                "be registered in advance: give a database, such as "
                 "--database sqlite:///gantt.db."
             )
         return
@@ -111,7 +114,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
         options = settings.engine.store
         if options.create:
             schema.sync(settings.database_url, options, spares_newer=True)
-        # The worker loads the books; to do so here as well would double the wait.
+        # The worker loads the books; loading them here too would double the wait.
         schema.check(settings.database_url, options)
         return
     session = placement_session(settings)
@@ -121,7 +124,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
 
 
 def _register(books: GanttProtocol) -> tuple[Registration, str]:
-    """The provider of this machine, and why it is no host, if it is none."""
+    """The provider of this machine, and why it is not a host, if it is not."""
     from gantt.agent.machine import (
         default_collectors,
         describe,
@@ -144,18 +147,18 @@ def _register(books: GanttProtocol) -> tuple[Registration, str]:
 def welcome(
     settings: Settings, registration: Registration, refusal: str, place: str
 ) -> str:
-    """Where everything is, and a few commands to paste."""
+    """Addresses and names, and a few commands to paste."""
     name = printable(registration.provider.name)
     provider = shlex.quote(name)
     program, options = _program(), _options(settings)
-    state = "registered" if registration.has_written else "registered before"
+    state = "registered" if registration.has_written else "already registered"
     return "\n".join(
         (
             f"Database: {place}",
             f"Address:  {_address(settings)}",
             f"Token:    {_token(settings)}",
             f"Machine:  {name} ({registration.provider.uuid}), {state}",
-            *([f"No host: {printable(refusal)}"] if refusal else ()),
+            *([f"Not a host: {printable(refusal)}"] if refusal else ()),
             "",
             "Try this in another terminal, in the same folder:",
             "",
@@ -183,14 +186,14 @@ def _address(settings: Settings) -> str:
 
 def _token(settings: Settings) -> str:
     if settings.auth.strategy == "noauth2":
-        return "admin (header X-Auth-Token; noauth2 believes it)"
+        return "admin (header X-Auth-Token; noauth2 does not verify it)"
     if settings.auth.strategy == "token":
-        return f"any that {settings.auth.tokens_file} gives the role admin"
+        return f"any with the role admin in {settings.auth.tokens_file}"
     return "from Keystone: openstack token issue"
 
 
 def _options(settings: Settings) -> str:
-    """What the pasted commands must say because it is not the default."""
+    """Options that the pasted commands need because they differ from the defaults."""
     address = _address(settings)
     options = "" if address == DEFAULT_URL else f" --url {address}"
     if settings.auth.strategy != "noauth2":
@@ -199,7 +202,7 @@ def _options(settings: Settings) -> str:
 
 
 def _program() -> str:
-    """How this program was called, or its bare name where the shell finds it."""
+    """The path this program was run as, or its bare name if it is on PATH."""
     called = sys.argv[0]
     found = shutil.which("gantt")
     if found and Path(found).resolve() == Path(called).resolve():

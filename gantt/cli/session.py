@@ -1,6 +1,6 @@
-"""What all commands about the books share: whose books, who asks, how to print.
+"""Shared by all commands on the books: connection, authentication, output format.
 
-Separate from the nouns so that each command is left with its own question alone.
+Separate from the nouns so that each command has only its own logic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ P = ParamSpec("P")
 
 
 class Session(Struct, frozen=True):
-    """The books that a command works on, and the format it answers in."""
+    """The books that a command works on, and its output format."""
 
     books: GanttProtocol
     output: str
@@ -36,7 +36,7 @@ class Session(Struct, frozen=True):
         print_rows(self.output, columns, rows)
 
     def print_record(self, record: dict[str, Any]) -> None:
-        """Print one thing."""
+        """Print one record."""
         print_record(self.output, record)
 
     def provider(self, text: str) -> Provider:
@@ -47,7 +47,7 @@ class Session(Struct, frozen=True):
         if not found:
             raise NotFound(
                 f"There is no provider with the name or uuid {text!r}: "
-                "'gantt provider list' shows all of them."
+                "'gantt provider list' shows all providers."
             )
         if len(found) > 1:
             raise Invalid(
@@ -57,7 +57,7 @@ class Session(Struct, frozen=True):
         return next(iter(found.values()))
 
     def _by_uuid(self, text: str) -> tuple[Provider, ...]:
-        # As given first: a path is taken verbatim, and so are stored uuids.
+        # As given first: paths and stored uuids are matched verbatim.
         for uuid in dict.fromkeys((text, canonical_uuid(text) or "")):
             if canonical_uuid(uuid) is None:
                 continue
@@ -69,12 +69,12 @@ class Session(Struct, frozen=True):
 
 
 def open_books(url: str, token: str) -> GanttProtocol:
-    """The books at ``url``; the token goes to a service, files need none."""
+    """The books at ``url``; the token is for a service, databases need none."""
     if url.startswith(("http://", "https://")):
         from gantt.client.remote import RemoteGantt
 
         return RemoteGantt(url, token=token)
-    # Loads numpy and SQLAlchemy, which a command over HTTP does without.
+    # Loads numpy and SQLAlchemy, which a command over HTTP does not need.
     from gantt.connection import connect
 
     return connect(url)
@@ -83,7 +83,7 @@ def open_books(url: str, token: str) -> GanttProtocol:
 def books_command(
     function: Callable[Concatenate[Session, P], None],
 ) -> Callable[P, None]:
-    """Give a command ``--url``, ``--token`` and ``-o``, and a Session to work with."""
+    """Add ``--url``, ``--token`` and ``-o`` to a command, and pass it a Session."""
 
     @click.option(
         "--url",
@@ -91,14 +91,14 @@ def books_command(
         default=DEFAULT_URL,
         show_default=True,
         show_envvar=True,
-        help="Whose books: a service (http://…) or a database (sqlite:///…).",
+        help="Books to use: a service (http://…) or a database (sqlite:///…).",
     )
     @click.option(
         "--token",
         envvar="GANTT_TOKEN",
         default="admin",
         show_envvar=True,
-        help="Sent to the service as X-Auth-Token.",
+        help="Token for the service, sent as X-Auth-Token.",
     )
     @click.option(
         "-o",
@@ -106,7 +106,7 @@ def books_command(
         type=click.Choice(FORMATS),
         default="table",
         show_default=True,
-        help="How to print the answer.",
+        help="Output format.",
     )
     @functools.wraps(function)
     def command(*args: P.args, **kwargs: P.kwargs) -> None:

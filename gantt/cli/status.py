@@ -1,7 +1,7 @@
-"""``gantt-status upgrade check``: may this release take over the books?
+"""``gantt-status upgrade check``: can this release take over the database?
 
-Exit status, as of OpenStack's own checks: 0 all well, 1 warnings, 2 failures,
-255 the checks could not be made.
+Exit status, as for OpenStack's own checks: 0 success, 1 warnings, 2 failures,
+255 the checks could not be run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IMPOSSIBLE = 255
 
 
 class Verdict(IntEnum):
-    """How a check ended; the worst of them is the exit status."""
+    """Result of a check; the worst one is the exit status."""
 
     SUCCESS = 0
     WARNING = 1
@@ -38,7 +38,7 @@ class Verdict(IntEnum):
 
 
 class Finding(Struct, frozen=True):
-    """What one check found, and what to do about it."""
+    """Result of one check, and what to do about it."""
 
     check: str
     verdict: Verdict
@@ -46,7 +46,7 @@ class Finding(Struct, frozen=True):
 
 
 def check_roots(rootless: int) -> Finding:
-    """Every provider must bear its root."""
+    """Every provider must have a root."""
     name = "Missing Root Provider IDs"
     if not rootless:
         return Finding(name, Verdict.SUCCESS)
@@ -54,22 +54,22 @@ def check_roots(rootless: int) -> Finding:
         name,
         Verdict.FAILURE,
         f"{rootless} resource providers have no root_provider_id. "
-        "'gantt-manage adopt' fills it in, or 'placement-manage db "
-        "online_data_migrations' of a release that has it.",
+        "'gantt-manage adopt' fills it in, as does 'placement-manage db "
+        "online_data_migrations' of a release with that migration.",
     )
 
 
 def check_consumers(unknown: int) -> Finding:
-    """Who has allocations should have a record."""
+    """Every consumer with allocations should have a record."""
     name = "Incomplete Consumers"
     if not unknown:
         return Finding(name, Verdict.SUCCESS)
     return Finding(
         name,
         Verdict.WARNING,
-        f"{unknown} consumers have allocations and no record of project and user. "
-        "'gantt-manage adopt' makes one, or 'placement-manage db "
-        "online_data_migrations' of a release that has it.",
+        f"{unknown} consumers have allocations but no record of project and user. "
+        "'gantt-manage adopt' creates it, as does 'placement-manage db "
+        "online_data_migrations' of a release with that migration.",
     )
 
 
@@ -88,7 +88,7 @@ def check_policy(settings: Settings) -> Finding:
 
 
 def check_policy_rules(settings: Settings) -> Finding:
-    """A policy file must be one that the service can use."""
+    """The service must be able to load the policy file."""
     name = "Policy File Rules"
     from gantt.api.policy import build_policy, warnings
 
@@ -101,7 +101,7 @@ def check_policy_rules(settings: Settings) -> Finding:
 
 
 def _policy_files(settings: Settings) -> Iterator[Path]:
-    """Policy files that are there; a relative one lies beside a configuration file."""
+    """Existing policy files; relative names are relative to configuration files."""
     configured = Path(settings.policy_file)
     folders = [Path(file).parent for file in settings.files] or [Path("/etc/gantt")]
     for name in dict.fromkeys((configured, Path("policy.json"))):
@@ -121,12 +121,12 @@ def _is_json(path: Path) -> bool:
 @click.group(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gantt-status")
 def status() -> None:
-    """Say how things stand."""
+    """Show the status of an installation."""
 
 
 @status.group()
 def upgrade() -> None:
-    """Before a release takes over."""
+    """Checks before an upgrade."""
 
 
 @upgrade.command()
@@ -137,7 +137,7 @@ def upgrade() -> None:
 def check(database: str | None, config_files: tuple[str, ...], output: str) -> None:
     """Check whether this release can take over the database.
 
-    Exit status: 0 all well, 1 warnings, 2 failures, 255 no check could be made.
+    Exit status: 0 success, 1 warnings, 2 failures, 255 the checks could not be run.
     """
     from gantt.store.upgrade import obstacles
 

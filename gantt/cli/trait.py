@@ -1,4 +1,4 @@
-"""``gantt trait``: what a provider can do, in words that a request may ask for."""
+"""``gantt trait``: the capabilities of providers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SOME_TRAITS = click.argument("traits", nargs=-1, required=True, metavar="TRAIT..
 
 @click.group("trait")
 def trait() -> None:
-    """What a provider can do, in words that a request may ask for."""
+    """Capabilities of providers that a request may require or forbid."""
 
 
 @trait.command("list")
-@click.option("--provider", help="Those of this provider.")
-@click.option("--prefix", help="Those that begin so.")
+@click.option("--provider", help="Only traits of this provider.")
+@click.option("--prefix", help="Only traits that start with this prefix.")
 @click.option(
     "--associated/--unassociated",
     default=None,
-    help="Those that some provider bears, or none.",
+    help="Only traits that some provider has, or that none has.",
 )
 @books_command
 def list_traits(
@@ -36,7 +36,7 @@ def list_traits(
     prefix: str | None,
     associated: bool | None,
 ) -> None:
-    """List traits: all there are, or those of one provider."""
+    """List all traits, or those of one provider."""
     if provider:
         found = session.books.get_traits(session.provider(provider).uuid).traits
         start = (prefix or "").upper()
@@ -51,7 +51,7 @@ def list_traits(
 @SOME_TRAITS
 @books_command
 def create_traits(session: Session, *, traits: tuple[str, ...]) -> None:
-    """Create custom traits; those that exist are left alone."""
+    """Create custom traits; existing ones are left unchanged."""
     made = [session.books.create_trait(name) for name in traits]
     session.print_rows(("name", "is_new"), ((each.name, each.is_new) for each in made))
 
@@ -60,7 +60,7 @@ def create_traits(session: Session, *, traits: tuple[str, ...]) -> None:
 @SOME_TRAITS
 @books_command
 def delete_traits(session: Session, *, traits: tuple[str, ...]) -> None:
-    """Delete custom traits that no provider bears."""
+    """Delete custom traits that no provider has."""
     for name in traits:
         session.books.delete_trait(name)
 
@@ -68,7 +68,7 @@ def delete_traits(session: Session, *, traits: tuple[str, ...]) -> None:
 def _change(
     session: Session, provider: str, change: Callable[[list[str]], list[str]]
 ) -> None:
-    """Give a provider what ``change`` makes of the traits it has."""
+    """Set a provider's traits to ``change`` of the current ones."""
     uuid = session.provider(provider).uuid
 
     def attempt() -> ProviderTraits:
@@ -85,7 +85,7 @@ def _change(
 @TRAITS
 @books_command
 def set_traits(session: Session, *, provider: str, traits: tuple[str, ...]) -> None:
-    """Give a provider these traits and no others."""
+    """Set the traits of a provider, replacing all others."""
     _change(session, provider, lambda _: list(traits))
 
 
@@ -94,7 +94,7 @@ def set_traits(session: Session, *, provider: str, traits: tuple[str, ...]) -> N
 @SOME_TRAITS
 @books_command
 def add_traits(session: Session, *, provider: str, traits: tuple[str, ...]) -> None:
-    """Give a provider these traits beside those it has."""
+    """Add traits to a provider."""
     _change(session, provider, lambda known: [*known, *traits])
 
 
@@ -103,7 +103,7 @@ def add_traits(session: Session, *, provider: str, traits: tuple[str, ...]) -> N
 @SOME_TRAITS
 @books_command
 def remove_traits(session: Session, *, provider: str, traits: tuple[str, ...]) -> None:
-    """Take these traits from a provider."""
+    """Remove traits from a provider."""
     _change(
         session, provider, lambda known: [name for name in known if name not in traits]
     )

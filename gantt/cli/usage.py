@@ -1,4 +1,4 @@
-"""``gantt usage``: how much is in use, and was."""
+"""``gantt usage``: current and past usage."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from gantt.model.usage_history import MOST_RECORDS, Period, UsageRecord
 
 @click.group("usage")
 def usage() -> None:
-    """How much is in use, of a provider or by a project, and was in all."""
+    """Usage of a provider, of a project, and of the whole fleet over time."""
 
 
 @usage.command("show")
 @click.argument("provider")
 @books_command
 def show_usage(session: Session, *, provider: str) -> None:
-    """Show what of a provider is in use, and what it could give."""
+    """Show the usage and capacity of a provider."""
     uuid = session.provider(provider).uuid
     used = session.books.get_usages(uuid).usages
     has = session.books.get_inventories(uuid).inventories
     rows = []
     for name, amount in used.items():
-        record = has.get(name)  # None: gone since the usages were read
+        record = has.get(name)  # None: deleted since the usages were read
         capacity = (
             int((record.total - record.reserved) * record.allocation_ratio)
             if record
@@ -39,14 +39,14 @@ def show_usage(session: Session, *, provider: str) -> None:
 
 @usage.command("total")
 @click.argument("project")
-@click.option("--user", help="Only what this user uses.")
+@click.option("--user", help="Only usage by this user.")
 @click.option("--type", "kind", help="Only consumers of this type.")
-@click.option("--by-type", is_flag=True, help="A line for each type of consumer.")
+@click.option("--by-type", is_flag=True, help="Show each consumer type separately.")
 @books_command
 def total_usage(
     session: Session, *, project: str, user: str | None, kind: str | None, by_type: bool
 ) -> None:
-    """Sum what a project uses everywhere."""
+    """Show the total usage of a project."""
     query = UsageQuery(
         project_id=project,
         user_id=user,
@@ -67,14 +67,14 @@ def total_usage(
 def _time(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> int | None:
-    """Microseconds since the epoch, of what was typed."""
+    """Parse a time into microseconds since the epoch."""
     if text is None:
         return None
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is no time: write 2026-11-01, or 2026-11-01T08:00, in UTC or "
+            f"{text!r} is not a time: write 2026-11-01, or 2026-11-01T08:00, in UTC or "
             "with an offset such as +01:00."
         ) from None
     at = found if found.tzinfo else found.replace(tzinfo=UTC)
@@ -82,22 +82,24 @@ def _time(
 
 
 @usage.command("history")
-@click.option("--resource-class", metavar="RC", help="Only this one.")
+@click.option("--resource-class", metavar="RC", help="Only this resource class.")
 @click.option(
     "--period",
     type=click.Choice(get_args(Period)),
     default="hour",
     show_default=True,
-    help="A line for each; hours and days once they are over.",
+    help="Length of each record; hours and days appear once complete.",
 )
-@click.option("--since", metavar="TIME", callback=_time, help="Begin here (UTC).")
-@click.option("--until", metavar="TIME", callback=_time, help="End before this.")
+@click.option("--since", metavar="TIME", callback=_time, help="Start time (UTC).")
+@click.option(
+    "--until", metavar="TIME", callback=_time, help="End time, exclusive (UTC)."
+)
 @click.option(
     "--limit",
     type=click.IntRange(1, MOST_RECORDS),
     default=1000,
     show_default=True,
-    help="At most so many lines, the latest, but one whole period.",
+    help="Maximum lines, keeping the latest; at least one whole period.",
 )
 @books_command
 def usage_history(
@@ -109,7 +111,7 @@ def usage_history(
     until: int | None,
     limit: int,
 ) -> None:
-    """Show what there was in all, and how much of it was used, over time."""
+    """Show the total capacity and usage of the fleet over time."""
     found = session.books.usage_history(
         resource_class, since=since, until=until, period=period, limit=limit
     )
@@ -142,5 +144,5 @@ def _row(found: UsageRecord) -> tuple[object, ...]:
 
 
 def _short(amount: float) -> float:
-    """Whole amounts as such, means to two places."""
+    """Whole amounts as integers, means to two decimal places."""
     return int(amount) if amount.is_integer() else round(amount, 2)

@@ -1,4 +1,4 @@
-"""``gantt watch``: what changes in the books, a line per revision, as it happens."""
+"""``gantt watch``: changes to the books as they happen, one line per revision."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ COLUMNS = ("id", "at", "kind", "request_id", "changes")
 @click.option(
     "--since",
     metavar="REVISION",
-    help="Begin after this revision, or after the event with this id; default: now.",
+    help="Start after this revision, or after the event with this id; default: now.",
 )
 @click.option(
     "--follow/--no-follow",
     default=True,
     show_default=True,
-    help="Wait for what comes, or stop at the end of the log.",
+    help="Wait for new events, or stop at the end of the log.",
 )
 @books_command
 def watch(session: Session, *, since: str | None, follow: bool) -> None:
-    """Print every change of the books, until Ctrl-C.
+    """Print every change to the books, until Ctrl-C.
 
-    With -o json a line is an object with the rows as they are from then on. A watch
-    that was broken off goes on with --since and the id of its last line.
+    With -o json each line is an object with the new state of the changed rows. To
+    resume an interrupted watch, give --since the id of its last line.
     """
     place = since
     if session.output == "csv":
@@ -45,11 +45,11 @@ def watch(session: Session, *, since: str | None, follow: bool) -> None:
     except KeyboardInterrupt:
         return
     except Unavailable as error:
-        hint = f"go on with --since {place}" if place else "begin again"
+        hint = f"resume with --since {place}" if place else "start again"
         raise Unavailable(f"{error.message} To miss nothing, {hint}.") from error
     except Gone as error:
         raise Gone(
-            f"{error.message} For 'gantt watch' that is a call without --since."
+            f"{error.message} With 'gantt watch', start without --since."
         ) from error
 
 
@@ -87,7 +87,7 @@ def _cells(event: Event) -> tuple[str, ...]:
 
 
 def summary(event: Event) -> str:
-    """How many rows of which tables were written, and how many removed."""
+    """Count of rows written and removed per table."""
     written = Counter(one.table for one in event.changes if one.row is not None)
     removed = Counter(one.table for one in event.changes if one.row is None)
     parts = [f"{table} {count}" for table, count in written.items()]

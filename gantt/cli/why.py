@@ -1,7 +1,7 @@
-"""Why a request has no hosts, for people: what each filter left, who came nearest, and
-the smallest change that would help.
+"""Text on why a request has no hosts: what each filter left, the nearest hosts, and the
+smallest change that would help.
 
-Apart from the commands because ``select``, ``explain`` and ``capacity`` all tell it.
+Separate from the commands because ``select``, ``explain`` and ``capacity`` all use it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEPS = ("filter", "before", "after", "removed_alone")
 
 
 def why_text(why: Why) -> str:
-    """All of it, as paragraphs; empty where nothing is known."""
+    """All reasons as paragraphs; empty if none are known."""
     return "\n\n".join(_paragraphs(plain(why)))
 
 
@@ -31,15 +31,15 @@ def _paragraphs(why: Why) -> Iterator[str]:
     if why.change:
         yield f"This would help: {why.change}."
     if why.is_truncated:
-        more = "A smaller change may do, too" if why.change else "A change may help"
+        more = "A smaller change may also help" if why.change else "A change may help"
         yield (
-            f"{more}: the search ended at change_budget of [scheduler], or others "
-            "wrote meanwhile."
+            f"{more}: the search stopped at change_budget of [scheduler], or because "
+            "of concurrent writes."
         )
 
 
 def steps_text(steps: Iterable[Step]) -> str:
-    """What each filter did."""
+    """The effect of each filter."""
     return table(STEPS, step_rows(steps))
 
 
@@ -49,11 +49,11 @@ def step_rows(steps: Iterable[Step]) -> list[tuple[Any, ...]]:
 
 
 def nearest_text(nearest: Iterable[Near]) -> str:
-    """Who came nearest."""
+    """The nearest hosts, and the filters that removed them."""
     rows = [(one.host, one.node, ", ".join(one.removed_by)) for one in nearest]
     return "Nearest:\n" + table(("host", "node", "removed_by"), rows)
 
 
 def _books_text(found: Diagnosis) -> str:
     lines = ["; ".join(lack.text for lack in miss.lacks) for miss in found.misses]
-    return "What the nearest lack:\n" + "\n".join(f"  {line}" for line in lines)
+    return "Nearest misses:\n" + "\n".join(f"  {line}" for line in lines)

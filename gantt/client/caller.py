@@ -1,6 +1,6 @@
-"""Who asks: the ``context`` of a call, in the forms in which callers have one.
+"""The caller: the ``context`` of a call, in the forms that callers use.
 
-Apart from the client because every method takes it and only its values count.
+Separate from the client because every method takes it and only its values matter.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How a wish without generation or type is written over HTTP, which asks for both.
+"""Writing a command without generation or type over HTTP, which requires both.
 
 In process a consumer's generation and type may be left open. Older microversions leave
-them open too, so the oldest that can say everything is taken; where none can, what is
-in the books now is filled in, and the write is repeated if somebody was faster.
+them open too, so the oldest that can express the command is used; if none can, the
+current values are filled in, and the write is repeated after a lost race.
 """
 
 from __future__ import annotations

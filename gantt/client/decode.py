@@ -110,7 +110,7 @@ def _provider(found: dict[str, Any], at: int | None) -> Provider:
 
 @understood
 def generation(reply: Reply) -> int:
-    """The provider's generation, which every answer about a part of it bears."""
+    """The provider's generation, which every answer about a part of it contains."""
     return int(_document(reply)[GENERATION])
 
 

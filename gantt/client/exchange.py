@@ -63,7 +63,7 @@ class Exchange:
 
 
 def until_settled(attempt: Callable[[], T]) -> T:
-    """``attempt``, which reads a generation and writes at it, until nobody was faster.
+    """Repeat ``attempt``, which reads a generation and writes at it, after lost races.
 
     Raises the last ConcurrentUpdate after MAX_TRIES.
     """

@@ -65,7 +65,7 @@ class NoSuchRoute(errors.NotFound):
 
 
 def refusal(reply: Reply, *, request: str) -> errors.GanttError:
-    """The error that an unsuccessful ``reply`` to ``request`` stands for."""
+    """The error for an unsuccessful ``reply`` to ``request``."""
     problem = _problem(reply)
     own = _own_text(problem.get("detail", ""))
     text = own or problem.get("title", "")
@@ -90,7 +90,7 @@ def refusal(reply: Reply, *, request: str) -> errors.GanttError:
 
 
 def _why(given: Any) -> Why | None:
-    """The reasons, if the service tells them in a way that is understood here."""
+    """The reasons, if the service sends them in a known form."""
     try:
         return msgspec.convert(given, Why)
     except msgspec.ValidationError:

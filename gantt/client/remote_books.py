@@ -1,7 +1,7 @@
-"""A Placement over HTTP as the books that a scheduler asks: upstream's, or a Gantt's.
+"""A Placement over HTTP as the books of a scheduler: upstream's, or a Gantt's.
 
-Apart from ``RemoteGantt``, which speaks the newest microversion for people: this speaks
-1.36 alone, as Nova does, so that every Placement of the last years will do.
+Separate from ``RemoteGantt``, which uses the newest microversion: this uses only 1.36,
+as Nova does, so that every Placement of the last years works.
 """
 
 from __future__ import annotations

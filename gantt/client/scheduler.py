@@ -1,7 +1,7 @@
-"""The seam for callers of a scheduler: Nova's methods and forms, any Gantt behind them.
+"""The client for callers of a scheduler: Nova's methods and forms, on any Gantt.
 
-Apart from the protocols, which speak values alone: here requests, reports and contexts
-come in whatever form a caller has, and leave as those values.
+Separate from the protocols, which use only values: here requests, reports and contexts
+arrive in the caller's form and are converted to those values.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class SchedulerClient:
         self.gantt.confirm_claim(_claim(claim))
 
     def release(self, claim: str | Selection) -> None:
-        """Give back all that the claim holds. Raises NotFound."""
+        """Release the claim and everything it holds. Raises NotFound."""
         self.gantt.release_claim(_claim(claim))
 
     def capacity(
@@ -210,7 +210,7 @@ class SchedulerClient:
     def delete_instance_info(
         self, context: Any, host_name: str, instance_uuid: str
     ) -> None:
-        """The instance is gone from the host."""
+        """Delete the instance from the host."""
         read_context(context)
         uuid = scalars.uuid("instance_uuid", instance_uuid)
         self.gantt.delete_instance(_host(host_name), uuid)

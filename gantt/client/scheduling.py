@@ -1,7 +1,7 @@
-"""The scheduler over HTTP: hosts, claims and what a scheduler must hear.
+"""The scheduler over HTTP: hosts, claims and reports.
 
-Apart from the rest of the client because these routes are Gantt's own: a service that
-does not have them is told from one that does not know what was asked for.
+Separate from the rest of the client because these routes are Gantt's own: a service
+that lacks them is distinguished from one that does not know the requested object.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Watching a service: page by page, so that it works through every transport.
+"""Watching a service: page by page, so that it works over every transport.
 
-Apart from scheduling because a watch goes on: what is kept between two questions is
-the place where it stands. What was, over longer times, is asked for here too.
+Separate from scheduling because a watch is continuous: only its position is kept
+between two requests. The usage history is requested here too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAIT_S = 20.0
 
 
 class RemoteWatching(RemoteScheduling):
-    """The part of GanttProtocol that tells what changes and what was."""
+    """The part of GanttProtocol for changes and the usage history."""
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
         """See GanttProtocol. The service may answer sooner than ``wait_s``."""

@@ -1,8 +1,8 @@
-"""All options: where they are read, what they are called, and the values they become.
+"""All options: how they are read, their names, and the values they become.
 
-Groups and names are those of OpenStack Placement and Nova, whose files can be used as
-they are. Nothing here is global: a ``Settings`` is loaded by an entry point, and
-everybody below gets frozen values.
+Groups and names are those of OpenStack Placement and Nova, whose files can be used
+unchanged. Nothing here is global: an entry point loads a ``Settings`` and passes frozen
+values down.
 """
 
 from gantt.conf.options import GANTT, list_opts

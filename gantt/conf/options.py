@@ -1,7 +1,7 @@
 """The options of the books and of the service: names, types, defaults, help.
 
-Groups and names are those of OpenStack Placement's own ``placement.conf``; what is only
-ours lives in ``[gantt]``. Those of the scheduler are in ``scheduling``.
+Groups and names match OpenStack Placement's ``placement.conf``; options that only
+Gantt has are in ``[gantt]``. Scheduler options are in ``scheduling``.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ API = [
         "auth_strategy",
         default="keystone",
         choices=AUTH_STRATEGIES,
-        help="How callers are told apart: keystone asks Keystone, token looks into "
-        "[gantt] tokens_file, noauth2 believes what it is told (tests only).",
+        help="Authentication strategy: keystone validates tokens with Keystone, token "
+        "looks them up in [gantt] tokens_file, noauth2 trusts the token as sent (tests "
+        "only).",
     ),
 ]
 
@@ -32,7 +33,7 @@ PLACEMENT = [
     cfg.BoolOpt(
         "randomize_allocation_candidates",
         default=False,
-        help="Answer a random sample of the allocation candidates instead of the "
+        help="Return a random sample of the allocation candidates instead of the "
         "first ones.",
     ),
     cfg.StrOpt(
@@ -48,19 +49,20 @@ PLACEMENT = [
     cfg.IntOpt(
         "allocation_conflict_retry_count",
         default=10,
-        help="How often a batch of writes is tried again when the database aborts it.",
+        help="Times that a batch of writes is retried when the database aborts it.",
     ),
     cfg.IntOpt(
         "max_allocation_candidates",
         default=-1,
         min=-1,
-        help="Stop generating candidates after so many; -1 never stops.",
+        help="Maximum number of candidates to generate; -1: no limit.",
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",
         default="depth-first",
         choices=("depth-first", "breadth-first"),
-        help="Take all candidates of one root provider first, or one of each in turn.",
+        help="depth-first: all candidates of one root provider before the next; "
+        "breadth-first: one of each root provider in turn.",
     ),
 ]
 
@@ -73,20 +75,20 @@ DATABASE = [
     cfg.BoolOpt(
         "sync_on_startup",
         default=False,
-        help="Make the tables, or bring them up to date, before serving.",
+        help="Create or upgrade the tables before serving.",
     ),
     cfg.IntOpt(
         "max_pool_size",
         default=StoreOptions().pool_size,
         min=0,
         max=4096,
-        help="Connections that each process keeps for readers; beside them the gate "
-        "has one. 0: as many as blocking_threads; searches and lists have further "
-        "threads, and wait for one of these connections.",
+        help="Database connections that each process keeps for reads; the gate has one "
+        "more. 0: as many as blocking_threads; searches and lists have additional "
+        "threads, which wait for one of these connections.",
     ),
 ]
 
-# Accepted for the sake of existing files; Gantt has one way to do what they tune.
+# Accepted for compatibility with existing files; they have no effect.
 IGNORED = {
     "DEFAULT": ("log_options",),
     "placement_database": (
@@ -106,16 +108,16 @@ IGNORED = {
 }
 
 PATHS = [
-    cfg.StrOpt("tempdir", help="For use in other options."),
+    cfg.StrOpt("tempdir", help="For substitution in other options."),
     cfg.StrOpt(
         "pybasedir",
         default=str(Path(__file__).resolve().parent.parent.parent),
-        help="Where Gantt is installed; for use in other options.",
+        help="Directory that Gantt is installed in; for substitution in other options.",
     ),
     cfg.StrOpt(
         "state_path",
         default="$pybasedir",
-        help="Where state is kept; for use in other options.",
+        help="Directory for state; for substitution in other options.",
     ),
 ]
 
@@ -124,12 +126,12 @@ LOG = [
         "debug",
         default=False,
         mutable=True,
-        help="Log more. Read again on SIGHUP.",
+        help="Log at DEBUG level. Reloaded on SIGHUP.",
     ),
     cfg.BoolOpt(
         "use_json",
         default=False,
-        help="Log a JSON object per line (also --log-json).",
+        help="Log one JSON object per line (same as --log-json).",
     ),
 ]
 
@@ -137,94 +139,94 @@ GANTT = [
     cfg.StrOpt(
         "listen",
         default="127.0.0.1:8778",
-        help="HOST:PORT of the built-in server; brackets around an IPv6 address.",
+        help="HOST:PORT of the built-in server; put an IPv6 address in brackets.",
     ),
     cfg.IntOpt(
         "workers",
         default=1,
         min=1,
         max=1024,
-        help="Processes of the built-in server.",
+        help="Number of worker processes of the built-in server.",
     ),
     cfg.IntOpt(
         "blocking_threads",
         default=64,
         min=1,
         max=4096,
-        help="Threads per worker; a write occupies one until it is durable. Half as "
-        "many again are for searches and lists, which may take long.",
+        help="Threads per worker; a write holds one until it is durable. Half as many "
+        "again are reserved for searches and lists, which may take long.",
     ),
     cfg.IntOpt(
         "waiting_requests",
         default=4096,
         min=1,
-        help="Requests that may wait for a thread in each worker, and as many that "
-        "wait for one of searches and lists; others are refused with 503.",
+        help="Requests that may wait for a thread in each worker, and as many again "
+        "for a search or list thread; further requests are refused with 503.",
     ),
     cfg.FloatOpt(
         "body_timeout_s",
         default=30.0,
         min=0.1,
         max=3600,
-        help="Seconds that the body of a request may take to arrive; then 408.",
+        help="Seconds to wait for a request body to arrive; then 408.",
     ),
     cfg.IntOpt(
         "bodies_bytes",
         default=128 * 1024 * 1024,
         min=1024,
-        help="Bytes that the bodies of all unanswered requests of a worker may have "
-        "together, at least max_body_bytes; those up to 8 KiB are not counted. Beyond "
-        "it the oldest body that has not arrived whole is refused with 503.",
+        help="Maximum total size of the bodies of all unanswered requests of a worker, "
+        "at least max_body_bytes; bodies up to 8 KiB are not counted. Beyond it the "
+        "oldest body that has not fully arrived is refused with 503.",
     ),
     cfg.BoolOpt(
         "allow_insecure_bind",
         default=False,
-        help="Let noauth2 listen on an address that others can reach.",
+        help="Allow noauth2 on an address that other machines can reach.",
     ),
     cfg.IntOpt(
         "drain_s",
         default=30,
         min=1,
         max=86400,
-        help="Seconds that requests under way are given when the server stops.",
+        help="Seconds that in-flight requests have to finish when the server stops.",
     ),
     cfg.FloatOpt(
         "drain_delay_s",
         default=0.0,
         min=0,
         max=3600,
-        help="On SIGTERM, seconds to answer all requests as before while /readyz says "
-        "503 already: as long as a load balancer takes to notice.",
+        help="On SIGTERM, seconds to keep serving all requests while /readyz already "
+        "answers 503: set it to the time a load balancer needs to notice.",
     ),
     cfg.StrOpt(
         "run_directory",
         default="",
-        help="Where the workers of one server keep what they share: counters for "
-        "/metrics, and what the server tells them. Emptied at start; unset: a new one "
-        "under the directory for temporary files.",
+        help="Directory for files that the workers of one server share: counters for "
+        "/metrics, and messages from the server to its workers. Emptied at start; "
+        "unset: a new directory under the system's temporary directory.",
     ),
     cfg.FloatOpt(
         "watch_heartbeat_s",
         default=5.0,
         min=0.1,
         max=3600,
-        help="A stream of events that has nothing to tell says so after so long; "
-        "a client that is gone is noticed then.",
+        help="Seconds of silence after which an event stream sends a heartbeat; "
+        "a disconnected client is noticed then.",
     ),
     cfg.FloatOpt(
         "watch_stream_s",
         default=3600.0,
         min=1,
         max=86400,
-        help="A stream of events ends after so long; its client comes back, signs in "
-        "anew, and misses nothing.",
+        help="Seconds after which an event stream ends; the client reconnects, "
+        "authenticates again, and misses nothing.",
     ),
     cfg.IntOpt(
         "watch_stream_bytes",
         default=16 * 1024 * 1024,
         min=1024,
-        help="It also ends when it has told so much: what a client does not read, the "
-        "server holds.",
+        help="Bytes after which an event stream ends as well: the server buffers what "
+        "a client does not read.",
     ),
     cfg.StrOpt(
         "tokens_file",
@@ -236,19 +238,20 @@ GANTT = [
         "max_body_bytes",
         default=4 * 1024 * 1024,
         min=1024,
-        help="Longer request bodies are refused with 413. The default has room for "
-        "allocations of 1,000 consumers, a reshape of 500 providers with as many, and "
-        "for 1,000 instances of a host as Nova describes them; a request may take "
-        "several times its body in memory.",
+        help="Maximum size of a request body; longer ones are refused with 413. The "
+        "default has room for allocations of 1,000 consumers, a reshape of 500 "
+        "providers with as many, and for 1,000 instances of a host as Nova describes "
+        "them; a request may take several times its body in memory.",
     ),
     cfg.IntOpt(
         "max_query_bytes",
         default=32 * 1024,
         min=1024,
-        help="Longer query strings are refused with 414 (granian ends at 64 KiB).",
+        help="Maximum size of a query string; longer ones are refused with 414 "
+        "(granian's own limit is 64 KiB).",
     ),
     cfg.IntOpt(
-        "batch_size", default=128, min=1, help="Commands per commit at the most."
+        "batch_size", default=128, min=1, help="Maximum number of commands per commit."
     ),
     cfg.IntOpt(
         "queue_length",
@@ -260,34 +263,35 @@ GANTT = [
         "planning_ms",
         default=50,
         min=1,
-        help="When planning a batch has taken so long, its rest waits for the next.",
+        help="Milliseconds to plan one batch; the remaining commands wait for the next "
+        "batch.",
     ),
     cfg.FloatOpt(
         "answer_timeout_s",
         default=60.0,
         min=0.1,
         max=86400,
-        help="Seconds that a request waits for the database, then it gets 503.",
+        help="Seconds that a request waits for the database; then 503.",
     ),
     cfg.FloatOpt(
         "patience_s",
         default=2.0,
         min=0.01,
         max=86400,
-        help="When a request has waited so long, the database is taken to stand still.",
+        help="Seconds that a request waits before the database is considered stalled.",
     ),
     cfg.IntOpt(
         "patient",
         default=32,
         min=1,
-        help="Requests that go on waiting then, at most half of blocking_threads; "
-        "others get 503 and free their threads.",
+        help="Requests that keep waiting for a stalled database, at most half of "
+        "blocking_threads; others get 503 and free their threads.",
     ),
     cfg.IntOpt(
         "search_budget",
         default=100_000,
         min=1,
-        help="Steps of one search for candidates; one takes a few microseconds.",
+        help="Maximum steps of one candidate search; a step takes a few microseconds.",
     ),
     cfg.IntOpt(
         "search_slice_ms",
@@ -302,63 +306,63 @@ GANTT = [
         "log_length",
         default=1_000_000,
         min=1_000,
-        help="Revisions that gantt_log keeps at least; who is further behind loads "
-        "all tables again.",
+        help="Minimum number of revisions that gantt_log keeps; a process that is "
+        "further behind reloads all tables.",
     ),
     cfg.IntOpt(
         "tail_limit",
         default=StoreOptions().tail_limit,
         min=1,
-        help="A process that is more revisions behind loads all tables again rather "
-        "than read them one by one.",
+        help="A process that is more revisions behind than this reloads all tables "
+        "instead of replaying the log.",
     ),
     cfg.IntOpt(
         "poll_ms",
         default=20,
         min=0,
         max=3_600_000,
-        help="How often a process looks for what others wrote while nobody asks it; "
-        "ten times as rarely after fifty looks that found nothing. 0: only when it is "
-        "asked. memory:// never looks.",
+        help="Milliseconds between polls for other processes' writes while no request "
+        "triggers one; ten times as long after fifty polls that found nothing. 0: "
+        "poll only on request. memory:// never polls.",
     ),
     cfg.FloatOpt(
         "lock_timeout_s",
         default=StoreOptions().lock_timeout_s,
         min=0.01,
         max=3600,
-        help="Seconds that the gate waits for other processes' gates before it tries "
-        "again (MariaDB: whole ones, at least 1).",
+        help="Seconds that the gate waits for the database lock of another process "
+        "before it retries (MariaDB: whole seconds, at least 1).",
     ),
     cfg.FloatOpt(
         "idle_timeout_s",
         default=StoreOptions().idle_timeout_s,
         min=1,
         max=3600,
-        help="Seconds after which PostgreSQL and MariaDB take the lock from a gate "
-        "that stands still in the middle of a batch.",
+        help="Seconds after which PostgreSQL and MariaDB revoke the lock of a gate "
+        "that stalls in the middle of a batch.",
     ),
     cfg.FloatOpt(
         "leader_silence_s",
         default=4.0,
         min=0.5,
         max=3600,
-        help="When the process that does the chores (compaction, the end of leases, "
-        "the usage history) gave no sign for so long, another takes over.",
+        help="Seconds without a heartbeat of the process that runs the chores "
+        "(compaction, lease expiry, usage history) before another takes over.",
     ),
     cfg.IntOpt(
         "usage_sample_s",
         default=300,
         min=0,
         max=86400,
-        help="How often the usage history takes a sample, in whole 5 minutes; 0: "
-        "never, and what there is of it stays.",
+        help="Seconds between samples of the usage history, a multiple of 5 minutes; "
+        "0: take no samples and keep the existing ones.",
     ),
     cfg.IntOpt(
         "usage_classes",
         default=100,
         min=1,
         max=1000,
-        help="Resource classes of one sample; others are left out.",
+        help="Maximum resource classes per sample; others are left out.",
     ),
     *(
         cfg.IntOpt(
@@ -366,12 +370,12 @@ GANTT = [
             default=days,
             min=1,
             max=36500,
-            help=f"Days for which the usage history keeps {what}.",
+            help=f"Days that the usage history keeps {what}.",
         )
         for period, days, what in (
             ("5m", 2, "samples"),
-            ("hour", 60, "hours"),
-            ("day", 1095, "days"),
+            ("hour", 60, "hourly records"),
+            ("day", 1095, "daily records"),
         )
     ),
     cfg.StrOpt(
@@ -379,9 +383,14 @@ GANTT = [
         default="strict",
         choices=("strict", "bounded"),
         help="strict: reads see every write acknowledged by any process; bounded: "
-        "reads may be bound_ms old and cost no SQL.",
+        "reads may be up to bound_ms stale and run no SQL.",
     ),
-    cfg.IntOpt("bound_ms", default=50, min=0, help="For freshness=bounded."),
+    cfg.IntOpt(
+        "bound_ms",
+        default=50,
+        min=0,
+        help="Maximum staleness of reads in milliseconds, for freshness=bounded.",
+    ),
 ]
 
 PROBES: dict[str, Sequence[cfg.Opt]] = {

@@ -1,6 +1,6 @@
 """From files, the environment and overrides to ``Settings``.
 
-Nothing here is global: an entry point loads, and everybody below gets values.
+Nothing here is global: an entry point loads the settings and passes values down.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _CONNECTION = ("placement_database", "connection")
 
 
 class Source(Struct, frozen=True):
-    """Where settings come from: small enough to hand to another process."""
+    """Where settings come from: small enough to pass to another process."""
 
     config_files: tuple[str, ...] = ()
     overrides: tuple[tuple[str, str, Any], ...] = ()
     default_auth: str = "keystone"
 
     def load(self) -> Settings:
-        """Read it all. Raises Refused."""
+        """Read all settings. Raises Refused."""
         return load(
             self.config_files,
             overrides={(group, name): value for group, name, value in self.overrides},
@@ -57,13 +57,13 @@ def load(
     environ: Mapping[str, str] | None = None,
     default_auth: str = "keystone",
 ) -> Settings:
-    """Read files and environment; ``overrides`` (group, name) -> value, of options
-    listed here, win over both.
+    """Read files and environment; ``overrides`` (group, name) -> value, for options
+    defined here, take precedence over both.
 
     Without ``config_files``: ``$OS_PLACEMENT_CONFIG_DIR/placement.conf``, then
-    gantt.conf and gantt.conf.d of ``$OS_GANTT_CONFIG_DIR`` or /etc/gantt; what is
-    read later wins. ``default_auth`` holds only where no file is read at all: a file
-    that does not speak of it means keystone, as it does upstream. Raises Refused.
+    gantt.conf and gantt.conf.d of ``$OS_GANTT_CONFIG_DIR`` or /etc/gantt; later files
+    win. ``default_auth`` applies only if no file is read: a file without
+    auth_strategy means keystone, as it does upstream. Raises Refused.
     """
     environ = os.environ if environ is None else environ
     files, directories = _find(config_files, environ)
@@ -85,7 +85,7 @@ def load(
 
 
 def split_listen(listen: str) -> tuple[str, int]:
-    """``HOST:PORT`` or ``[V6]:PORT``. Raises Refused."""
+    """Parse ``HOST:PORT`` or ``[V6]:PORT``. Raises Refused."""
     host, colon, port = listen.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (colon and host and port.isdigit() and int(port) < 65536):
@@ -96,7 +96,7 @@ def split_listen(listen: str) -> tuple[str, int]:
 def _find(
     given: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[list[str], list[str]]:
-    """Files and directories to read, the strongest last."""
+    """Files and directories to read, in increasing order of precedence."""
     if given:
         for name in given:
             if not Path(name).is_file():
@@ -119,7 +119,7 @@ def _parse(
     directories: list[str],
     options: Options,
 ) -> cfg.ConfigOpts:
-    """The same files once more, with only these options registered."""
+    """Parse the files with only these options registered."""
     conf = cfg.ConfigOpts()
     for group, opts in options:
         conf.register_opts(opts, None if group == "DEFAULT" else group)
@@ -160,7 +160,7 @@ def _serve_options(own: Any) -> ServeOptions:
 
 
 def _named(config_files: Sequence[str]) -> str:
-    """How the programs are told of these files; "": they find theirs."""
+    """The options that name these files to the programs; "": the default files."""
     return shlex.join(f"--config-file={name}" for name in config_files)
 
 
@@ -174,7 +174,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         planning_ms=own.planning_ms,
         answer_timeout_s=own.answer_timeout_s,
         patience_s=own.patience_s,
-        # Half of the threads are left for those who do not wait.
+        # Half of the threads stay free for requests that do not wait.
         patient=min(own.patient, max(1, own.blocking_threads // 2)),
         search_budget=own.search_budget,
         search_slice_ms=own.search_slice_ms,
@@ -185,7 +185,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         usage_5m_days=own.usage_5m_days,
         usage_hour_days=own.usage_hour_days,
         usage_day_days=own.usage_day_days,
-        # Nobody else can write there.
+        # No other process can write to memory.
         poll_ms=0 if database.connection == MEMORY else own.poll_ms,
         commit_attempts=max(1, placement.allocation_conflict_retry_count),
         scheduler=scheduling.scheduler_options(ours),
@@ -205,7 +205,7 @@ def _store_options(database: Any, own: Any, named: str | None) -> StoreOptions:
 
 
 def _check_numbers(own: Any) -> None:
-    """Raises Refused for what is neither below nor above a limit."""
+    """Raises Refused for nan, which compares as within every limit."""
     for option in GANTT:
         value = own[option.dest]
         if isinstance(value, float) and math.isnan(value):
@@ -222,8 +222,8 @@ def _settings(
     placement, database, own = ours.placement, ours.placement_database, ours.gantt
     _check_numbers(own)
     return Settings(
-        # Libraries define the options that we probe in their own words, and two
-        # definitions of one name clash: they get a ConfigOpts of their own.
+        # Libraries define the options that we probe themselves, and two definitions
+        # of one name clash: they get a ConfigOpts of their own.
         oslo=_parse(
             [name for name in files if Path(name).is_file()],
             [name for name in files if Path(name).is_dir()],

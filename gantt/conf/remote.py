@@ -1,7 +1,7 @@
-"""Signing in at a remote Placement: the keystoneauth options of ``[placement]``.
+"""Authentication with a remote Placement: the keystoneauth options of ``[placement]``.
 
-Apart from our own options because another library defines and reads these, and only
-where ``[scheduler] placement`` is not embedded: the group is as in a ``nova.conf``.
+Separate from our own options because another library defines and reads these, and only
+if ``[scheduler] placement`` is not embedded: the group is as in a ``nova.conf``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _INSTALL: Final = "pip install 'gantt-scheduler[openstack]'"
 
 
 def placement_session(settings: Settings) -> Any:
-    """A keystoneauth adapter that signs in as ``[placement]`` says; None: no auth_type
-    is set, or no remote Placement is asked. Nobody signs in yet. Raises Refused."""
+    """A keystoneauth adapter configured by ``[placement]``, not yet authenticated;
+    None: auth_type is unset, or no remote Placement is used. Raises Refused."""
     if settings.engine.scheduler.placement == "embedded":
         return None
     conf: cfg.ConfigOpts = settings.oslo
@@ -30,8 +30,8 @@ def placement_session(settings: Settings) -> Any:
         if conf[_GROUP].auth_type is None:
             return None
         raise Refused(
-            f"auth_type is set in [{_GROUP}], and keystoneauth1 is not there to sign "
-            f"in with: {_INSTALL}."
+            f"auth_type is set in [{_GROUP}], but keystoneauth1 is not installed: "
+            f"{_INSTALL}."
         ) from None
     loading.register_session_conf_options(conf, _GROUP)
     loading.register_auth_conf_options(conf, _GROUP)
@@ -47,4 +47,4 @@ def placement_session(settings: Settings) -> Any:
             conf, _GROUP, session=session, auth=auth
         )
     except (cfg.Error, exceptions.ClientException, ValueError) as error:
-        raise Refused(f"[{_GROUP}] cannot be used to sign in: {error}") from error
+        raise Refused(f"[{_GROUP}] cannot be used to authenticate: {error}") from error

@@ -1,7 +1,7 @@
 """The options of the scheduler, under Nova's groups and names, and their values.
 
-Apart from those of the books because they come from another project's files: a
-``nova.conf`` can be read as it is. Limits that are only ours stand in ``[scheduler]``.
+Separate from the options of the books because a ``nova.conf`` can be read unchanged.
+Limits that only Gantt has are in ``[scheduler]``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 
 _OURS: Final = SchedulerOptions()
 _METRICS: Final = "metrics_weight_multiplier"
-# What drivers were called while Nova had several.
+# Driver names from Nova releases that had several.
 _OLD_DRIVERS: Final = {
     "filter_scheduler": "filter",
     "caching_scheduler": "caching",
@@ -41,19 +41,19 @@ DEFAULT: Sequence[cfg.Opt] = [
         "service_down_time",
         default=60,
         min=0,
-        help="Seconds after its last sign of life that a service counts as down.",
+        help="Seconds after its last heartbeat that a service counts as down.",
     ),
     cfg.StrOpt(
         "default_availability_zone",
         default=_OURS.default_availability_zone,
-        help="The zone of hosts that no aggregate gives one.",
+        help="Availability zone of hosts whose aggregates set none.",
     ),
     *(
         cfg.FloatOpt(
             f"{name}_allocation_ratio",
             min=0.0,
-            help=f"{what} that may be promised for each there is, where a host "
-            f"reports no ratio of its own; unset: {ratio}.",
+            help=f"{what} that may be allocated per physical one, for hosts that "
+            f"report no ratio of their own; unset: {ratio}.",
         )
         for name, what, ratio in (
             ("cpu", "VCPUs", _OURS.cpu_allocation_ratio),
@@ -66,8 +66,8 @@ DEFAULT: Sequence[cfg.Opt] = [
             f"initial_{name}_allocation_ratio",
             default=ratio,
             min=0.0,
-            help="The ratio of an inventory that is made for a host's report "
-            "which has none.",
+            help="Allocation ratio of an inventory created from a host report that "
+            "has no ratio.",
         )
         for name, ratio in (
             ("cpu", _OURS.initial_cpu_allocation_ratio),
@@ -81,81 +81,84 @@ SCHEDULER: Sequence[cfg.Opt] = [
     cfg.StrOpt(
         "driver",
         default=_OURS.driver,
-        help="filter: every mask and score afresh; caching: the same from kept ones; "
-        "chance: any host that passes; or the name of an entry point gantt.drivers.",
+        help="filter: compute every mask and score per request; caching: the same "
+        "result from cached ones; chance: a random host that passes the filters; or "
+        "the name of an entry point in gantt.drivers.",
     ),
     cfg.StrOpt(
         "placement",
         default=_OURS.placement,
-        help="Whose books decide amounts: embedded, the URL of a Placement, or "
-        "keystone for the one that its catalogue names. [placement] says how to sign "
-        "in there, as in nova.conf.",
+        help="Where resource amounts are checked and claimed: embedded, the URL of a "
+        "Placement service, or keystone to find that service in the catalogue. "
+        "[placement] configures authentication, as in nova.conf.",
     ),
     cfg.StrOpt(
         "placement_token",
         default=_OURS.placement_token,
         secret=True,
-        help="X-Auth-Token for that URL, where [placement] sets no auth_type.",
+        help="X-Auth-Token for the remote Placement, if [placement] sets no auth_type.",
     ),
     cfg.FloatOpt(
         "placement_timeout_s",
         default=_OURS.placement_timeout_s,
         min=0.1,
         max=3600,
-        help="Seconds to wait for a remote Placement.",
+        help="Timeout in seconds for requests to a remote Placement.",
     ),
     cfg.FloatOpt(
         "placement_lease_s",
         default=_OURS.placement_lease_s,
         min=1,
         max=86400,
-        help="Seconds that a claim is held here while a remote Placement writes it; "
-        "more than placement_timeout_s.",
+        help="Seconds that a claim is held locally while a remote Placement writes it; "
+        "must exceed placement_timeout_s.",
     ),
     cfg.IntOpt(
         "max_placement_results",
         min=1,
-        help="Candidates that a remote Placement is asked for at the most; unset: all.",
+        help="Maximum candidates to request from a remote Placement; unset: all.",
     ),
     cfg.StrOpt(
         "use_placement",
         default=_OURS.use_placement,
         choices=("auto", "always", "never"),
-        help="auto: what hosts report decides amounts until every enabled host has "
-        "inventory; always: the books; never: reports.",
+        help="Source of resource amounts. auto: host reports until every enabled host "
+        "has inventory, then the books; always: the books; never: host reports.",
     ),
     cfg.IntOpt(
         "max_attempts",
         default=_OURS.max_attempts,
         min=1,
-        help="A host and its alternates are so many together.",
+        help="Hosts returned per instance: the chosen one and its alternates.",
     ),
     *(
         cfg.BoolOpt(name, default=getattr(_OURS, name), help=text)
         for name, text in (
             (
                 "limit_tenants_to_placement_aggregate",
-                "Projects that aggregates name (filter_tenant_id) go there alone.",
+                "Restrict projects that aggregates name (filter_tenant_id) to these "
+                "aggregates.",
             ),
             (
                 "placement_aggregate_required_for_tenants",
-                "Projects that no aggregate names go nowhere.",
+                "Refuse projects that no aggregate names.",
             ),
             (
                 "query_placement_for_image_type_support",
-                "Ask for a trait of the image's disk format.",
+                "Require the trait of the image's disk format.",
             ),
             (
                 "query_placement_for_routed_network_aggregates",
-                "Ask for the aggregates of the segments of requested networks.",
+                "Require the aggregates of the segments of requested networks.",
             ),
             (
                 "enable_isolated_aggregate_filtering",
-                "Aggregates whose metadata names traits take only requests for them.",
+                "Reserve aggregates whose metadata names traits for requests that "
+                "require these traits.",
             ),
             (
                 "image_metadata_prefilter",
-                "Ask for traits of the image's properties.",
+                "Require traits for the image's properties.",
             ),
         )
     ),
@@ -164,7 +167,7 @@ SCHEDULER: Sequence[cfg.Opt] = [
         default=_OURS.choices,
         min=1,
         max=1000,
-        help="Places per instance that a claim may fall back on at the gate.",
+        help="Candidate places per instance that a claim may fall back on at the gate.",
     ),
     *(
         cfg.IntOpt(name, default=getattr(_OURS, name), min=least, help=text)
@@ -172,74 +175,74 @@ SCHEDULER: Sequence[cfg.Opt] = [
             (
                 "claim_choices",
                 1,
-                "Such places that a claim for many instances carries in all; each "
-                "instance has one at least.",
+                "Maximum candidate places that a claim for many instances carries in "
+                "total; each instance has at least one.",
             ),
             (
                 "max_instances",
                 1,
-                "Instances that one request may ask for; more are refused.",
+                "Maximum instances per request; requests for more are refused.",
             ),
             (
                 "max_request_groups",
                 1,
-                "Request groups that one request may have; more are refused.",
+                "Maximum request groups per request; requests with more are refused.",
             ),
             (
                 "max_request_names",
                 1,
-                "Hosts, aggregates, traits and the like that one request may name in "
-                "all its lists; more are refused.",
+                "Maximum hosts, aggregates, traits and similar names in all lists of "
+                "one request together; requests with more are refused.",
             ),
             (
                 "max_statement",
                 1,
-                "Aggregates, instances, members of a group or traits that may be "
-                "named at once; more are refused.",
+                "Maximum aggregates, instances, group members or traits that one call "
+                "may name; calls with more are refused.",
             ),
             (
                 "max_statement_hosts",
                 1,
-                "Hosts that aggregates which are named at once may have in all; more "
-                "are refused.",
+                "Maximum total hosts of the aggregates that one call names; calls with "
+                "more are refused.",
             ),
             (
                 "max_shapes",
                 2,
-                "Shapes of requests that the caching driver keeps; what was not asked "
-                "for the longest goes first.",
+                "Request shapes that the caching driver keeps; the least recently used "
+                "is evicted first.",
             ),
             (
                 "max_shape_hosts",
                 1,
-                "Hosts that the kept shapes may have in all: large fleets keep fewer "
-                "shapes, but two.",
+                "Maximum total hosts of all cached shapes: large fleets cache fewer "
+                "shapes, but at least two.",
             ),
             (
                 "kept_changes",
                 1,
-                "Changes of hosts that are remembered for kept shapes; what is older "
-                "is made anew.",
+                "Host changes that are kept to update cached shapes; older shapes are "
+                "rebuilt.",
             ),
             (
                 "explain_budget",
                 1,
-                "Steps of the search for the reason why nobody has room; when they "
-                "are spent, the answer goes without.",
+                "Maximum steps of the search for why no provider has room; once they "
+                "are used up, the answer omits the reason.",
             ),
             (
                 "change_budget",
                 1,
-                "Steps of the search for the smallest change of a refused request "
-                "that would have found hosts: each try costs some 25 for every 1,024 "
-                "hosts, one for each extra spec (80 where there are more than 32), and "
-                "one for each instance, which costs 4 more. When they are "
-                "spent, the answer says that the search ended.",
+                "Maximum steps of the search for the smallest change to a refused "
+                "request that would have found hosts: each try costs about 25 per "
+                "1,024 hosts, one per extra spec (80 if there are more than 32), and "
+                "5 per instance. Once they are used up, the answer says that the "
+                "search ended.",
             ),
             (
                 "capacity_per_host",
                 1,
-                "More instances than this are not counted on one host.",
+                "Maximum instances to count per host when capacity is computed.",
             ),
         )
     ),
@@ -248,64 +251,63 @@ SCHEDULER: Sequence[cfg.Opt] = [
         default=_OURS.claim_attempts,
         min=1,
         max=1000,
-        help="How often new hosts are picked when all places were lost to others.",
+        help="Times that new hosts are selected after concurrent claims took all "
+        "candidate places.",
     ),
     cfg.IntOpt(
         "records",
         default=_OURS.records,
         min=1,
         max=1_000_000,
-        help="Decisions of its own that each process remembers, whatever becomes of "
-        "the database; fewer where they are for more than 16 instances each on "
-        "average.",
+        help="Decisions that each process keeps in memory, independent of the "
+        "database; fewer if they average more than 16 instances each.",
     ),
     cfg.IntOpt(
         "shared_records",
         default=_OURS.shared_records,
         min=0,
         max=10_000_000,
-        help="Decisions that are kept in the database, where every process finds those "
-        "of all; fewer where they are for more than 16 instances each on average. 0: "
-        "none, each process tells its own.",
+        help="Decisions that are kept in the database, shared by all processes; fewer "
+        "if they average more than 16 instances each. 0: none, each process shows only "
+        "its own.",
     ),
     cfg.IntOpt(
         "shared_backlog",
         default=_OURS.shared_backlog,
         min=1,
         max=1_000_000,
-        help="Decisions that may wait in a process to be written there; when there are "
-        "more, the oldest are left out, refusals last.",
+        help="Decisions that may wait in a process to be written to the database; "
+        "beyond that, the oldest are dropped, refusals last.",
     ),
     cfg.IntOpt(
         "shared_scores",
         default=_OURS.shared_scores,
         min=0,
         max=1_000_000,
-        help="Of the decisions that a process makes in a second, so many are written "
-        "there with the scores of the best hosts; the rest without.",
+        help="Decisions per second and process that are written to the database with "
+        "the scores of the best hosts; the rest are written without.",
     ),
     cfg.IntOpt(
         "record_hosts",
         default=_OURS.record_hosts,
         min=0,
         max=1_000_000,
-        help="Hosts whose scores such a record keeps.",
+        help="Hosts whose scores a decision record keeps.",
     ),
     cfg.FloatOpt(
         "report_age_s",
         default=_OURS.report_age_s,
         min=1,
         max=86_400,
-        help="A report of a host that says nothing new is written down all the same "
-        "when the last one is this old. What decisions tell of the age of hosts is as "
-        "exact.",
+        help="Store an unchanged host report anyway once the last stored one is this "
+        "many seconds old. Host ages in decisions have the same accuracy.",
     ),
     cfg.FloatOpt(
         "lease_skew_s",
         default=_OURS.lease_skew_s,
         min=0,
         max=3600,
-        help="Seconds by which clocks may differ before the lease of a claim ends.",
+        help="Clock skew in seconds to allow before the lease of a claim expires.",
     ),
 ]
 
@@ -314,29 +316,29 @@ FILTER_SCHEDULER: Sequence[cfg.Opt] = [
         "host_subset_size",
         default=_OURS.host_subset_size,
         min=1,
-        help="Draw the host from so many of the best.",
+        help="Pick the host at random from this many of the best.",
     ),
     cfg.BoolOpt(
         "shuffle_best_same_weighed_hosts",
         default=_OURS.shuffle_best_same_weighed_hosts,
-        help="Draw among hosts that weigh the same.",
+        help="Pick at random among the best hosts of equal weight.",
     ),
     cfg.IntOpt(
         "max_io_ops_per_host",
         default=_OURS.max_io_ops_per_host,
         min=0,
-        help="For IoOpsFilter: builds, resizes and the like at once.",
+        help="For IoOpsFilter: maximum concurrent builds, resizes and similar tasks.",
     ),
     cfg.IntOpt(
         "max_instances_per_host",
         default=_OURS.max_instances_per_host,
         min=1,
-        help="For NumInstancesFilter.",
+        help="For NumInstancesFilter: maximum instances per host.",
     ),
     cfg.MultiStrOpt(
         "available_filters",
         default=list(_OURS.available_filters),
-        help="Dotted paths of classes of filters, or of functions that return them. "
+        help="Dotted paths of filter classes, or of functions that return them. "
         "May be repeated.",
     ),
     cfg.ListOpt(
@@ -347,14 +349,14 @@ FILTER_SCHEDULER: Sequence[cfg.Opt] = [
     cfg.ListOpt(
         "weight_classes",
         default=list(_OURS.weight_classes),
-        help="Dotted paths of classes of weighers, or of functions that return them.",
+        help="Dotted paths of weigher classes, or of functions that return them.",
     ),
     *(
         cfg.FloatOpt(
             name,
             default=factor,
-            help="What the normalised score of this weigher is multiplied by; "
-            "negative turns it round, 0 leaves it out.",
+            help="Multiplier for the normalised score of this weigher; a negative "
+            "value reverses it, 0 disables it.",
         )
         for name, factor in DEFAULT_MULTIPLIERS.items()
         if name != _METRICS
@@ -366,28 +368,37 @@ FILTER_SCHEDULER: Sequence[cfg.Opt] = [
     ),
     cfg.StrOpt(
         "image_properties_default_architecture",
-        help="For ImagePropertiesFilter: of images that name none.",
+        help="For ImagePropertiesFilter: architecture of images that name none.",
     ),
-    cfg.ListOpt("isolated_images", default=[], help="For IsolatedHostsFilter: ids."),
-    cfg.ListOpt("isolated_hosts", default=[], help="For IsolatedHostsFilter: names."),
+    cfg.ListOpt(
+        "isolated_images",
+        default=[],
+        help="For IsolatedHostsFilter: ids of isolated images.",
+    ),
+    cfg.ListOpt(
+        "isolated_hosts",
+        default=[],
+        help="For IsolatedHostsFilter: names of isolated hosts.",
+    ),
     cfg.BoolOpt(
         "restrict_isolated_hosts_to_isolated_images",
         default=_OURS.restrict_isolated_hosts_to_isolated_images,
-        help="For IsolatedHostsFilter: other images stay away from these hosts.",
+        help="For IsolatedHostsFilter: keep other images off isolated hosts.",
     ),
     cfg.StrOpt(
         "aggregate_image_properties_isolation_namespace",
-        help="For AggregateImagePropertiesIsolation: only keys that begin so count.",
+        help="For AggregateImagePropertiesIsolation: consider only keys with this "
+        "prefix.",
     ),
     cfg.StrOpt(
         "aggregate_image_properties_isolation_separator",
         default=_OURS.aggregate_image_properties_isolation_separator,
-        help="What stands after that namespace.",
+        help="For AggregateImagePropertiesIsolation: separator after the namespace.",
     ),
     cfg.BoolOpt(
         "pci_in_placement",
         default=_OURS.pci_in_placement,
-        help="Devices are kept in the books, and asked of them.",
+        help="Track PCI devices in the books and request them from there.",
     ),
 ]
 
@@ -395,7 +406,7 @@ METRICS: Sequence[cfg.Opt] = [
     cfg.FloatOpt(
         "weight_multiplier",
         default=DEFAULT_MULTIPLIERS[_METRICS],
-        help="What the normalised score of MetricsWeigher is multiplied by.",
+        help="Multiplier for the normalised score of MetricsWeigher.",
     ),
     cfg.ListOpt(
         "weight_setting", default=[], help="For MetricsWeigher: METRIC=FACTOR."
@@ -403,13 +414,13 @@ METRICS: Sequence[cfg.Opt] = [
     cfg.BoolOpt(
         "required",
         default=_OURS.metrics_required,
-        help="A host without one of these metrics fails the request, unless "
-        "MetricsFilter has removed it.",
+        help="Fail the request if a host lacks one of these metrics, unless "
+        "MetricsFilter removes that host.",
     ),
     cfg.FloatOpt(
         "weight_of_unavailable",
         default=_OURS.metrics_weight_of_unavailable,
-        help="The score of a host without one of these metrics, if not required.",
+        help="Score of a host that lacks one of these metrics, if not required.",
     ),
 ]
 
@@ -418,7 +429,7 @@ PCI: Sequence[cfg.Opt] = [
         "alias",
         default=[],
         help='A JSON object such as {"name": "gpu", "vendor_id": "10de", "product_id": '
-        '"1eb8"}; several of one name are alternatives. May be repeated.',
+        '"1eb8"}; aliases with the same name are alternatives. May be repeated.',
     ),
 ]
 
@@ -426,7 +437,7 @@ WORKAROUNDS: Sequence[cfg.Opt] = [
     cfg.BoolOpt(
         "disable_fallback_pcpu_query",
         default=_OURS.disable_fallback_pcpu_query,
-        help="Never ask for VCPU where nobody has the PCPU that was asked for.",
+        help="Do not fall back to VCPU if no provider has the requested PCPU.",
     ),
 ]
 
@@ -438,7 +449,7 @@ GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "workarounds": WORKAROUNDS,
 }
 
-# Options whose values are called otherwise.
+# Options whose values have other names in SchedulerOptions.
 _RENAMED: Final = {
     ("metrics", "weight_setting"): "metrics_weight_setting",
     ("metrics", "required"): "metrics_required",
@@ -491,7 +502,7 @@ def _converted(key: tuple[str, str], value: Any) -> Any:
 
 
 def pairs(name: str, words: Iterable[str]) -> dict[str, float]:
-    """``KEY=NUMBER`` words; others are warned about and dropped, as Nova does."""
+    """Parse ``KEY=NUMBER`` words; log and drop others, as Nova does."""
     good: dict[str, float] = {}
     bad = []
     for word in words:
@@ -506,7 +517,9 @@ def pairs(name: str, words: Iterable[str]) -> dict[str, float]:
             bad.append(word)
     if bad:
         LOG.warning(
-            "%s: ignoring what is not KEY=NUMBER: %s", name, ", ".join(map(repr, bad))
+            "%s: ignoring entries that are not KEY=NUMBER: %s",
+            name,
+            ", ".join(map(repr, bad)),
         )
     return good
 
@@ -526,7 +539,7 @@ def _placement(value: str) -> str:
 
 
 def _alias(text: str) -> dict[str, Any]:
-    """One alias of devices. Raises Refused."""
+    """Parse one PCI alias. Raises Refused."""
     try:
         found = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -537,6 +550,6 @@ def _alias(text: str) -> dict[str, Any]:
     if unknown or not isinstance(found.get("name"), str) or not found["name"]:
         raise Refused(
             f"alias of [pci] must have a name, and may have "
-            f"{', '.join(sorted(_ALIAS_KEYS - {'name'}))}: {text!r} does not do."
+            f"{', '.join(sorted(_ALIAS_KEYS - {'name'}))}: {text!r} is not valid."
         )
     return found

@@ -1,8 +1,9 @@
-"""Options that nobody reads, as sentences: most of them are misspelt.
+"""Unknown options, as warnings for startup: most of them are misspelt.
 
-Apart from the reading, which takes what it knows and cannot see the rest. Files are
-shared with Placement and Nova, whose own options are no mistake here: of sections whose
-names we know all of, what is in no list is told; of others, what looks like ours.
+Separate from the reading, which sees only the options it knows. Files may be shared
+with Placement and Nova, whose own options are no mistakes: in sections whose option
+names we know completely, every unknown one is reported; in others, only those similar
+to ours.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 
 from oslo_config import cfg, iniparser
 
-# All that Placement 16 and Nova 34 have in these sections and Gantt does not read.
+# Options of Placement 16 and Nova 34 in these sections that Gantt does not read.
 UPSTREAMS: Final[Mapping[str, frozenset[str]]] = {
     "scheduler": frozenset({"discover_hosts_in_cells_interval", "workers"}),
     "filter_scheduler": frozenset({"track_instance_changes"}),
@@ -32,8 +33,8 @@ def unknown_options(
     environ: Iterable[str],
     options: Sequence[tuple[str, Sequence[cfg.Opt]]],
 ) -> tuple[str, ...]:
-    """A sentence for each name in ``files`` (of files or directories) or ``environ``
-    that is probably meant to be one of ``options``, and is none."""
+    """A warning for each name in ``files`` (of files or directories) or ``environ``
+    that probably should be one of ``options``, but is not."""
     known: dict[str, set[str]] = {}
     for group, opts in options:
         known.setdefault(group, set()).update(opt.dest for opt in opts)
@@ -46,24 +47,24 @@ def unknown_options(
 
 
 def _judged(group: str, name: str, known: Mapping[str, set[str]]) -> str:
-    """What is wrong with the name of an option; "" when nothing is."""
+    """What is wrong with the name of an option; "" if it is fine."""
     if group not in known:
         near = get_close_matches(group, sorted(known), 1, _MUCH_LIKE)
-        return f"there is no section [{group}]: [{near[0]}] is meant?" if near else ""
+        return f"unknown section [{group}]: did you mean [{near[0]}]?" if near else ""
     names = known[group]
     if name in names or name in UPSTREAMS.get(group, ()):
         return ""
     likeness = _LIKE if group in UPSTREAMS else _MUCH_LIKE
     near = get_close_matches(name, sorted(names), 1, likeness)
     if near:
-        return f"there is no option {name} in [{group}]: {near[0]} is meant?"
+        return f"unknown option {name} in [{group}]: did you mean {near[0]}?"
     if group in UPSTREAMS:
-        return f"there is no option {name} in [{group}]: it is not read."
+        return f"unknown option {name} in [{group}]: it is ignored."
     return ""
 
 
 def _written(files: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """(file, section, option) of all that the files say."""
+    """(file, section, option) of everything that the files set."""
     for name in files:
         path = Path(name)
         for file in sorted(path.glob("*.conf")) if path.is_dir() else [path]:
@@ -74,8 +75,8 @@ def _written(files: Iterable[str]) -> Iterator[tuple[str, str, str]]:
 
 
 def _exported(environ: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """(variable, section, option) of ``OS_SECTION__OPTION``, where the section is one
-    that we know all of: others' variables look like that too."""
+    """(variable, section, option) of ``OS_SECTION__OPTION``, for sections whose options
+    we know completely: variables of other programs have the same form."""
     for variable in environ:
         group, separator, name = variable.removeprefix(_PREFIX).partition("__")
         if variable.startswith(_PREFIX) and separator and group.lower() in UPSTREAMS:
@@ -83,7 +84,7 @@ def _exported(environ: Iterable[str]) -> Iterator[tuple[str, str, str]]:
 
 
 class _Names(iniparser.BaseParser):
-    """Which options stand in which sections."""
+    """The options of each section."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, str]] = []

@@ -1,6 +1,6 @@
-"""What the options become: frozen values, handed to whoever needs them.
+"""The values that options become, frozen and passed to the code that needs them.
 
-Apart from the reading so that who receives values need not load oslo.config.
+Separate from the reading so that code that receives values need not load oslo.config.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ SYSTEM_DIRECTORY = Path("/etc/gantt")
 
 
 class ApiOptions(Struct, frozen=True):
-    """What the handlers of the HTTP API need to know.
+    """Options of the HTTP API's handlers.
 
     ``max_allocation_candidates`` -1: no limit. ``breadth_first``: candidates are
-    taken from each root in turn. ``watch_heartbeat_s``: a stream of events says
-    something so often; after ``watch_stream_s`` or ``watch_stream_bytes`` it ends, to
-    be begun anew.
+    taken from each root in turn. ``watch_heartbeat_s``: interval of the heartbeats of
+    an event stream; after ``watch_stream_s`` or ``watch_stream_bytes`` it ends, and the
+    client reconnects.
     """
 
     incomplete_consumer_project_id: str = NO_CONSUMER_ID
@@ -44,7 +44,7 @@ class ApiOptions(Struct, frozen=True):
 
 
 class AuthOptions(Struct, frozen=True):
-    """How callers are told apart; ``tokens_file`` is for the strategy ``token``."""
+    """Authentication strategy; ``tokens_file`` is for the strategy ``token``."""
 
     strategy: str = "keystone"
     tokens_file: str = ""
@@ -53,11 +53,11 @@ class AuthOptions(Struct, frozen=True):
 class ServeOptions(Struct, frozen=True):
     """How the built-in server listens.
 
-    ``drain_s``: how long a stop may take; ``drain_delay_s``: how long it is told
-    before that this process is not ready any more. ``run_directory`` "": one of its
-    own, under the system's directory for temporary files. ``waiting_requests``: how
-    many may wait for a thread; ``body_timeout_s``: how long a body may take to arrive;
-    ``bodies_bytes``: how much memory all of them may take.
+    ``drain_s``: how long a stop may take; ``drain_delay_s``: how long /readyz reports
+    not ready before it. ``run_directory`` "": a new one under the system's temporary
+    directory. ``waiting_requests``: how many may wait for a thread;
+    ``body_timeout_s``: how long a body may take to arrive; ``bodies_bytes``: maximum
+    total size of all bodies.
     """
 
     host: str = "127.0.0.1"
@@ -74,34 +74,34 @@ class ServeOptions(Struct, frozen=True):
 
     @property
     def long_threads(self) -> int:
-        """Beside the others: threads of requests that may take long."""
+        """Additional threads, for requests that may take long."""
         return max(1, self.blocking_threads // 2)
 
     @property
     def watchers(self) -> int:
-        """How many may watch at once: a quarter of the threads."""
+        """Maximum concurrent watchers: a quarter of the threads."""
         return max(1, self.blocking_threads // 4)
 
 
 class LogOptions(Struct, frozen=True):
-    """What is logged (``debug``: all of it), and whether as a JSON object a line."""
+    """How to log: at DEBUG level or not, as one JSON object per line or not."""
 
     debug: bool = False
     use_json: bool = False
 
 
 class Mutable(Struct, frozen=True):
-    """What may change while a process runs: how much it logs, and of ``engine`` how
-    fresh reads are and by what is decided."""
+    """What may change while a process runs: the log level, and in ``engine`` the
+    freshness of reads and the scheduler's options."""
 
     debug: bool
     engine: EngineOptions
 
 
 class Settings(Struct, frozen=True):
-    """Everything that was configured. ``oslo`` is for libraries of OpenStack alone,
-    which register and read their own options in it. ``unknown``: sentences on what is
-    in the files and nobody reads."""
+    """All settings. ``oslo`` is only for OpenStack libraries, which register and read
+    their own options in it. ``unknown``: warnings about unknown options in the
+    files."""
 
     oslo: Any
     files: tuple[str, ...]
@@ -120,7 +120,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def mutable(self) -> Mutable:
-        """Its part of these; whose books are asked, and how, is no part of it."""
+        """The part that may change; the remote Placement and its token may not."""
         engine = self.engine
         scheduler = replace(engine.scheduler, placement_token="")
         return Mutable(

@@ -148,7 +148,10 @@ class Chores:
         try:
             self._leadership.give_up()
         except GanttError as error:
-            LOG.debug("another will find out by itself that this is gone: %s", error)
+            LOG.debug(
+                "cannot give up the lead, another process will take over in time: %s",
+                error,
+            )
 
     def _run(self) -> None:
         pause_s = self._period_s
@@ -161,9 +164,9 @@ class Chores:
                 self._troubles.clear()
             except GanttError as error:
                 pause_s = longer_s  # to ask a database that is away is not cheap
-                self._tell("who leads the chores is not known", error)
+                self._tell("the leader of the chores is unknown", error)
             except Exception:  # a mistake of ours must not end all chores for good
-                LOG.exception("the chores broke off, and begin again")
+                LOG.exception("the chores failed and will restart")
 
     def _do(self) -> None:
         for chore in self._chores:

@@ -39,9 +39,9 @@ def load_state(store: Store, kept_changes: int = LENGTH) -> State:
                 state.load(table, rows)
             except KeyError as missing:
                 raise Refused(
-                    f"A row of {table} in {store.url} names the id {missing}, which "
-                    "does not exist: the database is damaged. Restore a backup, or "
-                    "correct the row."
+                    f"A row of {table} in {store.url} refers to the id {missing}, "
+                    "which does not exist: the database is damaged. Restore a "
+                    "backup, or correct the row."
                 ) from missing
     state.apply((), cursor)
     state.fleet.journal = Journal(kept_changes)
@@ -153,9 +153,9 @@ class Follower:
             lambda timeout_s: self._asking.acquire(timeout=timeout_s), borne_s
         ):
             raise StoreFailed(
-                f"The database {self._store.url} has been asked how far the log has "
-                "come, and has not answered; as many wait for it as may. Look whether "
-                "it runs, and try again later."
+                f"The database {self._store.url} does not answer, and the "
+                "maximum number of requests are already waiting for it. "
+                "Check that it is running, and try again later."
             )
 
     def _asked(self) -> tuple[float, Cursor | StoreFailed]:
@@ -193,9 +193,10 @@ class Follower:
         turn = self._replica.turn
         if not self.patience.lasts(lambda timeout_s: turn.acquire(timeout=timeout_s)):
             raise StoreFailed(
-                "The columns are held: the database does not answer a write, tables "
-                "are being loaded, or a verify compares them with the tables; as many "
-                "wait for it as may. Try again later."
+                "The columns are locked: the database does not answer a "
+                "write, tables are being loaded, or a verify compares them "
+                "with the tables; the maximum number of requests are already "
+                "waiting. Try again later."
             )
         try:
             if is_lost or not self._covers(end):
@@ -212,7 +213,7 @@ class Follower:
             known = self._replica.state.cursor
             if self._stranded != known:  # whoever asks meanwhile tries again
                 LOG.warning(
-                    "the log does not continue revision %s: loading all tables again",
+                    "the log does not continue revision %s: reloading all tables",
                     known,
                 )
             self._stranded = known

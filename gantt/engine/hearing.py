@@ -49,8 +49,8 @@ class Hearing(ABC):
         request = values.request(request)
         if request.lease_s is not None and request.instance_uuids is None:
             raise Invalid(
-                "A lease was asked for, and no instances were named: what is claimed "
-                "is claimed for instances. Give instance_uuids, or ask without a lease."
+                "A lease was requested without instances: claims are made "
+                "for instances. Give instance_uuids, or omit the lease."
             )
         self._within(limits.check_request, request, self._policy)
         return request
@@ -191,8 +191,8 @@ class Hearing(ABC):
         for one in said:
             if keys := overrides.unread(one.metadata):
                 LOG.warning(
-                    "aggregate %s (%s): %s of its metadata is no number that may be "
-                    "reckoned with, and is not looked at",
+                    "aggregate %s (%s): %s of its metadata is not a usable "
+                    "number and is ignored",
                     *(one.uuid, one.name, ", ".join(keys)),
                 )
 

@@ -61,11 +61,11 @@ class Poller:
                 continue
             except GanttError as error:
                 if not is_told:
-                    LOG.warning("what other processes wrote is not known: %s", error)
+                    LOG.warning("cannot read what other processes wrote: %s", error)
                 is_told, pause_s = True, max(_PAUSE_S, self._period_s)
                 continue
             except Exception:  # a mistake of ours must not end it for good
-                LOG.exception("looking for what other processes wrote broke off")
+                LOG.exception("polling for other processes' writes failed")
                 pause_s = max(_PAUSE_S, self._period_s)
                 continue
             is_told = False

@@ -48,8 +48,8 @@ class Probe:
         if question.is_late or not question.done.wait(self._timeout_s):
             question.is_late = True
             return StoreFailed(
-                f"The database has not answered for {self._timeout_s:g} s; it may "
-                "stand still. Look whether it runs."
+                f"The database has not answered for {self._timeout_s:g} s; it "
+                "may be stalled. Check that it is running."
             )
         return question.failure
 
@@ -59,8 +59,8 @@ class Probe:
         except GanttError as error:
             question.failure = error
         except Exception as error:
-            LOG.exception("looking whether the books can be read broke off")
-            question.failure = StoreFailed(f"a mistake of Gantt's: {error!r}")
+            LOG.exception("the check whether the books can be read failed")
+            question.failure = StoreFailed(f"a bug in Gantt: {error!r}")
         finally:
             with self._lock:
                 self._question = None

@@ -100,8 +100,9 @@ class Queue:
             if ticket.claim():
                 raise self._given_up(limit_s)
         raise OutcomeUnknown(
-            f"No outcome of {type(ticket.command).__name__} within {limit_s:g} s; it "
-            "may still be carried out. Look before you try again."
+            f"No outcome of {type(ticket.command).__name__} within "
+            f"{limit_s:g} s; it may still be applied. Check before you "
+            "retry."
         )
 
     def take(self, size: int) -> list[Ticket]:
@@ -137,8 +138,8 @@ class Queue:
             if len(self._tickets) >= self._options.queue_length:
                 self.turned_away += 1
                 raise Busy(
-                    f"{len(self._tickets)} commands wait already, and queue_length "
-                    "allows no more. Try again shortly."
+                    f"{len(self._tickets)} commands are already waiting, which is "
+                    "the limit (queue_length). Try again shortly."
                 )
             self._tickets.append(ticket)
             self._changed.notify()
@@ -147,6 +148,6 @@ class Queue:
         with self._changed:
             self.turned_away += 1
         return Busy(
-            f"The database has not let this write in for {waited_s:g} s; it was not "
-            "carried out and will not be. Try again later."
+            f"The database has not accepted this write for {waited_s:g} s; it was "
+            "not applied and will not be. Try again later."
         )

@@ -77,10 +77,10 @@ class RemoteClaims:
             if isinstance(error, Unavailable):
                 self._outage.failed("read", error)
             else:
-                LOG.warning("no candidates from %s: %s", self.books.url, error)
+                LOG.warning("cannot get candidates from %s: %s", self.books.url, error)
             # It becomes part of an answer and of a record, which others read.
             why = "No answer." if isinstance(error, Unavailable) else error.public
-            trouble = f"The remote Placement gave no candidates: {why}"
+            trouble = f"The remote Placement returned no candidates: {why}"
         else:
             self._outage.succeeded("read")
         return Listing(answers, trouble=trouble)
@@ -108,7 +108,7 @@ class RemoteClaims:
             for uuid, one in wanted.items()
         )
         is_known = True
-        last: GanttError = Unavailable("There was no time left to write it.")
+        last: GanttError = Unavailable("There was not enough time left to write it.")
         for number in range(_TRIES):
             self._clock.sleep(self._dice.uniform(0.0, _PAUSE_S * number))
             if self._clock.monotonic() >= deadline:
@@ -130,9 +130,9 @@ class RemoteClaims:
                 return _refused(wanted, error)
         if not is_known:
             raise OutcomeUnknown(
-                f"Nobody knows whether {self.books.url} wrote the allocations of "
-                f"{', '.join(wanted)}: {last} They are given back when the lease of "
-                "their claim ends."
+                f"It is unknown whether {self.books.url} wrote the "
+                f"allocations of {', '.join(wanted)}: {last} They are "
+                "released when the lease of their claim expires."
             )
         return Outcome(lost=_providers(wanted.values()), reason=last)
 
@@ -156,8 +156,9 @@ class RemoteClaims:
             except ConcurrentUpdate:
                 self._clock.sleep(self._dice.uniform(0.0, _PAUSE_S * number))
         raise Unavailable(
-            f"What instance {instance_uuid} has in {self.books.url} could not be taken "
-            "back: others were faster each time."
+            f"The allocations of instance {instance_uuid} in "
+            f"{self.books.url} could not be removed: concurrent writes "
+            "won each time."
         )
 
     def _look(

@@ -64,9 +64,8 @@ class RemoteScheduling(Scheduling):
         if (books is None) != (where == "embedded"):
             raise Refused(
                 f"placement of [scheduler] is {where!r}, and "
-                f"{'nothing to ask it with' if books is None else books.url} was "
-                "given: open the engine with gantt.connection.open_gantt, which makes "
-                "what it needs."
+                f"{'no client for it' if books is None else books.url} was given: "
+                "open the engine with gantt.connection.open_gantt, which creates one."
             )
         if books is not None:
             self._remote = RemoteClaims(books, self._wall, self._dice, threads)
@@ -84,7 +83,7 @@ class RemoteScheduling(Scheduling):
         try:
             self._settle(claim)
         except GanttError as error:
-            LOG.warning("claim %s is released, and settled later: %s", claim, error)
+            LOG.warning("claim %s is released; will retry there: %s", claim, error)
 
     def expire_claims(self) -> int:
         expired = super().expire_claims()
@@ -156,8 +155,8 @@ class RemoteScheduling(Scheduling):
         raise self._refused(
             request,
             NoValidHost(
-                f"No valid host was found. In {attempt} attempts others were faster "
-                f"each time; at last: {reason}"
+                f"No valid host was found. In {attempt} attempts concurrent "
+                f"claims won each time; last reason: {reason}"
             ),
         )
 
@@ -262,8 +261,8 @@ class RemoteScheduling(Scheduling):
             except GanttError as error:
                 LOG.error(
                     "instance %s keeps the allocations of claim %s in the remote "
-                    "Placement, though the claim is over: %s Where they are not gone "
-                    "soon, delete them there.",
+                    "Placement, although the claim has ended: %s If they remain, "
+                    "delete them there.",
                     uuid,
                     claim,
                     error,
@@ -296,8 +295,9 @@ class RemoteScheduling(Scheduling):
         for row in rows:
             if self._remote is None:
                 LOG.warning(
-                    "claim %s of instance %s was made with a remote Placement, and "
-                    "none is configured now: look whether it holds allocations there",
+                    "claim %s of instance %s was made with a remote Placement, "
+                    "and none is configured now: check whether it still has "
+                    "allocations there",
                     row.claim,
                     row.instance_uuid,
                 )

@@ -108,8 +108,7 @@ class Scheduling(Hearing, Recorded):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """As ``read``, but only a refusal waits until it is durable: for what goes
-        through the gate before it is answered."""
+        """As ``read``, but only refusals wait to be durable: the gate checks the rest."""
 
     @abstractmethod
     def recall(
@@ -118,8 +117,7 @@ class Scheduling(Hearing, Recorded):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """The answer to the State as it stands here, without a look at what others did
-        since: for words about what this process has just been told is durable."""
+        """The answer of the State as it stands in this process, without catching up."""
 
     def decide_by(self, options: SchedulerOptions) -> None:
         """Decide by ``options`` from now on, all but those of ``_FIXED``. Raises
@@ -153,7 +151,7 @@ class Scheduling(Hearing, Recorded):
             try:
                 claimed = self.submit(chosen.claim, request.request_id)
             except ClaimLost as lost:
-                LOG.info("every place of an instance was lost, picking anew: %s", lost)
+                LOG.info("all places of an instance were lost, retrying: %s", lost)
                 reason = lost
                 self._lost += 1
                 continue
@@ -173,7 +171,7 @@ class Scheduling(Hearing, Recorded):
             request,
             NoValidHost(
                 f"No valid host was found. In {self._policy.claim_attempts} attempts "
-                f"others were faster each time; at last: {reason}"
+                f"concurrent claims won each time; last reason: {reason}"
             ),
         )
 
@@ -288,7 +286,7 @@ class Scheduling(Hearing, Recorded):
         else:
             self._by_books = stage == "books"
         if self._by_books:
-            LOG.info("every enabled host has inventory: the books decide amounts")
+            LOG.info("every enabled host has inventory: amounts come from the books")
 
     def _decide(
         self, state: State, request: ScheduleRequest, job: Job | None

@@ -34,8 +34,8 @@ writing takes a while where the database is busy."""
 _WAITERS: Final = 8
 """How many may wait for it at once: each has a thread that others need."""
 _PAUSE_S: Final = 1.0
-_WRITING: Final = "decisions are not shared, and kept until they can be"
-_FINDING: Final = "only decisions of this process can be told"
+_WRITING: Final = "decisions cannot be shared and are kept until they can"
+_FINDING: Final = "only decisions of this process are available"
 
 Own = Callable[[Asked], Mapping[int, Decision]]
 """What is remembered here of what is asked for, by number."""

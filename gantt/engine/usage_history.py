@@ -147,7 +147,7 @@ class UsageHistory:
         if left_out and not self._counts["left_out"]:
             LOG.warning(
                 "the usage history takes %d of %d resource classes: raise "
-                "usage_classes to have the others too",
+                "usage_classes to include the others",
                 most,
                 len(totals),
             )

@@ -42,9 +42,10 @@ def verify(store: Store, replica: Replica, follower: Follower) -> Report:
             if tables is None or _bring_up(tables, store, live.cursor):
                 return _compared(store, live, tables)
     raise Busy(
-        "The tables could not be verified: more is written while they are loaded than "
-        "the log keeps. Raise [gantt] log_length and tail_limit, or try again when "
-        "less is written."
+        "The tables could not be verified: more was written while "
+        "they were loaded than the log keeps. Raise [gantt] "
+        "log_length and tail_limit, or try again when there are "
+        "fewer writes."
     )
 
 
@@ -82,8 +83,9 @@ def compare_fingerprints(store: Store, state: State) -> bool:
     if (found.counts, found.generations) == (saved.counts, saved.generations):
         return True
     LOG.warning(
-        "the tables changed while no Gantt was running (at revision %d: %s now, %s "
-        "then). They are taken as they are; stop whatever else writes to them.",
+        "the tables changed while no Gantt was running (at revision "
+        "%d: %s now, %s then). The changes are accepted; stop all "
+        "other writers.",
         state.revision,
         found,
         saved,

@@ -1,6 +1,6 @@
 """The gate: the one place that changes anything.
 
-A batch goes through these steps (ARCHITECTURE.md, "The way of a write"): take the head
+A batch goes through these steps (ARCHITECTURE.md, "How a write works"): take the head
 lock, catch up with the log, plan each command against the newest columns and assume it,
 write rows and log, commit, then tell the callers. No other process plans while the lock
 is held, so what was planned holds. If the commit fails, the inverses undo what was
@@ -120,7 +120,7 @@ class Gate:
             try:
                 self._carry_out(tickets, size)
             except Exception as error:
-                LOG.exception("the gate broke off a batch: loading all tables again")
+                LOG.exception("the gate aborted a batch: reloading all tables")
                 _resolve_rest(tickets, error)
                 self._start_over()
 
@@ -130,7 +130,7 @@ class Gate:
             with self._replica.turn:
                 self._follower.reload()
         except GanttError as error:
-            LOG.error("the tables could not be loaded again: %s", error)
+            LOG.error("the tables could not be reloaded: %s", error)
 
     def _carry_out(self, tickets: list[Ticket], size: int) -> None:
         """Commit ``tickets``, and what has come by the time they have the lock up to
@@ -145,8 +145,8 @@ class Gate:
             except ForeignWrite as foreign:
                 self.counts.foreign_writes += 1
                 LOG.critical(
-                    "somebody else writes to this database (%s): all tables were "
-                    "loaded again. Stop the other writer.",
+                    "another program writes to this database (%s): all tables "
+                    "were reloaded. Stop the other writer.",
                     foreign,
                 )
             except DataError as error:
@@ -271,8 +271,8 @@ class Gate:
                 # Its tickets stay claimed: none may hear that it was not done.
                 self._replica.undo(batch.changes, batch.before)
                 raise _not_known(
-                    "this process was cut off for so long that the log was compacted "
-                    "past the place of this write"
+                    "this process was disconnected for so long that the log was "
+                    "compacted past this write"
                 ) from lost
             if not was_kept:
                 self._take_back(batch)
@@ -333,8 +333,9 @@ def _was_overtaken(store: Store, before: Cursor) -> bool:
 
 def _not_known(why: object) -> OutcomeUnknown:
     return OutcomeUnknown(
-        "The answer to a commit was lost, and its outcome is not known: it was carried "
-        f"out whole, or not at all ({why}). Look before you try again."
+        "The answer to a commit was lost, and its outcome is "
+        f"unknown: it was applied completely, or not at all ({why}). "
+        "Check before you retry."
     )
 
 

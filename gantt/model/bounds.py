@@ -1,8 +1,8 @@
-"""How large single values from outside may be, as numbers and as types.
+"""Limits of single values from outside, as numbers and as types.
 
-Apart from the values that have such fields and from the readers that judge them field
-by field: both must say the same. The types do nothing by themselves: ``forms.values``
-has them judged, and the OpenAPI document tells them.
+Separate from the values that have such fields and from the readers that check them
+field by field: both must agree. The types do nothing by themselves: ``forms.values``
+has them checked, and the OpenAPI document describes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Facts at row level: what changed, under which revision.
+"""Row-level facts: what changed, at which revision.
 
 Changes are what the gate applies, what the log keeps and what a follower replays; they
-stand apart from commands, which are only wishes.
+are separate from commands, which are only requests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gantt.model.rows import Key, Row
 
 
 class Change(Struct, frozen=True):
-    """One row went from ``old`` to ``new``; None stands for no row."""
+    """One row changed from ``old`` to ``new``; None means no row."""
 
     table: str
     key: Key
@@ -25,10 +25,10 @@ class Change(Struct, frozen=True):
 
 
 class Cursor(Struct, frozen=True):
-    """A place in the log: a revision and the batch that wrote it.
+    """A position in the log: a revision and the batch that wrote it.
 
-    The batch tells two histories apart that happen to share a revision number.
-    Revision 0 with an empty batch is the beginning of every log.
+    The batch distinguishes two histories that share a revision number.
+    Revision 0 with an empty batch is the start of every log.
     """
 
     revision: int = 0

@@ -243,8 +243,8 @@ class UpdateHost(Struct, frozen=True):
 
 
 class DeleteHost(Struct, frozen=True):
-    """The host is gone; its provider stays, with the allocations of claims that were
-    confirmed. Answer: None."""
+    """Delete a host; its provider stays, with the allocations of confirmed claims.
+    Answer: None."""
 
     host: str
     node: str
@@ -351,7 +351,7 @@ class Claim(Struct, frozen=True):
 
 
 class ConfirmClaim(Struct, frozen=True):
-    """The lease ends, the claim stays; with ``leased_for_us`` it is leased anew, for so
+    """Make the claim permanent; with ``leased_for_us`` lease it again instead, for so
     many microseconds from now. Answer: None. Raises NotFound, ClaimExpired."""
 
     claim: str
@@ -370,8 +370,8 @@ class ReleaseClaim(Struct, frozen=True):
 
 
 class DropClaim(Struct, frozen=True):
-    """A remote Placement holds nothing for the claim, or nothing any more: it is
-    forgotten, for these instances alone (None: for all), unless it was confirmed.
+    """A remote Placement holds nothing for the claim, or no longer does: delete it,
+    for these instances alone (None: for all), unless it was confirmed.
     Answer: None."""
 
     claim: str
@@ -379,9 +379,9 @@ class DropClaim(Struct, frozen=True):
 
 
 class SettleClaims(Struct, frozen=True):
-    """Claims that are over are handed out (``claim`` alone, or all of them), at most
-    ``limit``: the caller gives back what they hold elsewhere within ``for_us``, and
-    until then nobody else is handed them. Answer: tuple of ClaimRow."""
+    """Assign claims that have ended (``claim`` alone, or all of them), at most
+    ``limit``, to the caller, which removes what they hold elsewhere within ``for_us``;
+    until then no other caller gets them. Answer: tuple of ClaimRow."""
 
     for_us: int
     claim: str | None = None

@@ -1,8 +1,8 @@
-"""Why a question for allocation candidates has no answer: frozen views.
+"""Why a query for allocation candidates is empty: frozen views.
 
-Apart from the other answers because they have a vocabulary of their own. A constraint
-is judged within its group, a group within the request: ``passed`` counts who meets it,
-``removed_alone`` who would be left if it were not for this one thing.
+Separate from the other answers because they have their own vocabulary. A constraint is
+evaluated within its group, a group within the request: ``passed`` counts what meets it,
+``removed_alone`` what would remain without this single constraint.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Constraint(Struct, frozen=True):
 
 
 class GroupDiagnosis(Struct, frozen=True):
-    """``passed``: who meets all ``constraints`` of the group; ``removed_alone``: trees
-    in which everything but this group could be met, each thing by itself."""
+    """``passed``: providers that meet all ``constraints`` of the group;
+    ``removed_alone``: trees in which everything but this group could be met."""
 
     suffix: str
     passed: Count

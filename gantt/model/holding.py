@@ -1,8 +1,7 @@
-"""What a remote Placement holds for an instance that a claim promised a host.
+"""What a remote Placement holds for an instance of a claim.
 
-Apart from rows because it is written into one of them as JSON text: a claim remembers
-it, so that whoever ends the claim, in whatever process, can give back what was added
-and nothing else.
+Separate from rows because it is stored in one of them as JSON text: a claim records it,
+so that any process that ends the claim can remove exactly what was added.
 """
 
 from __future__ import annotations

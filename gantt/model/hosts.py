@@ -1,6 +1,6 @@
-"""What hosts report, and what else a scheduler must hear: frozen values.
+"""Host reports and other input of a scheduler: frozen values.
 
-Apart from the books because nothing here decides capacity where there is inventory:
+Separate from the books because nothing here decides capacity if there is inventory:
 these are the facts that filters and weighers read. Field names are those of Nova's
 compute_nodes table. Memory is MB, disks are GB, times are microseconds since the epoch.
 """
@@ -90,7 +90,7 @@ class Instance(Struct, frozen=True):
 
 
 class ServerGroup(Struct, frozen=True):
-    """Instances that stand together or apart. ``policy`` as in InstanceGroup."""
+    """Instances with a placement policy. ``policy`` as in InstanceGroup."""
 
     uuid: str
     name: str = ""

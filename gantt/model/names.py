@@ -1,7 +1,7 @@
 """Limits and patterns of the names and numbers in the books.
 
 Source: the Placement wire contract (integers are signed 32 bit, names are ASCII upper
-case). They stand alone because rules and doors must not differ about them.
+case). Separate because rules and doors must agree on them.
 """
 
 from __future__ import annotations

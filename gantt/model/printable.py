@@ -1,8 +1,8 @@
-"""Text as it may reach a terminal or a line of a log.
+"""Text that is safe for a terminal or a log line.
 
-Names come from anywhere: an escape sequence in one would be obeyed, a newline would
-begin a line that looks like another, and an override of direction would hide what is
-there. Apart from both doors because one rule holds for them.
+Names are untrusted: a terminal would execute an escape sequence in one, a newline would
+start a line that looks like another, and a direction override would hide text. Separate
+from both doors because the same rule applies to them.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Labels(Struct, frozen=True):
-    """Which traits or aggregates something must and must not bear.
+    """Traits or aggregates that something must and must not have.
 
     ``required`` is a conjunction of alternatives: at least one name of each set.
     """

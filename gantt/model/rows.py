@@ -103,7 +103,7 @@ class NameRow(Struct, frozen=True, array_like=True):
 
 
 class LinkRow(Struct, frozen=True, array_like=True):
-    """A provider bears a trait, or is a member of an aggregate."""
+    """A provider has a trait, or is a member of an aggregate."""
 
     resource_provider_id: int
     label_id: int
@@ -211,8 +211,8 @@ class ClaimRow(Struct, frozen=True, array_like=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it has ended here, and what it holds elsewhere is to be given back:
-        it cannot be confirmed any more."""
+        """Whether it has ended here and its remote allocations must be removed: it can
+        no longer be confirmed."""
         return self.remote is not None and self.leased_until == OVER
 
     @property

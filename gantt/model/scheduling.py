@@ -59,8 +59,8 @@ class SchedulerProtocol(Protocol):
         """Take in what a host reports. Raises Invalid."""
 
     def delete_host(self, host: str, node: str) -> None:
-        """The host is gone; its provider stays, with the allocations of claims that
-        were confirmed: releasing them gives those back. Raises NotFound."""
+        """Delete the host; its provider stays, with the allocations of confirmed
+        claims: releasing the claims frees them. Raises NotFound."""
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
@@ -82,7 +82,7 @@ class SchedulerProtocol(Protocol):
         """The host names these instances, among others."""
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
-        """The instance is gone; not known is no error."""
+        """Delete the instance; an unknown one is not an error."""
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
         """The host has exactly these; whether that was known."""

@@ -163,7 +163,7 @@ class Decision(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """Which decisions are wanted; None: any. ``limit``: at most so many, the latest."""
+    """Filters for decisions; None: any. ``limit``: maximum number, latest first."""
 
     request_id: str | None = None
     instance_uuid: str | None = None

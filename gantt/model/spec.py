@@ -1,8 +1,8 @@
 """What a caller wants to place: the versioned request, as frozen values.
 
-They stand apart from the questions of the Placement API because they are Nova's words:
-``gantt.model.forms`` reads every older or newer form of them, and everything below
-sees these alone. Amounts of memory are MB, of disks GB, of swap MB.
+Separate from the queries of the Placement API because they use Nova's terms:
+``gantt.model.forms`` reads every older or newer form of them, and all code below sees
+only these. Amounts of memory are MB, of disks GB, of swap MB.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Destination(Struct, frozen=True):
 
 
 class ResourceGroup(Struct, frozen=True):
-    """Resources that somebody else asks for (a port, an accelerator, a device).
+    """Resources requested on behalf of a port, an accelerator or a device.
 
     ``requester_id`` becomes the suffix of the group. ``use_same_provider`` False: the
     amounts join the unsuffixed group.
@@ -79,7 +79,7 @@ class ResourceGroup(Struct, frozen=True):
 
 
 class RequestLevel(Struct, frozen=True):
-    """What holds for the request as a whole."""
+    """What applies to the request as a whole."""
 
     root_required: frozenset[Name] = frozenset()
     root_forbidden: frozenset[Name] = frozenset()
@@ -164,12 +164,12 @@ class RequestSpec(Struct, frozen=True):
 
 
 class ScheduleRequest(Struct, frozen=True):
-    """All that one call of ``select_destinations`` says.
+    """All arguments of one call of ``select_destinations``.
 
     ``instance_uuids`` None: as many as ``spec.num_instances``, and nothing is claimed.
-    ``lease_s``: the claim ends by itself after so many seconds unless it is confirmed.
-    ``only_project``: instances of other projects are refused (None: of none); what a
-    service over HTTP refuses goes by who asks it, and this is not sent.
+    ``lease_s``: the claim expires after so many seconds unless it is confirmed.
+    ``only_project``: instances of other projects are refused (None: of none); a service
+    over HTTP derives it from the caller, and this is not sent.
     """
 
     spec: RequestSpec

@@ -1,7 +1,7 @@
-"""How much there was of a resource class, and how much of it was used, over time.
+"""Capacity and usage of a resource class over time.
 
-Apart from usages, which are of now: these records outlive what they tell of, and bear
-the names of classes that may be gone.
+Separate from usages, which are current: these records outlive their subject, and
+contain names of classes that may no longer exist.
 """
 
 from __future__ import annotations
@@ -69,15 +69,16 @@ def history_query(
     """Raises Invalid for what is no period or no name, and a limit out of bounds."""
     if period not in SECONDS:
         names = ", ".join(get_args(Period))
-        raise Invalid(f"{period!r} is no period of the usage history: use {names}.")
+        raise Invalid(f"{period!r} is not a period of the usage history: use {names}.")
     if not 1 <= limit <= MOST_RECORDS:
         raise Invalid(
-            f"The usage history answers 1 to {MOST_RECORDS} records at once, not "
-            f"{limit}: ask for a shorter time, or for one resource class."
+            f"The usage history returns 1 to {MOST_RECORDS} records at "
+            f"once, not {limit}: request a shorter time, or one resource "
+            "class."
         )
     if resource_class is not None and not _NAME.fullmatch(resource_class):
         raise Invalid(
-            f"{resource_class!r} is no name of a resource class: use A-Z, 0-9 and _."
+            f"{resource_class!r} is not a resource class name: use A-Z, 0-9 and _."
         )
     return HistoryQuery(
         SECONDS[period],

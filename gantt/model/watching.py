@@ -1,7 +1,7 @@
-"""What a watcher is told: the log of changes, one event per revision.
+"""Events of a watch: the log of changes, one event per revision.
 
-Apart from ``changes``, which are what processes of one version tell each other: events
-are for whoever follows the books from outside, so they bear names and plain fields.
+Separate from ``changes``, which processes of one version exchange: events are for
+external clients, so they contain names and plain fields.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def read_cursor(text: str | int) -> Cursor:
     found = _CURSOR.match(str(text))
     if found is None:
         raise Invalid(
-            f"{str(text)[:80]!r} is no place in the log: give a revision such as 120, "
-            "or the id of an event, such as 120-1a2b3c4d."
+            f"{str(text)[:80]!r} is not a position in the log: give a "
+            "revision such as 120, or the id of an event, such as "
+            "120-1a2b3c4d."
         )
     return Cursor(int(found[1]), found[2] or "")

@@ -211,7 +211,7 @@ def set_debug(debug: bool) -> None:
 def configure_logging(
     level: int = logging.INFO, *, debug: bool = False, use_json: bool = False
 ) -> None:
-    """Log to stderr in bunches, unless somebody has set up logging already."""
+    """Log to stderr in batches, unless logging is already configured."""
     root = logging.getLogger()
     set_debug(debug)
     if not root.handlers:

@@ -1,9 +1,9 @@
-"""What a service does and where its limits stand, in Prometheus' words.
+"""Metrics of a service and its limits, in Prometheus' terms.
 
-Apart from the engine, which counts and tells: names and help texts are for people who
-look at many services at once. Where several processes serve as one, the client library
-keeps what each counts in files of a directory (PROMETHEUS_MULTIPROC_DIR), and whichever
-of them is asked adds up.
+Separate from the engine, which counts: names and help texts are for people who watch
+many services at once. If several processes serve as one, the client library keeps the
+counts of each in files of a directory (PROMETHEUS_MULTIPROC_DIR), and the process that
+answers adds them up.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ Totals = Callable[[], tuple[Mapping[str, tuple[float, float]], Mapping[str, int]
 # Of all processes together: the newest, the sum, or each by its number.
 _NEWEST, _SUM, _EACH = "livemax", "livesum", "liveall"
 _GAUGES = {
-    "revision": (_NEWEST, "Last durable revision that is known."),
+    "revision": (_NEWEST, "Last known durable revision."),
     "revision_lag": (
         _NEWEST,
-        "Revisions that the slowest process does not know yet, as far as the database "
-        "has said.",
+        "Revisions that the slowest process has not read yet, as of "
+        "the last answer of the database.",
     ),
     "database_silence_seconds": (
         _NEWEST,
-        "Seconds for which the database has left the questions of the process with the "
-        "longest wait unanswered; 0: it answers.",
+        "Seconds since the database stopped answering, for the "
+        "process that has waited longest; 0: it answers.",
     ),
     "leader": (_EACH, "Whether the process leads the chores."),
     "queue_length": (_SUM, "Commands that wait for the gate."),
@@ -58,52 +58,52 @@ _GAUGES = {
     "log_limit": (_NEWEST, "Revisions that the log keeps (log_length)."),
     "decisions_kept": (_SUM, "Decisions that can be explained."),
     "decisions_limit": (_NEWEST, "Decisions that a process keeps (records)."),
-    "decisions_waiting": (_SUM, "Decisions that other processes cannot find yet."),
+    "decisions_waiting": (_SUM, "Decisions not yet visible to other processes."),
     "decisions_waiting_limit": (
         _NEWEST,
-        "Decisions that may wait for that in a process (shared_backlog).",
+        "Maximum decisions waiting in a process to be shared (shared_backlog).",
     ),
     "decisions_scored_limit": (
         _NEWEST,
-        "Decisions of a second that are shared with scores (shared_scores).",
+        "Decisions per second that are shared with scores (shared_scores).",
     ),
     "decisions_shared_limit": (
         _NEWEST,
-        "Decisions that any process finds (shared_records).",
+        "Decisions that are kept for all processes (shared_records).",
     ),
     "decisions_shared": (
         _NEWEST,
-        "Decisions that any process finds, as who leads the chores last saw them.",
+        "Shared decisions, as last counted by the leader of the chores.",
     ),
-    "shapes_kept": (_SUM, "Shapes of requests that the caching driver keeps."),
-    "shapes_limit": (_NEWEST, "Shapes of requests that it keeps (max_shapes)."),
+    "shapes_kept": (_SUM, "Request shapes in the cache of the caching driver."),
+    "shapes_limit": (_NEWEST, "Maximum request shapes in that cache (max_shapes)."),
     "changes_limit": (
         _NEWEST,
-        "Changes of hosts that are remembered for it (kept_changes).",
+        "Host changes that are kept for that cache (kept_changes).",
     ),
     "request_instances_limit": (
         _NEWEST,
-        "Instances of one request (max_instances).",
+        "Maximum instances per request (max_instances).",
     ),
     "request_groups_limit": (
         _NEWEST,
-        "Request groups of one request (max_request_groups).",
+        "Maximum request groups per request (max_request_groups).",
     ),
     "request_names_limit": (
         _NEWEST,
-        "Names that one request may hold (max_request_names).",
+        "Maximum names per request (max_request_names).",
     ),
     "statement_limit": (
         _NEWEST,
-        "Things that may be named to the scheduler at once (max_statement).",
+        "Maximum names in one call to the scheduler (max_statement).",
     ),
     "statement_hosts_limit": (
         _NEWEST,
-        "Hosts of aggregates that are named at once (max_statement_hosts).",
+        "Maximum hosts of the aggregates in one call (max_statement_hosts).",
     ),
     "usage_classes_limit": (
         _NEWEST,
-        "Resource classes of one sample of the usage history (usage_classes).",
+        "Maximum resource classes per sample of the usage history (usage_classes).",
     ),
     "requests_waiting": (_SUM, "Requests that wait for a thread."),
     "requests_waiting_limit": (
@@ -118,47 +118,46 @@ _GAUGES = {
     ),
     "bodies_reading_bytes_limit": (
         _SUM,
-        "Bytes that these may have (bodies_bytes of each process).",
+        "Maximum bytes of such bodies (bodies_bytes of each process).",
     ),
     "watchers": (_SUM, "Requests that watch."),
-    "watchers_limit": (_NEWEST, "Requests that may watch one process."),
+    "watchers_limit": (_NEWEST, "Maximum watchers per process."),
 }
 _COUNTERS = {
-    "batches": "Batches that went through the gate.",
-    "commands": "Commands that went through the gate, refused ones included.",
+    "batches": "Batches that passed the gate.",
+    "commands": "Commands that passed the gate, including refused ones.",
     "refusals": "Commands that a rule refused.",
-    "busy": "Commands turned away: the queue was full, or the gate stood still.",
-    "reads_turned_away": "Reads turned away because the database stood still.",
-    "aborts": "Batches that the database aborted, to be planned again.",
+    "busy": "Commands rejected because the queue was full or the gate was stalled.",
+    "reads_turned_away": "Reads rejected because the database was stalled.",
+    "aborts": "Batches that the database aborted and that were planned again.",
     "unknown_outcomes": "Commits whose answer was lost.",
-    "foreign_writes": "Times that somebody else was found to write to the tables.",
+    "foreign_writes": "Times that writes by another program were detected.",
     "compacted": "Old revisions that were dropped from the log.",
-    "leases_swept": "Claims whose lease was ended.",
-    "usage_samples": "Samples that the usage history took.",
-    "usage_rollups": "Hours and days that it made of finer records.",
-    "usage_dropped": "Records that it forgot.",
-    "usage_left_out": "Resource classes that its samples left out.",
-    "reloads": "Times that all tables were loaded again.",
-    "searches_cut": "Searches for candidates that met their limit.",
-    "search_rests": "Times that a long decision let others at the books on the way "
-    "(search_slice_ms).",
-    "changes_cut": "Searches for the change that would have found hosts for a refused "
-    "request, dry runs and capacity included, that met their limit (change_budget), or "
-    "whose books changed meanwhile.",
-    "claims_lost": "Decisions whose every place was lost to others.",
-    "plugin_failures": "Requests that a plug-in failed to decide.",
-    "over_limits": "Requests and statements refused because a limit is lower.",
-    "decisions_unshared": "Decisions that no other process will find.",
-    "decisions_unscored": "Those that they find without scores (shared_scores).",
-    "decisions_unawaited": "Questions for a decision that too many waited for already.",
-    "decisions_trimmed": "Older decisions that went from the table of all of them.",
-    "shape_hits": "Decisions for a shape that the caching driver knew.",
-    "shape_misses": "Decisions for a shape that it did not know.",
-    "events_told": "Revisions told to watchers.",
-    "policy_errors": "Changes of the policy files that could not be used.",
-    "tokens_errors": "Changes of the tokens file that could not be used.",
-    "watchers_turned_away": "Watchers for whom there was no room.",
-    "watch_streams_cut": "Streams of events that ended after watch_stream_bytes.",
+    "leases_swept": "Claims whose lease expired.",
+    "usage_samples": "Samples taken for the usage history.",
+    "usage_rollups": "Hourly and daily records aggregated for the usage history.",
+    "usage_dropped": "Records dropped from the usage history.",
+    "usage_left_out": "Resource classes left out of usage history samples.",
+    "reloads": "Times that all tables were reloaded.",
+    "searches_cut": "Candidate searches that reached their limit.",
+    "search_rests": "Times that a long decision released the books to others on the "
+    "way (search_slice_ms).",
+    "changes_cut": "Searches for a helpful change to a refused request, dry runs and "
+    "capacity included, that reached their limit (change_budget), or whose books "
+    "changed meanwhile.",
+    "claims_lost": "Decisions that lost all candidate places to concurrent claims.",
+    "plugin_failures": "Requests that failed in a plug-in.",
+    "over_limits": "Requests and calls refused because they exceed a limit.",
+    "decisions_unshared": "Decisions that were not shared.",
+    "decisions_unscored": "Decisions that were shared without scores (shared_scores).",
+    "decisions_unawaited": "Decision lookups answered at once because too many were "
+    "already waiting.",
+    "decisions_trimmed": "Old decisions dropped from the shared table.",
+    "shape_hits": "Decisions for a request shape in the cache.",
+    "shape_misses": "Decisions for a request shape not in the cache.",
+    "events_told": "Revisions sent to watchers.",
+    "policy_errors": "Policy file changes that could not be loaded.",
+    "watchers_turned_away": "Watchers rejected because of the limit.",
 }
 # Where the names of counts are not those that operators were promised.
 _NAMES = {"claims_lost": "claim_conflicts"}
@@ -171,8 +170,8 @@ _METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "PATCH", "OPTIONS"
 
 
 class Meters:
-    """All metrics of one process. Told by the engine (see ``engine.observing``) and by
-    the door, and reads ``counts`` when it is asked or told to."""
+    """All metrics of one process. Updated by the engine (see ``engine.observing``) and
+    by the door; reads ``counts`` on request."""
 
     def __init__(self, counts: Counts, totals: Totals | None = None) -> None:
         self._counts = counts
@@ -310,15 +309,16 @@ class _Books(Collector):
 
     def collect(self) -> Iterable[Metric]:
         capacity = GaugeMetricFamily(
-            "gantt_capacity", "What all providers can give.", labels=["rc"]
+            "gantt_capacity", "Capacity of all providers.", labels=["rc"]
         )
         used = GaugeMetricFamily(
-            "gantt_used", "What of it is allocated.", labels=["rc"]
+            "gantt_used", "Allocated amount of that capacity.", labels=["rc"]
         )
         hosts = GaugeMetricFamily(
             "gantt_hosts",
-            "Hosts by state: enabled, disabled, down (forced, or not seen for "
-            "service_down_time), stale (said nothing of what it has left).",
+            "Hosts by state: enabled, disabled, down (forced, or not "
+            "seen for service_down_time), stale (no report of remaining "
+            "resources).",
             labels=["state"],
         )
         amounts, states = self._totals()
@@ -355,15 +355,16 @@ _TEXTS = {
     "http_requests": "Requests by route, method and status.",
     "requests_refused": "Requests that the server refused: queue_full (no thread), "
     "body_too_long, body_too_slow, bodies_full (no memory), draining.",
-    "http_seconds": "Seconds until the answer began.",
+    "http_seconds": "Seconds until the response started.",
     "batch_commands": "Commands in one commit.",
-    "commit_seconds": "Seconds spent in writing and committing a batch.",
-    "candidates_seconds": "Seconds of a search for candidates.",
-    "candidates_returned": "Candidates that a search answered.",
-    "schedule_seconds": "Seconds of a decision, by stage.",
+    "commit_seconds": "Seconds spent writing and committing a batch.",
+    "candidates_seconds": "Duration of a candidate search in seconds.",
+    "candidates_returned": "Candidates returned by a search.",
+    "schedule_seconds": "Duration of a decision in seconds, by stage.",
     "schedule": "Decisions by outcome.",
     "filter_removed": "Hosts that a filter removed.",
-    "no_valid_host": "Requests that got no host, by the filter that left none.",
+    "no_valid_host": "Requests without a host, by the filter that removed the "
+    "last one.",
 }
 
 

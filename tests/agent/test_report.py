@@ -103,5 +103,5 @@ def test_a_provider_that_another_host_reports_for_stays_its(books: Gantt) -> Non
     books.update_host("other", "other", HostStats(uuid=UUID, vcpus=2))
     _, host, refusal = start(books)
     assert host is None
-    assert "that of host other" in refusal
+    assert "belongs to host other" in refusal
     assert [view.host for view in books.list_hosts()] == ["other"]

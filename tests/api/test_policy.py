@@ -174,7 +174,7 @@ BROKEN = {
     "no mapping": ("- canary\n", "must map"),
     "a rule that is no rule": (f'"{LIST}": "role:member and canary"\n', "line 1"),
     "a rule that is a number": (f'\n"{LIST}": 7\n', "line 2"),
-    "a rule that is nothing": (f'"{LIST}":\n', "cannot be understood"),
+    "a rule that is nothing": (f'"{LIST}":\n', "cannot be parsed"),
     "bytes": ("\n\udcff\udcfe", "line 2"),
     "brackets in brackets": ("[" * 3_000, "nested too deeply"),
     "a date that there is not": ("a: 2026-99-99", "is not YAML"),

@@ -192,7 +192,7 @@ def test_a_bug_is_a_500_with_a_traceback_in_the_log(
     answer = refused(ValueError("boom"), version=39)
     assert answer.status == 500
     [error] = answer.json["errors"]
-    assert error["detail"].endswith("the service has it under the request id.  ")
+    assert error["detail"].endswith("the service's log entry with this request id.  ")
     assert "boom" not in answer.text
     assert error["code"] == "placement.undefined_code"
     assert answer.headers.keys().isdisjoint({"openstack-api-version", "vary"})

@@ -187,7 +187,7 @@ def test_sigterm_says_so_before_it_drains(live: Live) -> None:
 
 
 def has_stayed(live: Live, times: int) -> bool:
-    return live.log.read_text().count("everything stays as it is") == times
+    return live.log.read_text().count("configuration unchanged") == times
 
 
 def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
     assert live.log.read_text().count("NoSuchFilter") == 1
     config.write_text(good.replace("debug = false", "debug = true"))
     live.process.send_signal(signal.SIGHUP)
-    read = "read the configuration again (process"
+    read = "reloaded the configuration (process"
     until(lambda: live.log.read_text().count(read) == 2)
     assert workers(live) == before
     assert get(live, "/readyz") == (200, "OK")

@@ -130,7 +130,7 @@ def test_a_mistake_of_ours_tells_callers_nothing_of_itself(
 
     with open_gantt("memory://") as books:
         client = client_of(books)
-        monkeypatch.setattr(books, "read", fail)
+        monkeypatch.setattr(books, "read_long", fail)
         answer = client("GET", RP, version=39)
     assert answer.status == 500
     assert "canary" not in answer.text
@@ -159,7 +159,7 @@ def test_what_only_operators_may_know_is_in_the_log_alone(
 
     with open_gantt("memory://") as books:
         client = client_of(books)
-        for name in ("read", "submit", "search"):
+        for name in ("read", "read_long", "submit", "search"):
             monkeypatch.setattr(books, name, fail)
         for method, path, body in ASKED[:5]:
             caplog.clear()

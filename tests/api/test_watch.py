@@ -174,7 +174,7 @@ def test_only_so_many_watch_at_once(build: Build) -> None:
         refused = client("GET", f"/gantt/watch{query}")
         assert refused.status == 503
         assert refused.headers["retry-after"] == "5"
-        assert "2 watch this process already" in refused.detail
+        assert "already serves 2 watchers" in refused.detail
     streams[0].close()
     streams[0].close()
     assert client("GET", "/gantt/watch?wait=0").status == 200

@@ -52,7 +52,7 @@ def test_adopt_verify_release(program: Program, url: str) -> None:
     said = program.do("release", "--database", url, "--dry-run")
     assert "can be handed back; nothing was changed" in said
     assert "Handed back" in program.do("release", "--database", url)
-    assert "handed back before" in program.do("release", "--database", url)
+    assert "already been handed back" in program.do("release", "--database", url)
     assert "was handed back" in program.fail("--database", url, "verify")
     # The database may be named for the program as well, as for its other commands.
     said = program.do("--database", url, "adopt")
@@ -66,10 +66,10 @@ def test_adopt_tells_what_it_filled_in(program: Program, url: str) -> None:
         f"DELETE FROM consumers WHERE uuid = '{consumer(0)}'",
     )
     told = "1 generations and 0 roots of providers, 1 records of consumers"
-    assert f"Would fill in what old releases left out: {told}" in program.do(
+    assert f"Would fill in data missing from old releases: {told}" in program.do(
         "adopt", "--database", url, "--dry-run"
     )
-    assert f"Filled in what old releases left out: {told}" in program.do(
+    assert f"Filled in data missing from old releases: {told}" in program.do(
         "adopt", "--database", url
     )
 

@@ -45,7 +45,7 @@ def test_a_table_with_advice(program: Program) -> None:
     assert f"8 {rc}" in told
     assert "Nearest:" in told
     assert f"  {host} lacks 2 of 8 {rc} (used 0 of 6.0" in told
-    assert f"This would give an answer: ask for 6 instead of 8 {rc}." in told
+    assert f"This change would give candidates: ask for 6 instead of 8 {rc}." in told
     words = ("--group", "_A", f"{rc}=9", "--forbidden", f"_A:{trait}", "--explain")
     told = program.do("candidates", *words)
     assert f"ask for 6 instead of 9 {rc} in group _A" in told
@@ -58,7 +58,7 @@ def test_no_single_change_helps(program: Program) -> None:
     rc, *_ = a_request(program)
     words = ("--required", "CUSTOM_T", "--member-of", str(uuid4()))
     told = program.do("candidates", f"{rc}=9", *words, "--explain")
-    assert "No single change of the request would give an answer." in told
+    assert "No single change to the request would give candidates." in told
     assert "trait CUSTOM_T (unknown)" in told
 
 
@@ -77,7 +77,11 @@ def test_csv_is_one_listing(program: Program) -> None:
     constraints = [row for row in listed if row["part"] == "constraint"]
     assert [(row["what"], row["passed"], row["removed_alone"]) for row in constraints][
         :3
-    ] == [(f"4 {rc}", "1", "1"), (f"trait {trait}", "1", "1"), ("all of this", "0", "")]
+    ] == [
+        (f"4 {rc}", "1", "1"),
+        (f"trait {trait}", "1", "1"),
+        ("all of these", "0", ""),
+    ]
     (helps,) = (row for row in listed if row["part"] == "relaxation")
     assert helps["what"] == f"ask for 2 instead of 4 {rc}"
     assert any(host in row["what"] for row in listed if row["part"] == "miss")

@@ -176,7 +176,7 @@ def test_explain_by_instance_and_by_request(fleet: Program) -> None:
     assert "ComputeFilter" in text
     (row,) = csv.DictReader(io.StringIO(fleet.do("explain", uuid, "-o", "csv")))
     assert row["instances"] == uuid
-    assert "is remembered" in fleet.fail("explain", "nobody")
+    assert "no record of a decision" in fleet.fail("explain", "nobody")
 
 
 def test_a_dry_run_can_be_explained_later(fleet: Program) -> None:

@@ -71,7 +71,7 @@ def test_the_machine_is_registered_once_and_the_commands_work(tmp_path: Path) ->
         first.kill()
     second = live.start(url, tmp_path / "second.log", options=options)
     try:
-        assert "registered before" in second.log.read_text()
+        assert "already registered" in second.log.read_text()
         remote = RemoteGantt(second.url)
         assert [each.uuid for each in remote.list_providers()] == [provider.uuid]
         assert remote.get_usages(provider.uuid).usages == used

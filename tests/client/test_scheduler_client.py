@@ -165,7 +165,7 @@ ONE = "6ad9a92f-bc47-432c-8491-e1386c5a8bef"
         ({"lease": "30"}, "lease must be a number, not '30'"),
         ({"context": {"project_id": 3}}, "context.project_id must be text, not 3"),
         ({"context": {"roles": "admin"}}, "context.roles must be a list"),
-        ({"request_spec": {}}, "request_spec.flavor is not given"),
+        ({"request_spec": {}}, "request_spec.flavor is missing"),
     ],
 )
 def test_a_refusal_names_the_argument(

@@ -29,6 +29,6 @@ def test_a_remote_watch_hears_every_revision_once(tmp_path: Path) -> None:
         assert books.events(heard[-2].id).events == (heard[-1],)
         with pytest.raises(Gone, match="another history"):
             books.events(f"{heard[5].revision}-00000000")
-        with pytest.raises(Invalid, match="no place in the log"):
+        with pytest.raises(Invalid, match="not a position in the log"):
             books.events("x")
         books.close()

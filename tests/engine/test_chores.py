@@ -127,7 +127,7 @@ def test_a_database_that_is_away_is_told_once(
     real, store.leader = store.leader, fail  # type: ignore[method-assign]
     books = connect(store, sweep_s=0.01)
     until(lambda: len(asked) > 3)
-    assert caplog.text.count("who leads the chores is not known: no answer") == 1
+    assert caplog.text.count("the leader of the chores is unknown: no answer") == 1
     store.leader = real  # type: ignore[method-assign]
     until(lambda: leads(books))
 

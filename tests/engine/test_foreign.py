@@ -140,7 +140,7 @@ def test_an_alarm_is_raised(
     sql("UPDATE resource_providers SET generation = generation + 7")
     with caplog.at_level(logging.CRITICAL, "gantt"):
         books.submit(SetTraits(HOST, ("CUSTOM_T",)))
-    assert "somebody else writes to this database" in caplog.text
+    assert "another program writes to this database" in caplog.text
 
 
 def test_a_foreigner_who_never_stops_makes_us_busy(

@@ -118,7 +118,7 @@ def test_what_changes_nothing_has_no_revision(store: FaultyStore, books: Gantt) 
 def test_a_caller_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, answer_timeout_s=1.0)
     hold = store.hold("commit")
-    with pytest.raises(StoreFailed, match="may still be carried out"):
+    with pytest.raises(StoreFailed, match="may still be applied"):
         books.submit(create(1))
     hold.release()
     while books.revision < 1:

@@ -175,7 +175,9 @@ def test_an_outcome_that_nobody_knows_is_told_as_such(
         other.submit(create(number))
     other._store.compact(1)
     hold.release()
-    with pytest.raises(StoreFailed, match="whole, or not at all.*Look before"):
+    with pytest.raises(
+        StoreFailed, match="applied completely, or not at all.*Check before"
+    ):
         answer.result(20)
     assert shared.passed["write"] == 1  # it was not planned again
     expected = ["node-1"] * was_kept + ["node-2", "node-3", "node-4"]

@@ -63,7 +63,7 @@ def test_who_gives_up_is_told_that_nothing_was_carried_out() -> None:
     options = EngineOptions(answer_timeout_s=0.2, commit_attempts=1000)
     with Gantt(store, options) as books:
         elsewhere = store.begin()
-        with pytest.raises(Busy, match="was not carried out and will not be"):
+        with pytest.raises(Busy, match="was not applied and will not be"):
             books.create_provider("late")
         elsewhere.rollback()
         books.create_provider("in time")

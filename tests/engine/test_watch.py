@@ -156,7 +156,7 @@ def test_a_watch_ends_when_the_engine_is_closed(books: Gantt) -> None:
 
 @pytest.mark.parametrize("place", ["", "x", "-1", "1-", "1-XYZ", "1.5", "9" * 30])
 def test_what_is_no_place_in_the_log_is_refused(books: Gantt, place: str) -> None:
-    with pytest.raises(Invalid, match="no place in the log"):
+    with pytest.raises(Invalid, match="not a position in the log"):
         books.events(place)
 
 

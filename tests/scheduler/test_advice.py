@@ -197,7 +197,7 @@ def test_a_spent_budget_is_told_and_counted() -> None:
         why = refusal.value.why
         assert isinstance(why, Why)
         assert (why.change, why.is_truncated) == (None, True)
-        assert "ended at change_budget" in why_text(why)
+        assert "stopped at change_budget" in why_text(why)
         assert engine.counts()["changes_cut"] == 1
         refused(engine, 5)
         assert engine.counts()["changes_cut"] == 2
@@ -207,7 +207,7 @@ def test_a_spent_budget_is_told_and_counted() -> None:
         engine.decide_by(SchedulerOptions(change_budget=60))
         why = refused(engine, 5)
         assert (why.change, why.is_truncated) == ("ask for 4 instead of 5 VCPU", True)
-        assert "A smaller change may do, too" in why_text(why)
+        assert "A smaller change may also help" in why_text(why)
         enough = SchedulerOptions(change_budget=20_000)
         engine.decide_by(enough)
         why = refused(engine, 5)

@@ -51,7 +51,7 @@ class Beside:
     def alarms(self) -> int:
         """How often since the last question; each names the reason."""
         told = [one for one in self._caplog.records if one.levelname == "CRITICAL"]
-        assert all("somebody else writes to this" in one.message for one in told)
+        assert all("another program writes to this" in one.message for one in told)
         self._caplog.clear()
         return len(told)
 

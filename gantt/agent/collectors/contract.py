@@ -1,7 +1,7 @@
-"""What a collector is: it reads one aspect of this machine and says what it found.
+"""The interface of a collector: it reads one aspect of this machine and reports it.
 
-The contract stands alone so that a plugin needs nothing else of the agent. A collector
-gets every path it reads as a field, so that a test gives it sample files.
+Separate so that a plugin needs nothing else of the agent. A collector gets every path
+it reads as a field, so that a test can give it sample files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Collector(Protocol):
         """The resource classes, and prefixes of traits, that are this collector's."""
 
     def collect(self) -> Part:
-        """Read it now. Raises OSError when the system does not tell."""
+        """Read it now. Raises OSError if the system does not provide it."""
 
 
 def amounts(resource_class: str, total: int) -> Part:

@@ -38,7 +38,7 @@ def show(call: Call, uuid: str) -> HostAggregate:
     for aggregate in found:
         if aggregate.uuid == uuid:
             return aggregate
-    raise NotFound(f"No aggregate of hosts with uuid {uuid} is known.")
+    raise NotFound(f"There is no host aggregate with uuid {uuid}.")
 
 
 def update_all(call: Call) -> None:

@@ -35,8 +35,9 @@ def bound_to(call: Call) -> str | None:
         return None
     if call.caller.project_id is None:
         raise Forbidden(
-            f"Without {ANY} only the own project may be asked for; this token is of "
-            "none. Sign in to a project."
+            f"Callers without permission {ANY} may only use their own "
+            "project, but this token has no project. Authenticate with a "
+            "project."
         )
     return call.caller.project_id
 
@@ -49,9 +50,9 @@ def owned(own: str | None, spec: RequestSpec, *named: str | None) -> RequestSpec
     for project in (spec.project_id, *named):
         if project is not None and project != own:
             raise Forbidden(
-                f"The request is for project {project}, and the caller, without "
-                f"{ANY}, is of project {own}. Leave project_id out, or sign in to "
-                f"project {project}."
+                f"The request is for project {project}, but the caller lacks "
+                f"permission {ANY} and belongs to project {own}. Omit "
+                f"project_id, or authenticate with project {project}."
             )
     return replace(
         spec,
@@ -68,8 +69,9 @@ def _check_own(call: Call, claim: str, refusal: type[GanttError]) -> None:
     own = call.caller.project_id
     if own is None or call.gantt.claim_projects(claim) != {own}:
         raise refusal(
-            f"Claim {claim} holds nothing for instances of this project: it was "
-            "released or its lease ended, its hosts have named all of its instances, "
-            "there never was such a claim, or it is of another project. Look at the "
-            "allocations of its instances, or select destinations again."
+            f"Claim {claim} holds nothing for instances of this project: "
+            "it was released or its lease ended, its hosts have reported "
+            "all of its instances, the claim never existed, or it "
+            "belongs to another project. Check the allocations of its "
+            "instances, or select destinations again."
         )

@@ -27,7 +27,7 @@ def show(call: Call, host: str, node: str) -> HostView:
     """GET /gantt/hosts/{host}/{node}"""
     found: tuple[HostView, ...] = call.gantt.list_hosts(host=host, node=node)
     if not found:
-        raise NotFound(f"No host {host} with node {node} is known.")
+        raise NotFound(f"There is no host {host} with node {node}.")
     return found[0]
 
 

@@ -65,7 +65,7 @@ OTHERS: tuple[Operation, ...] = (
         "GET",
         "/gantt/candidates/explain",
         diagnosis.explain,
-        "Why GET /allocation_candidates with the same query answers nothing.",
+        "Explain why GET /allocation_candidates with the same query is empty.",
         rule="placement:allocation_candidates:list",
         query=dict[str, str],
         answer=Diagnosis,
@@ -74,7 +74,7 @@ OTHERS: tuple[Operation, ...] = (
         "GET",
         "/gantt/verify",
         verification.verify,
-        "Hold the columns of the process that answers against its tables.",
+        "Compare the columns of the process that answers with its tables.",
         rule="gantt:verify",
         answer=Report,
     ),
@@ -82,8 +82,8 @@ OTHERS: tuple[Operation, ...] = (
         "GET",
         "/gantt/watch",
         watch.watch,
-        "What changes, revision by revision: as server-sent events, each with an "
-        "Event as its data, or with wait as JSON.",
+        "Changes, revision by revision: as server-sent events with "
+        "an Event as data, or, with wait, as JSON.",
         rule="gantt:watch",
         query=watch.WatchQuery,
         answer=Events,
@@ -104,7 +104,7 @@ _FORMS: Final = (
 )
 _NOVA_OBJECT: Final[Json] = {
     "title": "NovaObject",
-    "description": "The primitive of a versioned object of Nova.",
+    "description": "The primitive of a Nova versioned object.",
     "type": "object",
     "properties": {
         "nova_object.name": {"type": "string"},
@@ -133,7 +133,7 @@ def document(operations: Iterable[Operation]) -> Json:
         "info": {
             "title": "Gantt",
             "version": VERSION,
-            "summary": "Where things run: hosts, claims and why.",
+            "summary": "Scheduling: hosts, claims and explanations.",
         },
         "servers": [{"url": "/"}, {"url": "/placement"}],
         "security": [{"token": []}],

@@ -35,9 +35,9 @@ _encode = msgspec.json.Encoder().encode
 Since = Annotated[
     str,
     Meta(
-        description="REVISION, or REVISION-BATCHPREFIX as in the id of an event: what "
-        "comes after it is told. Left out: what comes from now on. The header "
-        "Last-Event-ID wins over it."
+        description="REVISION, or REVISION-BATCHPREFIX as in the id of an event: "
+        "start after it. Omitted: start now. The header "
+        "Last-Event-ID takes precedence."
     ),
 ]
 Wait = Annotated[
@@ -45,8 +45,9 @@ Wait = Annotated[
     Meta(
         ge=0,
         le=MOST_WAIT_S,
-        description="Answer a page of events as JSON, as soon as there are any, or "
-        "after so many seconds none. Left out: a stream of server-sent events.",
+        description="Return a page of events as JSON, as soon as there are any, "
+        "or an empty one after this many seconds. Omitted: a stream "
+        "of server-sent events.",
     ),
 ]
 
@@ -67,8 +68,8 @@ def watch(call: Call) -> None:
     if not watchers.enter():
         raise Problem(
             503,
-            f"{watchers.limit} watch this process already, and no more threads are "
-            "kept for that. Try again later, or at another process.",
+            f"This process already serves {watchers.limit} watchers, "
+            "which is its limit. Try again later, or use another process.",
             headers=(("retry-after", str(RETRY_AFTER_S)),),
         )
     is_streaming = False

@@ -72,7 +72,7 @@ class Reading:
 
 
 class Part:
-    """The fields of one object. ``path``: where it stands, for messages."""
+    """The fields of one object. ``path``: its position, for messages."""
 
     def __init__(self, fields: Mapping[str, Any], path: str, reading: Reading) -> None:
         self.fields = fields
@@ -100,7 +100,7 @@ class Part:
         """As ``get``, for what must be there."""
         found = self.get(name, read)
         if found is None:
-            raise Invalid(f"{self.at(name)} is not given; it must be.")
+            raise Invalid(f"{self.at(name)} is missing; it is required.")
         return found
 
     def has(self, name: str) -> bool:
@@ -171,8 +171,8 @@ class Part:
         return tuple(read(part) for part in self.parts(name, kind))
 
     def done(self, *also: str) -> None:
-        """Refuse by name the fields that nobody asked for, where that is strict;
-        those in ``also`` are known and not needed."""
+        """Refuse unknown fields by name, if strict; those in ``also`` are known but
+        not needed."""
         if self.is_object or not self.reading.is_strict:
             return
         if self.fields.keys() <= self._asked:
@@ -182,9 +182,9 @@ class Part:
         if unknown:
             known = ", ".join(sorted({*self._asked, *also}))
             raise Invalid(
-                f"{self.path} has fields that are not known: "
+                f"{self.path} has unknown fields: "
                 f"{', '.join(scalars.shown(key) for key in unknown[:10])}. "
-                f"It may have: {known}."
+                f"Known fields are: {known}."
             )
 
 
@@ -256,8 +256,8 @@ def check_version(path: str, version: Any, known: str) -> bool:
     known_major, known_minor = (int(each) for each in known.split("."))
     if major > known_major or major == 0:
         raise Invalid(
-            f"{path} has version {version}, but {known} is what is understood here: "
-            f"send {known_major}.x, or upgrade Gantt."
+            f"{path} has version {version}, but the supported version is "
+            f"{known}: send {known_major}.x, or upgrade Gantt."
         )
     return (major, minor) > (known_major, known_minor)
 

@@ -1,7 +1,7 @@
 """Aggregates, instances, services and server groups, from Nova's objects, plain
 objects of the same fields, or our own values.
 
-Apart from the parts of a request: this is what a scheduler is told between requests.
+Separate from the parts of a request: this is reported to a scheduler between requests.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def read_aggregate_key(aggregate: Any) -> tuple[str | None, int | None]:
     part = opened(aggregate, "Aggregate", "aggregate", Reading())
     uuid, number = part.get("uuid", scalars.uuid), part.number("id")
     if uuid is None and number is None:
-        raise Invalid("aggregate.uuid is not given, and aggregate.id neither.")
+        raise Invalid("Both aggregate.uuid and aggregate.id are missing; give one.")
     return uuid, number
 
 

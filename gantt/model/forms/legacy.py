@@ -1,8 +1,8 @@
-"""The old pair of dicts that said what a RequestSpec says: ``request_spec`` and
+"""The old pair of dicts that preceded RequestSpec: ``request_spec`` and
 ``filter_properties``.
 
-Apart from the versioned forms because the names and the nesting are others. What the
-pair held besides (an instance's other properties, limits) is not needed here.
+Separate from the versioned forms because names and nesting differ. Other parts of the
+pair (an instance's other properties, limits) are not needed here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_pair(
     given = Part(scalars.mapping(at, filter_properties or {}), at, reading)
     flavor = asked.one("instance_type", "Flavor", nouns.flavor)
     if flavor is None:
-        raise Invalid("request_spec.instance_type is not given; it must be the flavor.")
+        raise Invalid("request_spec.instance_type is missing; it must be the flavor.")
     instance = asked.part("instance_properties", "Instance")
     if instance is None:
         instance = Part({}, asked.at("instance_properties"), reading)

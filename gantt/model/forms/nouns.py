@@ -62,8 +62,8 @@ def _extra_specs(part: Part) -> dict[str, str]:
     found = part.words("extra_specs")
     if len(found) > MAX_EXTRA_SPECS:
         raise Invalid(
-            f"{part.at('extra_specs')} has {len(found)} keys; at most "
-            f"{MAX_EXTRA_SPECS} may be."
+            f"{part.at('extra_specs')} has {len(found)} keys; the limit "
+            f"is {MAX_EXTRA_SPECS}."
         )
     return found
 
@@ -128,9 +128,7 @@ def _set_of_names(path: str, value: Any) -> frozenset[str]:
         value = [each.strip() for each in value.split(",")]
     found = frozenset(scalars.name(path, each) for each in scalars.items(path, value))
     if not found:
-        raise Invalid(
-            f"{path} has an empty set, which nothing can satisfy: leave it out."
-        )
+        raise Invalid(f"{path} has an empty set, which nothing can satisfy: omit it.")
     return found
 
 
@@ -151,7 +149,7 @@ def resource_group(part: Part) -> ResourceGroup:
 
 
 def request_level(part: Part) -> RequestLevel:
-    """What holds for the request as a whole."""
+    """What applies to the request as a whole."""
     found = RequestLevel(
         root_required=frozenset(part.names("root_required")),
         root_forbidden=frozenset(part.names("root_forbidden")),

@@ -1,6 +1,6 @@
-"""Single values from outside, judged: what passes here is safe for all below.
+"""Checks of single values from outside: what passes here is safe for all layers below.
 
-Apart from the readers of whole objects so that limits and the words of a refusal are in
+Separate from the readers of whole objects so that limits and wording of refusals are in
 one place. Each function takes ``path``, the name of the field for people, and raises
 Invalid with it.
 """
@@ -25,7 +25,7 @@ _SHOWN = 60
 
 
 def refusal(path: str, wanted: str, value: Any) -> Invalid:
-    """``path`` holds something else than what is ``wanted``."""
+    """``path`` is not what is ``wanted``."""
     return Invalid(f"{path} must be {wanted}, not {shown(value)}.")
 
 
@@ -58,11 +58,11 @@ def text(path: str, value: Any, longest: int = MAX_TEXT) -> str:
     if len(value) <= longest and value.isascii():
         return value
     if len(value) > longest:
-        raise Invalid(f"{path} has {len(value)} characters; at most {longest} may be.")
+        raise Invalid(f"{path} has {len(value)} characters; the limit is {longest}.")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Invalid(f"{path} holds half of a character: {value!a:.80}.") from None
+        raise Invalid(f"{path} contains a lone surrogate: {value!a:.80}.") from None
     return value
 
 
@@ -190,7 +190,7 @@ def _copy(value: Any, depth: int) -> Any:
 
 def _spelled_out(path: str, value: Any, depth: int) -> Any:
     if depth > MAX_DEPTH:
-        raise Invalid(f"{path} nests deeper than {MAX_DEPTH}.")
+        raise Invalid(f"{path} is nested deeper than {MAX_DEPTH} levels.")
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):

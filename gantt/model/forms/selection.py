@@ -1,6 +1,6 @@
-"""``Selection`` as Nova's object and as the dict that stood for it before.
+"""``Selection`` as Nova's object and as the dict that preceded it.
 
-Apart from the requests: these are answers, and only written.
+Separate from the requests: these are answers, and only written.
 """
 
 from __future__ import annotations

@@ -50,8 +50,9 @@ def read_spec(
 def _refuse_properties(filter_properties: Any) -> None:
     if filter_properties:
         raise Invalid(
-            "filter_properties goes with the old form of a request, a dict with "
-            "instance_type: say all of it in request_spec, or send the old pair."
+            "filter_properties belongs to the old form of a request, a "
+            "dict with instance_type: put everything into request_spec, "
+            "or send the old pair."
         )
 
 
@@ -86,7 +87,7 @@ def _fields(part: Part) -> RequestSpec:
     """The fields that Nova's object and our own form have under the same name."""
     flavor = part.one("flavor", "Flavor", nouns.flavor)
     if flavor is None:
-        raise Invalid(f"{part.at('flavor')} is not given; a request must have a size.")
+        raise Invalid(f"{part.at('flavor')} is missing; a request must have a flavor.")
     level = part.one("request_level_params", "RequestLevelParams", nouns.request_level)
     return RequestSpec(
         flavor=flavor,

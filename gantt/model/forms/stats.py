@@ -53,7 +53,7 @@ def read_stats(stats: Any, *, host: str | None = None) -> HostStats:
         if read is None:
             continue
         if name in found:
-            raise Invalid(f"stats has {name} under both of its names: send one.")
+            raise Invalid(f"stats has {name} under both of its names: send only one.")
         if value is not None:
             value = read(f"{ROOT}.{sent}", value)
         if value is None and name in _NOT_NULL:

@@ -143,8 +143,9 @@ def _refuse_too_many(
     size = sum(len(group.terms) for group in groups) + len(roots) + len(links(request))
     if size > limits.constraints:
         raise Invalid(
-            f"The request has {size} constraints, and at most {limits.constraints} can "
-            "be explained at once: leave out groups or traits that are not in doubt."
+            f"The request has {size} constraints, and at most "
+            f"{limits.constraints} can be explained at once: omit groups "
+            "or traits that are certainly available."
         )
 
 

@@ -198,12 +198,16 @@ def _unjoined(state: State, root: int, link: Link | None) -> Lack:
     name = state.providers.names[root]
     kind, names = (link.kind, link.names) if link else ("together", ())
     texts = {
-        "together": "meets each group by itself, but not all of them together",
-        "nested": "could give it by several providers only, which microversions "
-        "before 1.29 do not know",
+        "together": "meets each group on its own, but not all of them together",
+        "nested": "could only supply it from several providers, which "
+        "microversions before 1.29 do not support",
         "isolate": "meets the groups, but not on different providers",
         "same_subtree": f"meets groups {', '.join(some(names))}, but not in one "
         "subtree",
     }
-    text = texts[kind] if link else "meets each group by itself; more was not tried"
+    text = (
+        texts[kind]
+        if link
+        else "meets each group on its own; combinations were not tried"
+    )
     return Lack(state.providers.uuids[root], name, None, kind, names, f"{name} {text}")

@@ -42,9 +42,10 @@ def choose(
         is_cut = True
     if is_cut and not found:
         raise BudgetSpent(
-            f"The search for allocation candidates was given up after {budget.steps} "
-            "steps without a result. Ask for fewer groups, or narrow them down with "
-            "required traits, member_of or in_tree."
+            "The search for allocation candidates stopped after "
+            f"{budget.steps} steps without a result. Request fewer "
+            "groups, or narrow them with required traits, member_of or "
+            "in_tree."
         )
     if rng is not None:
         size = len(found) if limit is None else min(limit, len(found))

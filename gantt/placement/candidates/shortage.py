@@ -104,7 +104,7 @@ def _label(term: Term, *, is_joint: bool) -> str:
         return f"or its root is in the forbidden aggregate {names}"
     if term.kind == "in_tree":
         return f"is not in the tree of {names}"
-    return "was asked for nothing: the group names neither resources nor what to have"
+    return "was not asked for anything: the group has no resources or constraints"
 
 
 def _table(state: State, term: Term) -> ClassTable | None:

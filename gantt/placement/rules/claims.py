@@ -32,11 +32,11 @@ from gantt.placement.rules.room import Room
 from gantt.state.folded import is_each_once
 from gantt.state.state import State
 
-_GONE: Final = "the host is gone"
+_GONE: Final = "the host no longer exists"
 _OFF: Final = "the host is disabled or forced down"
-_UNKNOWN: Final = "a provider or a resource class is gone"
-_FULL: Final = "the amounts do not fit any more"
-_GROUP: Final = "the server group does not allow the host any more"
+_UNKNOWN: Final = "a provider or a resource class no longer exists"
+_FULL: Final = "the amounts no longer fit"
+_GROUP: Final = "the server group no longer allows the host"
 _HARD: Final = (groups.AFFINITY, groups.ANTI_AFFINITY)
 _MOST: Final = 2**53
 
@@ -71,9 +71,13 @@ def claim(draft: Draft, command: Claim) -> Claimed:
 
 def _check(draft: Draft, command: Claim) -> None:
     if draft.state.fleet.claims.of(command.claim):
-        raise Conflict(f"Claim {command.claim} exists. Give each claim a new name.")
+        raise Conflict(
+            f"Claim {command.claim} already exists. Use a new name for each claim."
+        )
     if command.is_remote and command.leased_for_us is None:
-        raise Invalid("A claim with a remote Placement begins with a lease; give one.")
+        raise Invalid(
+            "A claim with a remote Placement must start with a lease; give one."
+        )
     instances = [one.instance_uuid for one in command.instances]
     if not is_each_once(draft.state.fold, instances):
         raise Invalid("An instance is named twice; name each instance once.")
@@ -102,9 +106,9 @@ def check_owner(state: State, instance_uuids: Iterable[str], project: str) -> No
 def not_of(project: str, instance_uuid: str) -> Forbidden:
     """An instance is not of the project that may claim its own alone."""
     return Forbidden(
-        f"Instance {instance_uuid} has allocations or a claim already that are not of "
-        f"project {project}. Nothing was claimed. Name instances of project {project} "
-        "alone."
+        f"Instance {instance_uuid} already has allocations or a claim "
+        f"that do not belong to project {project}. Nothing was "
+        f"claimed. Name only instances of project {project}."
     )
 
 
@@ -139,9 +143,9 @@ class _Desk:
         old = state.fleet.claims.by_instance.get(uuid)
         if old is not None and old.remote is not None and old.leased_until is not None:
             raise ClaimLost(
-                f"Instance {uuid} has the claim {old.claim}, which is not confirmed "
-                "and may hold allocations in a remote Placement. Release it, or try "
-                "again when it was swept."
+                f"Instance {uuid} has the claim {old.claim}, which is not "
+                "confirmed and may hold allocations in a remote Placement. "
+                "Release it, or try again once it has been cleaned up."
             )
         consumer = state.consumers.find(uuid)
         kept = leases.allocations_of(state, uuid)
@@ -289,9 +293,9 @@ class _Desk:
             parts.append(f"{miss} ({len(numbers)}, first {name})")
         return (
             f"Instance {instance.instance_uuid} cannot be placed: "
-            f"{len(instance.choices)} choices were tried, and none holds now: "
-            f"{'; '.join(parts) or 'there was none'}. Nothing was claimed. "
-            "Pick hosts again."
+            f"{len(instance.choices)} choices were tried, and none is "
+            f"possible now: {'; '.join(parts) or 'there was none'}. "
+            "Nothing was claimed. Pick hosts again."
         )
 
 

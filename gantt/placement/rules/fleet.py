@@ -47,8 +47,9 @@ def set_aggregates(draft: Draft, command: SetHostAggregates) -> None:
     for one in said:
         if one.id is not None and owners.setdefault(one.id, one.uuid) != one.uuid:
             raise Conflict(
-                "Two aggregates shall have the same id; each has one of its own: "
-                f"{owners[one.id]} has {one.id}, and {one.uuid} has {one.id}."
+                "Two aggregates were given the same id, but ids must be "
+                f"unique: {owners[one.id]} has {one.id}, and {one.uuid} has "
+                f"{one.id}."
             )
     for aggregate in said:
         _set_aggregate(draft, aggregate)
@@ -111,8 +112,8 @@ def update_service(draft: Draft, command: UpdateService) -> None:
     seen = told.get("last_seen_up")
     if seen is not None and not -_MAX_TIME <= seen <= _MAX_TIME:
         raise Invalid(
-            f"last_seen_up of {said.binary} on {said.host} is no time in microseconds "
-            f"since 1970; got {seen}."
+            f"last_seen_up of {said.binary} on {said.host} must be a time "
+            f"in microseconds since 1970; got {seen}."
         )
     if old is None:
         old = ServiceRow(
@@ -161,8 +162,8 @@ def _set_aggregate(draft: Draft, said: HostAggregate) -> None:
         namesake = table.by_number.get(said.id)
         if namesake is not None and namesake.uuid != said.uuid:
             raise Conflict(
-                f"Aggregate {said.uuid} shall have the id {said.id}, which is that of "
-                f"aggregate {namesake.uuid}. Delete that one first."
+                f"Aggregate {said.uuid} was given the id {said.id}, which "
+                f"belongs to aggregate {namesake.uuid}. Delete that one first."
             )
     old = table.by_uuid.get(said.uuid)
     row = HostAggregateRow(
@@ -204,4 +205,4 @@ def _text(value: Any) -> str:
     try:
         return msgspec.json.encode(value, order="sorted").decode()
     except (TypeError, ValueError, OverflowError) as error:
-        raise Invalid(f"This is no JSON, so it cannot be kept: {error}.") from error
+        raise Invalid(f"This is not JSON and cannot be stored: {error}.") from error

@@ -80,8 +80,7 @@ def delete(draft: Draft, command: DeleteHost) -> None:
     row = fleet.hosts.row_of(command.host, command.node)
     if row is None:
         raise NotFound(
-            f"No host {command.host} with a node {command.node} is known; "
-            "there is nothing to delete."
+            f"There is no host {command.host} with a node {command.node} to delete."
         )
     values = fleet.hosts.at(row)
     for uuid in tuple(fleet.claims.on(values.id)):
@@ -219,10 +218,10 @@ def _provider(
         namesake = None if row is None else table.at(row)
         if namesake is not None and reported:
             raise DuplicateName(
-                f"Host {command.host} reports the uuid {reported}, which no resource "
-                f"provider has, for its node {command.node}, and a provider of that "
-                f"name has the uuid {namesake.uuid}. Report that uuid, or rename or "
-                "delete that provider."
+                f"Host {command.host} reports the uuid {reported}, which no "
+                f"resource provider has, for its node {command.node}, but a "
+                f"provider of that name has the uuid {namesake.uuid}. Report "
+                "that uuid, or rename or delete that provider."
             )
     found = found or namesake
     if found is not None:
@@ -240,9 +239,10 @@ def _check_owner(draft: Draft, command: UpdateHost, uuid: str) -> None:
     owner = table.hosts[row], table.nodes[row]
     if owner != (command.host, command.node):
         raise Conflict(
-            f"Host {command.host} reports for its node {command.node} the resource "
-            f"provider {uuid}, which is that of host {owner[0]}, node "
-            f"{owner[1]}. Delete that host first, or report another uuid."
+            f"Host {command.host} reports for its node {command.node} the "
+            f"resource provider {uuid}, which belongs to host {owner[0]}, "
+            f"node {owner[1]}. Delete that host first, or report another "
+            "uuid."
         )
 
 

@@ -49,4 +49,4 @@ def _text(
     try:
         return msgspec.json.encode(kept, order="sorted").decode()
     except (TypeError, ValueError, OverflowError) as error:
-        raise Invalid(f"This is no JSON, so it cannot be kept: {error}.") from error
+        raise Invalid(f"This is not JSON and cannot be stored: {error}.") from error

@@ -38,10 +38,10 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
     rows = _lasting(draft, command.claim)
     if not rows:
         raise ClaimExpired(
-            f"Claim {command.claim} holds nothing: its lease ended and it was swept, "
-            "it was released, its hosts have named all of its instances, or there "
-            "never was such a claim. Look at the allocations of its instances, or "
-            "select destinations again."
+            f"Claim {command.claim} holds nothing: its lease expired and "
+            "it was cleaned up, it was released, its hosts have reported "
+            "all of its instances, or the claim never existed. Check the "
+            "allocations of its instances, or select destinations again."
         )
     for row in rows:
         if command.leased_for_us is None:
@@ -56,9 +56,10 @@ def release(draft: Draft, command: ReleaseClaim) -> None:
     rows = _lasting(draft, command.claim)
     if not rows and not command.placed:
         raise NotFound(
-            f"Claim {command.claim} holds nothing: it was released or its lease "
-            "ended, its hosts have named all of its instances, or there never was "
-            "such a claim. There is nothing to release."
+            f"Claim {command.claim} holds nothing: it was released or its "
+            "lease expired, its hosts have reported all of its "
+            "instances, or the claim never existed. There is nothing to "
+            "release."
         )
     for row in rows:
         give_back(draft, row)

@@ -110,8 +110,9 @@ def sync(draft: Draft, command: SyncNames) -> None:
             other = draft.state.classes.get(key)
             if other is not None:
                 raise Conflict(
-                    f"The number {key} of the standard resource class {name} is taken "
-                    f"by {other.name}: this database numbers its classes otherwise."
+                    f"The number {key} of the standard resource class {name} is "
+                    f"taken by {other.name}: this database numbers its classes "
+                    "differently."
                 )
             draft.put(t.RESOURCE_CLASSES, NameRow(key, name, draft.now, None))
     for name in dict.fromkeys(command.traits):

@@ -103,8 +103,8 @@ def settle_traits(
     unknown = [n for n in wanted if known.find(n) is None and not is_custom_name(n)]
     if unknown:
         raise UnknownName(
-            f"No such trait {', '.join(unknown)}. A host may report standard traits "
-            "and such as begin with CUSTOM_."
+            f"No such trait {', '.join(unknown)}. A host may report "
+            "standard traits and traits that start with CUSTOM_."
         )
     for name in owned:
         row = known.find(name)

@@ -72,8 +72,8 @@ def check(host: str, node: str, found: dict[str, Any]) -> None:
             rule = "a text"
         if rule is not None:
             raise Invalid(
-                f"The report of host {host}, node {node} cannot be kept: {name} must "
-                f"be {rule}; got {value!r}."
+                f"The report of host {host}, node {node} cannot be stored: "
+                f"{name} must be {rule}; got {value!r}."
             )
 
 
@@ -83,6 +83,6 @@ def text_of(host: str, node: str, stats: dict[str, Any]) -> str:
         return msgspec.json.encode(stats, order="sorted").decode()
     except (TypeError, ValueError, OverflowError) as error:
         raise Invalid(
-            f"The report of host {host}, node {node} cannot be kept: one of its fields "
-            f"is no JSON ({error})."
+            f"The report of host {host}, node {node} cannot be stored: "
+            f"one of its fields is not JSON ({error})."
         ) from error

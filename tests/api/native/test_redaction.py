@@ -147,7 +147,7 @@ def test_members_ask_for_their_own_project_alone(client: WsgiClient) -> None:
 def test_who_is_of_no_project_asks_for_none() -> None:
     door = SimpleNamespace(policy=DefaultPolicy())
     nobody: Any = SimpleNamespace(door=door, caller=Caller("bob", roles=("member",)))
-    with pytest.raises(Forbidden, match="Sign in to a project"):
+    with pytest.raises(Forbidden, match="Authenticate with a project"):
         bound_to(nobody)
     admin: Any = SimpleNamespace(door=door, caller=Caller("ann", roles=("admin",)))
     assert bound_to(admin) is None
@@ -163,7 +163,7 @@ def test_members_take_over_no_instance_of_another_project(
     before = client("GET", f"/allocations/{A}", version=39).json
     answer = asked(client, A, PLAIN, lease=1)
     assert answer.status == 403
-    assert "not of project blue" in answer.detail
+    assert "not belong to project blue" in answer.detail
     assert "red" not in answer.detail
     assert client("GET", f"/allocations/{A}", version=39).json == before
     # Their own they may, and who runs the fleet may any.

@@ -256,5 +256,5 @@ def test_nothing_is_promised_twice(there: Elsewhere, engine: Gantt) -> None:
 
 def test_an_engine_that_should_ask_and_cannot_is_refused() -> None:
     asked = EngineOptions(scheduler=SchedulerOptions(placement="http://h"))
-    with pytest.raises(errors.Refused, match="nothing to ask it with"):
+    with pytest.raises(errors.Refused, match="no client for it"):
         open_engine("memory://", asked)

@@ -133,7 +133,7 @@ def test_what_nobody_knows_is_settled_when_the_lease_ends(
         books.before = raising(LOST, LOST, LOST)
     else:
         books.before = raising(*(LOST,) * 4)
-    with pytest.raises(errors.Unavailable, match="Nobody knows whether"):
+    with pytest.raises(errors.Unavailable, match="It is unknown whether"):
         engine.schedule(request)
     assert there.used() == arrives
     (row,) = claims(engine)
@@ -183,7 +183,7 @@ def test_what_is_of_another_project_is_not_taken_over(
     used = there.used()
     spec = replace(request.spec, project_id="mine")
     mine = replace(request, spec=spec, only_project="mine")
-    with pytest.raises(errors.Forbidden, match="not of project mine"):
+    with pytest.raises(errors.Forbidden, match="not belong to project mine"):
         engine.schedule(mine)
     # Where the books here know nothing of it, those there do.
     for row in claims(engine):
@@ -191,7 +191,7 @@ def test_what_is_of_another_project_is_not_taken_over(
     engine.update_instances("h1", [Instance(only(request))])
     engine.update_instances("h2", [Instance(only(request))])
     assert claims(engine) == []
-    with pytest.raises(errors.Forbidden, match="not of project mine"):
+    with pytest.raises(errors.Forbidden, match="not belong to project mine"):
         engine.schedule(mine)
     assert claims(engine) == []
     assert there.used() == used
@@ -396,4 +396,4 @@ def test_without_the_remote_its_claims_are_forgotten_with_a_word(
         assert claims(plain) == []
         with pytest.raises(errors.NotFound):
             plain.release_claim(one.claim or "")
-    assert "look whether it holds allocations there" in caplog.text
+    assert "check whether it still has allocations there" in caplog.text

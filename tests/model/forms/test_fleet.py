@@ -134,11 +134,15 @@ def test_server_groups() -> None:
 @pytest.mark.parametrize(
     ("read", "value", "named"),
     [
-        (fleet.read_aggregates, [{"name": "a"}], "aggregates.0.uuid is not given"),
+        (fleet.read_aggregates, [{"name": "a"}], "aggregates.0.uuid is missing"),
         (fleet.read_aggregates, 3, "aggregates must be a list, not 3"),
-        (fleet.read_aggregate_key, {}, "aggregate.uuid is not given"),
+        (
+            fleet.read_aggregate_key,
+            {},
+            "Both aggregate.uuid and aggregate.id are missing",
+        ),
         (fleet.read_instances, [{"uuid": "vm"}], "instance_info.0.uuid must be a UUID"),
-        (fleet.read_service, {"disabled": True}, "service.host is not given"),
+        (fleet.read_service, {"disabled": True}, "service.host is missing"),
         (fleet.read_service, {"host": "h", "disabled": None}, "service.disabled must"),
         (fleet.read_service, {"host": "h", "forceddown": True}, "'forceddown'"),
         (
@@ -147,7 +151,7 @@ def test_server_groups() -> None:
             "service.last_seen_up must be a time such as .*, not 'noon'",
         ),
         (fleet.read_server_group, {"uuid": objects.GROUP, "polcy": "x"}, "'polcy'"),
-        (fleet.read_group_uuid, {}, "group.uuid is not given"),
+        (fleet.read_group_uuid, {}, "group.uuid is missing"),
     ],
 )
 def test_a_refusal_names_the_field(

@@ -120,7 +120,7 @@ def test_objects_within_the_pair() -> None:
 @pytest.mark.parametrize(
     ("request_spec", "properties", "named"),
     [
-        ({"image": {}}, {}, "request_spec.instance_type is not given"),
+        ({"image": {}}, {}, "request_spec.instance_type is missing"),
         ({"instance_type": {"vcpus": "1"}}, None, "instance_type.vcpus must be"),
         (
             {"instance_type": {}},

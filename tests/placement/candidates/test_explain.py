@@ -194,7 +194,7 @@ CASES = [
         "groups that contend for one provider",
         HOSTS[1:2],
         ask(group("_A", VCPU=3), group("_B", VCPU=3)),
-        ["h2 meets each group by itself, but not all of them together"],
+        ["h2 meets each group on its own, but not all of them together"],
         "ask for 1 instead of 3 VCPU in group _A",
     ),
     Case(
@@ -227,8 +227,8 @@ CASES = [
         NUMA,
         ask(group(VCPU=1, MEMORY_MB=1), nested=False),
         [
-            "host could give it by several providers only, which microversions before "
-            "1.29 do not know"
+            "host could only supply it from several providers, which microversions "
+            "before 1.29 do not support"
         ],
         "ask at microversion 1.29 or later",
     ),
@@ -237,10 +237,7 @@ CASES = [
         "a group that says only what it is not",
         HOSTS[:1],
         ask(group("_A", VCPU=1), group("_B", forbidden=AVX), same_subtree=["_A _B"]),
-        [
-            "h1 was asked for nothing: the group names neither resources nor what to "
-            "have"
-        ],
+        ["h1 was not asked for anything: the group has no resources or constraints"],
         None,
     ),
 ]
@@ -312,7 +309,7 @@ def test_everything_has_a_limit() -> None:
     found = explain(state, request, limits=Limits(searches=0))
     assert (found.relaxation, found.is_truncated) == (None, True)
     untried = explain(state, request, limits=Limits(walks=2)).misses[1].lacks[0].text
-    assert untried == "h1 meets each group by itself; more was not tried"
+    assert untried == "h1 meets each group on its own; combinations were not tried"
 
 
 def test_a_spent_budget_is_told() -> None:
@@ -323,7 +320,7 @@ def test_a_spent_budget_is_told() -> None:
     assert (found.has_candidates, found.walked, found.is_truncated) == (False, 1, False)
     found = explain(state, structs.replace(request, isolate=False), budget=1)
     assert (found.has_candidates, found.walked, found.is_truncated) == (None, 0, True)
-    assert found.misses[0].lacks[0].text.endswith("more was not tried")
+    assert found.misses[0].lacks[0].text.endswith("combinations were not tried")
 
 
 # -- against brute force --------------------------------------------------------------

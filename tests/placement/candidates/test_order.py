@@ -155,7 +155,7 @@ def test_a_spent_budget_with_results_truncates() -> None:
 
 
 def test_a_spent_budget_without_results_is_refused() -> None:
-    with pytest.raises(BudgetSpent, match="given up after 2 steps"):
+    with pytest.raises(BudgetSpent, match="stopped after 2 steps"):
         search(world(hosts(3, 8)), isolated(8), budget=2)
 
 

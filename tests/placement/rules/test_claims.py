@@ -63,9 +63,9 @@ def test_the_instances_of_a_claim_are_judged_together() -> None:
     assert desk.used(1)["VCPU"] == desk.used(2)["VCPU"] == 8
     words = desk.refusal(claim("two", on(20, 1, 2)), ClaimLost)
     assert words == (
-        f"Instance {server(20)} cannot be placed: 2 choices were tried, and none holds "
-        "now: the amounts do not fit any more (2, first host h1). Nothing was claimed. "
-        "Pick hosts again."
+        f"Instance {server(20)} cannot be placed: 2 choices were tried, and none is "
+        "possible now: the amounts no longer fit (2, first host h1). Nothing was "
+        "claimed. Pick hosts again."
     )
 
 
@@ -87,15 +87,15 @@ def test_none_is_claimed_when_one_is_lost() -> None:
     )
     words = desk.refusal(claim("one", on(1, 1), nowhere), ClaimLost)
     assert "6 choices were tried" in words
-    assert "the host is gone (1, first host number 7)" in words
+    assert "the host no longer exists (1, first host number 7)" in words
     assert "the host is disabled or forced down (2, first host h2)" in words
-    assert "the amounts do not fit any more (1, first host h1)" in words
-    assert "a provider or a resource class is gone (2, first host h1)" in words
+    assert "the amounts no longer fit (1, first host h1)" in words
+    assert "a provider or a resource class no longer exists (2, first host h1)" in words
     assert "there was none" in desk.refusal(claim("two", on(3)), ClaimLost)
 
 
 REFUSALS: list[tuple[c.Claim, type[GanttError], str]] = [
-    (claim("known", on(1, 1)), Conflict, "Claim known exists"),
+    (claim("known", on(1, 1)), Conflict, "Claim known already exists"),
     (claim("one", on(1, 1), on(1, 1)), Invalid, "named twice"),
     (claim("one", on(1, 1), vcpus=-1), Invalid, "vcpus must be from 0"),
     (claim("one", on(1, 1), leased_for_us=-5), Invalid, "leased_for_us must be"),
@@ -194,7 +194,7 @@ def test_affinity_keeps_all_on_one_host() -> None:
     answer = desk.do(claim("one", on(1, 2), on(2, 1, 3, 2), group=AFFINITY))
     assert answer.taken == (0, 2)
     words = desk.refusal(claim("two", on(3, 1), group=AFFINITY), ClaimLost)
-    assert "the server group does not allow the host" in words
+    assert "the server group no longer allows the host" in words
     known = InstanceGroup("other", "affinity", hosts=frozenset({"h3"}))
     assert desk.do(claim("three", on(4, 1, 3), group=known)).taken == (1,)
 

@@ -70,7 +70,7 @@ def other(number: int) -> HostAggregate:
 
 REFUSALS: list[tuple[c.Command, type[GanttError], str]] = [
     (c.DeleteHostAggregate(), Invalid, "by its uuid or by its id"),
-    (c.SetHostAggregates((other(1),)), Conflict, f"that of aggregate {GOLD}"),
+    (c.SetHostAggregates((other(1),)), Conflict, f"belongs to aggregate {GOLD}"),
     (
         c.SetHostAggregates((HostAggregate(uuid_of(903), id=5), other(5))),
         Conflict,
@@ -79,7 +79,7 @@ REFUSALS: list[tuple[c.Command, type[GanttError], str]] = [
     (
         c.UpdateInstances("h1", (Instance(server(1), {"x": object()}),)),
         Invalid,
-        "no JSON",
+        "not JSON",
     ),
     (c.UpdateService(Service("h1", last_seen_up=2**63)), Invalid, "last_seen_up"),
     (

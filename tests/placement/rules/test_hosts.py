@@ -201,8 +201,8 @@ def test_a_provider_made_anew_by_a_client_is_furnished_anew() -> None:
 
 
 REFUSALS: list[tuple[c.UpdateHost, type[GanttError], str]] = [
-    (report(2, uuid=uuid_of(1)), Conflict, "which is that of host h1, node n1"),
-    (report(2, node="n1"), Conflict, "which is that of host h1, node n1"),
+    (report(2, uuid=uuid_of(1)), Conflict, "which belongs to host h1, node n1"),
+    (report(2, node="n1"), Conflict, "which belongs to host h1, node n1"),
     (report(2, uuid=NOBODY, node="n1"), DuplicateName, uuid_of(1)),
     (report(1, vcpus=-1), Invalid, "vcpus must be a whole number from 0"),
     (report(1, memory_mb=MAX_INT + 1), Invalid, f"to {MAX_INT}; got 2147483648"),
@@ -210,7 +210,7 @@ REFUSALS: list[tuple[c.UpdateHost, type[GanttError], str]] = [
     (report(1, ram_allocation_ratio=float("inf")), Invalid, "ram_allocation_ratio"),
     (report(1, disk_allocation_ratio=-1.0), Invalid, "disk_allocation_ratio must be"),
     (report(1, host_ip=7), Invalid, "host_ip must be a text"),
-    (report(1, metrics=[object()]), Invalid, "no JSON"),
+    (report(1, metrics=[object()]), Invalid, "not JSON"),
     (report(1, host=""), Invalid, "needs a name"),
 ]
 

@@ -61,7 +61,7 @@ def test_a_lease_that_ended_cannot_be_confirmed(end: c.Command) -> None:
     desk.now += 1000
     desk.do(end)
     words = desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
-    assert "lease ended" in words and "never was" in words
+    assert "lease expired" in words and "never existed" in words
     assert "nothing to release" in desk.refusal(c.ReleaseClaim("one"), NotFound)
     assert desk.used() == {} and desk.consumer(server(1)) is None
 
@@ -228,7 +228,7 @@ def test_a_lease_whose_host_names_the_instance_holds_for_good() -> None:
     desk.now += 1000
     assert desk.do(c.ExpireClaims()) == 0
     assert desk.used() == SIZE
-    assert "named all" in desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
+    assert "reported all" in desk.refusal(c.ConfirmClaim("one"), ClaimExpired)
 
 
 def bereft(*instances: Any) -> FleetDesk:

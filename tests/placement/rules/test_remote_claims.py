@@ -50,7 +50,7 @@ def test_a_host_without_books_writes_itself_alone(desk: FleetDesk) -> None:
 
 
 def test_the_uuid_of_a_host_is_its_own(desk: FleetDesk) -> None:
-    with pytest.raises(Conflict, match="which is that of host h1, node n1"):
+    with pytest.raises(Conflict, match="which belongs to host h1, node n1"):
         desk.do(report(2, uuid=uuid_of(1), writes_books=False))
 
 
@@ -89,7 +89,7 @@ def test_a_disabled_host_is_passed_over(desk: FleetDesk) -> None:
 
 
 def test_a_remote_claim_begins_with_a_lease(desk: FleetDesk) -> None:
-    with pytest.raises(Invalid, match="begins with a lease"):
+    with pytest.raises(Invalid, match="must start with a lease"):
         desk.do(claim(leased_for_us=None))
 
 
