@@ -108,7 +108,7 @@ class Scheduling(Hearing, Recorded):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """As ``read``, but only refusals wait to be durable: the gate checks the rest."""
+        """As ``read``, but only refusals wait to be durable; the gate checks others."""
 
     @abstractmethod
     def recall(

@@ -608,7 +608,7 @@ def test_the_switch_to_the_books_is_made_once_and_told(
         report(engine, "a")
         engine.schedule(ask())
         engine.schedule(ask())
-    told = [one for one in caplog.messages if "the books decide amounts" in one]
+    told = [one for one in caplog.messages if "amounts come from the books" in one]
     assert len(told) == 1
 
 
