@@ -189,7 +189,8 @@ TABLES = [
 def test_what_people_read_is_printable(
     service: Service, words: tuple[str, ...]
 ) -> None:
-    environ = {"GANTT_URL": service.live.url, "GANTT_TOKEN": ADMIN, "NO_COLOR": "1"}
+    # A dumb terminal has no bold heading: whatever is not printable came from a name.
+    environ = {"GANTT_URL": service.live.url, "GANTT_TOKEN": ADMIN, "TERM": "dumb"}
     # As on a terminal: click takes some sequences out elsewhere, and only some.
     done = CliRunner(env=environ).invoke(gantt, words, color=True)
     assert done.exception is None or isinstance(done.exception, SystemExit)

@@ -202,7 +202,7 @@ def test_closing_does_not_wait_for_a_database_that_is_gone(
     with pytest.raises(TimeoutError):
         closing.result(0.05)
     hold.release(StoreFailed("gone"))
-    with pytest.raises(StoreFailed, match="not known"):
+    with pytest.raises(StoreFailed, match="outcome is unknown"):
         answer.result(20)
     closing.result(20)
     callers.close()

@@ -35,7 +35,7 @@ from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
 from tests.scheduler.refusals import Scene, Way, ways
 
-EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "100"))
 SEED = int(os.environ.get("GANTT_ADVICE_SEED", "0"))
 
 
