@@ -97,7 +97,9 @@ def test_no_candidates_where_nobody_answers(there: Elsewhere, wall: Wall) -> Non
     with engine_on(Shaky("http://127.0.0.1:9"), wall=wall) as engine:
         there.providers["h1"] = "11111111-1111-4111-8111-111111111111"
         there.report(engine, "h1")
-        with pytest.raises(errors.NoValidHost, match="returned no candidates: No answer"):
+        with pytest.raises(
+            errors.NoValidHost, match="returned no candidates: No answer"
+        ):
             engine.schedule(ask())
         assert "No answer" in (engine.decide(ask()).failure or "")
         assert claims(engine) == []
