@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import re
 import threading
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ from typing import Any
 import pytest
 from sqlalchemy import exc
 
+from gantt.conf import ServeOptions
 from tests import small_disk
 from tests.crash.load import HEADERS, Client
 from tests.crash.test_kill import CLIENTS, ROUNDS, SEED, _check, _prepare
@@ -28,6 +30,8 @@ from tests.kinds import KINDS
 from tests.live import start
 
 WAIT_S = 60.0
+# Of the two queues of a worker.
+LIMIT = 2 * ServeOptions().waiting_requests
 FULL = "disk is full: make room"
 
 
@@ -153,13 +157,15 @@ def test_a_full_disk_is_told_and_loses_nothing(
     rng = random.Random(SEED)
     database, disk = place
     providers = _prepare(database)
-    workers = "1" if kind == "sqlite" else "2"
-    options = ("--auth", "noauth2", "--workers", workers)
+    workers = 1 if kind == "sqlite" else 2
+    options = ("--auth", "noauth2", "--workers", str(workers))
     live = start(database, tmp_path / "log", options=options, within=disk.within)
     address = live.url.removeprefix("http://")
     clients = [Patient(address, providers, rng.getrandbits(64)) for _ in range(CLIENTS)]
     observer = Observer(address, providers)
     ends, rounds = 0, max(1, ROUNDS // 6)
+    # A worker that finds no database as it starts, twice, ends the service.
+    _until(lambda: _waiting_limit(address) == workers * LIMIT)
     try:
         for thread in (*clients, observer):
             thread.start()
@@ -199,6 +205,18 @@ def _hear(clients: list[Patient], status: int) -> None:
     """Wait until they have been answered so twenty times more."""
     before = sum(client.told[status] for client in clients)
     _until(lambda: sum(client.told[status] for client in clients) > before + 20)
+
+
+def _waiting_limit(address: str) -> float:
+    """What all workers that serve have together."""
+    connection = http.client.HTTPConnection(address, timeout=30)
+    try:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    finally:
+        connection.close()
+    found = re.search(r"^gantt_requests_waiting_limit (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
 
 
 def _until(is_so: Callable[[], bool]) -> None:
