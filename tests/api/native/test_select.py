@@ -11,7 +11,7 @@ from gantt.engine.gantt import Gantt
 from gantt.scheduler.options import SchedulerOptions
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B
 from tests.api.wsgi_client import WsgiClient
-from tests.scheduler.test_plugins import BrokenFilter
+from tests.scheduler.test_failing_plugins import BrokenFilter
 
 SELECT = "/gantt/select"
 READER = {"x-auth-token": "bob:blue", "x-roles": "reader"}
@@ -183,7 +183,7 @@ def test_a_plugin_that_fails_is_named_at_the_door(
 ) -> None:
     """Callers hear which one; operators find why in the log and in the record."""
     monkeypatch.setattr(BrokenFilter, "answer", staticmethod(_leak))
-    broken = "tests.scheduler.test_plugins.BrokenFilter"
+    broken = "tests.scheduler.test_failing_plugins.BrokenFilter"
     caplog.set_level(logging.INFO)
     why = f"The filter {broken} failed in mask: FileNotFoundError: /etc/secret"
     books.decide_by(
