@@ -24,9 +24,9 @@ _HEAD = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
 class Client:
     """A connection that is kept, to one server."""
 
-    def __init__(self, server: Server, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, server: Server, wait_s: float = PATIENCE_S) -> None:
         self._socket = socket.create_connection(
-            ("127.0.0.1", server.port), timeout=patience_s
+            ("127.0.0.1", server.port), timeout=wait_s
         )
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._answers = self._socket.makefile("rb")

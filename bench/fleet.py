@@ -15,7 +15,7 @@ import gantt
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
 from gantt.model.protocol import GanttProtocol
 
-# So many wait for the gate at once, which makes batches of that size.
+# So many wait for the committer at once, which makes batches of that size.
 WRITERS = 64
 CONSUMERS_PER_WRITE = 200
 PROVIDERS_PER_WRITE = 500

@@ -39,7 +39,7 @@ LOAD_MB = 1_500
 
 _LOAD = """
 import resource, sys, time
-from gantt.engine.follower import load_state
+from gantt.engine.reading.log_tailer import load_state
 from gantt.store import open_store
 store = open_store(sys.argv[1])
 began = time.perf_counter()

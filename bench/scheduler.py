@@ -31,8 +31,8 @@ COLD_S, WARM_S, THOUSAND_S = 0.003, 0.0005, 0.5
 REPORTS_PER_S = 10_000
 NOVA_TIMES = 1_000
 
-# A machine that does other things too may keep the gate waiting.
-PATIENT = EngineOptions(patience_s=30.0)
+# A machine that does other things too may keep the committer waiting.
+PATIENT = EngineOptions(wait_s=30.0)
 
 TIMES = 250  # requests of each caller
 SINGLE = 200  # decisions of which the median is taken
@@ -125,7 +125,7 @@ def _at_once(library: Gantt, names: hosts.Names, size: int) -> float:
 
 
 def _single(library: Gantt, names: hosts.Names, *, is_warm: bool) -> float:
-    """What a decision by one caller takes before it is handed to the gate."""
+    """What a decision by one caller takes before it is handed to the committer."""
     for number in range(SINGLE):
         # Nobody has asked for this size before: nothing of it is kept.
         memory_mb = hosts.MEMORY_MB if is_warm else 1024 + number

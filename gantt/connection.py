@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gantt.engine import opening
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.remote import RemoteBooks
+from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.errors import Invalid, Refused
 from gantt.model.protocol import GanttProtocol
 

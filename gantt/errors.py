@@ -30,7 +30,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     ├── PluginFailed                a part of another package failed, by its name
     ├── BudgetSpent                 a search met its limit before it found anything
     ├── Unavailable                 not now; the same request may succeed later
-    │   ├── Busy                    a queue is full or the gate is contended
+    │   ├── Busy                    a queue is full or the committer is contended
     │   └── StoreFailed             the database is gone, full or read-only
     │       └── OutcomeUnknown      whether a write was carried out
     └── Refused                     this process must not go on (start-up, migrations)
@@ -258,7 +258,7 @@ class Unavailable(GanttError):
 
 
 class Busy(Unavailable):
-    """A queue is full, or the gate could not be had in time."""
+    """A queue is full, or the committer could not be had in time."""
 
     code = "busy"
     told = ""

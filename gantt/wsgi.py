@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gantt.api.envelope import Environ, StartResponse, WsgiApp
+    from gantt.api.hosting.envelope import Environ, StartResponse, WsgiApp
 
 LOG = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class FirstRequest:
 def _open() -> Any:
     import atexit
 
-    from gantt.api.server import open_app, warn_of_unknown
+    from gantt.api.hosting.server import open_app, warn_of_unknown
     from gantt.conf import Source
     from gantt.observe.logs import configure_logging
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
-from gantt.api.server import open_app
+from gantt.api.hosting.server import open_app
 from gantt.conf import load
 
 # The old defaults let the token admin reshape, which is for services otherwise.

@@ -208,7 +208,7 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
         load([write(tmp_path / "bad.conf", text)])
 
 
-@pytest.mark.parametrize("name", ["answer_timeout_s", "lock_timeout_s", "patience_s"])
+@pytest.mark.parametrize("name", ["answer_timeout_s", "lock_timeout_s", "wait_s"])
 @pytest.mark.parametrize("value", ["nan", "inf", "9" * 40])
 def test_a_time_that_is_none_is_refused(tmp_path: Path, name: str, value: str) -> None:
     (tmp_path / "bad.conf").write_text(f"[gantt]\n{name} = {value}\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from nova.conf import opts
 
-from gantt.api.server import warn_of_unknown
+from gantt.api.hosting.server import warn_of_unknown
 from gantt.cli.manage import manage
 from gantt.conf import list_opts, load
 from gantt.conf.unknown import unknown_options

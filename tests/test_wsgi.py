@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gantt.api.envelope import Environ, StartResponse, WsgiApp
+from gantt.api.hosting.envelope import Environ, StartResponse, WsgiApp
 from gantt.wsgi import FirstRequest
 from tests.api.wsgi_client import WsgiClient
 

@@ -15,16 +15,16 @@ from typing import Any, cast
 import falcon
 
 from gantt import errors
-from gantt.api import microversion
-from gantt.api.auth import (
+from gantt.api.access.auth import (
     ANYBODY,
     OPEN_PATHS,
     Authenticate,
     build_authenticator,
     unauthorized,
 )
+from gantt.api.access.policy import build_policy
 from gantt.api.call import UNREAD, Call, Caller, Door, Policy, Unread
-from gantt.api.envelope import (
+from gantt.api.hosting.envelope import (
     CALLER,
     ORIGIN_ID,
     REQUEST_ID,
@@ -37,15 +37,15 @@ from gantt.api.envelope import (
     with_health,
     with_metrics,
 )
-from gantt.api.middleware import (
+from gantt.api.hosting.middleware import (
     accept_proxy_headers,
     allow_origins,
     require_keystone,
 )
-from gantt.api.policy import build_policy
-from gantt.api.problem import Problem, Scene, render, status_line, translate
+from gantt.api.hosting.watchers import Watchers
 from gantt.api.routes import ROUTES, Route, Router
-from gantt.api.watchers import Watchers
+from gantt.api.wire import microversion
+from gantt.api.wire.problem import Problem, Scene, render, status_line, translate
 from gantt.conf import Settings
 from gantt.observe.metrics import CONTENT_TYPE, Meters
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import falcon
 from msgspec import Struct, field
 
-from gantt.api.accept import JSON, accepts_json
-from gantt.api.candidate_answer import Encoder
-from gantt.api.problem import Problem
-from gantt.api.watchers import Watchers
+from gantt.api.hosting.watchers import Watchers
+from gantt.api.wire.accept import JSON, accepts_json
+from gantt.api.wire.candidate_answer import Encoder
+from gantt.api.wire.problem import Problem
 
 if TYPE_CHECKING:
     from gantt.conf import ApiOptions

@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl
 import falcon
 from msgspec import Struct
 
-from gantt.api import (
+from gantt.api.call import Call
+from gantt.api.handlers import (
     aggregates,
     allocations,
     candidates,
@@ -29,11 +30,10 @@ from gantt.api import (
     usages,
     verification,
 )
-from gantt.api.call import Call
 from gantt.api.native import watch
 from gantt.api.native.operation import Operation
 from gantt.api.native.table import OPERATIONS
-from gantt.api.problem import Problem
+from gantt.api.wire.problem import Problem
 
 Handler = Callable[..., None]
 Responder = Callable[..., None]

@@ -1,7 +1,7 @@
 """``gantt-manage adopt``, ``release`` and ``import``: move books to and from Gantt.
 
-Separate from the chores of ``gantt-manage`` because these run once in the life of a
-database, and an operator wants to see first what they would do.
+Separate from the leader tasks of ``gantt-manage`` because these run once in the life of
+a database, and an operator wants to see first what they would do.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from gantt.cli.output import bars, print_rows, say
 
 if TYPE_CHECKING:
     from gantt.conf import Settings
-    from gantt.store.importer import Copied
-    from gantt.store.legacy import Legacy, Owner
+    from gantt.store.adoption.importer import Copied
+    from gantt.store.adoption.legacy import Legacy, Owner
 
 _DATABASE = click.option(
     "--database", metavar="URL", help="Default: the --database of gantt-manage."
@@ -38,7 +38,7 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
     repair is repaired, and Gantt's own tables are added. Running it again has no
     effect.
     """
-    from gantt.store import adopt as taking
+    from gantt.store.adoption import adopt as taking
 
     with told_plainly():
         settings = _settings(database)
@@ -73,7 +73,7 @@ def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
     Gantt's own tables are kept for a later 'adopt'. Gantt processes that are still
     running stop reading and writing on their own.
     """
-    from gantt.store import adopt as taking
+    from gantt.store.adoption import adopt as taking
 
     with told_plainly():
         url = _settings(database).database_url
@@ -117,7 +117,7 @@ def placement(
     The dialects may differ. Everything is copied in one transaction and compared
     before the commit. Stop every program that writes to the source first.
     """
-    from gantt.store.importer import import_books
+    from gantt.store.adoption.importer import import_books
 
     with told_plainly(), bars(is_shown=not dry_run) as progress:
         settings = _settings(database)
@@ -184,7 +184,7 @@ def _settings(database: str | None) -> Settings:
 
 
 def _owner(settings: Settings) -> Owner:
-    from gantt.store.legacy import Owner
+    from gantt.store.adoption.legacy import Owner
 
     api = settings.api
     return Owner(api.incomplete_consumer_project_id, api.incomplete_consumer_user_id)

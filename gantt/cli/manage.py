@@ -20,7 +20,7 @@ from gantt.conf import placement_session
 from gantt.connection import connect, open_gantt
 from gantt.model.printable import printable
 from gantt.model.protocol import GanttProtocol
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 
 BAD_COUNT = 127
 
@@ -50,7 +50,7 @@ def db() -> None:
 @db.command()
 def sync() -> None:
     """Create or upgrade the tables."""
-    from gantt.store import schema
+    from gantt.store.schema import fitness as schema
 
     with told_plainly():
         say(schema.sync(*_place()))
@@ -59,7 +59,7 @@ def sync() -> None:
 @db.command()
 def version() -> None:
     """Print the revision of the tables."""
-    from gantt.store import schema
+    from gantt.store.schema import fitness as schema
 
     with told_plainly():
         place = _place()
@@ -75,7 +75,7 @@ def version() -> None:
 @click.argument("revision")
 def stamp(revision: str) -> None:
     """Record that the tables are at REVISION ('head': the newest), without changes."""
-    from gantt.store import schema
+    from gantt.store.schema import fitness as schema
 
     with told_plainly():
         url, options = _place()

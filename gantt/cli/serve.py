@@ -1,6 +1,6 @@
 """``gantt serve``: run the service; ``--register-machine`` adds a first host.
 
-Thin: configuration is handled by ``gantt.conf``, serving by ``gantt.api.server``.
+Thin: ``gantt.conf`` handles configuration, ``gantt.api.hosting.server`` serves.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def serve(
         if value is not None
     )
     with told_plainly():
-        from gantt.api import server
+        from gantt.api.hosting import server
         from gantt.conf import Source
 
         source = Source(config_files, overrides, default_auth="noauth2")
@@ -100,7 +100,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
     and not by each worker. Raises Refused, StoreFailed."""
     from gantt.conf import placement_session
     from gantt.connection import open_gantt
-    from gantt.store import schema
+    from gantt.store.schema import fitness as schema
 
     if settings.database_url == "memory://":
         if register_machine:

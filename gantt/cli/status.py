@@ -90,7 +90,7 @@ def check_policy(settings: Settings) -> Finding:
 def check_policy_rules(settings: Settings) -> Finding:
     """The service must be able to load the policy file."""
     name = "Policy File Rules"
-    from gantt.api.policy import build_policy, warnings
+    from gantt.api.access.policy import build_policy, warnings
 
     try:
         build_policy(settings)
@@ -139,7 +139,7 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
 
     Exit status: 0 success, 1 warnings, 2 failures, 255 the checks could not be run.
     """
-    from gantt.store.upgrade import obstacles
+    from gantt.store.schema.upgrade import obstacles
 
     try:
         settings = settings_for(database, config_files)

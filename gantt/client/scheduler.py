@@ -22,7 +22,7 @@ from gantt.model.hosts import HostView
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 
 
 class SchedulerClient:

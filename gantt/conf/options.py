@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from gantt.conf import scheduling
 from gantt.conf.values import AUTH_STRATEGIES, NO_CONSUMER_ID
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 
 Options: TypeAlias = list[tuple[str, Sequence[cfg.Opt]]]
 
@@ -82,9 +82,9 @@ DATABASE = [
         default=StoreOptions().pool_size,
         min=0,
         max=4096,
-        help="Database connections that each process keeps for reads; the gate has one "
-        "more. 0: as many as blocking_threads; searches and lists have additional "
-        "threads, which wait for one of these connections.",
+        help="Database connections that each process keeps for reads; the committer "
+        "has one more. 0: as many as blocking_threads; searches and lists have "
+        "additional threads, which wait for one of these connections.",
     ),
 ]
 
@@ -257,7 +257,7 @@ GANTT = [
         "queue_length",
         default=4096,
         min=1,
-        help="Commands that may wait for the gate; further ones are refused with 503.",
+        help="Commands that may wait for the committer; more are refused with 503.",
     ),
     cfg.IntOpt(
         "planning_ms",
@@ -274,7 +274,7 @@ GANTT = [
         help="Seconds that a request waits for the database; then 503.",
     ),
     cfg.FloatOpt(
-        "patience_s",
+        "wait_s",
         default=2.0,
         min=0.01,
         max=86400,
@@ -330,23 +330,23 @@ GANTT = [
         default=StoreOptions().lock_timeout_s,
         min=0.01,
         max=3600,
-        help="Seconds that the gate waits for the database lock of another process "
-        "before it retries (MariaDB: whole seconds, at least 1).",
+        help="Seconds that the committer waits for the database lock of another "
+        "process before it retries (MariaDB: whole seconds, at least 1).",
     ),
     cfg.FloatOpt(
         "idle_timeout_s",
         default=StoreOptions().idle_timeout_s,
         min=1,
         max=3600,
-        help="Seconds after which PostgreSQL and MariaDB revoke the lock of a gate "
-        "that stalls in the middle of a batch.",
+        help="Seconds after which PostgreSQL and MariaDB revoke the lock of a "
+        "committer that stalls in the middle of a batch.",
     ),
     cfg.FloatOpt(
         "leader_silence_s",
         default=4.0,
         min=0.5,
         max=3600,
-        help="Seconds without a heartbeat of the process that runs the chores "
+        help="Seconds without a heartbeat of the process that runs the leader tasks "
         "(compaction, lease expiry, usage history) before another takes over.",
     ),
     cfg.IntOpt(

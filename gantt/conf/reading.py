@@ -28,7 +28,7 @@ from gantt.conf.values import (
 )
 from gantt.engine.options import EngineOptions
 from gantt.errors import Refused
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 
 MEMORY = "memory://"
 _CONNECTION = ("placement_database", "connection")
@@ -173,7 +173,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         queue_length=own.queue_length,
         planning_ms=own.planning_ms,
         answer_timeout_s=own.answer_timeout_s,
-        patience_s=own.patience_s,
+        wait_s=own.wait_s,
         # Half of the threads stay free for requests that do not wait.
         patient=min(own.patient, max(1, own.blocking_threads // 2)),
         search_budget=own.search_budget,

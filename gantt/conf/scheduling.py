@@ -167,7 +167,7 @@ SCHEDULER: Sequence[cfg.Opt] = [
         default=_OURS.choices,
         min=1,
         max=1000,
-        help="Candidate places per instance that a claim may fall back on at the gate.",
+        help="Candidate places per instance that a claim may fall back on.",
     ),
     *(
         cfg.IntOpt(name, default=getattr(_OURS, name), min=least, help=text)

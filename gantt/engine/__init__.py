@@ -1,1 +1,1 @@
-"""The one object that owns a State and a Store, and the one gate for changes."""
+"""The one object that owns a State and a Store, and the one committer for changes."""

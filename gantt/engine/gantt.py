@@ -18,23 +18,28 @@ from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from gantt.engine import verify
-from gantt.engine.asking import Asking
+from gantt.engine.background.leader_tasks import (
+    Compaction,
+    Leadership,
+    LeaderTask,
+    LeaderTasks,
+)
+from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.books import Books
-from gantt.engine.chores import Chore, Chores, Compaction, Leadership
 from gantt.engine.clock import Clock, SystemClock
-from gantt.engine.follower import Follower, load_state
+from gantt.engine.commit.committer import Committer
 from gantt.engine.health import Health
 from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
-from gantt.engine.poller import Poller
-from gantt.engine.remote import RemoteBooks
-from gantt.engine.remote_scheduling import RemoteScheduling
-from gantt.engine.replica import Replica
-from gantt.engine.rest import Rest
+from gantt.engine.reading.log_tailer import LogTailer, load_state
+from gantt.engine.reading.poller import Poller
+from gantt.engine.reading.reader import Asking
+from gantt.engine.reading.replica import Replica
+from gantt.engine.reading.rest import Rest
+from gantt.engine.scheduling.remote_books import RemoteBooks
+from gantt.engine.scheduling.remote_scheduling import RemoteScheduling
 from gantt.engine.threads import SystemThreads, Threads
-from gantt.engine.usage_history import UsageHistory
 from gantt.engine.watching import Watched, Watching
-from gantt.engine.writer import Gate
 from gantt.errors import BudgetSpent
 from gantt.model import answers as a
 from gantt.model import commands as c
@@ -44,7 +49,7 @@ from gantt.model.usage_history import UsageRecord
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
 from gantt.placement.totals import totals
-from gantt.store.contract import Store
+from gantt.store.interface import Store
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -99,24 +104,24 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         )
         self._rest = Rest(self._replica, clock, options.search_slice_ms / 1000)
         verify.compare_fingerprints(store, self._replica.state)
-        self._follower = Follower(
+        self._log_tailer = LogTailer(
             store, self._replica, options, clock=clock, threads=threads
         )
         self._be_probed(threads)
-        self._gate = Gate(
+        self._committer = Committer(
             store,
             self._replica,
-            self._follower,
+            self._log_tailer,
             options,
             clock=clock,
             threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
         )
         self._watching = Watching(
-            store, self._replica, self._follower, clock=clock, threads=threads
+            store, self._replica, self._log_tailer, clock=clock, threads=threads
         )
         period_s = options.poll_ms / 1000
-        self._poller = Poller(self._follower, self._replica, period_s, threads)
+        self._poller = Poller(self._log_tailer, self._replica, period_s, threads)
         self._observer: Observer = Silence()
         self._bearer = threading.local()
         self._searches_cut = 0
@@ -125,24 +130,25 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
                 self.submit(standard_names)
             except BaseException:
                 self._poller.close()
-                self._gate.close()
+                self._committer.close()
                 raise
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
         self._usage = UsageHistory(
             store, lambda: self.read_long(totals), options, self._wall
         )
-        self._chores = self._begin_chores(threads)
+        self._leader_tasks = self._begin_leader_tasks(threads)
 
     # -- the way in ----------------------------------------------------------------
 
     def submit(self, command: c.Command, request_id: str = "") -> Any:
-        """Carry out ``command`` at the gate and return its answer once it is durable.
+        """Carry out ``command`` at the committer and return its answer once it is
+        durable.
 
         ``request_id`` "": what ``bearing`` said. Raises the refusal of its rule, Busy,
         StoreFailed.
         """
         borne: str = request_id or getattr(self._bearer, "request_id", "")
-        return self._gate.submit(command, borne)
+        return self._committer.submit(command, borne)
 
     @contextmanager
     def bearing(self, request_id: str) -> Iterator[None]:
@@ -203,59 +209,59 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
 
     def observe(self, observer: Observer) -> None:
         """Tell ``observer`` from now on what is done, and how long it takes."""
-        self._observer = self._gate.observer = self._records.observer = observer
+        self._observer = self._committer.observer = self._records.observer = observer
 
     def counts(self) -> dict[str, float]:
         """What the engine has done so far, by name; for metrics."""
-        counts = self._gate.counts
+        counts = self._committer.counts
         return {
             "revision": self.revision,
-            "queue_length": len(self._gate.queue),
+            "queue_length": len(self._committer.queue),
             "queue_limit": self._options.queue_length,
             "batch_limit": self._options.batch_size,
             "search_limit": self._options.search_budget,
             "log_limit": self._options.log_length,
             "searches_cut": self._searches_cut,
             "search_rests": self._rest.taken,
-            "leases_swept": self._chores.done["expire"],
-            "leader": self._chores.is_leading,
+            "leases_swept": self._leader_tasks.done["expire"],
+            "leader": self._leader_tasks.is_leading,
             "events_told": self._watching.told,
             **self._usage.counts(),
             **self.scheduling_counts(),
-            "busy": self._gate.queue.turned_away,
-            "reads_turned_away": self._follower.patience.turned_away,
+            "busy": self._committer.queue.turned_away,
+            "reads_turned_away": self._log_tailer.admission.turned_away,
             "batches": counts.batches,
             "commands": counts.commands,
             "refusals": counts.refusals,
             "aborts": counts.aborts,
             "unknown_outcomes": counts.unknown_outcomes,
             "foreign_writes": counts.foreign_writes,
-            "compacted": self._chores.done["compact"],
+            "compacted": self._leader_tasks.done["compact"],
             "commit_seconds": counts.commit_seconds,
-            "reloads": self._follower.reloads,
+            "reloads": self._log_tailer.reloads,
         }
 
-    def _begin_chores(self, threads: Threads) -> Chores:
+    def _begin_leader_tasks(self, threads: Threads) -> LeaderTasks:
         options, store = self._options, self._store
         policy = options.scheduler
-        is_away = self._follower.is_away
+        is_away = self._log_tailer.is_away
         self._records.share(
             store.decisions, self.name, policy, self._wall, threads, is_away
         )
         compaction = Compaction(store, self._replica, options.log_length)
-        return Chores(
+        return LeaderTasks(
             Leadership(
                 store,
                 self.name,
                 options.leader_silence_s,
                 self._wall,
-                lambda: self._follower.outage.succeeded("write"),
+                lambda: self._log_tailer.outage.succeeded("write"),
             ),
             (
-                Chore("compact", compaction.is_due, compaction.run),
-                Chore("expire", self._has_ended_leases, self.expire_claims),
-                Chore("usage", self._usage.is_due, self._usage.run),
-                *self._records.chores(),
+                LeaderTask("compact", compaction.is_due, compaction.run),
+                LeaderTask("expire", self._has_ended_leases, self.expire_claims),
+                LeaderTask("usage", self._usage.is_due, self._usage.run),
+                *self._records.leader_tasks(),
             ),
             options.sweep_s,
             threads,
@@ -263,7 +269,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         )
 
     def _has_ended_leases(self) -> bool:
-        now = self._gate.time.now()
+        now = self._committer.time.now()
         with self._replica.lock:
             claims = self._replica.state.fleet.claims
             if claims.leased and min(claims.leased.values()) <= now:
@@ -272,15 +278,15 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
 
     def verify(self) -> a.Report:
         """Hold the columns against the tables and every invariant."""
-        return verify.verify(self._store, self._replica, self._follower)
+        return verify.verify(self._store, self._replica, self._log_tailer)
 
     def close(self) -> None:
         if self._is_closed:
             return
         self._is_closed = self._watching.is_closed = True
-        self._chores.close()
+        self._leader_tasks.close()
         self._poller.close()
-        self._gate.close()
+        self._committer.close()
         self._records.close()
         verify.leave_fingerprint(self._store, self._replica.durable)
         self._store.close()

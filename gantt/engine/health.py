@@ -9,15 +9,15 @@ import logging
 from abc import ABC, abstractmethod
 
 from gantt.engine.clock import Clock
-from gantt.engine.follower import Follower
 from gantt.engine.options import EngineOptions
-from gantt.engine.probe import Probe
-from gantt.engine.replica import Replica
+from gantt.engine.reading.log_tailer import LogTailer
+from gantt.engine.reading.probe import Probe
+from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError, StoreFailed
 from gantt.placement.totals import host_states, totals
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import Store
+from gantt.store.interface import Store
 
 LOG = logging.getLogger(__name__)
 # A probe asks whether we are ready every few seconds.
@@ -30,14 +30,14 @@ class Health(ABC):
 
     _store: Store
     _replica: Replica
-    _follower: Follower
+    _log_tailer: LogTailer
     _is_closed = False
     _wall: Clock
     _policy: SchedulerOptions
     _has_told_unready = False
 
     def _be_probed(self, threads: Threads) -> None:
-        self._probe = Probe(self._follower.look, _READY_S, threads)
+        self._probe = Probe(self._log_tailer.look, _READY_S, threads)
 
     @abstractmethod
     def decide_by(self, options: SchedulerOptions) -> None:
@@ -48,7 +48,7 @@ class Health(ABC):
         Takes two seconds at the most."""
         error = self._probe.failure()
         if isinstance(error, StoreFailed):
-            self._follower.outage.failed("read", error)
+            self._log_tailer.outage.failed("read", error)
             return _UNREADABLE
         if error is not None:
             if not self._has_told_unready:  # it is asked every few seconds
@@ -63,15 +63,15 @@ class Health(ABC):
     def is_told(self, error: GanttError) -> bool:
         """Whether the log says already why a caller got ``error``, because the database
         is away; it is counted there then."""
-        return isinstance(error, StoreFailed) and self._follower.outage.refuses(error)
+        return isinstance(error, StoreFailed) and self._log_tailer.outage.refuses(error)
 
     def keeping_up(self) -> dict[str, float]:
         """For metrics, and without a question: how many revisions this process does not
         know yet, as far as the database has said, and for how long it has left
         questions unanswered."""
         return {
-            "revision_lag": self._follower.lag(),
-            "database_silence_seconds": self._follower.silence_s(),
+            "revision_lag": self._log_tailer.lag(),
+            "database_silence_seconds": self._log_tailer.silence_s(),
         }
 
     def totals(self) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
@@ -87,4 +87,4 @@ class Health(ABC):
         """Take over what may change while this runs: how fresh reads are, and by what
         is decided. Raises Refused, and then nothing changes."""
         self.decide_by(options.scheduler)
-        self._follower.keep_fresh(options)
+        self._log_tailer.keep_fresh(options)

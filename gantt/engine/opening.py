@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.remote import RemoteBooks
+from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.model.commands import SyncNames
 from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.policy import policy_of

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 
 
 class EngineOptions(Struct, frozen=True):
@@ -18,22 +18,22 @@ class EngineOptions(Struct, frozen=True):
 
     ``freshness``: "strict" asks the store before every read how far the log has come;
     "bounded" only when the last such question is more than ``bound_ms`` old.
-    ``queue_length``: commands that may wait for the gate; one more is Busy.
+    ``queue_length``: commands that may wait for the committer; one more is Busy.
     ``batch_size``: commands in one commit; ``planning_ms``: when planning a batch has
     taken so long, the rest of it waits for the next.
     ``commit_attempts``: how often a batch that the database aborted is tried in all.
-    ``answer_timeout_s``: how long a caller waits for its answer. ``patience_s``: after
-    so long only ``patient`` callers go on waiting for a gate or a database that stands
-    still, so that the others' threads are free for who needs neither.
+    ``answer_timeout_s``: how long a caller waits for its answer. ``wait_s``: after
+    so long only ``patient`` callers go on waiting for a committer or a database that
+    stands still, so that the others' threads are free for who needs neither.
     ``search_budget``: steps that one search for candidates may take.
     ``search_slice_ms``: after so long a decision for many instances, or a search for
     the change that would help, lets others at the columns.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.
     ``poll_ms``: how often columns are brought up to date while nobody asks; 0: never.
-    ``sweep_s``: how often a process looks for chores: whether it leads them, whether
-    leases are over. ``leader_silence_s``: after so long without a sign of life, who
-    leads is taken to be gone.
+    ``sweep_s``: how often a process looks for leader tasks: whether it leads them,
+    whether leases are over. ``leader_silence_s``: after so long without a sign of life,
+    who leads is taken to be gone.
     ``usage_sample_s``: how often the usage history takes a sample, in whole
     5 minutes; 0: never. ``usage_classes``: resource classes of one sample.
     ``usage_5m_days``, ``usage_hour_days``, ``usage_day_days``: how many days its
@@ -48,7 +48,7 @@ class EngineOptions(Struct, frozen=True):
     planning_ms: int = 50
     commit_attempts: int = 10
     answer_timeout_s: float = 60.0
-    patience_s: float = 2.0
+    wait_s: float = 2.0
     patient: int = 32
     search_budget: int = 100_000
     search_slice_ms: int = 20

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import logging
 
-from gantt.engine.follower import Follower, load_state
-from gantt.engine.replica import Replica
+from gantt.engine.reading.log_tailer import LogTailer, load_state
+from gantt.engine.reading.replica import Replica
 from gantt.errors import Busy, GanttError
 from gantt.model.answers import Report
 from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES
 from gantt.state import check
 from gantt.state.state import State
-from gantt.store.contract import Store
+from gantt.store.interface import Store
 from gantt.store.memory import MemoryStore
 from gantt.store.outcomes import Outcome
 
@@ -25,18 +25,18 @@ _ATTEMPTS = 3
 CHANGED_WHILE_STOPPED = "The tables are not as the last clean stop left them."
 
 
-def verify(store: Store, replica: Replica, follower: Follower) -> Report:
+def verify(store: Store, replica: Replica, log_tailer: LogTailer) -> Report:
     """Hold the columns against a snapshot of the tables, brought to the same revision
     by the log. Raises Busy, StoreFailed.
 
     No lock of the database is held: a large fleet takes longer to load than a server
     lets any transaction idle. The columns wait only while both are compared, and the
-    gate outside that lock, so that other processes write on.
+    committer outside that lock, so that other processes write on.
     """
     for _ in range(_ATTEMPTS):
         tables = None if isinstance(store, MemoryStore) else load_state(store)
-        with replica.gate, replica.turn:
-            follower.take_in(store.tail(replica.state.cursor))
+        with replica.committer, replica.turn:
+            log_tailer.take_in(store.tail(replica.state.cursor))
             # Whoever holds the turn is the only one who changes the columns.
             live = replica.state
             if tables is None or _bring_up(tables, store, live.cursor):

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantt.engine.clock import Clock
-from gantt.engine.follower import Follower
 from gantt.engine.naming import told
-from gantt.engine.replica import Replica
+from gantt.engine.reading.log_tailer import LogTailer
+from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.model.watching import Event, Events, RowChange, place_of, read_cursor
-from gantt.store.contract import Page, Store
+from gantt.store.interface import Page, Store
 
 LOOK_S = 0.1
 """How often somebody who waits looks for what other processes committed."""
@@ -34,14 +34,14 @@ class Watching:
         self,
         store: Store,
         replica: Replica,
-        follower: Follower,
+        log_tailer: LogTailer,
         *,
         clock: Clock,
         threads: Threads,
     ) -> None:
         self._store = store
         self._replica = replica
-        self._follower = follower
+        self._log_tailer = log_tailer
         self._clock = clock
         self._reading = threads.lock()
         # At which epoch and revision the last page was read, after what, and the page.
@@ -54,7 +54,7 @@ class Watching:
         what comes within ``wait_s``. Raises Invalid, Gone, StoreFailed."""
         deadline = self._clock.monotonic() + wait_s
         if since is None:
-            self._follower.look()
+            self._log_tailer.look()
             after = self._store.cursor()
         else:
             after = read_cursor(since)
@@ -84,7 +84,7 @@ class Watching:
                 return False
             self._replica.wait_beyond(after.revision, epoch, min(left_s, LOOK_S))
             if not self._has_moved(after, epoch):
-                self._follower.look()
+                self._log_tailer.look()
             if self._has_moved(after, epoch):
                 return True
 
@@ -95,7 +95,7 @@ class Watching:
     def _told(self, page: Page) -> Events:
         """The events of a page."""
         # Names are those of the columns, which must know what the log says.
-        self._follower.look()
+        self._log_tailer.look()
         events = tuple(self._event(entry) for entry in page.entries)
         self.told += len(events)
         return Events(events, events[-1].id if events else place_of(page.start))

@@ -1,7 +1,7 @@
 """Row-level facts: what changed, at which revision.
 
-Changes are what the gate applies, what the log keeps and what a follower replays; they
-are separate from commands, which are only requests.
+Changes are what the committer applies, what the log keeps and what a log tailer
+replays; they are separate from commands, which are only requests.
 """
 
 from __future__ import annotations

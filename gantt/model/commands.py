@@ -323,7 +323,7 @@ class InstanceClaim(Struct, frozen=True):
 class Claim(Struct, frozen=True):
     """Hosts for all instances of a request, or for none.
 
-    What must hold is judged at the gate: amounts (the books' where a choice has
+    What must hold is judged at the committer: amounts (the books' where a choice has
     allocations; else what the host has, times ``ratios`` (cpu, ram, disk) where the
     host reports none), the rules of ``group`` and, per choice, that the host is still
     there. ``only_project``: whose instances may be claimed that have allocations or a

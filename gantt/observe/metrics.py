@@ -50,9 +50,12 @@ _GAUGES = {
         "Seconds since the database stopped answering, for the "
         "process that has waited longest; 0: it answers.",
     ),
-    "leader": (_EACH, "Whether the process leads the chores."),
-    "queue_length": (_SUM, "Commands that wait for the gate."),
-    "queue_limit": (_NEWEST, "Commands that may wait for the gate (queue_length)."),
+    "leader": (_EACH, "Whether the process leads the leader_tasks."),
+    "queue_length": (_SUM, "Commands that wait for the committer."),
+    "queue_limit": (
+        _NEWEST,
+        "Commands that may wait for the committer (queue_length).",
+    ),
     "batch_limit": (_NEWEST, "Commands that one commit may hold (batch_size)."),
     "search_limit": (_NEWEST, "Steps that one search may take (search_budget)."),
     "log_limit": (_NEWEST, "Revisions that the log keeps (log_length)."),
@@ -73,7 +76,7 @@ _GAUGES = {
     ),
     "decisions_shared": (
         _NEWEST,
-        "Shared decisions, as last counted by the leader of the chores.",
+        "Shared decisions, as last counted by the leader of the leader_tasks.",
     ),
     "shapes_kept": (_SUM, "Request shapes in the cache of the caching driver."),
     "shapes_limit": (_NEWEST, "Maximum request shapes in that cache (max_shapes)."),
@@ -124,10 +127,10 @@ _GAUGES = {
     "watchers_limit": (_NEWEST, "Maximum watchers per process."),
 }
 _COUNTERS = {
-    "batches": "Batches that passed the gate.",
-    "commands": "Commands that passed the gate, including refused ones.",
+    "batches": "Batches that passed the committer.",
+    "commands": "Commands that the committer judged, including refused ones.",
     "refusals": "Commands that a rule refused.",
-    "busy": "Commands rejected because the queue was full or the gate was stalled.",
+    "busy": "Commands rejected: the queue was full or the committer was stalled.",
     "reads_turned_away": "Reads rejected because the database was stalled.",
     "aborts": "Batches that the database aborted and that were planned again.",
     "unknown_outcomes": "Commits whose answer was lost.",

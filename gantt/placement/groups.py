@@ -1,7 +1,7 @@
 """Server groups: the one place that says whether a host keeps a group's rule.
 
-Filters ask while hosts are picked and the gate asks again before a claim is written,
-so that no two claims that race for the last place both get it.
+Filters ask while hosts are picked and the committer asks again before a claim is
+written, so that no two claims that race for the last place both get it.
 """
 
 from __future__ import annotations

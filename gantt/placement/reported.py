@@ -1,8 +1,8 @@
 """Hosts without inventory: the one place that says whether their own amounts suffice.
 
 The old Ram, Core and Disk rules of Nova, in float64. Filters ask it of arrays, and the
-gate asks it again of single hosts before a claim is written. A large allocation ratio
-takes an amount out of the decision.
+committer asks it again of single hosts before a claim is written. A large allocation
+ratio takes an amount out of the decision.
 """
 
 from __future__ import annotations

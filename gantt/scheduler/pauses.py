@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from gantt.placement.candidates.survey import FlatSurvey
-from gantt.scheduler.field import Field
+from gantt.scheduler.feasibility.feasible_hosts import Field
 from gantt.state.state import State
 
 Pause: TypeAlias = Callable[[], None]

@@ -24,17 +24,22 @@ from gantt.model.scheduling import Selections
 from gantt.model.spec import InstanceGroup, ScheduleRequest
 from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.answer import selections
-from gantt.scheduler.attempt import attempt, names
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.explain import Rest, why, why_at_once
-from gantt.scheduler.field import Field
-from gantt.scheduler.job import Job
-from gantt.scheduler.limits import check_count
+from gantt.scheduler.explain.trials import Trials
+from gantt.scheduler.explain.why import Rest, why, why_at_once
+from gantt.scheduler.feasibility.feasible_hosts import Field
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Pause, never
-from gantt.scheduler.pick import Dice, Place, best_places, choices_per_instance
-from gantt.scheduler.trials import Trials
+from gantt.scheduler.request.job import Job
+from gantt.scheduler.request.limits import check_count
+from gantt.scheduler.selection.answer import selections
+from gantt.scheduler.selection.attempt import attempt, names
+from gantt.scheduler.selection.pick import (
+    Dice,
+    Place,
+    best_places,
+    choices_per_instance,
+)
 from gantt.state.state import State
 
 _GROUP_FILTERS = {
@@ -156,8 +161,9 @@ def claim_of(request: ScheduleRequest, picks: Picks, claim: str) -> Claim:
 def _enforced(
     group: InstanceGroup | None, asked: frozenset[str]
 ) -> InstanceGroup | None:
-    """The group with the rule that the gate is to hold: the one that was held while
-    hosts were picked, and none where its filter is not enabled or hosts are forced."""
+    """The group with the rule that the committer is to hold: the one that was held
+    while hosts were picked, and none where its filter is not enabled or hosts are
+    forced."""
     if group is None or group.policy is None:
         return group
     needed = _GROUP_FILTERS.get(group.policy)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.scheduler import registry
 from gantt.scheduler.contract import Filter, Weigher
-from gantt.scheduler.limits import check_factors
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins import registry
+from gantt.scheduler.request.limits import check_factors
 
 
 class Policy(Struct, frozen=True, eq=False):

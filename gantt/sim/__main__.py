@@ -20,8 +20,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gantt.model.addresses import without_secrets
+from gantt.sim.fault_schedule import KINDS
 from gantt.sim.run import GALERA, MEMORY, Plan, Result, Run
-from gantt.sim.weather import KINDS
 
 SQLITE = "sqlite"
 

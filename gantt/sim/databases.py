@@ -17,8 +17,8 @@ from gantt.sim.shared import Books, SharedStore
 from gantt.sim.sql import WiredStore, Wires
 from gantt.sim.world import World
 from gantt.store import open_store
-from gantt.store.contract import Store, StoreOptions
 from gantt.store.database import open_database
+from gantt.store.interface import Store, StoreOptions
 
 _ALL = 1_000_000_000
 _MARK = "sim"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
+from gantt.sim.fault_schedule import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.store.database import Database
 
 _SQLITE = {

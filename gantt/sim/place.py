@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gantt.sim.threads import SimClock
-from gantt.sim.weather import (
+from gantt.sim.fault_schedule import (
     ABORT_COMMIT,
     CLOCK,
     CRASH,
@@ -17,42 +16,43 @@ from gantt.sim.weather import (
     KEPT,
     PAUSE,
     SLOW,
-    Weather,
+    FaultSchedule,
 )
+from gantt.sim.threads import SimClock
 from gantt.sim.world import Crashed, Site, World
 
 _HOUR_US: Final = 3_600_000_000
 
 
 class Place(Site):
-    """A process: its clock, and what the weather does to it."""
+    """A process: its clock, and what the faults does to it."""
 
-    def __init__(self, name: str, world: World, weather: Weather) -> None:
+    def __init__(self, name: str, world: World, faults: FaultSchedule) -> None:
         super().__init__(name)
         self.world = world
-        self.weather = weather
+        self.faults = faults
         self.clock = SimClock(world)
 
     def step(self, what: str) -> None:
         """Before a statement: time passes, perhaps much; perhaps all ends here."""
-        weather, world = self.weather, self.world
+        faults, world = self.faults, self.world
         if self.is_dead:
             raise Crashed
-        if weather.strikes(CLOCK):
-            jump = weather.amount(CLOCK, -_HOUR_US, _HOUR_US)
+        if faults.strikes(CLOCK):
+            jump = faults.amount(CLOCK, -_HOUR_US, _HOUR_US)
             self.clock.skew_us = int(jump)
             world.tell(f"the clock is {jump / 1e6:+.0f} s off")
-        if weather.strikes(PAUSE):
-            pause_s = weather.amount(PAUSE, 0.1, 20.0)
+        if faults.strikes(PAUSE):
+            pause_s = faults.amount(PAUSE, 0.1, 20.0)
             self.paused_until = world.time + pause_s
             world.tell(f"pauses {pause_s:.1f} s before {what}")
         self.maybe_crash(f"before {what}")
-        slow_s = weather.amount(SLOW, 0.05, 5.0) if weather.strikes(SLOW) else 0.0
+        slow_s = faults.amount(SLOW, 0.05, 5.0) if faults.strikes(SLOW) else 0.0
         world.step(slow_s or 0.000_5)
 
     def maybe_crash(self, where: str) -> None:
         """Perhaps the process is killed here. Raises Crashed."""
-        if self.weather.strikes(CRASH):
+        if self.faults.strikes(CRASH):
             self.world.tell(f"killed {where}")
             self.world.kill(self)
             raise Crashed
@@ -60,7 +60,7 @@ class Place(Site):
     def fate(self) -> str | None:
         """What becomes of a commit: None, or one of three faults."""
         for kind in (ABORT_COMMIT, KEPT, DROPPED):
-            if self.weather.strikes(kind):
+            if self.faults.strikes(kind):
                 self.world.tell(kind)
                 return kind
         return None

@@ -20,15 +20,15 @@ from gantt.model.changes import Cursor
 from gantt.model.rows import ROW_TYPES, key_of
 from gantt.sim.checker import check
 from gantt.sim.databases import InMemory, OnDatabase, Shared
+from gantt.sim.fault_schedule import FaultSchedule
 from gantt.sim.history import Finding, History, Op, Read, Tables, empty_tables
 from gantt.sim.place import Place
 from gantt.sim.sight import Sight
 from gantt.sim.threads import SimThreads
-from gantt.sim.weather import Weather
 from gantt.sim.workload import STANDARD, Workload
 from gantt.sim.world import Event, Stuck, World
 from gantt.state.state import State
-from gantt.store.contract import Store, StoreOptions
+from gantt.store.interface import Store, StoreOptions
 
 MEMORY, GALERA = "memory", "galera"
 
@@ -93,7 +93,7 @@ class Run:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.world = World(plan.seed)
-        self.weather = Weather(plan.seed, plan.without)
+        self.faults = FaultSchedule(plan.seed, plan.without)
         self.history = History()
         self._rng = random.Random(f"{plan.seed} run")
         is_memory = plan.store in (MEMORY, GALERA)
@@ -125,7 +125,7 @@ class Run:
             self.plan,
             self.history,
             check(self.history),
-            dict(self.weather.struck),
+            dict(self.faults.struck),
             self._gate_counts,
             self.world.trace,
         )
@@ -141,8 +141,8 @@ class Run:
         for slot in slots:
             while not slot.is_done:
                 self.world.wait(slot)
-        self.weather.is_clear = True
-        self.world.tell("the weather clears")
+        self.faults.is_clear = True
+        self.world.tell("the faults clears")
         for process in self._processes.values():
             if process.is_dead:  # killed when its clients had all gone
                 self.shared.cut(process, process.store)
@@ -156,7 +156,7 @@ class Run:
         number = 0
         while self._steps_left > 0:
             number += 1
-            process = Process(f"{slot}{number}", self.world, self.weather)
+            process = Process(f"{slot}{number}", self.world, self.faults)
             self._processes[slot] = process
             self._start(process, options)
             clients = range(0 if process.is_dead else self.plan.clients)
@@ -262,7 +262,7 @@ class Run:
     # -- the end ------------------------------------------------------------------
 
     def _look_at_the_end(self, process: Process) -> None:
-        """With the weather clear, everything must be well."""
+        """With the faults clear, everything must be well."""
         process.paused_until = 0.0
         try:
             self._read(process, Sight(empty_tables()))

@@ -18,20 +18,20 @@ from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Key, LinkRow, Row
 from gantt.model.usage_history import HistoryQuery, UsageRecord
+from gantt.sim.fault_schedule import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.place import Place
-from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.world import World
-from gantt.store.contract import (
+from gantt.store.changelog.pages import page_of
+from gantt.store.interface import (
     Chunks,
     Fingerprint,
     Lead,
     Page,
-    Premise,
+    Precondition,
     StoreOptions,
 )
 from gantt.store.memory import MemoryUsageRows
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite, UnknownOutcome
-from gantt.store.pages import page_of
 from gantt.store.tables import COLUMNS
 
 T = TypeVar("T")
@@ -118,7 +118,7 @@ class SharedStore:
         if self._is_closed:
             raise errors.StoreFailed("The store sim:// is closed.")
         for kind in (CUT, ABORT):
-            if self.place.weather.strikes(kind):
+            if self.place.faults.strikes(kind):
                 self.place.world.tell(f"{kind} at {what}")
                 raise errors.StoreFailed(f"The database did not answer: {kind}.")
         answer = query()
@@ -247,7 +247,7 @@ class SharedTransaction:
         if self._is_cut:
             raise DefiniteAbort("The connection is lost: idle for too long.")
         for kind in (CUT, ABORT, FULL):
-            if place.weather.strikes(kind):
+            if place.faults.strikes(kind):
                 place.world.tell(f"{kind} at {what}")
                 self.hang_up()
                 if kind == FULL:
@@ -271,31 +271,33 @@ class SharedTransaction:
         return self.ask("tail", tail)
 
     def write(
-        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+        self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
         for table in {c.table: None for e in entries for c in e.changes}:
             self.ask(f"write {table}", lambda: None)
         self.ask("append to the log", lambda: self._compare(entries))
         self._written.extend(entries)
-        for premise in premises:
-            self.ask(f"look at {premise.table}", partial(self._look, premise))
+        for precondition in preconditions:
+            self.ask(f"look at {precondition.table}", partial(self._look, precondition))
 
-    def _look(self, premise: Premise) -> None:
-        """Nobody else writes here, so that every premise must hold."""
+    def _look(self, precondition: Precondition) -> None:
+        """Nobody else writes here, so that every precondition must hold."""
         if self.store.books.end != self._start:
             return
-        after: dict[Key, Row | None] = dict(self.store.books.tables[premise.table])
+        after: dict[Key, Row | None] = dict(self.store.books.tables[precondition.table])
         for change in (c for entry in self._written for c in entry.changes):
-            if change.table == premise.table:
+            if change.table == precondition.table:
                 after[change.key] = change.new
         found = set()
         for row in after.values():
             if row is not None:
-                values = dict(zip(COLUMNS[premise.table], astuple(row), strict=True))
-                if values[premise.by] in premise.keys:
-                    found.add(tuple(values[name] or 0 for name in premise.columns))
-        if found != premise.rows:
-            raise ForeignWrite(f"{premise}: there is {found}")
+                values = dict(
+                    zip(COLUMNS[precondition.table], astuple(row), strict=True)
+                )
+                if values[precondition.by] in precondition.keys:
+                    found.add(tuple(values[name] or 0 for name in precondition.columns))
+        if found != precondition.rows:
+            raise ForeignWrite(f"{precondition}: there is {found}")
 
     def _compare(self, entries: Sequence[LogEntry]) -> None:
         """Every row must be as the change says it was."""

@@ -1,4 +1,4 @@
-"""Stores on a real database whose connections suffer the weather.
+"""Stores on a real database whose connections suffer the faults.
 
 The faults come in below the store, where the driver is, so that all of the store's
 reading of errors and handling of connections is the real one. The locks that the store
@@ -16,25 +16,25 @@ from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.selection import Asked
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.sim.drivers import Driver
+from gantt.sim.fault_schedule import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.place import Place
 from gantt.sim.threads import SimLock
-from gantt.sim.weather import ABORT, ABORT_COMMIT, CUT, DROPPED, FULL, KEPT
 from gantt.sim.world import Crashed
-from gantt.store.contract import (
+from gantt.store.background.decisions import DecisionTable
+from gantt.store.database import Database, open_database
+from gantt.store.database.pipeline import Pipeline
+from gantt.store.interface import (
     Chunks,
     Fingerprint,
     Lead,
     Page,
-    Premise,
+    Precondition,
     SharedDecision,
     StoreOptions,
     Transaction,
     Trimmed,
     UsageRows,
 )
-from gantt.store.database import Database, open_database
-from gantt.store.database.pipeline import Pipeline
-from gantt.store.decisions import DecisionTable
 from gantt.store.sql import SqlStore
 
 _PATIENCE_S = 10.0
@@ -99,7 +99,7 @@ class Connection:
         if self.is_cut:
             raise self.driver.error(CUT)
         for kind in kinds:
-            if self.place.weather.strikes(kind):
+            if self.place.faults.strikes(kind):
                 self.place.world.tell(f"{kind} at {what}")
                 if kind == CUT and self.driver.hangs_up:
                     self.hang_up()
@@ -253,7 +253,7 @@ class _Pooled:
 
 
 class WiredDatabase:
-    """A Database whose connections are wired to the weather."""
+    """A Database whose connections are wired to the faults."""
 
     def __init__(self, inner: Database, place: Place, wires: Wires) -> None:
         self._inner = inner
@@ -266,13 +266,13 @@ class WiredDatabase:
 
     def pipeline(self, connection: Connection) -> WiredPipeline | None:
         inner = self._inner.pipeline(connection.raw)
-        if inner is None or self._place.weather.is_piecewise:
+        if inner is None or self._place.faults.is_piecewise:
             return None
         return WiredPipeline(inner, connection)
 
     def connect(self) -> _Pooled:
         self._place.step("connect")
-        if self._place.weather.strikes(CUT):
+        if self._place.faults.strikes(CUT):
             self._place.world.tell("connection refused")
             raise errors.StoreFailed("simulated: the database cannot be reached")
         pooled = self._inner.connect()
@@ -292,9 +292,9 @@ class WiredStore:
         self._place = place
         database = WiredDatabase(open_database(url, wires.options), place, wires)
         self.inner = SqlStore(cast(Database, database))
-        self._gate = SimLock(place.world, f"gate of {place}")
+        self._committer = SimLock(place.world, f"committer of {place}")
         self._reading = SimLock(place.world, f"reader of {place}")
-        self.decisions = _WiredDecisions(self.inner.decisions, self._gate)
+        self.decisions = _WiredDecisions(self.inner.decisions, self._committer)
 
     @property
     def url(self) -> str:
@@ -326,15 +326,15 @@ class WiredStore:
             return self.inner.tail(after)
 
     def begin(self) -> Transaction:
-        self._gate.acquire()
+        self._committer.acquire()
         try:
-            return _WiredTransaction(self.inner.begin(), self._gate)
+            return _WiredTransaction(self.inner.begin(), self._committer)
         except BaseException:
-            self._gate.release()
+            self._committer.release()
             raise
 
     def has_batch(self, end: Cursor) -> bool | None:
-        with self._gate:
+        with self._committer:
             return self.inner.has_batch(end)
 
     def fingerprint(self) -> Fingerprint:
@@ -345,7 +345,7 @@ class WiredStore:
             return self.inner.saved_fingerprint()
 
     def save_fingerprint(self, fingerprint: Fingerprint) -> None:
-        with self._gate:
+        with self._committer:
             self.inner.save_fingerprint(fingerprint)
 
     def history(self, after: Cursor) -> Page:
@@ -357,11 +357,11 @@ class WiredStore:
             return self.inner.leader()
 
     def lead(self, holder: str, seen: Lead) -> Lead | None:
-        with self._gate:
+        with self._committer:
             return self.inner.lead(holder, seen)
 
     def compact(self, keep: int) -> int:
-        with self._gate:
+        with self._committer:
             return self.inner.compact(keep)
 
     def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
@@ -370,11 +370,11 @@ class WiredStore:
 
     @contextmanager
     def usage_rows(self) -> Iterator[UsageRows]:
-        with self._gate, self.inner.usage_rows() as rows:
+        with self._committer, self.inner.usage_rows() as rows:
             yield rows
 
     def close(self) -> None:
-        with self._gate, self._reading:
+        with self._committer, self._reading:
             self.inner.close()
 
     def cut(self) -> None:
@@ -387,29 +387,29 @@ class WiredStore:
 class _WiredDecisions:
     """What is shared of decisions, one thread at a time."""
 
-    def __init__(self, inner: DecisionTable, gate: SimLock) -> None:
+    def __init__(self, inner: DecisionTable, committer: SimLock) -> None:
         self._inner = inner
-        self._gate = gate
+        self._committer = committer
 
     def add(self, rows: Sequence[SharedDecision]) -> int:
-        with self._gate:
+        with self._committer:
             return self._inner.add(rows)
 
     def find(self, asked: Asked) -> list[SharedDecision]:
-        with self._gate:
+        with self._committer:
             return self._inner.find(asked)
 
     def trim(self, keep: int) -> Trimmed:
-        with self._gate:
+        with self._committer:
             return self._inner.trim(keep)
 
 
 class _WiredTransaction:
-    """A transaction that gives up the gate of its process at its end."""
+    """A transaction that gives up the committer of its process at its end."""
 
-    def __init__(self, inner: Transaction, gate: SimLock) -> None:
+    def __init__(self, inner: Transaction, committer: SimLock) -> None:
         self._inner = inner
-        self._gate = gate
+        self._committer = committer
         self._is_open = True
 
     def now(self) -> int | None:
@@ -419,9 +419,9 @@ class _WiredTransaction:
         return self._inner.tail(after)
 
     def write(
-        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+        self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
-        self._inner.write(entries, premises)
+        self._inner.write(entries, preconditions)
 
     def commit(self) -> None:
         try:
@@ -438,4 +438,4 @@ class _WiredTransaction:
     def _leave(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._gate.release()
+            self._committer.release()

@@ -28,7 +28,7 @@ from gantt.state.fleet_tables import (
     Services,
     Table,
 )
-from gantt.state.hosts import Hosts
+from gantt.state.host_table import Hosts
 from gantt.state.journal import Journal
 
 

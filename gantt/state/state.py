@@ -1,7 +1,7 @@
 """The State: every table together, and the one way in, ``apply``.
 
-It knows rows and revisions, not where they come from: the gate applies what it plans,
-a follower what it reads from the log, start-up what it loads.
+It knows rows and revisions, not where they come from: the committer applies what it
+plans, a log tailer what it reads from the log, start-up what it loads.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantt.store.contract import Fingerprint, Store, StoreOptions, Transaction
+from gantt.store.interface import Fingerprint, Store, StoreOptions, Transaction
 from gantt.store.memory import MemoryStore
 
 __all__ = ["Fingerprint", "Store", "StoreOptions", "Transaction", "open_store"]

@@ -24,8 +24,8 @@ from sqlalchemy import (
 )
 
 from gantt import errors
+from gantt.store.changelog.codec import encode
 from gantt.store.database import Database
-from gantt.store.log import encode
 from gantt.store.session import Answer, Session
 from gantt.store.tables import FORMAT, gantt_fingerprint, gantt_head, gantt_log
 from gantt.store.times import to_micros
@@ -95,7 +95,8 @@ class HeadRow:
 
 
 def lock(connection: Connection) -> int | None:
-    """Wait until no gate writes, and keep it so; the format, None without the row."""
+    """Wait until no committer writes, and keep it so; the format, None without the
+    row."""
     row = select(gantt_head.c.format).where(gantt_head.c.id == 1).with_for_update()
     found = connection.execute(row).scalar()
     return None if found is None else int(found)

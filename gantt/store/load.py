@@ -12,8 +12,8 @@ from typing import Any
 from sqlalchemy import Boolean, ColumnElement, Table, func, literal_column, select
 
 from gantt.model.rows import FLEET, ROW_TYPES, Row
-from gantt.store.contract import Chunks
 from gantt.store.database import Database
+from gantt.store.interface import Chunks
 from gantt.store.session import Session
 from gantt.store.tables import BOOKS, COLUMNS
 from gantt.store.times import MicrosMemo

@@ -15,16 +15,16 @@ from itertools import islice
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.store.contract import (
+from gantt.store.changelog.pages import page_of
+from gantt.store.interface import (
     Chunks,
     Fingerprint,
     Lead,
     Page,
-    Premise,
+    Precondition,
     StoreOptions,
 )
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
-from gantt.store.pages import page_of
 
 # What watchers may still ask for.
 _KEPT = 10_000
@@ -187,9 +187,9 @@ class MemoryTransaction:
         return self._store.tail(after)
 
     def write(
-        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+        self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
-        del premises  # nobody else could write
+        del preconditions  # nobody else could write
         revision = self._store.cursor().revision
         for entry in entries:
             revision += 1

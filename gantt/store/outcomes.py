@@ -1,7 +1,8 @@
 """What can become of a batch other than being durable, between store and engine.
 
-They stand apart from ``gantt.errors`` because no client ever hears of them: the gate
-settles each one by itself (plan again, replay one by one, look for the batch, reload).
+They stand apart from ``gantt.errors`` because no client ever hears of them: the
+committer settles each one by itself (plan again, replay one by one, look for the batch,
+reload).
 """
 
 from __future__ import annotations

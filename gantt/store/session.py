@@ -1,7 +1,8 @@
 """One connection of the driver, with errors put into the store's own words.
 
-It stands apart, below SQLAlchemy's Connection, because the gate sends few statements
-many times: their texts are compiled once and rows go to the driver as tuples.
+It stands apart, below SQLAlchemy's Connection, because the committer sends few
+statements many times: their texts are compiled once and rows go to the driver as
+tuples.
 """
 
 from __future__ import annotations

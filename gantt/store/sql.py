@@ -12,19 +12,19 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.store import schema
-from gantt.store.chores import SqlChores
-from gantt.store.contract import Chunks, Page, Premise, StoreOptions
+from gantt.store.background.bookkeeping import SqlChores
+from gantt.store.background.decisions import DecisionTable
+from gantt.store.changelog.codec import Log
+from gantt.store.changelog.history import History
 from gantt.store.database import Database, open_database
-from gantt.store.decisions import DecisionTable
 from gantt.store.head import HeadRow
-from gantt.store.history import History
+from gantt.store.interface import Chunks, Page, Precondition, StoreOptions
 from gantt.store.load import Loader
-from gantt.store.log import Log
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.readers import Reader, Readers
+from gantt.store.schema import fitness as schema
 from gantt.store.session import Counter, Session, as_failure
-from gantt.store.write import Writer, check, check_premises
+from gantt.store.write import Writer, check, check_preconditions
 
 T = TypeVar("T")
 Along = Callable[[Session], None]
@@ -50,21 +50,21 @@ class SqlStore(SqlChores):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._prepare_chores(database)
+        self._prepare_leader_tasks(database)
         self._counter = Counter()
         self.log = Log(database)
         self.writer = Writer(database)
         self._loader = Loader(database)
         self._history = History(database)
         self._head = HeadRow(database)
-        self._gate = threading.Lock()
+        self._committer = threading.Lock()
         self._writing: Session | None = None
-        # How far the engine had come when it last asked, so that the gate can ask for
-        # what follows while it waits for the lock.
+        # How far the engine had come when it last asked, so that the committer can ask
+        # for what follows while it waits for the lock.
         self.reached = 0
         self._readers = Readers(database, self._counter)
         self.decisions = DecisionTable(
-            database, self._readers, self._counter, self._gate
+            database, self._readers, self._counter, self._committer
         )
 
     @property
@@ -158,12 +158,12 @@ class SqlStore(SqlChores):
         """The writer's connection with the head lock; ``along`` sends what is to be
         carried out right after that."""
         self._database.check_place()
-        if not self._gate.acquire(timeout=self._database.options.lock_timeout_s):
-            raise DefiniteAbort(f"The gate of {self.url} was not free in time.")
+        if not self._committer.acquire(timeout=self._database.options.lock_timeout_s):
+            raise DefiniteAbort(f"The committer of {self.url} was not free in time.")
         try:
             return self._locked_session(along)
         except BaseException:
-            self._gate.release()
+            self._committer.release()
             raise
 
     def _locked_session(self, along: Along | None) -> Session:
@@ -201,13 +201,14 @@ class SqlStore(SqlChores):
         return session
 
     def finish(self, session: Session, end: Callable[[], None]) -> None:
-        """Run ``end`` (commit or rollback) and give up the gate, whatever happens."""
+        """Run ``end`` (commit or rollback) and give up the committer, whatever
+        happens."""
         try:
             end()
         finally:
             if session.is_lost:
                 self._writing = None
-            self._gate.release()
+            self._committer.release()
 
     @contextmanager
     def _chore(self) -> Iterator[Session]:
@@ -234,13 +235,13 @@ class SqlStore(SqlChores):
     def close(self) -> None:
         self._readers.close()
         # Wait for a commit that is under way, but not for ever.
-        is_mine = self._gate.acquire(timeout=self._database.options.lock_timeout_s)
+        is_mine = self._committer.acquire(timeout=self._database.options.lock_timeout_s)
         if self._writing is not None:
             self._writing.discard()
             self._writing = None
         self.decisions.close()
         if is_mine:
-            self._gate.release()
+            self._committer.release()
         self._database.close()
 
 
@@ -275,15 +276,15 @@ class SqlTransaction:
         return entries
 
     def write(
-        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+        self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
         with self._session.together():
             sent = self._store.writer.send(self._session, _changes(entries))
             if entries:
                 self._store.log.append(self._session, entries)
-            asked = self._store.writer.ask(self._session, premises)
+            asked = self._store.writer.ask(self._session, preconditions)
         check(sent)
-        check_premises(asked)
+        check_preconditions(asked)
         if entries:
             self._store.reached = entries[-1].revision
 

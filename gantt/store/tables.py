@@ -294,7 +294,7 @@ gantt_claims = Table(
     Index("gantt_claims_claim_idx", "claim"),
 )
 
-# Who this database is, and how to read it; its one row is the lock of the gate.
+# Who this database is, and how to read it; its one row is the lock of the committer.
 gantt_head = Table(
     "gantt_head",
     metadata,
@@ -328,7 +328,7 @@ gantt_fingerprint = Table(
     Column("facts", Text, nullable=False),
 )
 
-# Who leads the chores; no row: nobody has yet.
+# Who leads the leader tasks; no row: nobody has yet.
 gantt_leader = Table(
     "gantt_leader",
     metadata,
@@ -352,7 +352,7 @@ gantt_usage_history = Table(
     Column("used_max", Double, nullable=False),
 )
 
-# What was decided lately; see SharedDecision in gantt.store.contract.
+# What was decided lately; see SharedDecision in gantt.store.interface.
 gantt_decisions = Table(
     "gantt_decisions",
     metadata,

@@ -18,8 +18,8 @@ from sqlalchemy import String, Table
 from gantt.model import rows
 from gantt.model.changes import Change
 from gantt.model.rows import ROW_TYPES, Key, Row, key_of
-from gantt.store.contract import Premise
 from gantt.store.database import Bulk, Database
+from gantt.store.interface import Precondition
 from gantt.store.outcomes import ForeignWrite
 from gantt.store.session import Answer, Session
 from gantt.store.tables import BOOKS, COLUMNS
@@ -264,19 +264,20 @@ class Writer:
         return sent
 
     def ask(
-        self, session: Session, premises: Iterable[Premise]
-    ) -> list[tuple[Premise, Answer]]:
-        """Ask for what ``premises`` are about; ``check_premises`` afterwards."""
+        self, session: Session, preconditions: Iterable[Precondition]
+    ) -> list[tuple[Precondition, Answer]]:
+        """Ask for what ``preconditions`` are about; ``check_preconditions``
+        afterwards."""
         return [
             (one, session.send_rows(self._select(one), [(key,) for key in one.keys]))
-            for one in premises
+            for one in preconditions
         ]
 
-    def _select(self, premise: Premise) -> Bulk:
-        wanted = (premise.table, premise.by, *premise.columns)
+    def _select(self, precondition: Precondition) -> Bulk:
+        wanted = (precondition.table, precondition.by, *precondition.columns)
         if wanted not in self._selects:
             self._selects[wanted] = self._database.bulk.select(
-                BOOKS[premise.table], premise.columns, premise.by
+                BOOKS[precondition.table], precondition.columns, precondition.by
             )
         return self._selects[wanted]
 
@@ -323,12 +324,14 @@ def check(sent: list[tuple[Step, Answer]]) -> None:
             )
 
 
-def check_premises(asked: list[tuple[Premise, Answer]]) -> None:
-    """Raises ForeignWrite when there is more, less or other than a premise says."""
-    for premise, answer in asked:
+def check_preconditions(asked: list[tuple[Precondition, Answer]]) -> None:
+    """Raises ForeignWrite when there is more, less or other than a precondition
+    says."""
+    for precondition, answer in asked:
         found = frozenset(tuple(row) for row in answer.rows)
-        if strange := found ^ premise.rows:
+        if strange := found ^ precondition.rows:
+            keys = ", ".join(map(str, precondition.keys[:8]))
             raise ForeignWrite(
-                f"{len(strange)} rows of {premise.table} with {premise.by} among "
-                f"{', '.join(map(str, premise.keys[:8]))} are not as they were known."
+                f"{len(strange)} rows of {precondition.table} with {precondition.by} "
+                f"among {keys} are not as they were known."
             )

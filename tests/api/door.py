@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gantt.api.access.auth import noauth2
+from gantt.api.access.policy import DefaultPolicy
 from gantt.api.app import build_routes
-from gantt.api.auth import noauth2
 from gantt.api.call import Call, Door
-from gantt.api.envelope import logged, mounted, with_health
-from gantt.api.policy import DefaultPolicy
+from gantt.api.hosting.envelope import logged, mounted, with_health
 from gantt.api.routes import Route
 from gantt.conf import ApiOptions
 from tests.api.wsgi_client import WsgiClient

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gantt.api import bodies
-from gantt.api.bodies import Form
+from gantt.api.wire import bodies
+from gantt.api.wire.bodies import Form
 
 PROVIDER = "c8e1a4c2-7d3e-4a0e-9f55-0b1f6c1f2a01"
 OTHER = "c8e1a4c2-7d3e-4a0e-9f55-0b1f6c1f2a02"

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gantt.api import abridged as abridging
-from gantt.api import bodies, verdict
-from gantt.api.abridged import LONGEST, abridged
-from gantt.api.problem import Problem
+from gantt.api.wire import abridged as abridging
+from gantt.api.wire import bodies, verdict
+from gantt.api.wire.abridged import LONGEST, abridged
+from gantt.api.wire.problem import Problem
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 DATA = st.recursive(

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from gantt.api.access.auth import TokenFile, build_authenticator, keystone, noauth2
 from gantt.api.app import identify
-from gantt.api.auth import TokenFile, build_authenticator, keystone, noauth2
 from gantt.api.call import Caller
-from gantt.api.problem import Problem
+from gantt.api.wire.problem import Problem
 from gantt.conf import AuthOptions
 from gantt.errors import Refused
 from tests.api.door import answer_nothing, client_for

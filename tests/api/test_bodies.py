@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from jsonschema import ValidationError
 from msgspec import UNSET
 
-from gantt.api import bodies, verdict
-from gantt.api.bodies import Form
-from gantt.api.problem import Problem
+from gantt.api.wire import bodies, verdict
+from gantt.api.wire.bodies import Form
+from gantt.api.wire.problem import Problem
 from gantt.errors import UnknownName
 from gantt.model.names import MAX_INT, MAX_RATIO
 from tests.api.samples import (

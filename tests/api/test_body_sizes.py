@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from gantt.api import bodies
 from gantt.api.call import Call
+from gantt.api.wire import bodies
 from gantt.conf import ApiOptions
 from gantt.model.forms.fleet import read_instances
 from gantt.model.forms.stats import read_stats

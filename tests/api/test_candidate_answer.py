@@ -9,7 +9,7 @@ import pytest
 
 import gantt
 from gantt.api.app import build_app
-from gantt.api.candidate_answer import Encoder
+from gantt.api.wire.candidate_answer import Encoder
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt

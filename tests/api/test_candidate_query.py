@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gantt.api.candidate_query import candidate_request
-from gantt.api.problem import Problem
-from gantt.api.query import Params
+from gantt.api.wire.candidate_query import candidate_request
+from gantt.api.wire.problem import Problem
+from gantt.api.wire.query import Params
 from gantt.conf import ApiOptions
 from gantt.model.names import MAX_INT
 from gantt.model.requests import CandidateRequest, Labels, RequestGroup

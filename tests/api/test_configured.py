@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gantt.api.configured import Configured
-from gantt.api.processes import Processes
-from gantt.api.running import RunDirectory
-from gantt.api.tending import Tender
+from gantt.api.hosting.configured import Configured
+from gantt.api.hosting.processes import Processes
+from gantt.api.hosting.running import RunDirectory
+from gantt.api.hosting.upkeep import Tender
 from gantt.conf import Mutable, Settings, Source, load
 from gantt.connection import open_gantt
 from gantt.errors import Refused

@@ -10,7 +10,7 @@ import pytest
 
 import gantt
 from gantt.api.app import build_app
-from gantt.api.microversion import is_asked
+from gantt.api.wire.microversion import is_asked
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt

@@ -8,7 +8,7 @@ from pathlib import Path
 
 PROGRAM = """
 import sys
-from gantt.api.server import open_app
+from gantt.api.hosting.server import open_app
 from gantt.conf import load
 from tests.api.wsgi_client import WsgiClient
 

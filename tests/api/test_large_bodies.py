@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from gantt.api import bodies, verdict
-from gantt.api.problem import Problem
+from gantt.api.wire import bodies, verdict
+from gantt.api.wire.problem import Problem
 
 AT_ONCE = 4
 LARGE = json.dumps({"name": "n" * bodies.LARGE}).encode()

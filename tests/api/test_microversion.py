@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gantt.api.microversion import negotiate
-from gantt.api.problem import Problem
+from gantt.api.wire.microversion import negotiate
+from gantt.api.wire.problem import Problem
 from tests.api.door import answer_nothing, client_for
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gantt.api.app import build_app
-from gantt.api.middleware import require_keystone
+from gantt.api.hosting.middleware import require_keystone
 from gantt.conf import load
 from gantt.errors import Refused
 from tests.api.door import Books

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gantt.api import occupant
-from gantt.api.occupant import is_taken
+from gantt.api.hosting import occupant
+from gantt.api.hosting.occupant import is_taken
 from tests import live
 
 HOST = "127.0.0.1"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from gantt.api.access.policy import DefaultPolicy, OsloPolicy, build_policy
+from gantt.api.access.policy_files import read_rules
+from gantt.api.access.rules import RULES
 from gantt.api.call import Caller, Policy
-from gantt.api.policy import DefaultPolicy, OsloPolicy, build_policy
-from gantt.api.policy_files import read_rules
-from gantt.api.rules import RULES
 from gantt.conf import load
 from gantt.errors import Refused
 
@@ -138,7 +138,7 @@ def test_answers_are_remembered_by_caller_and_target(
 def test_so_many_answers_are_remembered_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.api.policy.REMEMBER_ANSWERS", 3)
+    monkeypatch.setattr("gantt.api.access.policy.REMEMBER_ANSWERS", 3)
     policy = oslo(tmp_path, clock=lambda: 0.0)
     for number in range(10):
         policy.allows(USAGES, READER, {"project_id": str(number)})
@@ -152,7 +152,7 @@ def test_without_oslo_policy_the_defaults_are_judged_here(
     config.write_text("[oslo_policy]\nenforce_new_defaults = false\n")
     settings = load([str(config)])
     assert isinstance(build_policy(settings), OsloPolicy)
-    monkeypatch.setattr("gantt.api.policy.find_spec", lambda name: None)
+    monkeypatch.setattr("gantt.api.access.policy.find_spec", lambda name: None)
     own = build_policy(settings)
     assert isinstance(own, DefaultPolicy)
     assert own.allows(RESHAPE, ADMIN, {}) == ""
@@ -164,7 +164,7 @@ def test_without_oslo_policy_a_policy_file_is_not_passed_over(
     config = tmp_path / "gantt.conf"
     config.write_text("")
     (tmp_path / "policy.yaml").write_text(f'"{LIST}": "!"\n')
-    monkeypatch.setattr("gantt.api.policy.find_spec", lambda name: None)
+    monkeypatch.setattr("gantt.api.access.policy.find_spec", lambda name: None)
     with pytest.raises(Refused, match=r"policy\.yaml needs .* oslo_policy"):
         build_policy(load([str(config)]))
 
@@ -281,7 +281,9 @@ def test_misspelt_rules_are_told_with_the_name_that_was_meant(
         0,
     )
     policy = oslo(tmp_path, clock=lambda: now[0])
-    told = [one.message for one in caplog.records if one.name == "gantt.api.policy"]
+    told = [
+        one.message for one in caplog.records if one.name == "gantt.api.access.policy"
+    ]
     assert len([one for one in told if "policy rule" in one]) == 2
     assert f"did you mean '{LIST}'" in caplog.text
     assert "did you mean 'admin_api'" in caplog.text
@@ -342,7 +344,7 @@ def test_a_broken_policy_is_read_once(
         read.append(path)
         return read_rules(path)
 
-    monkeypatch.setattr("gantt.api.policy_files.read_rules", count)
+    monkeypatch.setattr("gantt.api.access.policy_files.read_rules", count)
     _write(tmp_path / "policy.yaml", "[" * 3_000, 1)
     for _ in range(5):
         now[0] += 2

@@ -8,7 +8,7 @@ import pytest
 
 from gantt import errors
 from gantt.api.call import Call
-from gantt.api.problem import (
+from gantt.api.wire.problem import (
     LONGEST,
     LONGEST_HEADER,
     TRANSLATIONS,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gantt.api.candidate_query import candidate_request
-from gantt.api.problem import Problem
-from gantt.api.query import Params, provider_query, trait_query, usage_query
+from gantt.api.wire.candidate_query import candidate_request
+from gantt.api.wire.problem import Problem
+from gantt.api.wire.query import Params, provider_query, trait_query, usage_query
 from gantt.conf import ApiOptions
 from gantt.model.requests import Labels, ProviderQuery, TraitQuery, UsageQuery
 

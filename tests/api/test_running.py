@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import pytest
 
-from gantt.api.running import RunDirectory
+from gantt.api.hosting.running import RunDirectory
 from gantt.client.remote import RemoteGantt
 from gantt.conf import load
 from gantt.errors import NoValidHost

@@ -19,14 +19,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gantt.api.server import check_bind, check_database, check_port, is_loopback
+from gantt.api.hosting.server import check_bind, check_database, check_port, is_loopback
 from gantt.conf import AuthOptions, ServeOptions, Settings, load
 from gantt.errors import Refused
-from gantt.store import schema
+from gantt.store.schema import fitness as schema
 
 MAIN = """
 import sys
-from gantt.api.server import serve
+from gantt.api.hosting.server import serve
 from gantt.conf import Source
 from gantt.errors import Refused
 url, listen = sys.argv[1:]
@@ -92,7 +92,7 @@ def test_an_address_that_is_not_ours_is_refused() -> None:
 
 LIMITS = """
 import resource
-from gantt.api.server import _allow_open_files
+from gantt.api.hosting.server import _allow_open_files
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
 for wanted in (96, 32, 10**5):

@@ -19,7 +19,7 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.addresses import without_secrets
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 from tests.api.wsgi_client import Answer, WsgiClient
 from tests.databases import Databases
 from tests.kinds import KINDS

@@ -46,7 +46,7 @@ def fill(url: str, providers: int = PROVIDERS) -> None:
     def create(number: int) -> None:
         books.create_provider(f"host-{number:05}", uuid=provider(number))
 
-    # So many wait for the gate at once, which makes batches of that size.
+    # So many wait for the committer at once, which makes batches of that size.
     with ThreadPoolExecutor(64) as pool:
         list(pool.map(create, numbers))
     for first in numbers[::PER_WRITE]:

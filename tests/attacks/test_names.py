@@ -218,7 +218,7 @@ def test_a_terminal_is_told_nothing_but_the_heading_s_colour(
     service: Service, output: str
 ) -> None:
     """A pseudo terminal, since what is written depends on there being one."""
-    leader, follower = pty.openpty()
+    leader, log_tailer = pty.openpty()
     environ = {
         **os.environ,
         "GANTT_URL": service.live.url,
@@ -226,8 +226,8 @@ def test_a_terminal_is_told_nothing_but_the_heading_s_colour(
         "TERM": "xterm",
     }
     words = live.program("provider", "list", "-o", output)
-    with subprocess.Popen(words, stdout=follower, env=environ) as process:
-        os.close(follower)
+    with subprocess.Popen(words, stdout=log_tailer, env=environ) as process:
+        os.close(log_tailer)
         printed = b""
         while chunk := _read(leader):
             printed += chunk

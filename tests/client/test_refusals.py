@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gantt import errors
-from gantt.api.problem import translate
+from gantt.api.wire.problem import translate
 from gantt.client import decode
 from gantt.client.refusals import refusal
 from gantt.client.transport import Reply

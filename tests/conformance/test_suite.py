@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gantt.api.server import open_app
+from gantt.api.hosting.server import open_app
 from tests.conformance.fixtures import FIXTURES, everywhere
 from tests.conformance.profiles import settings_of
 from tests.conformance.upstream import VERSION, read_suite, run_suite, suite_names

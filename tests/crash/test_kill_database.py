@@ -68,7 +68,7 @@ def server(
 
 def opened(url: str) -> Gantt:
     store = open_store(url, StoreOptions(lock_timeout_s=20))
-    return Gantt(store, EngineOptions(patience_s=0.5, patient=1))
+    return Gantt(store, EngineOptions(wait_s=0.5, patient=1))
 
 
 def test_a_killed_server_loses_nothing_that_was_acknowledged(

@@ -20,7 +20,7 @@ from tests.live import Live, start
 CONFIG = """
 [gantt]
 blocking_threads = 8
-patience_s = 0.5
+wait_s = 0.5
 """
 READERS = 16
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}

@@ -11,7 +11,7 @@ from typing import Any
 from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.model.changes import Cursor, LogEntry
-from gantt.store.contract import Premise, Store, Transaction
+from gantt.store.interface import Precondition, Store, Transaction
 
 Hook = Callable[..., None]
 
@@ -84,10 +84,10 @@ class FaultyTransaction:
         return self._inner.tail(after)
 
     def write(
-        self, entries: Sequence[LogEntry], premises: Sequence[Premise] = ()
+        self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
         self._store.pass_by("write", entries)
-        self._inner.write(entries, premises)
+        self._inner.write(entries, preconditions)
 
     def commit(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""One of several processes does the chores, and another when it is gone."""
+"""One of several processes does the leader tasks, and another when it is gone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from gantt.engine.chores import Leadership
+from gantt.engine.background.leader_tasks import Leadership
 from gantt.engine.gantt import Gantt
 from gantt.errors import StoreFailed
 from gantt.store import open_store
-from gantt.store.contract import Lead
+from gantt.store.interface import Lead
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_outcomes import create
 
@@ -102,7 +102,7 @@ def test_exactly_one_engine_leads_and_another_follows_it(
 def test_chores_go_on_when_the_leader_dies(
     url: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.engine.chores._COMPACT_EVERY", 5)
+    monkeypatch.setattr("gantt.engine.background.leader_tasks._COMPACT_EVERY", 5)
     dead = open_store(url)
     assert dead.lead("a process that was killed", dead.leader())
     books = connect(opened(url), sweep_s=0.01, leader_silence_s=0.5, log_length=10)
@@ -127,7 +127,9 @@ def test_a_database_that_is_away_is_told_once(
     real, store.leader = store.leader, fail  # type: ignore[method-assign]
     books = connect(store, sweep_s=0.01)
     until(lambda: len(asked) > 3)
-    assert caplog.text.count("the leader of the chores is unknown: no answer") == 1
+    assert (
+        caplog.text.count("the leader of the leader tasks is unknown: no answer") == 1
+    )
     store.leader = real  # type: ignore[method-assign]
     until(lambda: leads(books))
 

@@ -1,4 +1,4 @@
-"""The log stays within its length, and a chore that fails stops no gate."""
+"""The log stays within its length, and a leader task that fails stops no committer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engine.test_outcomes import create
 
 @pytest.fixture(autouse=True)
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gantt.engine.chores._COMPACT_EVERY", 5)
+    monkeypatch.setattr("gantt.engine.background.leader_tasks._COMPACT_EVERY", 5)
 
 
 def log_rows(url: str) -> tuple[int, int, int]:
@@ -65,6 +65,6 @@ def test_a_log_that_cannot_be_compacted_is_told_and_stops_nobody(
     books = connect(shared, log_length=10, sweep_s=0.01)
     for number in range(1, 8):
         books.submit(create(number))
-    while "chore compact failed: disk full" not in caplog.text:
+    while "leader_task compact failed: disk full" not in caplog.text:
         time.sleep(0.01)
     assert books.revision == 7

@@ -9,8 +9,8 @@ from contextlib import closing
 
 import pytest
 
-from gantt.engine.follower import load_state
 from gantt.engine.gantt import Gantt
+from gantt.engine.reading.log_tailer import load_state
 from gantt.engine.verify import CHANGED_WHILE_STOPPED, compare_fingerprints
 from gantt.errors import Busy, NotFound
 from gantt.model.changes import Cursor, LogEntry
@@ -159,7 +159,7 @@ def test_a_gate_that_was_first_is_no_foreigner(
     books: Gantt, shared: FaultyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Between the nodes of Galera there is no lock: the log tells who it was."""
-    books._poller.close()  # the gate alone may ask
+    books._poller.close()  # the committer alone may ask
     shared.fail("write", ForeignWrite("a row is not as it was known"))
     end, ends = shared.inner.cursor, iter([Cursor(5, "another-node")])
     shared.inner.cursor = lambda: next(ends, None) or end()  # type: ignore[method-assign]
@@ -240,7 +240,7 @@ def test_verify_needs_no_lock_and_keeps_up_with_who_writes(
         books.verify()
     meanwhile[0] = 0
     with ThreadPoolExecutor(1) as pool:
-        with books._replica.gate:  # as while it compares
+        with books._replica.committer:  # as while it compares
             begun = shared.passed["begin"]
             waiting = pool.submit(books.submit, create(99))
             with pytest.raises(TimeoutError):

@@ -1,4 +1,4 @@
-"""The gate as callers meet it: its queue, its batches, its clock, its end."""
+"""The committer as callers meet it: its queue, its batches, its clock, its end."""
 
 from __future__ import annotations
 

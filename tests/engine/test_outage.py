@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gantt.engine.chores import Leadership
+from gantt.engine.background.leader_tasks import Leadership
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.outage import OVER_S, REMIND_S, Kind, Outage
+from gantt.engine.reading.outage import OVER_S, REMIND_S, Kind, Outage
 from gantt.engine.threads import SystemThreads
 from gantt.errors import StoreFailed
 from gantt.model.commands import CreateTrait
@@ -47,7 +47,7 @@ def outage(clock: Stopped) -> Outage:
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[str]:
-    found = [one for one in caplog.records if one.name == "gantt.engine.outage"]
+    found = [one for one in caplog.records if one.name == "gantt.engine.reading.outage"]
     assert all(one.exc_info is None for one in found)
     caplog.clear()
     return [one.message for one in found]
@@ -148,7 +148,7 @@ def test_an_end_that_was_not_seen_gets_no_length(
     assert "again (failures over 3.0 s, the last 3600 s ago); 0 requests" in end
 
 
-def test_a_failed_write_long_ago_hides_no_trouble_of_chores(
+def test_a_failed_write_long_ago_hides_no_trouble_of_leader_tasks(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock, store = Stopped(), FaultyStore(open_store("memory://"))
@@ -156,11 +156,11 @@ def test_a_failed_write_long_ago_hides_no_trouble_of_chores(
         store.fail("begin", AWAY)
         with pytest.raises(StoreFailed):
             books.submit(create(1))
-        assert books._follower.is_away()
+        assert books._log_tailer.is_away()
         clock.sleep(OVER_S + 1)
-        assert not books._follower.is_away()
+        assert not books._log_tailer.is_away()
         store.fail("cursor", AWAY)  # and one that fails now is met
-        assert books._follower.is_away()
+        assert books._log_tailer.is_away()
     assert len(told(caplog)) >= 2
 
 
@@ -188,7 +188,7 @@ def test_a_commit_of_nothing_is_no_write(
         books.submit(create(1))
     assert len(told(caplog)) == 1
     books.submit(CreateTrait("CUSTOM_ONE"))  # is there: it is looked at only
-    assert books._follower.outage.is_on("write")
+    assert books._log_tailer.outage.is_on("write")
     assert told(caplog) == []
 
 
@@ -200,7 +200,7 @@ def test_a_beat_of_the_leader_ends_an_outage_of_writes(
     with pytest.raises(StoreFailed):
         books.submit(create(1))
     until(lambda: "the database takes writes again after " in caplog.text)
-    assert not books._follower.outage.is_on()
+    assert not books._log_tailer.outage.is_on()
 
 
 def test_a_lead_lost_to_another_is_no_write() -> None:

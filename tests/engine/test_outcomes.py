@@ -30,7 +30,7 @@ def names(books: Gantt) -> list[str]:
 def in_one_batch(
     store: FaultyStore, callers: Callers, *commands: Any
 ) -> list[Future[Any]]:
-    """Commands that the gate takes together, after one that it is busy with."""
+    """Commands that the committer takes together, after one that it is busy with."""
     hold = store.hold("tail")
     first = callers.run(callers._books.submit, create(999, "first"))
     hold.wait()

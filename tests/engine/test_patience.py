@@ -1,4 +1,4 @@
-"""Callers of a gate that stands still: most leave at once, and definitely."""
+"""Callers of a committer that stands still: most leave at once, and definitely."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Busy
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 from gantt.store.memory import MemoryStore
 
 CALLERS, PATIENT = 12, 3
@@ -41,7 +41,7 @@ def _wait_until(heard: dict[str, object], count: int) -> None:
 
 def test_only_the_patient_wait_and_are_served_when_the_lock_is_free() -> None:
     store = MemoryStore(StoreOptions(lock_timeout_s=30))
-    options = EngineOptions(patience_s=0.05, patient=PATIENT, answer_timeout_s=30)
+    options = EngineOptions(wait_s=0.05, patient=PATIENT, answer_timeout_s=30)
     with Gantt(store, options) as books:
         elsewhere = store.begin()
         threads, heard = _call_at_once(books)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gantt.engine.gantt import Gantt
-from gantt.engine.poller import Poller
+from gantt.engine.reading.poller import Poller
 from gantt.errors import StoreFailed
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore
@@ -46,7 +46,7 @@ def test_a_database_that_is_away_is_told_of_once_and_looked_for_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("gantt.engine.poller._PAUSE_S", 0.01)
+    monkeypatch.setattr("gantt.engine.reading.poller._PAUSE_S", 0.01)
     behind = connect(shared, poll_ms=5)
     shared.always["cursor"] = _away
     passed = shared.passed["cursor"]
@@ -62,8 +62,8 @@ def test_a_database_that_is_away_is_told_of_once_and_looked_for_again(
 def test_who_is_alone_looks_less_often(
     shared: FaultyStore, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.engine.poller._QUIET", 2)
-    monkeypatch.setattr("gantt.engine.poller._IDLE", 1_000)
+    monkeypatch.setattr("gantt.engine.reading.poller._QUIET", 2)
+    monkeypatch.setattr("gantt.engine.reading.poller._IDLE", 1_000)
     before = shared.passed["cursor"]
     connect(shared, poll_ms=10)
     time.sleep(0.3)
@@ -71,7 +71,7 @@ def test_who_is_alone_looks_less_often(
 
 
 class Ages:
-    """A follower whose columns are of these ages, and a poller's pauses."""
+    """A log tailer whose columns are of these ages, and a poller's pauses."""
 
     def __init__(self, *ages_s: float) -> None:
         self.ages_s = list(ages_s)
@@ -90,12 +90,14 @@ class Ages:
 
 
 def test_nobody_looks_where_the_gate_just_has() -> None:
-    follower = Ages(0.005, 0.0199, 0.02, 3.0, 0.019)
-    threads = SimpleNamespace(event=lambda: follower, start=lambda *_: None)
+    log_tailer = Ages(0.005, 0.0199, 0.02, 3.0, 0.019)
+    threads = SimpleNamespace(event=lambda: log_tailer, start=lambda *_: None)
     replica = SimpleNamespace(durable=0)
-    Poller(follower, replica, 0.02, threads)._run()  # type: ignore[arg-type]
-    assert follower.looks == 2
-    assert follower.pauses_s == pytest.approx([0.02, 0.015, 0.0001, 0.02, 0.02, 0.001])
+    Poller(log_tailer, replica, 0.02, threads)._run()  # type: ignore[arg-type]
+    assert log_tailer.looks == 2
+    assert log_tailer.pauses_s == pytest.approx(
+        [0.02, 0.015, 0.0001, 0.02, 0.02, 0.001]
+    )
 
 
 def _away() -> None:
@@ -108,9 +110,9 @@ def test_a_database_that_stays_away_is_asked_ever_more_rarely() -> None:
             super().look()
             raise StoreFailed("away")
 
-    follower = Away(*[9.0] * 6)
-    threads = SimpleNamespace(event=lambda: follower, start=lambda *_: None)
+    log_tailer = Away(*[9.0] * 6)
+    threads = SimpleNamespace(event=lambda: log_tailer, start=lambda *_: None)
     replica = SimpleNamespace(durable=0)
-    Poller(follower, replica, 0.02, threads)._run()  # type: ignore[arg-type]
-    assert follower.pauses_s == [0.02, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
-    assert follower.looks == 6
+    Poller(log_tailer, replica, 0.02, threads)._run()  # type: ignore[arg-type]
+    assert log_tailer.pauses_s == [0.02, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
+    assert log_tailer.looks == 6

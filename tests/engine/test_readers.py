@@ -184,7 +184,7 @@ def test_few_wait_for_a_database_that_says_nothing_and_the_others_leave_at_once(
     url: str, connect: Connect
 ) -> None:
     store = FaultyStore(opened(url))
-    books = connect(store, patience_s=0.3, patient=2, answer_timeout_s=1.5)
+    books = connect(store, wait_s=0.3, patient=2, answer_timeout_s=1.5)
     callers = Callers(books)
     hold = store.hold("cursor")
     first = callers.run(names, books)

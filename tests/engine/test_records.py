@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from gantt.engine.records import Records
+from gantt.engine.scheduling.records import Records
 from gantt.model.selection import Asked, Decision, Selection
 
 

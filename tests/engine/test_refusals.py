@@ -32,7 +32,7 @@ from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
 from gantt.store import open_store
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 
 HOSTS = tuple(f"h{number}" for number in range(5))
 VCPUS = 4

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gantt.engine.options import EngineOptions
-from gantt.engine.patience import Patience
-from gantt.engine.replica import Replica
+from gantt.engine.reading.admission import AdmissionControl
+from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import SystemThreads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Cursor
 from gantt.state.state import State
 
-NONE = Patience(EngineOptions(answer_timeout_s=0), SystemThreads())
+NONE = AdmissionControl(EngineOptions(answer_timeout_s=0), SystemThreads())
 FIRST, SECOND = Cursor(1, "a"), Cursor(2, "b")
 
 

@@ -88,7 +88,7 @@ def test_aggregates_are_waited_for_by_everybody(
     writer.result(20)
 
 
-def test_only_what_is_new_goes_through_the_gate(
+def test_only_what_is_new_goes_through_the_committer(
     store: FaultyStore, books: Gantt
 ) -> None:
     commits = store.passed["commit"]

@@ -24,9 +24,10 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.scheduler import pipeline, unbooked
+from gantt.scheduler import pipeline
+from gantt.scheduler.feasibility import unbooked
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 
 SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
 

@@ -10,14 +10,14 @@ import pytest
 from msgspec import msgpack
 from msgspec.structs import asdict, replace
 
-from gantt.engine import shared_form
+from gantt.engine.background.retention import BoundedDecisions
 from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
-from gantt.engine.records import Records
-from gantt.engine.sharing import Sharing
+from gantt.engine.scheduling import shared_form
+from gantt.engine.scheduling.records import Records
+from gantt.engine.scheduling.sharing import Sharing
 from gantt.engine.threads import SystemThreads
-from gantt.engine.trimming import BoundedDecisions
 from gantt.errors import NoValidHost, StoreFailed
 from gantt.model.hosts import HostStats
 from gantt.model.selection import (
@@ -32,7 +32,7 @@ from gantt.model.selection import (
 )
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import SharedDecision, Trimmed
+from gantt.store.interface import SharedDecision, Trimmed
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_chores import until
 
@@ -241,10 +241,10 @@ def test_the_table_stays_short_whoever_leads(table: Table) -> None:
     records = Records(100)
     options = SchedulerOptions(shared_records=0)
     records.share(table, "leader", options, SystemClock(), SystemThreads())
-    (chore,) = records.chores()
-    assert (records.sharing, chore.is_due()) == (None, True)
+    (leader_task,) = records.leader_tasks()
+    assert (records.sharing, leader_task.is_due()) == (None, True)
     table.rows = rows * 2_000
-    assert (chore.run(), chore.is_due()) == (2_000, False)
+    assert (leader_task.run(), leader_task.is_due()) == (2_000, False)
     counts = records.counts()
     assert (counts["decisions_trimmed"], counts["decisions_shared"]) == (2_000, 10_000)
     writer = BoundedDecisions(table, 10, SystemClock())

@@ -77,7 +77,7 @@ def read(books: Gantt, seen: set[str], is_over: threading.Event) -> None:
         seen |= found
 
 
-def weather(engines: list[Gantt]) -> tuple[set[str], set[str]]:
+def faults(engines: list[Gantt]) -> tuple[set[str], set[str]]:
     """(acknowledged, seen) after all have written."""
     acknowledged: set[str] = set()
     seen: set[str] = set()
@@ -106,7 +106,7 @@ def names(books: Gantt) -> set[str]:
 def test_one_engine_in_a_storm(store: FaultyStore, connect: Connect, seed: int) -> None:
     books = connect(store, clock=ScriptedClock(1), batch_size=16, commit_attempts=5)
     Storm(store, seed)
-    acknowledged, seen = weather([books])
+    acknowledged, seen = faults([books])
     store.always.clear()
     assert names(books) == acknowledged
     assert seen <= acknowledged
@@ -123,7 +123,7 @@ def test_two_engines_in_a_storm(url: str, connect: Connect, seed: int) -> None:
     engines = [connect(store, clock=ScriptedClock(1)) for store in stores]
     for number, store in enumerate(stores):
         Storm(store, 100 * seed + number)
-    acknowledged, seen = weather(engines)
+    acknowledged, seen = faults(engines)
     for store in stores:
         store.always.clear()
     for books in engines:

@@ -1,4 +1,5 @@
-"""The turn from reports to the books, and what the gate holds of what was picked by."""
+"""The turn from reports to the books, and what the committer holds of what was picked
+by."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.contract import StoreOptions
+from gantt.store.interface import StoreOptions
 from tests.engine.test_scheduling import ask, held, report
 
 CREATING = EngineOptions(store=StoreOptions(create=True))

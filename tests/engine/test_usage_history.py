@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.options import EngineOptions
-from gantt.engine.usage_history import UsageHistory
 from gantt.errors import Invalid, StoreFailed
 from gantt.model.commands import (
     CreateProvider,
@@ -20,7 +20,7 @@ from gantt.model.commands import (
 )
 from gantt.model.usage_history import MICROS, SECONDS, UsageRecord
 from gantt.placement.usage_history import rolled_up, sampled
-from gantt.store.contract import Store, UsageRows
+from gantt.store.interface import Store, UsageRows
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore, ScriptedClock
 from tests.engine.test_chores import leads, until
@@ -127,7 +127,7 @@ def test_leaders_die_anywhere(
                 history(dying, fleet, **kept).run()
         # One of them at least takes the sample, and may die before it rolls up.
         steps = rng.choice((1, 1, 1, 50))
-        monkeypatch.setattr("gantt.engine.usage_history._STEPS", steps)
+        monkeypatch.setattr("gantt.engine.background.usage_history._STEPS", steps)
         history(Dying(store, fleet), fleet, **kept).run()
         monkeypatch.undo()
     one = history(Dying(store, fleet), fleet, **kept)
@@ -241,7 +241,7 @@ def test_another_engine_goes_on_where_the_leader_died(
         return len(first.usage_history(period="5m")) == 1
 
     until(is_sampled)
-    first._chores._stop.set()  # no beat, no word that it leaves
+    first._leader_tasks._stop.set()  # no beat, no word that it leaves
     clock.last += HOUR
     second = connect(opened(url), **options)
     until(lambda: leads(second) and len(second.usage_history(period="day")) > 0)

@@ -15,8 +15,8 @@ from gantt.model import commands as c
 from gantt.model.changes import Cursor
 from gantt.model.watching import Event
 from gantt.store import StoreOptions, open_store
-from gantt.store.contract import Page
-from gantt.store.pages import PAGE
+from gantt.store.changelog.pages import PAGE
+from gantt.store.interface import Page
 from tests.databases import execute
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore

@@ -31,7 +31,7 @@ from gantt.placement.rules import plan
 from gantt.sim.reference import Reference
 from gantt.state import check
 from gantt.state.state import State
-from gantt.store.log import decode, encode
+from gantt.store.changelog.codec import decode, encode
 from tests.laws import wishes
 from tests.laws.books import dump, told_by_queries, told_by_reference
 
@@ -48,7 +48,7 @@ def refusal_of(action: Any, *args: Any) -> tuple[Any, type[GanttError] | None]:
 
 
 class Laws(RuleBasedStateMachine):
-    """A State, the reference model beside it, and a follower that reads the log."""
+    """A State, the reference model beside it, and a log tailer that reads the log."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Laws(RuleBasedStateMachine):
     def start(self, fold: Any) -> None:
         self.fold = fold
         self.state = State(fold)
-        self.follower = State(fold)
+        self.log_tailer = State(fold)
         self.model = Reference(fold)
         self.log: list[bytes] = []
         self.now = 0
@@ -117,7 +117,7 @@ class Laws(RuleBasedStateMachine):
     ) -> None:
         self.history.append((changes, before, model))
         self.log.append(encode(changes))
-        self.follower.apply(decode(self.log[-1]), self.state.cursor)
+        self.log_tailer.apply(decode(self.log[-1]), self.state.cursor)
 
     def views(self) -> dict[str, Any]:
         """Everything that is said of each provider."""
@@ -314,7 +314,7 @@ class Laws(RuleBasedStateMachine):
         if command is not None:
             self.carry_out(command)
 
-    # -- what the gate does with many of them -------------------------------------
+    # -- what the committer does with many of them -------------------------------------
 
     @precondition(lambda self: self.history)
     @rule(data=data)
@@ -327,9 +327,9 @@ class Laws(RuleBasedStateMachine):
         inverses = [change.inverse() for change in reversed(changes)]
         self.state.apply(inverses, undone[0][1])
         self.model = undone[0][2]
-        self.follower = State(self.fold)
+        self.log_tailer = State(self.fold)
         for number, line in enumerate(self.log, 1):
-            self.follower.apply(decode(line), Cursor(number, "replayed"))
+            self.log_tailer.apply(decode(line), Cursor(number, "replayed"))
 
     # -- what must hold after each step -------------------------------------------
 
@@ -344,7 +344,7 @@ class Laws(RuleBasedStateMachine):
 
     @invariant()
     def the_follower_has_the_same(self) -> None:
-        assert check.differences(self.state, self.follower) == []
+        assert check.differences(self.state, self.log_tailer) == []
 
     def teardown(self) -> None:
         """A replay from the beginning, and a load of the rows, give the same State."""

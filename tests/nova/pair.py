@@ -14,13 +14,13 @@ from nova.weights import WeighedObject, normalize
 
 from gantt.errors import GanttError, Invalid, PluginFailed
 from gantt.model.spec import RequestSpec
-from gantt.scheduler import filters as filter_modules
-from gantt.scheduler import weighers as weigher_modules
 from gantt.scheduler.contract import Filter, Request, Weigher
+from gantt.scheduler.feasibility import filters as filter_modules
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.registry import built_in
-from gantt.scheduler.scale import scales_of, total
+from gantt.scheduler.plugins.registry import built_in
+from gantt.scheduler.scoring import weighers as weigher_modules
+from gantt.scheduler.scoring.scale import scales_of, total
 from tests.nova import known, upstream
 from tests.nova.worlds import known_to_all
 from tests.scheduler.fleets import NOW, Plan, all_hosts

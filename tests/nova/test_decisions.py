@@ -15,14 +15,15 @@ from nova import exception
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler import pipeline, weigh
-from gantt.scheduler.answer import selections
+from gantt.scheduler import pipeline
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.field import Field, fresh
+from gantt.scheduler.feasibility.feasible_hosts import Field, fresh
 from gantt.scheduler.hosts import Taken
-from gantt.scheduler.job import Job
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.request.job import Job
+from gantt.scheduler.scoring import weigh
+from gantt.scheduler.selection.answer import selections
 from gantt.state.state import State
 from tests.nova import known, upstream, worlds
 from tests.nova.pair import Pair, Tell, explore, opened, tell

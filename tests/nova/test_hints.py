@@ -19,7 +19,7 @@ from gantt.model.changes import Cursor
 from gantt.model.spec import Destination, Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.placement.rules import plan
-from gantt.scheduler.drivers.caching import CachingDriver
+from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.options import SchedulerOptions

@@ -10,8 +10,8 @@ from nova.weights import WeighedObject
 
 from gantt.errors import GanttError, PluginFailed
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
 from tests.nova import upstream, worlds
 from tests.nova.pair import FILTERS, Pair, Tell, explore, opened, tell
 from tests.scheduler.fleets import Plan

@@ -1,4 +1,4 @@
-"""A State that carries out commands at once, as the gate would."""
+"""A State that carries out commands at once, as the committer would."""
 
 from __future__ import annotations
 

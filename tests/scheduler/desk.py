@@ -1,5 +1,5 @@
-"""A State that random commands go through, as the gate would have it: planned, then
-applied. For tests of what decides on a State that moves."""
+"""A State that random commands go through, as the committer would have it: planned,
+then applied. For tests of what decides on a State that moves."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def uuid_of(number: int) -> str:
 
 
 class Desk:
-    """``submit`` does at once what the gate does in a batch."""
+    """``submit`` does at once what the committer does in a batch."""
 
     def __init__(self, seed: int) -> None:
         self.state = State()

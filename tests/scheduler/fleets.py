@@ -29,7 +29,7 @@ from gantt.model.spec import Flavor, Image, InstanceGroup, RequestSpec
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.scale import scales_of, total
+from gantt.scheduler.scoring.scale import scales_of, total
 from gantt.state.column import Floats
 from gantt.state.state import State
 

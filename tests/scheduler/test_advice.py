@@ -16,10 +16,10 @@ import msgspec
 import pytest
 
 from gantt.cli.why import why_text
-from gantt.engine import scheduling
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
+from gantt.engine.scheduling import scheduling
 from gantt.errors import GanttError, NoValidHost
 from gantt.model.hosts import HostStats, Service
 from gantt.model.selection import Why
@@ -30,9 +30,9 @@ from gantt.model.spec import (
     RequestSpec,
     ScheduleRequest,
 )
-from gantt.scheduler.attempt import Attempt, attempt
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.selection.attempt import Attempt, attempt
 from tests.scheduler.refusals import Scene, Way, ways
 
 EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "100"))
@@ -226,7 +226,7 @@ def test_a_search_costs_no_more_than_its_budget(
         tried.append(1)
         return attempt(*given, **more)
 
-    monkeypatch.setattr("gantt.scheduler.trials.attempt", counted)
+    monkeypatch.setattr("gantt.scheduler.explain.trials.attempt", counted)
     hosts = {f"h{vcpus}": vcpus for vcpus in range(1, 60)}
     with fleet(hosts, driver="caching", change_budget=500) as engine:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""Room by what hosts report: the arrays say what the gate says of one host."""
+"""Room by what hosts report: the arrays say what the committer says of one host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gantt.model.commands import Claim
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.placement.rules.room import Room
-from gantt.scheduler import amounts, overrides, unbooked
+from gantt.scheduler.feasibility import amounts, overrides, unbooked
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools
@@ -38,9 +38,9 @@ def claim_of(taken: Taken) -> Claim:
 @given(fleets(), TAKEN)
 def test_the_gate_agrees(plan: Plan, taken: Taken) -> None:
     state = plan.state()
-    gate = Room(state.fleet.hosts, claim_of(taken))
+    committer = Room(state.fleet.hosts, claim_of(taken))
     hosts = all_hosts(state)
-    expected = [gate.has(row) for row in hosts.rows.tolist()]
+    expected = [committer.has(row) for row in hosts.rows.tolist()]
     assert room(hosts, taken).tolist() == expected
 
 

@@ -19,8 +19,8 @@ from gantt.model.hosts import HostStats, Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.scheduler.blocks import OFF
-from gantt.scheduler.explain import EXACT, PICKED
+from gantt.scheduler.explain.blocks import OFF
+from gantt.scheduler.explain.why import EXACT, PICKED
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 
 PINNED = {"hw:cpu_policy": "dedicated"}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.errors import Invalid
-from gantt.scheduler import cpus
+from gantt.scheduler.request import cpus
 from tests.scheduler.test_shape import a_spec, asked, required
 
 DEDICATED = {"hw:cpu_policy": "dedicated"}

@@ -19,14 +19,14 @@ from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import drivers, pipeline
+from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.drivers import DRIVERS, driver_of
-from gantt.scheduler.drivers.caching import CachingDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.field import Field
-from gantt.scheduler.job import Job
+from gantt.scheduler.feasibility.feasible_hosts import Field
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.policy import policy_of
+from gantt.scheduler.request.job import Job
 from gantt.state.state import State
 from tests.scheduler.desk import Desk
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.errors import Invalid
-from gantt.scheduler.extra_specs import matcher
+from gantt.scheduler.request.extra_specs import matcher
 from tests.scheduler.naive import is_match
 
 

@@ -16,11 +16,11 @@ from gantt.scheduler import pipeline
 from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.drivers import DRIVERS
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.field import Field
+from gantt.scheduler.feasibility.feasible_hosts import Field
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.legacy import LegacyFilter
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins import GuardedFilter, GuardedWeigher
+from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
+from gantt.scheduler.plugins.nova import LegacyFilter
 from gantt.state.column import Bools, Floats
 from tests.scheduler.desk import Desk
 from tests.scheduler.fleets import Plan, a_host, all_hosts, request

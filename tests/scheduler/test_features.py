@@ -9,7 +9,7 @@ from msgspec import structs
 
 from gantt.errors import Invalid
 from gantt.model.spec import ResourceGroup
-from gantt.scheduler import devices, settings
+from gantt.scheduler.request import devices, settings
 from tests.scheduler.test_shape import SIZES, a_spec, groups, required
 
 Properties = dict[str, Any]

@@ -18,15 +18,15 @@ from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import drivers
+from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.drivers import driver_of
-from gantt.scheduler.drivers.caching import CachingDriver
 from gantt.scheduler.drivers.chance import ChanceDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.drivers.guarded import GuardedDriver
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins import GuardedFilter, GuardedWeigher
+from gantt.scheduler.plugins.guarded_driver import GuardedDriver
+from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.policy import policy_of
 from tests.scheduler.desk import Desk
 

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from gantt.model import rows as t
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
-from gantt.scheduler import registry
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins import registry
 from tests.scheduler.fleets import (
     GROUP,
     Plain,

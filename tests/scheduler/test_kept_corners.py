@@ -9,7 +9,7 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.drivers.caching import CachingDriver
+from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import policy_of

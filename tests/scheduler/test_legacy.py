@@ -17,13 +17,13 @@ from gantt.model.spec import (
     RequestSpec,
     ResourceGroup,
 )
-from gantt.scheduler import weigh
 from gantt.scheduler.hosts import Taken
-from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
-from gantt.scheduler.legacy_host import LegacyHost, LegacyHosts
-from gantt.scheduler.legacy_object import unpacked
-from gantt.scheduler.legacy_spec import LegacySpec
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
+from gantt.scheduler.plugins.nova_host import LegacyHost, LegacyHosts
+from gantt.scheduler.plugins.nova_object import unpacked
+from gantt.scheduler.plugins.nova_spec import LegacySpec
+from gantt.scheduler.scoring import weigh
 from tests.scheduler import out_of_tree as theirs
 from tests.scheduler.fleets import NOW, Plan, a_host, all_hosts, request, weights
 

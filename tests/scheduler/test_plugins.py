@@ -14,15 +14,15 @@ from msgspec.structs import replace
 from gantt.errors import PluginFailed, Refused
 from gantt.model.spec import Flavor, Image, InstanceGroup, RequestSpec
 from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
-from gantt.scheduler.drivers.caching import CachingDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.field import Field
-from gantt.scheduler.filters.ram import RamFilter
+from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.filters.ram import RamFilter
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins import GuardedFilter, GuardedWeigher
+from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.policy import policy_of
 from gantt.state.column import Bools, Floats
 from tests.scheduler.desk import Desk

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from gantt.errors import Refused
-from gantt.scheduler import filters as filter_modules
-from gantt.scheduler import registry
-from gantt.scheduler import weighers as weigher_modules
 from gantt.scheduler.contract import Filter, Weigher
-from gantt.scheduler.filters.compute import ComputeFilter
-from gantt.scheduler.legacy import LegacyFilter, LegacyWeigher
+from gantt.scheduler.feasibility import filters as filter_modules
+from gantt.scheduler.feasibility.filters.compute import ComputeFilter
 from gantt.scheduler.options import (
     DEFAULT_FILTERS,
     DEFAULT_MULTIPLIERS,
     SchedulerOptions,
 )
-from gantt.scheduler.plugins import GuardedFilter, GuardedWeigher
-from gantt.scheduler.weighers.ram import RAMWeigher
+from gantt.scheduler.plugins import registry
+from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
+from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
+from gantt.scheduler.scoring import weighers as weigher_modules
+from gantt.scheduler.scoring.weighers.ram import RAMWeigher
 from tests.scheduler import out_of_tree as theirs
 
 MINE = "tests.scheduler.out_of_tree."

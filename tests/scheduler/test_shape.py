@@ -18,8 +18,8 @@ from gantt.model.spec import (
     RequestSpec,
     ResourceGroup,
 )
-from gantt.scheduler import shape
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import shape
 from gantt.state.fleet import Fleet
 from tests.scheduler.fleets import a_host, fleet
 

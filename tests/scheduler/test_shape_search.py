@@ -10,8 +10,8 @@ import gantt
 from gantt.engine.gantt import Gantt
 from gantt.model.commands import Inventory
 from gantt.model.spec import Destination, Flavor, RequestSpec, ResourceGroup
-from gantt.scheduler import shape
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import shape
 from gantt.state.fleet import Fleet
 
 # Two hosts, alike but for their aggregate and for a trait of a part of one.

@@ -9,7 +9,7 @@ from mypy import api
 
 from gantt.scheduler.host_columns import Column
 from gantt.scheduler.hosts import Hosts
-from gantt.state.hosts import HostColumns
+from gantt.state.host_table import HostColumns
 from tests.scheduler.fleets import Plan, a_host, all_hosts
 
 GOOD = """

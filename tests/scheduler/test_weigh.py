@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.errors import Invalid
-from gantt.scheduler import weigh
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.scale import Scale, total, total_at
-from gantt.scheduler.weighers.build_failure import BuildFailureWeigher
-from gantt.scheduler.weighers.metrics import MetricsWeigher
-from gantt.scheduler.weighers.ram import RAMWeigher
+from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring.scale import Scale, total, total_at
+from gantt.scheduler.scoring.weighers.build_failure import BuildFailureWeigher
+from gantt.scheduler.scoring.weighers.metrics import MetricsWeigher
+from gantt.scheduler.scoring.weighers.ram import RAMWeigher
 from gantt.state.column import Floats
 from tests.scheduler.fleets import (
     Plain,

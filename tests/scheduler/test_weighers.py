@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from gantt.errors import Invalid
 from gantt.model.spec import Destination, Image, InstanceGroup, RequestSpec
-from gantt.scheduler import registry
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
-from gantt.scheduler.weighers.metrics import values_of
+from gantt.scheduler.plugins import registry
+from gantt.scheduler.scoring.weighers.metrics import values_of
 from tests.scheduler.fleets import (
     GROUP,
     Plain,

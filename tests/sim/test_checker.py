@@ -24,7 +24,7 @@ Plant = Callable[[History], None]
 @pytest.fixture(scope="module")
 def calm() -> History:
     """A run without faults."""
-    everything = frozenset(Run(Plan(1)).weather.rates)
+    everything = frozenset(Run(Plan(1)).faults.rates)
     result = Run(Plan(1, steps=80, without=everything)).go()
     assert result.findings == []
     assert result.struck == {}

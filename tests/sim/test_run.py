@@ -11,9 +11,9 @@ import pytest
 
 from gantt.errors import Refused
 from gantt.sim import __main__ as program
+from gantt.sim.fault_schedule import KINDS, FaultSchedule
 from gantt.sim.history import Finding
 from gantt.sim.run import GALERA, MEMORY, Plan, Run
-from gantt.sim.weather import KINDS, Weather
 from tests.databases import SERVERS, Databases
 from tests.kinds import KINDS as DATABASES
 from tests.kinds import SERVER_KINDS
@@ -41,7 +41,7 @@ def try_seeds(store: str, record: Any, name: str) -> Counter[str]:
 def must_storm(struck: Counter[str]) -> None:
     """A seed without faults would find nothing."""
     assert set(struck) <= set(KINDS)
-    assert len(struck) > 5, "the weather was too good to tell anything"
+    assert len(struck) > 5, "the faults was too good to tell anything"
 
 
 @pytest.mark.parametrize("store", [MEMORY, GALERA])
@@ -66,7 +66,7 @@ def test_on_databases(
 
 
 def test_statements_go_out_one_by_one_and_in_one_piece() -> None:
-    assert {Weather(seed).is_piecewise for seed in range(1, 5)} == {False, True}
+    assert {FaultSchedule(seed).is_piecewise for seed in range(1, 5)} == {False, True}
 
 
 @pytest.mark.parametrize("kind", SERVER_KINDS)

@@ -20,7 +20,7 @@ from gantt.model.rows import (
 )
 from gantt.state import check
 from gantt.state.fleet import Fleet
-from gantt.state.hosts import USE, HostColumns
+from gantt.state.host_table import USE, HostColumns
 from gantt.state.state import State
 from tests.state.books import aggregate, claim, filled, group, service
 

@@ -13,7 +13,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.rows import HostRow, ProviderRow
 from gantt.state import check
 from gantt.state.column import NO_ROW
-from gantt.state.hosts import Hosts
+from gantt.state.host_table import Hosts
 from gantt.state.reports import AMOUNTS, Reports, amounts, number
 from gantt.state.state import State
 from tests.state.books import filled

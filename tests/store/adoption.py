@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from sqlalchemy import create_engine, text
 
-from gantt.api.server import open_app
+from gantt.api.hosting.server import open_app
 from gantt.conf import load
 from tests.api.wsgi_client import Answer, WsgiClient
 from tests.differential.compare import must_be_same

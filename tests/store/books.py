@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
-from gantt.store.contract import Store
+from gantt.store.interface import Store
 
 # Whole seconds: what every database keeps.
 NOW = 1_700_000_000_000_000

@@ -13,7 +13,7 @@ from gantt.model.changes import Change, Cursor
 from gantt.state import check
 from gantt.state.state import State
 from gantt.store import StoreOptions, open_store
-from gantt.store.contract import Store
+from gantt.store.interface import Store
 from tests.state.books import ROWS as SAMPLE
 from tests.store import books
 

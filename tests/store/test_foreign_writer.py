@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gantt.store.adopt import adopt
+from gantt.store.adoption.adopt import adopt
 from tests.api.wsgi_client import Answer
 from tests.databases import Databases
 from tests.foreign import Placement, placement_on

@@ -12,8 +12,8 @@ from gantt.errors import Gone
 from gantt.model.changes import Cursor
 from gantt.model.rows import TRAITS
 from gantt.store import Store, StoreOptions, open_store
-from gantt.store.contract import Lead
-from gantt.store.pages import PAGE
+from gantt.store.changelog.pages import PAGE
+from gantt.store.interface import Lead
 from tests.databases import Databases
 from tests.kinds import KINDS
 from tests.store import books

@@ -8,7 +8,7 @@ import pytest
 from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change
-from gantt.store.log import TABLE_NUMBERS, decode, encode
+from gantt.store.changelog.codec import TABLE_NUMBERS, decode, encode
 from tests.store import books
 
 

@@ -10,7 +10,7 @@ from gantt import errors
 from gantt.model.changes import Cursor
 from gantt.model.rows import TRAITS
 from gantt.store import StoreOptions, open_store
-from gantt.store.contract import Fingerprint
+from gantt.store.interface import Fingerprint
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 from tests.store import books
 

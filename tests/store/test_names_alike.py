@@ -1,7 +1,7 @@
 """Names that differ in case only, within one command and within one batch.
 
 To MariaDB they are one name: what may be shared is shared, what must be told apart is
-refused, and the gate never takes its own names for somebody else's.
+refused, and the committer never takes its own names for somebody else's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gantt.api.server import open_app
+from gantt.api.hosting.server import open_app
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
 from gantt.errors import Invalid, UnknownProvider
@@ -23,7 +23,7 @@ from gantt.model.commands import (
     Reshape,
     ReshapedProvider,
 )
-from gantt.store import schema
+from gantt.store.schema import fitness as schema
 from tests.api.wsgi_client import Answer, WsgiClient
 
 TYPE = "INSTANCE"

@@ -11,7 +11,8 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from gantt import errors
-from gantt.store import StoreOptions, open_store, schema
+from gantt.store import StoreOptions, open_store
+from gantt.store.schema import fitness as schema
 from gantt.store.tables import FORMAT
 from tests.store import books
 
@@ -89,7 +90,7 @@ LATER = tuple(
 FLEET_TABLES = "services hosts host_aggregates instances server_groups claims".split()
 
 
-def _back_to_the_gate(url: str, path: Path) -> None:
+def _back_to_the_committer(url: str, path: Path) -> None:
     """The database as the release before the scheduler left it."""
     store = open_store(url, StoreOptions(create=True))
     books.write(store, books.made("traits", books.name_row(1, "CUSTOM_KEPT")))
@@ -107,7 +108,7 @@ def _back_to_the_gate(url: str, path: Path) -> None:
 
 
 def test_books_without_a_fleet_are_brought_up_by_sync(url: str, path: Path) -> None:
-    _back_to_the_gate(url, path)
+    _back_to_the_committer(url, path)
     for use in (open_store, schema.check):
         with pytest.raises(
             errors.Refused,
@@ -126,7 +127,7 @@ def test_books_without_a_fleet_are_brought_up_by_sync(url: str, path: Path) -> N
 def test_a_library_that_may_make_tables_makes_the_missing_ones(
     url: str, path: Path
 ) -> None:
-    _back_to_the_gate(url, path)
+    _back_to_the_committer(url, path)
     store = open_store(url, StoreOptions(create=True))
     books.write(store, books.made("gantt_hosts", books.host_row(1)))
     assert books.contents(store)["gantt_hosts"] == [books.host_row(1)]

@@ -19,9 +19,9 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
 from gantt.model.selection import Asked
 from gantt.store import StoreOptions, open_store
-from gantt.store.contract import SharedDecision
 from gantt.store.database import Statement, open_database
 from gantt.store.database.dialect import POOLED
+from gantt.store.interface import SharedDecision
 from gantt.store.outcomes import DefiniteAbort, Outcome, UnknownOutcome
 from gantt.store.session import Counter, Session
 from gantt.store.sql import SqlStore

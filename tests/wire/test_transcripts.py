@@ -16,7 +16,7 @@ from gabbi import handlers, suitemaker, utils
 
 import gantt
 from gantt.api.app import build_app
-from gantt.api.envelope import WsgiApp
+from gantt.api.hosting.envelope import WsgiApp
 from gantt.conf import load
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.yaml"))

@@ -67,7 +67,7 @@ class Counted:
 
 def counted(path: Path, empty: Path, **options: Any) -> Iterator[Counted]:
     shutil.copy(empty, path)
-    # No chores: what they ask would be counted too.
+    # No leader tasks: what they ask would be counted too.
     one = Counted(path, EngineOptions(sweep_s=600, **options))
     yield one
     one.books.close()

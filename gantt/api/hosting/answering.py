@@ -11,7 +11,7 @@ from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from typing import Any
 
-from gantt.api.envelope import Environ, WsgiApp
+from gantt.api.hosting.envelope import Environ, WsgiApp
 from gantt.api.hosting.reading import Exchange
 
 Headers = list[tuple[str, str]]

@@ -5,7 +5,7 @@ Apart from the front, so that it can be measured before there is an application.
 
 from __future__ import annotations
 
-from gantt.api.envelope import MOUNT
+from gantt.api.hosting.envelope import MOUNT
 from gantt.api.hosting.pool import Pool, PoolLimits
 from gantt.api.hosting.reading import Bodies, BodyLimits
 from gantt.api.hosting.sharing import Shared

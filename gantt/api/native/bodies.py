@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from gantt.api.call import Call
-from gantt.api.problem import Problem
-from gantt.api.query import Params
+from gantt.api.wire.problem import Problem
+from gantt.api.wire.query import Params
 from gantt.errors import Invalid
 from gantt.model.bounds import Lease, Name
 

@@ -14,10 +14,10 @@ from typing import Any, Final, get_args
 import msgspec
 from msgspec import Struct
 
-from gantt.api import diagnosis, verification
+from gantt.api.handlers import diagnosis, verification
 from gantt.api.native import watch
 from gantt.api.native.operation import Operation
-from gantt.api.problem import STATUSES
+from gantt.api.wire.problem import STATUSES
 from gantt.model.answers import Report
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service

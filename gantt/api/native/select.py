@@ -9,7 +9,7 @@ from gantt.api.call import Call
 from gantt.api.native import redaction
 from gantt.api.native.bodies import Body, SelectBody
 from gantt.api.native.claims import bound_to, owned
-from gantt.api.problem import NO_VALID_HOST, Problem
+from gantt.api.wire.problem import NO_VALID_HOST, Problem
 from gantt.errors import NoValidHost
 from gantt.model.forms.spec import read_spec
 from gantt.model.scheduling import Selections

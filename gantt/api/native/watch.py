@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import query
-from gantt.api.problem import Problem
+from gantt.api.wire.problem import Problem
 from gantt.errors import GanttError, Gone, Unavailable
 from gantt.model.watching import Event, Events
 

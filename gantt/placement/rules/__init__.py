@@ -1,7 +1,7 @@
 """One rule per command: a State and a wish in, Changes and an answer out.
 
-``plan`` is all that the gate knows of them. A rule that refuses raises a GanttError
-and leaves no trace, because nothing is applied before the plan is whole.
+``plan`` is all that the committer knows of them. A rule that refuses raises a
+GanttError and leaves no trace, because nothing is applied before the plan is whole.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gantt.model.commands import Claim
 from gantt.placement.reported import fits, fits_vcpus
-from gantt.state.hosts import Hosts
+from gantt.state.host_table import Hosts
 
 
 class Room:

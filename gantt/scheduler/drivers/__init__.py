@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 
 from gantt.errors import Refused
-from gantt.scheduler.drivers.caching import CachingDriver
+from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.drivers.chance import ChanceDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.drivers.guarded import GuardedDriver
+from gantt.scheduler.plugins.guarded_driver import GuardedDriver
 from gantt.scheduler.policy import Policy
 
 DRIVERS: tuple[type[Driver], ...] = (FilterDriver, CachingDriver, ChanceDriver)

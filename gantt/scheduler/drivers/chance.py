@@ -5,9 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.filters.compute import ComputeFilter
-from gantt.scheduler.filters.server_group_affinity import ServerGroupAffinityFilter
-from gantt.scheduler.filters.server_group_anti_affinity import (
+from gantt.scheduler.feasibility.filters.compute import ComputeFilter
+from gantt.scheduler.feasibility.filters.server_group_affinity import (
+    ServerGroupAffinityFilter,
+)
+from gantt.scheduler.feasibility.filters.server_group_anti_affinity import (
     ServerGroupAntiAffinityFilter,
 )
 from gantt.scheduler.policy import Policy
@@ -17,7 +19,7 @@ _ANY = 2**31
 
 class ChanceDriver(FilterDriver):
     """No weigher, and the first of all in any order; the rules of server groups hold,
-    for the gate would refuse what breaks them."""
+    for the committer would refuse what breaks them."""
 
     name: str = "chance"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.field import Field, fresh
-from gantt.scheduler.job import Job
+from gantt.scheduler.feasibility.feasible_hosts import Field, fresh
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.request.job import Job
 from gantt.state.state import State
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.field import Field, fresh
-from gantt.scheduler.job import Job, prepare
+from gantt.scheduler.feasibility.feasible_hosts import Field, fresh
 from gantt.scheduler.policy import without
+from gantt.scheduler.request.job import Job, prepare
 from gantt.state.state import State
 
 

@@ -6,13 +6,13 @@ It stands apart so that no other module asks which database it talks to.
 from __future__ import annotations
 
 from gantt import errors
-from gantt.store.contract import StoreOptions
 from gantt.store.database.bulk import Bulk, Bulks
 from gantt.store.database.dialect import Database, Statement
 from gantt.store.database.mariadb import MysqlDatabase
 from gantt.store.database.postgresql import PostgresDatabase
 from gantt.store.database.sqlite import SqliteDatabase
 from gantt.store.database.url import understood, unknown
+from gantt.store.interface import StoreOptions
 
 __all__ = ["Bulk", "Bulks", "Database", "SqliteDatabase", "Statement", "open_database"]
 

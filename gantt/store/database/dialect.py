@@ -29,10 +29,10 @@ from sqlalchemy.sql.expression import ClauseElement
 from gantt import errors
 from gantt.model.changes import Change
 from gantt.store import times
-from gantt.store.contract import StoreOptions
 from gantt.store.database.bulk import Bulks
 from gantt.store.database.pipeline import Pipeline
 from gantt.store.database.url import shown
+from gantt.store.interface import StoreOptions
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 
 LOG = logging.getLogger(__name__)

@@ -1,8 +1,8 @@
 """Statements that go to PostgreSQL in one piece, and are waited for once.
 
 Apart from psycopg's own pipeline, below which this stands, on its ``pq``, because a
-gate waits under a lock that everybody wants: here a statement costs a tenth, and it is
-certain what leaves when. At any message the server stops its clock for idle
+committer waits under a lock that everybody wants: here a statement costs a tenth, and
+it is certain what leaves when. At any message the server stops its clock for idle
 transactions, until a Sync: a writer that paused in between would keep the lock for
 ever. So everything leaves at the end, a Sync being the last of it and nothing else.
 """

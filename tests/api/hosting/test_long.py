@@ -36,7 +36,7 @@ POSTS: dict[str, Any] = {
     "/gantt/select": {"request_spec": SPEC},
     "/gantt/capacity": {"request_spec": SPEC},
 }
-# Long for another reason than the columns: the database, or the turn at the gate.
+# Long for another reason than the columns: the database, or the turn at the committer.
 ELSEWHERE = {"/gantt/decisions", "/gantt/usage-history", "/gantt/verify", "/reshaper"}
 
 
@@ -46,7 +46,7 @@ class Turn:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.is_taken = False
-        self._asking = threading.current_thread()  # chores search as well
+        self._asking = threading.current_thread()  # leader tasks search as well
 
     def __enter__(self) -> None:
         self.lock.acquire()

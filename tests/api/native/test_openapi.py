@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from gantt.api.access.rules import RULES
 from gantt.api.routes import ROUTES
-from gantt.api.rules import RULES
 from gantt.engine.gantt import Gantt
 from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, client_of
 from tests.api.wsgi_client import Answer, WsgiClient

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from gantt.api.access.policy import DefaultPolicy
 from gantt.api.app import build_app
 from gantt.api.call import Caller
 from gantt.api.native.claims import bound_to
-from gantt.api.policy import DefaultPolicy
 from gantt.conf import load
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt

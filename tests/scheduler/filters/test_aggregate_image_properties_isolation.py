@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.aggregate_image_properties_isolation import (
+from gantt.scheduler.feasibility.filters.aggregate_image_properties_isolation import (
     AggregateImagePropertiesIsolation,
 )
 from tests.scheduler.filters.reading import check, items, passes, with_image

@@ -8,7 +8,7 @@ from hypothesis import given
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.aggregate_instance_extra_specs import (
+from gantt.scheduler.feasibility.filters.aggregate_instance_extra_specs import (
     AggregateInstanceExtraSpecsFilter,
 )
 from tests.scheduler.filters.reading import check, items, passes, with_extra_specs

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.aggregate_io_ops import AggregateIoOpsFilter
+from gantt.scheduler.feasibility.filters.aggregate_io_ops import AggregateIoOpsFilter
 from tests.scheduler.filters.reading import check, passes
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request
 

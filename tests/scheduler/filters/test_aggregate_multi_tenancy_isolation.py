@@ -7,7 +7,7 @@ from hypothesis import given
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.aggregate_multi_tenancy_isolation import (
+from gantt.scheduler.feasibility.filters.aggregate_multi_tenancy_isolation import (
     AggregateMultiTenancyIsolation,
 )
 from tests.scheduler.filters.reading import check, items, passes

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.aggregate_num_instances import AggregateNumInstancesFilter
+from gantt.scheduler.feasibility.filters.aggregate_num_instances import (
+    AggregateNumInstancesFilter,
+)
 from tests.scheduler.filters.reading import check, passes
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request
 

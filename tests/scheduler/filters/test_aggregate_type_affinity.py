@@ -7,7 +7,9 @@ from hypothesis import given
 
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.aggregate_type_affinity import AggregateTypeAffinityFilter
+from gantt.scheduler.feasibility.filters.aggregate_type_affinity import (
+    AggregateTypeAffinityFilter,
+)
 from tests.scheduler.filters.reading import check, items, passes
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request, specs
 

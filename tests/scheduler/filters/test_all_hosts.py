@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.filters.all_hosts import AllHostsFilter
+from gantt.scheduler.feasibility.filters.all_hosts import AllHostsFilter
 from tests.scheduler.filters.reading import check
 from tests.scheduler.fleets import Plan, fleets, request, specs
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.compute import ComputeFilter
+from gantt.scheduler.feasibility.filters.compute import ComputeFilter
 from tests.scheduler.filters.reading import check, passes
 from tests.scheduler.fleets import NOW, Plain, Plan, a_host, fleets, request
 

@@ -10,7 +10,9 @@ from hypothesis import given
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.compute_capabilities import ComputeCapabilitiesFilter
+from gantt.scheduler.feasibility.filters.compute_capabilities import (
+    ComputeCapabilitiesFilter,
+)
 from tests.scheduler.filters.reading import check, passes, with_extra_specs
 from tests.scheduler.fleets import (
     Plain,

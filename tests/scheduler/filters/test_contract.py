@@ -15,13 +15,15 @@ from gantt.errors import Invalid
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
 from gantt.model.spec import Flavor, Image, RequestSpec
-from gantt.scheduler import filters, registry, weighers
+from gantt.scheduler.cache.cached_shape import OF_USE
 from gantt.scheduler.contract import Cacheable, Filter, Weigher
-from gantt.scheduler.declared import Slips, hosts_of, request_of
-from gantt.scheduler.drivers.kept import OF_USE
+from gantt.scheduler.feasibility import filters
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.weighers.metrics import MetricsWeigher
-from gantt.state.hosts import Hosts as Table
+from gantt.scheduler.plugins import registry
+from gantt.scheduler.plugins.declared import Slips, hosts_of, request_of
+from gantt.scheduler.scoring import weighers
+from gantt.scheduler.scoring.weighers.metrics import MetricsWeigher
+from gantt.state.host_table import Hosts as Table
 from tests.scheduler.fleets import Plan, all_hosts, fleets, request, specs
 from tests.state.books import claim as claim_row
 

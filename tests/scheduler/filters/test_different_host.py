@@ -7,7 +7,7 @@ from hypothesis import given
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.different_host import DifferentHostFilter
+from gantt.scheduler.feasibility.filters.different_host import DifferentHostFilter
 from tests.scheduler.filters.reading import NOTHING, check, passing, with_hints
 from tests.scheduler.fleets import (
     Plain,

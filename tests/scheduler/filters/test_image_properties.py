@@ -10,7 +10,7 @@ from hypothesis import given
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.image_properties import ImagePropertiesFilter
+from gantt.scheduler.feasibility.filters.image_properties import ImagePropertiesFilter
 from tests.scheduler.filters.reading import check, passes, with_image
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request, specs
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gantt.model.spec import Image, RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.isolated_hosts import IsolatedHostsFilter
+from gantt.scheduler.feasibility.filters.isolated_hosts import IsolatedHostsFilter
 from tests.scheduler.filters.reading import check, passing
 from tests.scheduler.fleets import (
     HOST_NAMES,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gantt.errors import Invalid
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.json_query import JsonFilter
+from gantt.scheduler.feasibility.filters.json_query import JsonFilter
 from tests.scheduler.filters.reading import check, passes, with_hints
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request
 

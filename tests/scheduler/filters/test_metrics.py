@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.metrics import MetricsFilter
+from gantt.scheduler.feasibility.filters.metrics import MetricsFilter
 from tests.scheduler.filters.reading import check, passes
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request
 

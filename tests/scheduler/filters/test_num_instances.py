@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.num_instances import NumInstancesFilter
+from gantt.scheduler.feasibility.filters.num_instances import NumInstancesFilter
 from tests.scheduler.filters.reading import NOTHING, check, passes
 from tests.scheduler.fleets import Plain, Plan, a_host, all_hosts, fleets, request
 

@@ -8,7 +8,7 @@ import pytest
 
 from gantt.errors import Invalid
 from gantt.model.spec import Flavor, Image, RequestSpec
-from gantt.scheduler.filters.numa_topology import NUMATopologyFilter
+from gantt.scheduler.feasibility.filters.numa_topology import NUMATopologyFilter
 from tests.scheduler.filters.reading import passes
 from tests.scheduler.fleets import a_host
 

@@ -6,7 +6,7 @@ import pytest
 
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.filters.pci_passthrough import PciPassthroughFilter
+from gantt.scheduler.feasibility.filters.pci_passthrough import PciPassthroughFilter
 from tests.scheduler.filters.reading import passes, with_extra_specs
 from tests.scheduler.fleets import a_host
 

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.same_host import SameHostFilter
+from gantt.scheduler.feasibility.filters.same_host import SameHostFilter
 from tests.scheduler.filters.reading import check, passing, with_hints
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request, specs
 

@@ -7,7 +7,9 @@ from hypothesis import given
 
 from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.server_group_affinity import ServerGroupAffinityFilter
+from gantt.scheduler.feasibility.filters.server_group_affinity import (
+    ServerGroupAffinityFilter,
+)
 from tests.scheduler.filters.reading import NOTHING, check, passing
 from tests.scheduler.fleets import (
     Plain,

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from gantt.model.spec import InstanceGroup, RequestSpec
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.server_group_anti_affinity import (
+from gantt.scheduler.feasibility.filters.server_group_anti_affinity import (
     ServerGroupAntiAffinityFilter,
 )
 from tests.scheduler.filters.reading import NOTHING, check, passing

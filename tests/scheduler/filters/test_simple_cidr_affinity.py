@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from gantt.errors import Invalid
 from gantt.scheduler.contract import Request
-from gantt.scheduler.filters.simple_cidr_affinity import SimpleCIDRAffinityFilter
+from gantt.scheduler.feasibility.filters.simple_cidr_affinity import (
+    SimpleCIDRAffinityFilter,
+)
 from tests.scheduler.filters.reading import check, passes, with_hints
 from tests.scheduler.fleets import Plain, Plan, a_host, fleets, request
 

@@ -8,8 +8,8 @@ import pytest
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import Destination, Flavor, Image, RequestSpec, ResourceGroup
-from gantt.scheduler import prefilters
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import prefilters
 from tests.scheduler.fleets import Plain, fleet
 
 

@@ -18,8 +18,8 @@ from gantt.model.spec import (
     RequestSpec,
     ResourceGroup,
 )
-from gantt.scheduler import prefilters
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import prefilters
 from gantt.state.fleet import Fleet
 from tests.scheduler.fleets import a_host, fleet
 from tests.scheduler.test_shape import ANYTHING, KEYS, PROPERTIES, VALUES

@@ -1,0 +1,176 @@
+"""Who is asking: noauth2, a file of tokens, or Keystone.
+
+Each strategy is one function from the WSGI environment to a ``Caller``, so that the
+rest of the service does not know which of them is in force.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import stat
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from gantt.api.access.live_files import Live, line_of, parse, read_text, stamp_of
+from gantt.api.call import Caller
+from gantt.api.wire.problem import Problem
+from gantt.conf import AuthOptions
+from gantt.errors import Refused
+
+LOG = logging.getLogger(__name__)
+
+Environ = Mapping[str, Any]
+Authenticate = Callable[[Environ], Caller]
+
+# What tells a client how to go on needs no token.
+OPEN_PATHS = frozenset(("", "/", "/gantt/openapi.json"))
+ANYBODY = Caller()
+REREAD_S = 2.0
+WHAT = "tokens file"
+
+
+def build_authenticator(options: AuthOptions) -> Authenticate:
+    """The strategy that was configured. Raises Refused."""
+    if options.strategy == "noauth2":
+        return noauth2
+    if options.strategy == "token":
+        return TokenFile(options.tokens_file)
+    return keystone
+
+
+def noauth2(environ: Environ) -> Caller:
+    """Believe the token: ``user[:project]``, with roles from X-Roles. For tests."""
+    token = environ.get("HTTP_X_AUTH_TOKEN")
+    if token is None:
+        raise unauthorized()
+    user, _, project = token.partition(":")
+    roles = environ.get("HTTP_X_ROLES")
+    if roles is None:
+        roles = "admin" if user == "admin" else ""
+    scope = environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE") or None
+    given = environ.get("HTTP_X_PROJECT_ID")
+    return Caller(
+        user_id=user,
+        project_id=given or (None if scope else project or user),
+        roles=_split(roles),
+        system_scope=scope,
+        domain_id=environ.get("HTTP_X_DOMAIN_ID") or None,
+    )
+
+
+def keystone(environ: Environ) -> Caller:
+    """What keystonemiddleware, which has judged the token already, says."""
+    user = environ.get("HTTP_X_USER_ID") or environ.get("HTTP_X_USER")
+    if not user:
+        raise unauthorized()
+    return Caller(
+        user_id=user,
+        project_id=environ.get("HTTP_X_PROJECT_ID")
+        or environ.get("HTTP_X_TENANT_ID")
+        or None,
+        roles=_split(environ.get("HTTP_X_ROLES", "")),
+        system_scope=environ.get("HTTP_OPENSTACK_SYSTEM_SCOPE") or None,
+        domain_id=environ.get("HTTP_X_DOMAIN_ID") or None,
+    )
+
+
+class TokenFile:
+    """Tokens from a file: ``token: {user: u, project: p, roles: [admin]}``.
+
+    Changes of the file hold within two seconds; a broken one leaves the last good
+    tokens in force and is logged.
+    """
+
+    def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
+        if not path:
+            raise Refused("auth_strategy token needs [gantt] tokens_file.")
+        self._path = Path(path)
+        self._clock = clock
+        self._read_at = clock()
+        self._live = Live(WHAT, lambda: stamp_of([self._path]), lambda _: self._load())
+
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        return {"tokens_errors": self._live.errors}
+
+    def __call__(self, environ: Environ) -> Caller:
+        sent = environ.get("HTTP_X_AUTH_TOKEN") or ""
+        if self._clock() - self._read_at > REREAD_S:
+            self._read_at = self._clock()
+            self._live.look()
+        digest = _digest(sent)
+        found = self._live.value.get(digest)
+        # Digests are compared, never tokens: the time taken tells nothing of use.
+        if found is None or not hmac.compare_digest(found[0], digest):
+            raise unauthorized()
+        return found[1]
+
+    def _load(self) -> dict[bytes, tuple[bytes, Caller]]:
+        text, mode = read_text(WHAT, self._path)
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            LOG.warning(
+                "The tokens file %s is open to others than its owner: chmod 600 %s",
+                self._path,
+                self._path,
+            )
+        data = parse(WHAT, self._path, text)
+        if not isinstance(data, dict) or not data:
+            raise Refused(
+                f"The tokens file {self._path} must map tokens to callers, such as "
+                "secret: {user: admin, project: admin, roles: [admin]}."
+            )
+        # YAML makes other things of 0123, yes and null than what would be sent; and an
+        # empty token is what clients send that have none.
+        if not all(isinstance(token, str) and token for token in data):
+            raise Refused(
+                f"Every token in {self._path} must be a non-empty string: "
+                "quote tokens that consist of digits only, and yes, no and "
+                "null."
+            )
+        pairs = [
+            (_digest(token), self._caller(entry, partial(line_of, token, text)))
+            for token, entry in data.items()
+        ]
+        return {digest: (digest, caller) for digest, caller in pairs}
+
+    def _caller(self, entry: object, place: Callable[[], str]) -> Caller:
+        """One entry of the file; the token itself never shows in a message."""
+        if not isinstance(entry, dict) or not isinstance(entry.get("user"), str):
+            raise Refused(
+                f"Every token in {self._path}{place()} needs a user, such as "
+                "{user: admin, project: admin, roles: [admin]}."
+            )
+        unknown = set(entry) - {"user", "project", "roles", "system_scope"}
+        roles = entry.get("roles", [])
+        if unknown or not isinstance(roles, list):
+            raise Refused(
+                f"The tokens file {self._path}{place()} may say user, project, roles "
+                "(a list) and system_scope of a token"
+                f"{'; not ' * bool(unknown)}{', '.join(map(str, unknown))}."
+            )
+        scope = entry.get("system_scope")
+        project = entry.get("project")
+        return Caller(
+            user_id=entry["user"],
+            project_id=None if project is None else str(project),
+            roles=tuple(str(role) for role in roles),
+            system_scope=None if scope is None else str(scope),
+        )
+
+
+def unauthorized() -> Problem:
+    """The 401 of a caller without a token that is worth anything."""
+    return Problem(401, vary=False)
+
+
+def _split(roles: str) -> tuple[str, ...]:
+    return tuple(role.strip() for role in roles.split(",") if role.strip())
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -1,0 +1,104 @@
+"""Allocations over HTTP: what consumers use, and who uses a provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gantt.api.call import NOW, Call
+from gantt.api.wire import bodies
+from gantt.api.wire.problem import Problem
+from gantt.api.wire.refusals import Wording, no_provider, submit
+from gantt.api.wire.verdict import is_uuid_like
+from gantt.errors import DoesNotFit, NotFound, UnknownName
+from gantt.model.answers import ConsumerView
+from gantt.model.commands import DeleteAllocations
+from gantt.model.names import UNKNOWN_CONSUMER_TYPE, canonical_uuid
+from gantt.placement import queries
+
+DOES_NOT_FIT = Wording(DoesNotFit, "Unable to allocate inventory: ")
+
+
+def show(call: Call, consumer_uuid: str) -> None:
+    """GET /allocations/{consumer_uuid} - a consumer of nothing is no error"""
+    call.check_accept()
+    call.authorize("placement:allocations:list")
+    found = call.gantt.read(queries.allocations, consumer_uuid)
+    if found is None:
+        call.reply({"allocations": {}}, modified_at=NOW)
+        return
+    modified_at = NOW if found.created_at is None else found.created_at
+    call.reply(_represent(found, call.version), modified_at=modified_at)
+
+
+def put(call: Call, consumer_uuid: str) -> None:
+    """PUT /allocations/{consumer_uuid}"""
+    raw = call.json_body()
+    call.authorize("placement:allocations:update")
+    consumer = canonical_uuid(consumer_uuid)
+    if consumer is None or not is_uuid_like(consumer_uuid):
+        raise Problem(400, f"Malformed consumer_uuid: {consumer_uuid}")
+    command = bodies.set_allocations(
+        raw,
+        call.version,
+        consumer,
+        project_id=call.options.incomplete_consumer_project_id,
+        user_id=call.options.incomplete_consumer_user_id,
+    )
+    unable = f"Unable to allocate inventory for consumer {consumer}: "
+    submit(call, command, Wording(UnknownName, unable), DOES_NOT_FIT)
+    call.no_content()
+
+
+def post(call: Call) -> None:
+    """POST /allocations"""
+    raw = call.json_body()
+    call.authorize("placement:allocations:manage")
+    command = bodies.set_many_allocations(raw, call.version)
+    unable = Wording(UnknownName, "Unable to allocate inventory ")
+    submit(call, command, unable, DOES_NOT_FIT)
+    call.no_content()
+
+
+def delete(call: Call, consumer_uuid: str) -> None:
+    """DELETE /allocations/{consumer_uuid}"""
+    call.authorize("placement:allocations:delete")
+    submit(call, DeleteAllocations(consumer_uuid), Wording(NotFound, status=404))
+    call.no_content()
+
+
+def of_provider(call: Call, uuid: str) -> None:
+    """GET /resource_providers/{uuid}/allocations"""
+    call.check_accept()
+    call.authorize("placement:resource_providers:allocations:list")
+    found = call.gantt.read(queries.provider_allocations, uuid)
+    if found is None:
+        raise Problem(404, f"Resource provider '{uuid}' not found: {no_provider(uuid)}")
+    shares: dict[str, dict[str, Any]] = {}
+    for consumer, share in found.allocations.items():
+        shares[consumer] = {"resources": share.resources}
+        if call.version >= 28:
+            shares[consumer]["consumer_generation"] = share.generation
+    call.reply(
+        {
+            "allocations": shares,
+            "resource_provider_generation": found.generation,
+        },
+        modified_at=NOW if found.created_at is None else found.created_at,
+    )
+
+
+def _represent(found: ConsumerView, version: int) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "allocations": {
+            provider: {"resources": share.resources, "generation": share.generation}
+            for provider, share in found.allocations.items()
+        }
+    }
+    if version >= 12:
+        body["project_id"] = found.project_id
+        body["user_id"] = found.user_id
+    if version >= 28:
+        body["consumer_generation"] = found.generation
+    if version >= 38:
+        body["consumer_type"] = found.consumer_type or UNKNOWN_CONSUMER_TYPE
+    return body

@@ -1,0 +1,36 @@
+"""Why a request has no candidates, over HTTP: a route of Gantt's own.
+
+Apart from the candidates themselves because their answer is Placement's to the byte,
+and this one is not Placement's at all. The query is the same.
+"""
+
+from __future__ import annotations
+
+from gantt.api.call import NOW, Call
+from gantt.api.handlers.candidates import UNKNOWN_CLASS
+from gantt.api.wire import microversion
+from gantt.api.wire.candidate_query import candidate_request
+from gantt.api.wire.query import Params
+from gantt.api.wire.refusals import worded
+from gantt.errors import UnknownName
+from gantt.model.diagnosis import document
+
+
+def assume_newest(call: Call) -> None:
+    """Without a microversion in the request, the query is read as of the newest."""
+    if not microversion.is_asked(call.request.env.get("HTTP_OPENSTACK_API_VERSION")):
+        call.version = microversion.MAX_MINOR
+        answer = microversion.ANSWERS[call.version]
+        call.response.set_header(microversion.HEADER, answer)
+
+
+def explain(call: Call) -> None:
+    """GET /gantt/candidates/explain"""
+    call.check_accept()
+    call.authorize("placement:allocation_candidates:list")
+    request = candidate_request(Params(call.query_string), call.version, call.options)
+    try:
+        found = call.gantt.explain_candidates(request)
+    except UnknownName as error:
+        raise worded(error, (UNKNOWN_CLASS,)) from None
+    call.reply(document(found), modified_at=NOW)

@@ -1,0 +1,45 @@
+"""What is used over HTTP: of one provider, and by a project in all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gantt.api.call import NOW, Call
+from gantt.api.wire.problem import Problem
+from gantt.api.wire.query import Params, usage_query
+from gantt.api.wire.refusals import no_provider
+from gantt.model.answers import TypeUsages
+from gantt.placement import queries
+
+
+def of_provider(call: Call, uuid: str) -> None:
+    """GET /resource_providers/{uuid}/usages"""
+    call.check_accept()
+    call.authorize("placement:resource_providers:usages")
+    found = call.gantt.read(queries.usages, uuid)
+    if found is None:
+        raise Problem(404, f"{no_provider(uuid)}: {no_provider(uuid)}")
+    call.reply(
+        {
+            "resource_provider_generation": found.generation,
+            "usages": found.usages,
+        },
+        modified_at=NOW,
+    )
+
+
+def total(call: Call) -> None:
+    """GET /usages - policy looks at the project that is asked about."""
+    call.check_accept()
+    params = Params(call.query_string)
+    call.authorize("placement:usages", project_id=params.last.get("project_id"))
+    query = usage_query(params, call.version)
+    found: dict[str, TypeUsages] = call.gantt.total_usages(query)
+    usages: dict[str, Any] = {}
+    if query.by_type:
+        for name, sums in found.items():
+            usages[name] = {**sums.usages, "consumer_count": sums.consumer_count}
+    else:
+        for sums in found.values():
+            usages.update(sums.usages)
+    call.reply({"usages": usages}, modified_at=NOW)

@@ -1,0 +1,305 @@
+"""``gantt serve``: the application under granian, in as many workers as are wanted.
+
+The engine lives in the worker (it has threads, which a fork would lose), so a worker
+gets a ``Source`` and makes everything itself; the parent checks, listens, and replaces
+workers that die. Workers that cannot go on end the service with exit status 1.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ipaddress
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from multiprocessing.util import Finalize
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from gantt.api.hosting.configured import Configured
+from gantt.api.hosting.envelope import WsgiApp
+from gantt.api.hosting.occupant import is_taken, occupant
+from gantt.api.hosting.running import RunDirectory
+from gantt.api.hosting.watchers import Watchers
+from gantt.conf import ServeOptions, Settings, Source, placement_session
+from gantt.errors import GanttError, Refused
+from gantt.model.addresses import without_secrets
+from gantt.observe.logs import configure_logging, flush_logs
+
+if TYPE_CHECKING:
+    from gantt.api.hosting.front import Front
+
+    # Decides at its import where counters are kept: serve says that first.
+    from gantt.observe.metrics import Meters
+
+LOG = logging.getLogger(__name__)
+
+CONNECTIONS = 16384
+_OTHER_FILES = 256
+_PR_SET_PDEATHSIG = 1
+# Where prometheus_client has the processes of one server count.
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+_GRANIAN_LOGS = {
+    "handlers": {},
+    "loggers": {"_granian": {"propagate": True}},
+}
+
+
+def serve(source: Source) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what is under way.
+
+    Raises Refused before anything listens; SystemExit(1) when a worker gives up.
+    """
+    from granian.constants import HTTPModes, Interfaces, Loops
+    from granian.log import LogLevels
+
+    from gantt.api.hosting.processes import Processes
+
+    configured = Configured(source)
+    settings = configured.settings
+    options = settings.serve
+    check_bind(settings)
+    check_database(settings)
+    check_port(options)
+    check_policy(settings)
+    configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+    warn_of_unknown(settings)
+    _allow_open_files(CONNECTIONS + _OTHER_FILES)
+    run = RunDirectory.begin(options.run_directory)
+    os.environ[FOLDER] = str(run.metrics)
+    server = Processes(
+        "gantt",
+        run=run,
+        reread=partial(_reread, configured),
+        delay_s=options.drain_delay_s,
+        address=options.host,
+        port=options.port,
+        interface=Interfaces.RSGI,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        workers=options.workers,
+        respawn_failed_workers=True,
+        # Idle ones count, so that each machine of a large fleet may keep one.
+        backpressure=CONNECTIONS,
+        workers_kill_timeout=options.drain_s,
+        websockets=False,
+        log_level=LogLevels.error,
+        log_dictconfig=_GRANIAN_LOGS,
+    )
+    LOG.info("Listening on http://%s", _shown(options))
+    try:
+        loader: Callable[[], Any] = partial(make_worker_app, configured, run)
+        server.serve(target_loader=loader, wrap_loader=False)
+    finally:
+        run.end()
+
+
+def warn_of_unknown(settings: Settings) -> None:
+    """Warn of options that are not known."""
+    for told in settings.unknown:
+        LOG.warning("%s", told)
+
+
+def _reread(configured: Configured) -> Settings:
+    settings = configured.reread()
+    warn_of_unknown(settings)
+    return settings
+
+
+def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
+    """In a worker: open the books and build the application over them."""
+    # The parent hears Ctrl-C and says SIGTERM; both at once can hang a worker.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # Ctrl-C is the parent's; a hang-up would end a worker without a word.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    _end_with_parent()
+    run.welcome(os.getpid())
+    try:
+        settings = configured.settings
+        configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+        front, gantt = _open_front(settings, run)
+    except GanttError as error:
+        LOG.error("%s", error)  # written at once: it is an error
+        sys.exit(1)
+    # A worker process ends without running atexit; these it does run.
+    Finalize(None, gantt.close, exitpriority=10)
+    Finalize(None, flush_logs, exitpriority=1)
+    return front
+
+
+def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Any]:
+    from gantt.api.app import build_turned_away
+    from gantt.api.hosting.front import Front
+    from gantt.api.hosting.pools import Pools
+
+    pools = Pools(settings)
+    service = _open(settings, run, pools.counts)
+    front = Front(
+        service.app,
+        pools,
+        turned_away=build_turned_away(service.meters),
+        refused=service.meters.refused,
+        is_stopping=partial(run.is_ending, os.getpid()),
+    )
+    return front, service.gantt
+
+
+def _allow_open_files(wanted: int) -> None:
+    """Raise the soft limit as far as the hard one lets us: without a file to spare,
+    a server can but spin."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _end_with_parent() -> None:
+    """Have the kernel kill this worker when its parent is gone (Linux).
+
+    A worker without a parent would hold the port and could not be stopped by name.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class _Service(Struct, frozen=True):
+    app: WsgiApp
+    gantt: Any
+    meters: Meters
+
+
+def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
+    """The application and the Gantt under it. Raises Refused."""
+    service = _open(settings)
+    return service.app, service.gantt
+
+
+def _open(
+    settings: Settings,
+    run: RunDirectory | None = None,
+    front_counts: Callable[[], Mapping[str, float]] = dict,
+) -> _Service:
+    """``run``: where a parent process says what to do. Raises Refused."""
+    from gantt.api.access.auth import TokenFile, build_authenticator
+    from gantt.api.access.policy import build_policy
+    from gantt.api.app import build_app, build_meters
+    from gantt.api.hosting.upkeep import Tender
+    from gantt.connection import open_gantt
+
+    def counts() -> dict[str, float]:
+        tokens = authenticate.counts() if isinstance(authenticate, TokenFile) else {}
+        return {**front_counts(), **tokens}
+
+    check_database(settings)
+    books = open_gantt(
+        settings.database_url, settings.engine, session=placement_session(settings)
+    )
+    try:
+        is_draining = _never if run is None else partial(run.is_draining, os.getpid())
+        watchers = Watchers(settings.serve.watchers, is_draining)
+        policy = build_policy(settings)
+        authenticate = build_authenticator(settings.auth)
+        meters = build_meters(books, watchers, policy, counts)
+        app = build_app(
+            books,
+            settings,
+            policy=policy,
+            authenticate=authenticate,
+            watchers=watchers,
+            meters=meters,
+        )
+        if meters.folder:
+            Tender(meters, books, run)
+        return _Service(app, books, meters)
+    except BaseException:
+        books.close()
+        raise
+
+
+def _never() -> bool:
+    return False
+
+
+def check_database(settings: Settings) -> None:
+    """Raises Refused when there is no database, or one that workers cannot share."""
+    url = settings.database_url
+    if not url:
+        raise Refused(
+            "No database is configured: give --database URL, or set "
+            "[placement_database] connection."
+        )
+    if url.startswith(("http://", "https://")):
+        raise Refused(
+            f"{without_secrets(url)} is a service that is already "
+            "running, not a database."
+        )
+    if url == "memory://" and settings.serve.workers > 1:
+        raise Refused("memory:// supports only one process: set workers to 1.")
+
+
+def check_policy(settings: Settings) -> None:
+    """Raises Refused when a policy file cannot be used."""
+    from gantt.api.access.policy import build_policy
+
+    build_policy(settings)
+
+
+def check_bind(settings: Settings) -> None:
+    """Raises Refused when noauth2 would be open to other machines."""
+    options = settings.serve
+    if settings.auth.strategy != "noauth2" or options.allow_insecure_bind:
+        return
+    if not is_loopback(options.host):
+        raise Refused(
+            "auth_strategy noauth2 does not authenticate callers, and "
+            f"other machines can reach {options.host}. Listen on "
+            "127.0.0.1, use token or keystone, or set [gantt] "
+            "allow_insecure_bind = true if that is what you want."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach ``host``."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return all(ipaddress.ip_address(entry[4][0]).is_loopback for entry in found)
+
+
+def check_port(options: ServeOptions) -> None:
+    """Raises Refused when the address is taken or is none of ours.
+
+    granian itself shares a port with any process that agrees to share it.
+    """
+    host, port = options.host, options.port
+    try:
+        taken = is_taken(host, port)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Refused(
+            f"Cannot listen on {_shown(options)}: {reason}. With "
+            "--listen, give an address of this machine and a port that "
+            "this user may use."
+        ) from error
+    if taken:
+        found = occupant(host, port)
+        raise Refused(
+            f"Cannot listen on {_shown(options)}: the port is taken. {found} Stop "
+            f"{found.ending(port)}, or choose another port with --listen."
+        )
+
+
+def _shown(options: ServeOptions) -> str:
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return f"{host}:{options.port}"

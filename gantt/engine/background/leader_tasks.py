@@ -1,0 +1,187 @@
+"""What one process does for all: it keeps the log short and ends leases.
+
+A thread of its own, because no request need come when a lease ends. The leader says so
+in a row, again and again; when that stops, another process takes over. Nothing that is
+correct depends on it: each leader task is safe to do twice, for it goes through the
+committer or under the head lock, and the second time finds nothing to do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from gantt.engine.clock import Clock
+from gantt.engine.reading.outage import IsAway, not_away
+from gantt.engine.reading.replica import Replica
+from gantt.engine.threads import Threads
+from gantt.errors import GanttError
+from gantt.store.interface import Lead, Store
+
+LOG = logging.getLogger(__name__)
+
+# A leader says so this many times before others take it to be gone.
+_BEATS = 4
+# Between two looks while the database is away.
+_LONGEST_S = 4.0
+# Revisions between two looks at how long the log is.
+_COMPACT_EVERY = 1_000
+
+
+class LeaderTask(Struct, frozen=True):
+    """Done whenever it is due; ``run`` says how much was done."""
+
+    name: str
+    is_due: Callable[[], bool]
+    run: Callable[[], int]
+
+
+class Compaction:
+    """Keeps the log within ``keep`` revisions."""
+
+    def __init__(self, store: Store, replica: Replica, keep: int) -> None:
+        self._store = store
+        self._replica = replica
+        self._keep = keep
+        self._done_at = replica.durable
+
+    def is_due(self) -> bool:
+        return self._replica.durable - self._done_at >= _COMPACT_EVERY
+
+    def run(self) -> int:
+        """Raises StoreFailed, and is then due again after as many revisions."""
+        self._done_at = self._replica.durable
+        return self._store.compact(self._keep)
+
+
+class Leadership:
+    """Whether this process leads. Judged by how long the row stood still on the own
+    steady clock: no time is compared with anybody else's."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        silence_s: float,
+        clock: Clock,
+        wrote: Callable[[], None] = lambda: None,
+    ) -> None:
+        """``silence_s``: after so long without a sign, a leader is taken to be gone.
+        ``wrote``: called whenever the row was written, so that the database takes
+        writes."""
+        self._store = store
+        self._wrote = wrote
+        self._name = name
+        self._silence_s = silence_s
+        self._clock = clock
+        self._mine: Lead | None = None
+        self._seen: Lead | None = None
+        self._seen_at = 0.0
+
+    @property
+    def is_mine(self) -> bool:
+        return self._mine is not None
+
+    def look(self) -> bool:
+        """Take over, or say again that this leads. Raises StoreFailed."""
+        found = self._store.leader()
+        now = self._clock.monotonic()
+        if self._mine is not None and found != self._mine:
+            LOG.info("%s leads the leader tasks now", found.holder or "nobody")
+            self._mine = None
+        if found != self._seen:
+            self._seen, self._seen_at = found, now
+        silence_s = now - self._seen_at
+        if self._mine is not None:
+            if silence_s >= self._silence_s / _BEATS:
+                self._keep(self._store.lead(self._name, self._mine))
+        elif not found.holder or silence_s >= self._silence_s:
+            self._keep(self._store.lead(self._name, found))
+            if self.is_mine:
+                LOG.info("%s leads the leader tasks now: this process", self._name)
+        return self.is_mine
+
+    def give_up(self) -> None:
+        """Let another lead at once. Raises StoreFailed."""
+        mine, self._mine = self._mine, None
+        if mine is not None:
+            self._store.lead("", mine)
+
+    def _keep(self, lead: Lead | None) -> None:
+        self._mine = lead
+        if lead is not None:
+            self._wrote()
+            self._seen, self._seen_at = lead, self._clock.monotonic()
+
+
+class LeaderTasks:
+    """Looks every ``period_s`` seconds who leads, and does ``leader_tasks`` if this
+    does."""
+
+    def __init__(
+        self,
+        leadership: Leadership,
+        leader_tasks: tuple[LeaderTask, ...],
+        period_s: float,
+        threads: Threads,
+        is_away: IsAway = not_away,
+    ) -> None:
+        self._leadership = leadership
+        self._leader_tasks = leader_tasks
+        self._period_s = period_s
+        self._stop = threads.event()
+        self._is_away = is_away
+        self._troubles: set[str] = set()
+        self.done = {leader_task.name: 0 for leader_task in leader_tasks}
+        self._thread = threads.start(self._run, "gantt-leader_tasks")
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process does the leader_tasks."""
+        return self._leadership.is_mine
+
+    def close(self) -> None:
+        """Stop, wait until it has, and let another lead."""
+        self._stop.set()
+        self._thread.join()
+        try:
+            self._leadership.give_up()
+        except GanttError as error:
+            LOG.debug(
+                "cannot give up the lead, another process will take over in time: %s",
+                error,
+            )
+
+    def _run(self) -> None:
+        pause_s = self._period_s
+        while not self._stop.wait(pause_s):
+            longer_s = min(2 * pause_s, max(_LONGEST_S, self._period_s))
+            pause_s = self._period_s
+            try:
+                if self._leadership.look():
+                    self._do()
+                self._troubles.clear()
+            except GanttError as error:
+                pause_s = longer_s  # to ask a database that is away is not cheap
+                self._tell("the leader of the leader tasks is unknown", error)
+            except (
+                Exception
+            ):  # a mistake of ours must not end all leader tasks for good
+                LOG.exception("the leader tasks failed and will restart")
+
+    def _do(self) -> None:
+        for leader_task in self._leader_tasks:
+            try:
+                if leader_task.is_due():
+                    self.done[leader_task.name] += leader_task.run()
+            except GanttError as error:
+                # The database may be away: what is to be done is there afterwards.
+                self._tell(f"leader_task {leader_task.name} failed", error)
+
+    def _tell(self, text: str, error: GanttError) -> None:
+        """Once per trouble, not once a second; an outage is logged elsewhere."""
+        if text not in self._troubles and not self._is_away():
+            self._troubles.add(text)
+            LOG.warning("%s: %s", text, error)

@@ -1,0 +1,183 @@
+"""Keeps the usage history: looks at the totals, rolls up what is over, drops the old.
+
+A leader task of whoever leads, in steps. Each holds the head lock, reads the clock of
+the books and finds out from the records alone what is to be done next. So it does not
+matter who takes a step, or whether the last one died before the next: a sample is taken
+once in its period, and a coarser record is made of the finer ones, never added to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from gantt.engine.clock import Clock
+from gantt.engine.options import EngineOptions
+from gantt.model.usage_history import (
+    ALL,
+    MICROS,
+    SECONDS,
+    HistoryQuery,
+    UsageRecord,
+    history_query,
+)
+from gantt.placement.usage_history import rolled_up, sampled, whole_periods
+from gantt.store.interface import Store, UsageRows
+
+LOG = logging.getLogger(__name__)
+
+Totals: TypeAlias = Mapping[str, tuple[float, float]]
+
+_PERIODS = tuple(SECONDS.values())
+# After a step that failed.
+_RETRY_S = 10.0
+# Steps at one go: who leads must say so in between.
+_STEPS = 50
+# Periods that one step drops: no committer waits for long.
+_DROPPED = 100
+_DAY = 86_400 * MICROS
+
+
+class UsageHistory:
+    """``totals`` tells resource class -> (capacity, used), as it is durable."""
+
+    def __init__(
+        self,
+        store: Store,
+        totals: Callable[[], Totals],
+        options: EngineOptions,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._totals = totals
+        self._options = options
+        self._clock = clock
+        self._days = (
+            options.usage_5m_days,
+            options.usage_hour_days,
+            options.usage_day_days,
+        )
+        self._due_at = 0.0
+        self._counts = dict.fromkeys(("samples", "rollups", "dropped", "left_out"), 0)
+
+    def counts(self) -> dict[str, float]:
+        """What was done so far, and the limit that may have cut it; for metrics."""
+        counts = {f"usage_{name}": count for name, count in self._counts.items()}
+        return {"usage_classes_limit": self._options.usage_classes, **counts}
+
+    def find(
+        self,
+        resource_class: str | None,
+        *,
+        since: int | None,
+        until: int | None,
+        period: str,
+        limit: int,
+    ) -> tuple[UsageRecord, ...]:
+        """See GanttProtocol."""
+        asked = history_query(
+            resource_class, since=since, until=until, period=period, limit=limit
+        )
+        found = self._store.usage_history(replace(asked, limit=limit + 1))
+        kept = whole_periods(found, limit)
+        if kept or not found:
+            return kept
+        # The latest alone has more classes. All of it, or nobody could go on from it.
+        latest = found[0].start
+        whole = replace(asked, since=latest, until=latest + 1, limit=ALL)
+        return whole_periods(self._store.usage_history(whole), ALL)
+
+    def is_due(self) -> bool:
+        is_on = self._options.usage_sample_s > 0
+        return is_on and self._clock.monotonic() >= self._due_at
+
+    def run(self) -> int:
+        """Step by step until nothing is left to do; how many steps that were. Raises
+        StoreFailed, and is then due again soon."""
+        self._due_at = self._clock.monotonic() + _RETRY_S
+        totals = self._totals()
+        for done in range(_STEPS):
+            with self._store.usage_rows() as rows:
+                told = rows.now()
+                now = self._clock.now() if told is None else told
+                has_done = self._step(rows, now, totals)
+            if not has_done:
+                left_us = _begin(now, self._every_s) + self._every_s * MICROS - now
+                self._due_at = self._clock.monotonic() + left_us / MICROS
+                return done
+        self._due_at = self._clock.monotonic()
+        return _STEPS
+
+    @property
+    def _every_s(self) -> int:
+        """Seconds between samples: whole periods of the finest."""
+        asked_s, finest_s = self._options.usage_sample_s, _PERIODS[0]
+        return max(finest_s, asked_s - asked_s % finest_s)
+
+    def _step(self, rows: UsageRows, now: int, totals: Totals) -> bool:
+        """Do the first of these that is due; whether any was. Nothing is dropped while
+        something is over and not rolled up."""
+        return (
+            self._sample(rows, now, totals)
+            or any(self._roll_up(rows, now, *pair) for pair in pairwise(_PERIODS))
+            or any(
+                self._drop(rows, now - days * _DAY, period_s)
+                for period_s, days in zip(_PERIODS, self._days, strict=True)
+            )
+        )
+
+    def _sample(self, rows: UsageRows, now: int, totals: Totals) -> bool:
+        finest_s, every_s = _PERIODS[0], self._every_s
+        slot = _begin(now, every_s)
+        is_taken = rows.last(finest_s, slot, slot + every_s * MICROS) is not None
+        if is_taken or not totals:
+            return False
+        most, start = self._options.usage_classes, _begin(now, finest_s)
+        rows.replace(finest_s, start, sampled(totals, start, finest_s, most))
+        for period_s in _PERIODS[1:]:
+            # Made too soon if it is there: a clock was ahead, and was set back.
+            begin = _begin(start, period_s)
+            rows.drop(period_s, begin, begin + 1)
+        self._counts["samples"] += 1
+        left_out = max(0, len(totals) - most)
+        if left_out and not self._counts["left_out"]:
+            LOG.warning(
+                "the usage history takes %d of %d resource classes: raise "
+                "usage_classes to include the others",
+                most,
+                len(totals),
+            )
+        self._counts["left_out"] += left_out
+        return True
+
+    def _roll_up(self, rows: UsageRows, now: int, finer_s: int, coarser_s: int) -> bool:
+        """Make the first record that is over and not made, of the finer ones there
+        are: more come for the time that is now alone, see ``_sample``."""
+        over = _begin(now, coarser_s)
+        last = rows.last(coarser_s, 0, over)
+        since = 0 if last is None else last + coarser_s * MICROS
+        first = rows.first(finer_s, since, over)
+        if first is None:
+            return False
+        start = _begin(first, coarser_s)
+        parts = HistoryQuery(finer_s, start, start + coarser_s * MICROS)
+        rows.replace(coarser_s, start, rolled_up(rows.find(parts), start, coarser_s))
+        self._counts["rollups"] += 1
+        return True
+
+    def _drop(self, rows: UsageRows, before: int, period_s: int) -> bool:
+        first = rows.first(period_s, 0, before)
+        if first is None:
+            return False
+        until = min(before, first + _DROPPED * period_s * MICROS)
+        self._counts["dropped"] += rows.drop(period_s, first, until)
+        return True
+
+
+def _begin(at: int, period_s: int) -> int:
+    """Where the period begins that holds the time ``at``."""
+    return at - at % (period_s * MICROS)

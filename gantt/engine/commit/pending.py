@@ -1,0 +1,154 @@
+"""Commands on their way to the committer, and their callers, who wait.
+
+Apart from the committer because it is about people in a queue, not about the books: how
+many may wait, how long, and what they are told who leave without having been served.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from gantt.engine.options import EngineOptions
+from gantt.engine.reading.admission import AdmissionControl
+from gantt.engine.threads import Threads
+from gantt.errors import Busy, OutcomeUnknown, StoreFailed
+from gantt.model.answers import Answer
+from gantt.model.commands import Command
+
+
+class PendingWrite:
+    """One caller's command on its way through the committer.
+
+    Whoever claims it first decides its fate: the committer by planning it, or the
+    caller by giving up, after which it is never carried out.
+    """
+
+    def __init__(self, command: Command, request_id: str, threads: Threads) -> None:
+        self.command = command
+        self.request_id = request_id
+        self.is_resolved = False
+        self._answer: Answer = None
+        self._error: BaseException | None = None
+        # A lock that is taken until the outcome is known: the lightest one-shot event.
+        self._pending = threads.lock()
+        self._pending.acquire()
+        self._claim = threads.lock()
+
+    def claim(self) -> bool:
+        """Whether it is the claimer's now; False when somebody else has it."""
+        return self._claim.acquire(blocking=False)
+
+    def disclaim(self) -> None:
+        """Nothing came of planning it; it may be claimed again."""
+        self._claim.release()
+
+    def resolve(self, outcome: Answer | BaseException) -> None:
+        """Let the caller go with an answer or an error."""
+        if isinstance(outcome, BaseException):
+            self._error = outcome
+        else:
+            self._answer = outcome
+        self.is_resolved = True
+        self._pending.release()
+
+    def is_settled(self, timeout_s: float) -> bool:
+        """Whether the outcome is known, after waiting for it so long; then ``result``
+        gives it."""
+        return self._pending.acquire(timeout=timeout_s)
+
+    def result(self) -> Answer:
+        """The answer. Raises the refusal."""
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+
+class Queue:
+    """Tickets in the order in which they came. ``turned_away``: how many callers were
+    told Busy."""
+
+    def __init__(
+        self, options: EngineOptions, admission: AdmissionControl, threads: Threads
+    ) -> None:
+        self._options = options
+        self._patience = admission
+        self._tickets: deque[PendingWrite] = deque()
+        self._changed = threads.condition()
+        self.is_closing = False
+        self.turned_away = 0
+
+    def __len__(self) -> int:
+        return len(self._tickets)
+
+    def wait_for(self, pending_write: PendingWrite) -> Answer:
+        """Queue up and wait for the outcome, but not in a crowd and not for ever.
+
+        Waiting callers occupy threads that readers need, so when the committer stands
+        still only ``patient`` of them stay. Raises the refusal, Busy (the command was
+        not carried out and will not be), StoreFailed (nobody knows).
+        """
+        self._enter(pending_write)
+        admission, limit_s = self._patience, self._patience.limit_s
+        if pending_write.is_settled(admission.first_s):
+            return pending_write.result()
+        with admission.staying() as has_seat:
+            if not has_seat and pending_write.claim():
+                raise self._given_up(admission.first_s)
+            if pending_write.is_settled(admission.rest_s):
+                return pending_write.result()
+            if pending_write.claim():
+                raise self._given_up(limit_s)
+        raise OutcomeUnknown(
+            f"No outcome of {type(pending_write.command).__name__} within "
+            f"{limit_s:g} s; it may still be applied. Check before you "
+            "retry."
+        )
+
+    def take(self, size: int) -> list[PendingWrite]:
+        """The next pending writes, at most ``size``; waits for one. None left:
+        closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._tickets or self.is_closing)
+            return self._taken(size)
+
+    def more(self, size: int) -> list[PendingWrite]:
+        """As ``take``, but only who is there already."""
+        with self._changed:
+            return self._taken(size)
+
+    def _taken(self, size: int) -> list[PendingWrite]:
+        count = min(len(self._tickets), size)
+        return [self._tickets.popleft() for _ in range(count)]
+
+    def put_back(self, pending_writes: Sequence[PendingWrite]) -> None:
+        """These come first again."""
+        with self._changed:
+            self._tickets.extendleft(reversed(pending_writes))
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        with self._changed:
+            self.is_closing = True
+            self._changed.notify()
+
+    def _enter(self, pending_write: PendingWrite) -> None:
+        with self._changed:
+            if self.is_closing:
+                raise StoreFailed("This engine is closed; connect again.")
+            if len(self._tickets) >= self._options.queue_length:
+                self.turned_away += 1
+                raise Busy(
+                    f"{len(self._tickets)} commands are already waiting, which is "
+                    "the limit (queue_length). Try again shortly."
+                )
+            self._tickets.append(pending_write)
+            self._changed.notify()
+
+    def _given_up(self, waited_s: float) -> Busy:
+        with self._changed:
+            self.turned_away += 1
+        return Busy(
+            f"The database has not accepted this write for {waited_s:g} s; it was "
+            "not applied and will not be. Try again later."
+        )

@@ -1,0 +1,180 @@
+"""What a batch relies on beside the rows that it changes: the preconditions of the
+store.
+
+Placement moves no generation when it changes which aggregates a provider is in, the
+name of a resource class, or a parent; so the rows that say so are looked at whenever a
+batch writes what hangs on them. Apart from the committer, because it is pure: the
+columns, with the batch assumed, say what the tables must bear after it. What a claim
+writes (allocations, consumers, generations) relies on nothing else; only who takes from
+a consumer that is not known writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gantt.model import rows as t
+from gantt.model.changes import Change
+from gantt.model.rows import InventoryRow, Key, ProviderRow
+from gantt.state.state import State
+from gantt.store.interface import Precondition
+
+Relied = tuple[str, Key | str]
+"""A table, and whose rows of it: a provider's of PROVIDER_AGGREGATES, those with a uuid
+of CONSUMERS, else a row's."""
+
+_PROVIDER: Final = (
+    *("id", "uuid", "generation"),
+    *("root_provider_id", "parent_provider_id"),
+)
+_QUIET: Final = frozenset(
+    {t.ALLOCATIONS, t.CONSUMERS, t.PROJECTS, t.USERS, t.CONSUMER_TYPES, t.AGGREGATES}
+    | t.FLEET
+)
+_NAMED: Final = (t.RESOURCE_CLASSES, t.TRAITS)
+
+
+class _Wanted:
+    """Whose rows are to be looked at, collected from changes and rules."""
+
+    def __init__(self) -> None:
+        self.members: set[int] = set()
+        self.providers: set[int] = set()
+        self.parents: set[int] = set()
+        self.dropped_classes: set[int] = set()
+        self.consumers: set[str] = set()
+        self.names: dict[str, set[int]] = {table: set() for table in _NAMED}
+
+    def take(self, change: Change) -> None:
+        """What relies on more than its own row."""
+        table, key, old, new = change.table, change.key, change.old, change.new
+        if isinstance(key, tuple):
+            if table == t.PROVIDER_AGGREGATES:
+                self.rely(table, key[0])
+            elif new is not None:
+                self.names[t.TRAITS].add(key[1])
+        elif table == t.PROVIDERS:
+            self._take_provider(key, old, new)
+        elif isinstance(new, InventoryRow):
+            self.names[t.RESOURCE_CLASSES].add(new.resource_class_id)
+        elif table == t.RESOURCE_CLASSES and new is None:
+            self.dropped_classes.add(key)
+
+    def _take_provider(self, key: int, old: object, new: object) -> None:
+        if not isinstance(new, ProviderRow):
+            self.members.add(key)  # no constraint keeps them from being left behind
+            return
+        root, parent = new.root_provider_id, new.parent_provider_id
+        if isinstance(old, ProviderRow):
+            if (old.root_provider_id, old.parent_provider_id) == (root, parent):
+                return
+            self.parents.add(key)
+        if parent is not None:
+            self.providers.add(parent)
+
+    def rely(self, table: str, key: Key | str) -> None:
+        """What a rule said that it relies on."""
+        if isinstance(key, str):
+            assert table == t.CONSUMERS, f"no row of {table} has the key {key}"
+            self.consumers.add(key)
+            return
+        assert isinstance(key, int), f"no row of {table} has the key {key}"
+        if table == t.PROVIDER_AGGREGATES:
+            self.members.add(key)
+            self.providers.add(key)
+        elif table == t.PROVIDERS:
+            self.providers.add(key)
+        else:
+            self.names[table].add(key)
+
+
+def preconditions(
+    state: State, changes: Iterable[Change], relied: Iterable[Relied] = ()
+) -> tuple[Precondition, ...]:
+    """What the tables must bear besides ``changes``, which ``state`` has taken in."""
+    wanted = _Wanted()
+    for change in changes:
+        if change.table not in _QUIET:
+            wanted.take(change)
+    for table, key in relied:
+        wanted.rely(table, key)
+    found = [
+        _members(state, wanted.members),
+        _providers(state, wanted.providers),
+        _children(state, wanted.parents),
+        _without_inventory(state, wanted.dropped_classes),
+        _consumers(state, wanted.consumers),
+        *(_names(state, table, wanted.names[table]) for table in _NAMED),
+    ]
+    return tuple(one for one in found if one.keys)
+
+
+def _premise(
+    table: str,
+    by: str,
+    columns: tuple[str, ...],
+    keys: Iterable[int] | Iterable[str],
+    rows: Iterable[tuple[int | str, ...]],
+) -> Precondition:
+    return Precondition(table, by, columns, tuple(sorted(keys)), frozenset(rows))
+
+
+def _members(state: State, keys: set[int]) -> Precondition:
+    """Of which aggregates providers are members; those that are gone of none."""
+    found = [
+        (key, state.aggregates.at(label).id)
+        for key in keys
+        if state.providers.get(key) is not None
+        for label in state.provider_aggregates.labels_of(state.providers.row_of_id(key))
+    ]
+    columns = ("resource_provider_id", "aggregate_id")
+    return _premise(t.PROVIDER_AGGREGATES, columns[0], columns, keys, found)
+
+
+def _providers(state: State, keys: set[int]) -> Precondition:
+    found = [row for key in keys if (row := state.providers.get(key)) is not None]
+    return _premise(
+        t.PROVIDERS,
+        "id",
+        _PROVIDER,
+        keys,
+        (
+            (
+                *(row.id, row.uuid, row.generation),
+                *(row.root_provider_id, row.parent_provider_id or 0),
+            )
+            for row in found
+        ),
+    )
+
+
+def _children(state: State, keys: set[int]) -> Precondition:
+    """Whose children hang below providers that were moved, and in whose tree."""
+    providers = state.providers
+    alive = [key for key in keys if providers.get(key) is not None]
+    found = [
+        (int(providers.id[child]), int(providers.id[providers.root[child]]))
+        for key in alive
+        for child in providers.forest.children(providers.row_of_id(key))
+    ]
+    columns = ("id", "root_provider_id")
+    return _premise(t.PROVIDERS, "parent_provider_id", columns, alive, found)
+
+
+def _without_inventory(state: State, keys: set[int]) -> Precondition:
+    gone = [key for key in keys if state.classes.get(key) is None]
+    return _premise(t.INVENTORIES, "resource_class_id", ("id",), gone, ())
+
+
+def _consumers(state: State, uuids: set[str]) -> Precondition:
+    """None, where the batch itself does not make it."""
+    found = [row for uuid in uuids if (row := state.consumers.find(uuid)) is not None]
+    rows = ((row.id, row.uuid) for row in found)
+    return _premise(t.CONSUMERS, "uuid", ("id", "uuid"), uuids, rows)
+
+
+def _names(state: State, table: str, keys: set[int]) -> Precondition:
+    names = state.names(table)
+    found = [(row.id, row.name) for key in keys if (row := names.get(key)) is not None]
+    return _premise(table, "id", ("id", "name"), [key for key, _ in found], found)

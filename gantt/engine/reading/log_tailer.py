@@ -1,0 +1,233 @@
+"""Keeping up with what other processes commit, as fresh as the reader asks.
+
+Apart from the committer, because readers keep up without any lock of the database.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from contextlib import closing, suppress
+
+from gantt.engine.clock import Clock
+from gantt.engine.options import EngineOptions
+from gantt.engine.reading.admission import AdmissionControl
+from gantt.engine.reading.outage import Outage
+from gantt.engine.reading.replica import Replica
+from gantt.engine.threads import Threads
+from gantt.errors import GanttError, Refused, StoreFailed
+from gantt.model.changes import Cursor, LogEntry
+from gantt.state.journal import LENGTH, Journal
+from gantt.state.state import State
+from gantt.store.interface import Store
+
+LOG = logging.getLogger(__name__)
+_SILENT_S = 1.0
+
+
+def load_state(store: Store, kept_changes: int = LENGTH) -> State:
+    """A State built from one snapshot of the tables, which remembers that many changes
+    of hosts.
+
+    Raises StoreFailed, and Refused for rows that name others which do not exist.
+    """
+    state = State(store.fold)
+    cursor, chunks = store.load()
+    with closing(chunks):
+        for table, rows in chunks:
+            try:
+                state.load(table, rows)
+            except KeyError as missing:
+                raise Refused(
+                    f"A row of {table} in {store.url} refers to the id {missing}, "
+                    "which does not exist: the database is damaged. Restore a "
+                    "backup, or correct the row."
+                ) from missing
+    state.apply((), cursor)
+    state.fleet.journal = Journal(kept_changes)
+    return state
+
+
+class LogTailer:
+    """Brings a Replica up to the end of the log."""
+
+    def __init__(
+        self,
+        store: Store,
+        replica: Replica,
+        options: EngineOptions,
+        *,
+        clock: Clock,
+        threads: Threads,
+    ) -> None:
+        self._store = store
+        self.outage = Outage("the database", clock, threads)
+        # Of all callers of this process: for the committer too.
+        self.admission = AdmissionControl(options, threads)
+        self._replica = replica
+        self._clock = clock
+        self._bound_s: float | None = None
+        self.keep_fresh(options)
+        self._kept_changes = options.scheduler.kept_changes
+        # Loading took longer than any bound, perhaps: the first reader asks.
+        self._asked_at = -math.inf
+        self._asking = threads.lock()
+        # When the last question was begun, and what the store said, or why nothing.
+        self._answer: tuple[float, Cursor | StoreFailed] = (-math.inf, Cursor())
+        # When the question that is under way was begun.
+        self._asking_since: float | None = None
+        # What the store last said, and the first question since that it left open.
+        self._heard = replica.state.cursor
+        self._unanswered_since: float | None = None
+        # From where the log was found not to lead on, if that is so.
+        self._stranded: Cursor | None = None
+        self.reloads = 0
+
+    def keep_fresh(self, options: EngineOptions) -> None:
+        """Promise what ``options`` say from now on."""
+        is_bounded = options.freshness == "bounded"
+        self._bound_s = options.bound_ms / 1000 if is_bounded else None
+
+    def freshen(self) -> None:
+        """Make sure that the columns are as fresh as the options promise."""
+        if self._bound_s is None or self.age_s() > self._bound_s:
+            self.look()
+
+    def look(self) -> None:
+        """Come up to the end of the log as it is now. Raises StoreFailed."""
+        try:
+            self._look()
+        except StoreFailed as failure:
+            self.outage.failed("read", failure)
+            raise
+        self.outage.succeeded("read")
+
+    def is_away(self) -> bool:
+        """Whether the database is away now, which is logged then."""
+        if not self.outage.is_on("read"):
+            with suppress(GanttError):
+                self.look()
+        return self.outage.is_on()
+
+    def _look(self) -> None:
+        durable = self._replica.durable
+        came_at = self._clock.monotonic()
+        end = self._end_since(came_at)
+        if end.revision < durable or not self._covers(end):
+            self._catch_up(end, is_lost=end.revision < durable)
+        self._asked_at = max(self._asked_at, came_at)
+
+    def came_level(self, asked_at: float) -> None:
+        """The columns hold whatever was committed before ``asked_at``: the committer
+        has read the end of the log; under ``turn``."""
+        self._asked_at = max(self._asked_at, asked_at)
+        self._hear(self._replica.state.cursor)
+
+    def age_s(self) -> float:
+        """For how long the columns may lack what others have committed."""
+        return self._clock.monotonic() - self._asked_at
+
+    def _end_since(self, came_at: float) -> Cursor:
+        """The end of the log, asked for after ``came_at``: by us, or for us by another
+        who came while we waited for our turn to ask. Raises StoreFailed; where the
+        database was silent for long, to all of them: each would wait as long again."""
+        self._wait_to_ask(came_at)
+        try:
+            asked_at, end = self._answer
+            if asked_at <= came_at:
+                asked_at, end = self._answer = self._asked()
+        finally:
+            self._asking.release()
+        if isinstance(end, StoreFailed):
+            raise StoreFailed(end.message) from end
+        return end
+
+    def _wait_to_ask(self, came_at: float) -> None:
+        """Take ``asking``. A caller that waits has a thread that others need, and a
+        server that stands still may say nothing for hours."""
+        if self._asking.acquire(blocking=False):
+            return
+        since = self._asking_since
+        borne_s = 0.0 if since is None else came_at - since
+        if not self.admission.lasts(
+            lambda timeout_s: self._asking.acquire(timeout=timeout_s), borne_s
+        ):
+            raise StoreFailed(
+                f"The database {self._store.url} does not answer, and the "
+                "maximum number of requests are already waiting for it. "
+                "Check that it is running, and try again later."
+            )
+
+    def _asked(self) -> tuple[float, Cursor | StoreFailed]:
+        """When the store was asked, and the end of the log, or why it is not known;
+        under ``asking``. Raises StoreFailed where that took no time."""
+        end: Cursor | StoreFailed
+        asked_at = self._asking_since = self._clock.monotonic()
+        if self._unanswered_since is None:
+            self._unanswered_since = asked_at
+        try:
+            end = self._store.cursor()
+            self._hear(end)
+        except StoreFailed as failure:
+            if self._clock.monotonic() - asked_at < _SILENT_S:
+                raise
+            end = failure
+        finally:
+            self._asking_since = None
+        return asked_at, end
+
+    def _hear(self, end: Cursor) -> None:
+        self._heard, self._unanswered_since = end, None
+
+    def lag(self) -> int:
+        """By how many revisions the columns are behind what the store last said."""
+        return max(0, self._heard.revision - self._replica.durable)
+
+    def silence_s(self) -> float:
+        """For how long it has left questions unanswered; 0 when it answers."""
+        since = self._unanswered_since
+        return 0.0 if since is None else max(0.0, self._clock.monotonic() - since)
+
+    def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
+        """Come up to ``end``, unless somebody else has done so meanwhile."""
+        turn = self._replica.turn
+        if not self.admission.lasts(lambda timeout_s: turn.acquire(timeout=timeout_s)):
+            raise StoreFailed(
+                "The columns are locked: the database does not answer a "
+                "write, tables are being loaded, or a verify compares them "
+                "with the tables; the maximum number of requests are already "
+                "waiting. Try again later."
+            )
+        try:
+            if is_lost or not self._covers(end):
+                self.take_in(self._store.tail(self._replica.state.cursor))
+        finally:
+            turn.release()
+
+    def take_in(self, tail: list[LogEntry] | None) -> None:
+        """Apply a tail of the log, or start over where it does not continue ours.
+
+        Under ``turn``, with nothing assumed.
+        """
+        if tail is None:
+            known = self._replica.state.cursor
+            if self._stranded != known:  # whoever asks meanwhile tries again
+                LOG.warning(
+                    "the log does not continue revision %s: reloading all tables",
+                    known,
+                )
+            self._stranded = known
+            self.reload()
+        elif tail:
+            self._replica.follow(tail)
+
+    def reload(self) -> None:
+        """Load everything under a new epoch; under ``turn``, with nothing assumed."""
+        store, kept = self._store, self._kept_changes
+        self._replica.reload(lambda: (load_state(store, kept), store.stamp()))
+        self.reloads += 1
+        self._stranded = None
+
+    def _covers(self, end: Cursor) -> bool:
+        known = self._replica.state.cursor
+        return known == end or known.revision > end.revision

@@ -1,0 +1,73 @@
+"""Keeps up with other processes even while nobody asks.
+
+A thread of its own, so that watchers and bounded readers find columns that are hardly
+older than a look, and a strict reader or the committer has little left to catch up
+with. Who is alone on a database looks less often: one look in ``_IDLE`` is enough. Who
+writes does not look at all: the committer reads the end of the log with every batch.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from gantt.engine.reading.log_tailer import LogTailer
+from gantt.engine.reading.replica import Replica
+from gantt.engine.threads import Threads
+from gantt.errors import GanttError, StoreFailed
+
+LOG = logging.getLogger(__name__)
+
+# After so many looks that found nothing new, looks become rarer by that factor.
+_QUIET = 50
+_IDLE = 10
+_PAUSE_S = 1.0
+_LONGEST_S = 4.0
+
+
+class Poller:
+    """Looks every ``period_s`` seconds for what others committed; 0: never."""
+
+    def __init__(
+        self, log_tailer: LogTailer, replica: Replica, period_s: float, threads: Threads
+    ) -> None:
+        self._log_tailer = log_tailer
+        self._replica = replica
+        self._period_s = period_s
+        self._stop = threads.event()
+        self._thread = threads.start(self._run, "gantt-poller") if period_s else None
+
+    def close(self) -> None:
+        """Stop, and wait until it has."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        quiet = 0
+        pause_s = self._period_s
+        is_told = False
+        while not self._stop.wait(pause_s):
+            if 0 <= (age_s := self._log_tailer.age_s()) < self._period_s:
+                pause_s = self._period_s - age_s  # somebody has just looked
+                continue
+            before = self._replica.durable
+            try:
+                self._log_tailer.look()
+            except StoreFailed:  # which the log tailer has told
+                # To ask is not cheap: the driver looks everywhere for the server.
+                pause_s = min(
+                    max(_PAUSE_S, 2 * pause_s), max(_LONGEST_S, self._period_s)
+                )
+                continue
+            except GanttError as error:
+                if not is_told:
+                    LOG.warning("cannot read what other processes wrote: %s", error)
+                is_told, pause_s = True, max(_PAUSE_S, self._period_s)
+                continue
+            except Exception:  # a mistake of ours must not end it for good
+                LOG.exception("polling for other processes' writes failed")
+                pause_s = max(_PAUSE_S, self._period_s)
+                continue
+            is_told = False
+            quiet = 0 if self._replica.durable != before else quiet + 1
+            pause_s = self._period_s * (_IDLE if quiet > _QUIET else 1)

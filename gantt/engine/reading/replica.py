@@ -1,0 +1,132 @@
+"""The columns of this process, their locks, and how much of them is durable.
+
+Between "assumed" and "durable" a reader may compute but must not speak: it takes a
+``Mark`` with its answer and waits until that mark is durable. A rollback or a reload
+begins a new epoch, and a reader that waits on the old one computes again.
+
+Locks, in the order in which they are taken: ``committer`` (a batch, from before it asks
+for the database's lock until it has given it up) before ``turn`` (catching up, or a
+batch between assume and settle) before ``search`` (one search at a time, so that a
+small question waits for one search at most) before ``lock`` (the columns, for array
+passes and plans). A long search releases ``lock`` on the way and takes it again,
+keeping ``search`` (``rest``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from gantt.engine.reading.admission import AdmissionControl
+from gantt.engine.threads import SystemThreads, Threads
+from gantt.errors import StoreFailed
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.state.state import State
+
+
+class Mark(NamedTuple):
+    """What an answer was computed at."""
+
+    epoch: int
+    revision: int
+
+
+class Replica:
+    """A State with its locks. A reload replaces ``state``: read it under ``lock``."""
+
+    def __init__(
+        self, state: State, threads: Threads | None = None, *, stamp: int = 0
+    ) -> None:
+        threads = threads or SystemThreads()
+        self.state = state
+        # The latest time that is known to stand in the log; under ``turn``.
+        self.stamp = stamp
+        self.lock = threads.lock()
+        self.search = threads.lock()
+        self.turn = threads.lock()
+        self.committer = threads.lock()
+        self.epoch = 0
+        self.durable = state.revision
+        # As ``durable``, in calls of ``State.apply``: what ``touched`` is held against.
+        self.settled = state.applied
+        self._settled = threads.condition()
+
+    @property
+    def mark(self) -> Mark:
+        """Where the columns stand; ask under ``lock``."""
+        return Mark(self.epoch, self.state.revision)
+
+    def wait(self, mark: Mark, admission: AdmissionControl) -> bool:
+        """True once ``mark`` is durable, False when its epoch is over.
+
+        Raises StoreFailed when neither happens in time.
+        """
+        if self.durable >= mark.revision and self.epoch == mark.epoch:
+            return True
+
+        def is_over(timeout_s: float) -> bool:
+            with self._settled:
+                return bool(
+                    self._settled.wait_for(
+                        lambda: (
+                            self.durable >= mark.revision or self.epoch != mark.epoch
+                        ),
+                        timeout_s,
+                    )
+                )
+
+        if not admission.lasts(is_over):
+            raise StoreFailed(
+                f"Revision {mark.revision} did not become durable in time; the "
+                "database does not answer. Try again later."
+            )
+        return self.epoch == mark.epoch
+
+    def wait_beyond(self, revision: int, epoch: int, timeout_s: float) -> None:
+        """Return when more than ``revision`` is durable, ``epoch`` is over, or the
+        time."""
+        with self._settled:
+            self._settled.wait_for(
+                lambda: self.durable > revision or self.epoch != epoch, timeout_s
+            )
+
+    def assume(self, changes: Iterable[Change], cursor: Cursor) -> None:
+        """Apply what is planned but not yet durable; under ``lock`` and ``turn``."""
+        self.state.apply(changes, cursor)
+
+    def settle(self) -> None:
+        """All that was assumed is durable."""
+        with self._settled:
+            self.durable = self.state.revision
+            self.settled = self.state.applied
+            self._settled.notify_all()
+
+    def undo(self, changes: Iterable[Change], before: Cursor) -> None:
+        """Take back what was assumed since ``before``; under ``turn``."""
+        with self.lock:
+            inverses = [change.inverse() for change in reversed(list(changes))]
+            self.state.apply(inverses, before)
+            self._begin_epoch()
+
+    def follow(self, entries: Iterable[LogEntry]) -> None:
+        """Apply what others committed; under ``turn``."""
+        for entry in entries:
+            with self.lock:
+                self.state.apply(entry.changes, Cursor(entry.revision, entry.batch))
+            self.stamp = max(self.stamp, entry.at)
+        self.settle()
+
+    def reload(self, load: Callable[[], tuple[State, int]]) -> None:
+        """Begin again from what the store has, and its stamp; under ``turn``."""
+        state, stamp = load()
+        self.stamp = max(self.stamp, stamp)
+        with self.lock:
+            self.state = state
+            self._begin_epoch()
+
+    def _begin_epoch(self) -> None:
+        with self._settled:
+            self.epoch += 1
+            self.durable = self.state.revision
+            self.settled = self.state.applied
+            self._settled.notify_all()

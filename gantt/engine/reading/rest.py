@@ -1,0 +1,54 @@
+"""A long search lets others at the columns on the way.
+
+It keeps ``search``, so that no other search begins meanwhile, and gives up ``lock``:
+small reads and the committer wait for one slice of it at the most.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gantt.engine.clock import Clock
+from gantt.engine.reading.replica import Replica
+from gantt.scheduler.pauses import Moved
+
+_REST_S: Final = 0.001
+_MOST_ANEW: Final = 2
+
+
+class Rest:
+    """Of whoever has ``search``, which keeps the columns for ``slice_s``, and longer
+    where it cannot be interrupted; ``taken``: how many rests there were."""
+
+    def __init__(self, replica: Replica, clock: Clock, slice_s: float) -> None:
+        self._replica = replica
+        self._clock = clock
+        self._since = 0.0
+        self._epoch = 0
+        self._is_allowed = False
+        self._slice_s = slice_s
+        self.taken = 0
+
+    def begin(self, times_anew: int) -> None:
+        """A search begins, under both locks. One that began anew too often is not
+        interrupted any more."""
+        self._since = self._clock.monotonic()
+        self._epoch = self._replica.epoch
+        self._is_allowed = times_anew < _MOST_ANEW
+
+    def __call__(self) -> None:
+        """Raises Moved when the columns are others afterwards."""
+        if not self._is_allowed:
+            return
+        if self._clock.monotonic() - self._since < self._slice_s:
+            return
+        self.taken += 1
+        self._replica.lock.release()
+        try:
+            # Without it this thread would mostly have the lock again at once.
+            self._clock.sleep(_REST_S)
+        finally:
+            self._replica.lock.acquire()
+        self._since = self._clock.monotonic()
+        if self._replica.epoch != self._epoch:
+            raise Moved

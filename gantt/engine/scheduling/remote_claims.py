@@ -1,0 +1,218 @@
+"""Claims in books that others keep: written there, recognised there, given back there.
+
+Apart from the scheduling that decides about them, because here is all that can go wrong
+on the way: a write that lost a race, one whose answer was lost, and one that a process
+left behind. A consumer's generation tells: what bears the one that our write gave it,
+and has exactly our amounts, is ours.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from gantt.engine.clock import Clock
+from gantt.engine.reading.outage import Outage
+from gantt.engine.scheduling.remote_books import RemoteBooks
+from gantt.engine.threads import Threads
+from gantt.errors import (
+    ConcurrentUpdate,
+    Conflict,
+    ConsumerMoved,
+    GanttError,
+    OutcomeUnknown,
+    Unavailable,
+    UnknownName,
+    UnknownProvider,
+)
+from gantt.model.answers import ConsumerView
+from gantt.model.commands import ConsumerAllocations
+from gantt.model.holding import Amounts, Held, Holding
+from gantt.model.requests import CandidateRequest
+from gantt.placement.candidates.listing import Listing
+from gantt.placement.rules.claims import not_of
+
+LOG = logging.getLogger(__name__)
+_TRIES: Final = 4
+_PAUSE_S: Final = 2.0
+
+
+class Outcome(Struct, frozen=True):
+    """``is_done``: it is written. Else nothing is, because of ``reason``: ``lost`` are
+    the providers that cannot give what was asked; ``held`` is what instances have there
+    already; neither: nothing will help."""
+
+    is_done: bool = False
+    lost: frozenset[str] = frozenset()
+    held: dict[str, Held] | None = None
+    reason: GanttError | None = None
+
+
+class RemoteClaims:
+    """Safe for many threads. Nothing is asked under a lock."""
+
+    def __init__(
+        self, books: RemoteBooks, clock: Clock, dice: random.Random, threads: Threads
+    ) -> None:
+        self.books = books
+        self._outage = Outage(f"the Placement at {books.url}", clock, threads)
+        self._clock = clock
+        self._dice = dice
+
+    def ask(self, questions: Iterable[CandidateRequest], request_id: str) -> Listing:
+        """The candidates of all ``questions``; none when the books do not answer, as
+        the listing's trouble tells. Raises UnknownName."""
+        answers = []
+        trouble = ""
+        try:
+            for question in questions:
+                answers.append(self.books.candidates(question, request_id=request_id))
+        except UnknownName:
+            raise
+        except GanttError as error:
+            if isinstance(error, Unavailable):
+                self._outage.failed("read", error)
+            else:
+                LOG.warning("cannot get candidates from %s: %s", self.books.url, error)
+            # It becomes part of an answer and of a record, which others read.
+            why = "No answer." if isinstance(error, Unavailable) else error.public
+            trouble = f"The remote Placement returned no candidates: {why}"
+        else:
+            self._outage.succeeded("read")
+        return Listing(answers, trouble=trouble)
+
+    def write(
+        self,
+        wanted: Mapping[str, Holding],
+        only_project: str | None = None,
+        *,
+        request_id: str,
+        deadline: float,
+    ) -> Outcome:
+        """Write ``wanted`` (by instance), all of it or nothing.
+
+        A write whose answer is lost is repeated: the generation that it names lets
+        only one of them in. What has something of another project than
+        ``only_project`` stays as it is (None: whoever's it is). ``deadline``: by
+        ``clock.monotonic``, none begins after. Raises Unavailable: nobody
+        knows whether it was written.
+        """
+        consumers = tuple(
+            ConsumerAllocations(
+                uuid, one.allocations, one.project_id, one.user_id, one.generation
+            )
+            for uuid, one in wanted.items()
+        )
+        is_known = True
+        last: GanttError = Unavailable("There was not enough time left to write it.")
+        for number in range(_TRIES):
+            self._clock.sleep(self._dice.uniform(0.0, _PAUSE_S * number))
+            if self._clock.monotonic() >= deadline:
+                break
+            try:
+                self.books.write(consumers, request_id=request_id)
+                return Outcome(is_done=True)
+            except ConsumerMoved as error:
+                last = error
+                outcome = self._look(wanted, error, only_project)
+                if outcome is not None:
+                    return outcome
+                is_known = False
+            except ConcurrentUpdate as error:
+                last = error
+            except Unavailable as error:
+                last, is_known = error, False
+            except GanttError as error:
+                return _refused(wanted, error)
+        if not is_known:
+            raise OutcomeUnknown(
+                f"It is unknown whether {self.books.url} wrote the "
+                f"allocations of {', '.join(wanted)}: {last} They are "
+                "released when the lease of their claim expires."
+            )
+        return Outcome(lost=_providers(wanted.values()), reason=last)
+
+    def give_back(self, instance_uuid: str, made: Holding) -> None:
+        """Take away what ``made`` added, and nothing that anybody else wrote. Raises
+        Unavailable, and whatever refuses it."""
+        for number in range(_TRIES):
+            view = self.books.consumer(instance_uuid)
+            if view is None or not _is_ours(view, made):
+                return
+            before = ConsumerAllocations(
+                instance_uuid,
+                made.kept,
+                view.project_id,
+                view.user_id,
+                view.generation,
+            )
+            try:
+                self.books.write((before,))
+                return
+            except ConcurrentUpdate:
+                self._clock.sleep(self._dice.uniform(0.0, _PAUSE_S * number))
+        raise Unavailable(
+            f"The allocations of instance {instance_uuid} in "
+            f"{self.books.url} could not be removed: concurrent writes "
+            "won each time."
+        )
+
+    def _look(
+        self,
+        wanted: Mapping[str, Holding],
+        error: ConsumerMoved,
+        only_project: str | None,
+    ) -> Outcome | None:
+        """What the instances have; None: nobody can tell now."""
+        try:
+            views = {uuid: self.books.consumer(uuid) for uuid in wanted}
+        except Unavailable:
+            return None
+        for uuid, view in views.items():
+            if only_project and view is not None and view.project_id != only_project:
+                return Outcome(reason=not_of(only_project, uuid))
+        if all(_is_ours(views[uuid], one) for uuid, one in wanted.items()):
+            return Outcome(is_done=True)
+        held = {
+            uuid: Held(view.generation, _amounts(view))
+            for uuid, view in views.items()
+            if view is not None
+        }
+        return Outcome(held=held, reason=error)
+
+
+def without(listing: Listing | None, lost: frozenset[str]) -> Listing | None:
+    """``listing`` less what was found to be taken."""
+    return listing.without(lost) if listing is not None and lost else listing
+
+
+def _is_ours(view: ConsumerView | None, made: Holding) -> bool:
+    return (
+        view is not None
+        and view.generation == made.made_generation
+        and _amounts(view) == made.allocations
+    )
+
+
+def _amounts(view: ConsumerView) -> Amounts:
+    return {uuid: share.resources for uuid, share in view.allocations.items()}
+
+
+def _refused(wanted: Mapping[str, Holding], error: GanttError) -> Outcome:
+    """Who cannot give it: those that the refusal names, else anybody asked."""
+    if not isinstance(error, Conflict | UnknownProvider):
+        return Outcome(reason=error)
+    asked = _providers(wanted.values())
+    named = asked & error.named
+    return Outcome(lost=named or asked, reason=error)
+
+
+def _providers(wanted: Iterable[Holding]) -> frozenset[str]:
+    """Those that something new is asked of."""
+    return frozenset(
+        uuid for one in wanted for uuid in one.allocations if uuid not in one.kept
+    )

@@ -1,0 +1,258 @@
+"""What is kept of one shape of request: masks, raw scores and weights, brought up to
+date host by host.
+
+Apart from the driver because it knows nothing of requests: ``refresh`` looks at what
+changed in the State since, and gives up where starting over is as cheap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.model.selection import Step
+from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.survey import FlatSurvey
+from gantt.scheduler.contract import ALWAYS, Filter, Request, Weigher
+from gantt.scheduler.feasibility import feasible_hosts as fields
+from gantt.scheduler.feasibility.feasible_hosts import Sieve
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.policy import Policy
+from gantt.scheduler.request.job import Job
+from gantt.scheduler.scoring.ranking import Ranking
+from gantt.scheduler.scoring.scale import Scale, scales_of, total, total_at
+from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.host_table import USE
+from gantt.state.journal import Changed
+from gantt.state.state import State
+
+# What moves with a claim.
+OF_USE = USE | {"claims", "instances", "touched"}
+
+
+class Kept:
+    """``rows``: int64[n], all hosts; ``first``: what is asked before filters;
+    ``sieves``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that
+    pass; ``scales`` and ``weights``: over them."""
+
+    def __init__(
+        self, state: State, job: Job, policy: Policy, now: int, budget: Budget
+    ) -> None:
+        fleet = state.fleet
+        self.job = job
+        self.steps: tuple[Step, ...] | None = None
+        self._ranking: Ranking | None = None
+        self._policy = policy
+        self._state = state
+        self._stamps: tuple[object, ...] = _stamps(state)
+        self._others = fleet.others_touched
+        self._seen = state.applied
+        self.rows: Int64s = fleet.hosts.live_rows().astype(np.int64)
+        self._place_of = np.full(fleet.hosts.height, NO_ROW, np.int64)
+        self._place_of[self.rows] = np.arange(len(self.rows))
+        self.everybody = Hosts(fleet, self.rows)
+        self.everyone = np.ones(len(self.rows), np.bool_)
+        self.everyone.flags.writeable = False
+        request = Request(job.spec, policy.options, now)
+        fields.check_hints(job, policy)
+        self.surveys = fields.surveys_of(state, job, budget)
+        self._hangs_on_others = not all(
+            isinstance(one, FlatSurvey) for one in self.surveys
+        )
+        self.first: tuple[Sieve, ...] = (
+            *fields.first_sieves(state, self.everybody, job, policy, self.surveys),
+        )
+        self.sieves: dict[Filter, Sieve] = {}
+        self._asked: list[Filter] = []
+        # In the order in which a fresh field asks them.
+        asked = fields.filters_of(job, policy)
+        self._filters = sorted(asked, key=lambda one: one.is_costly)
+        for one in self._filters:
+            if one.is_elementwise and not one.is_costly:
+                self.sieves[one] = self._sieve(one, request)
+        self.afresh: tuple[Filter, ...] = tuple(
+            one for one in self._filters if one not in self.sieves
+        )
+        self._whole: tuple[Sieve, ...] | None = None
+        self._asked_of_use = [one for one in self._asked if _reads_use(one)]
+        # (first, last) time at which all masks are what they are.
+        self._lasts = ALWAYS
+        self._keep_time(self.everybody, request)
+        self._settle(request)
+
+    def _sieve(self, one: Filter, request: Request) -> Sieve:
+        """What ``one`` says of all hosts, to be asked again of those that change,
+        unless it lets all pass."""
+        if one.is_neutral(request):
+            return Sieve(one.name, self.everyone)
+        self._asked.append(one)
+        return Sieve(one.name, one.mask(self.everybody, request))
+
+    @property
+    def whole(self) -> tuple[Sieve, ...]:
+        """All sieves in order where all hosts pass ``afresh``."""
+        if self._whole is None:
+            everyone = self.everyone
+            self._whole = (
+                *self.first,
+                *(
+                    self.sieves.get(one) or Sieve(one.name, everyone)
+                    for one in self._filters
+                ),
+            )
+        return self._whole
+
+    def scales_at(self, mask: Bools) -> tuple[Scale, ...]:
+        """The scales of those hosts that ``mask`` (bool[len(hosts)]) names."""
+        if np.count_nonzero(mask) < 2:
+            return ()
+        return tuple(one.at(mask) for one in self.scales)
+
+    def best(self, options: SchedulerOptions) -> Int64s:
+        """The best hosts, as many as a claim has choices for; found once as long as
+        weights stay."""
+        if self._ranking is None:
+            count = max(options.choices, options.record_hosts)
+            self._ranking = Ranking(self.weights, count)
+        return self._ranking.best()
+
+    def refresh(self, state: State, now: int, budget: Budget) -> bool:
+        """Bring everything up to date; False: it has to be made anew."""
+        if state is not self._state or _stamps(state) != self._stamps:
+            return False
+        if self._hangs_on_others and state.fleet.others_touched != self._others:
+            return False
+        if not self._lasts[0] <= now <= self._lasts[1]:
+            return False
+        changed = state.fleet.journal.since(self._seen)
+        if changed is None or 4 * len(changed.rows) > len(self.rows):
+            return False
+        if changed.rows and not self._take_in(state, changed, now, budget):
+            return False
+        self._seen = state.applied
+        return True
+
+    def _take_in(
+        self, state: State, changed: Changed, now: int, budget: Budget
+    ) -> bool:
+        """Judge and score again those that changed; False: some are not known."""
+        rows = np.fromiter(changed.rows, np.int64, len(changed.rows))
+        places = self._place_of[rows]
+        if (places == NO_ROW).any():
+            return False
+        request = Request(self.job.spec, self._policy.options, now)
+        self.everybody = Hosts(state.fleet, self.rows)
+        sub = Hosts(state.fleet, rows)
+        # Until all of it is up to date it is good for nothing, should a rule raise.
+        stamps, self._stamps = self._stamps, ()
+        if self._hangs_on_others:
+            self._survey_again(state, budget)
+        if self._judge(state, sub, places, request, is_use=changed.is_use):
+            self._score(sub, places, request, is_use=changed.is_use)
+        else:
+            self._settle(request)
+        self._stamps = stamps
+        return True
+
+    def _judge(
+        self,
+        state: State,
+        sub: Hosts,
+        places: Int64s,
+        request: Request,
+        *,
+        is_use: bool,
+    ) -> bool:
+        """Masks at ``places``; whether the same hosts pass as before."""
+        is_same = self._is_passing_known
+        first = fields.first_sieves(state, sub, self.job, self._policy, self.surveys)
+        for kept, found in zip(self.first, first, strict=True):
+            is_same &= self._put(kept, places, found.mask)
+        for one in self._asked_of_use if is_use else self._asked:
+            mask = one.mask(sub, request)
+            is_same &= self._put(self.sieves[one], places, mask)
+        if not is_use:
+            self._keep_time(sub, request)
+        return is_same
+
+    def _put(self, sieve: Sieve, places: Int64s, mask: Bools) -> bool:
+        """Whether it says at ``places`` what it said before."""
+        if (sieve.mask[places] == mask).all():
+            return True
+        self.steps = None
+        sieve.mask[places] = mask
+        return False
+
+    def _keep_time(self, hosts: Hosts, request: Request) -> None:
+        """The masks of ``hosts`` last so long, too."""
+        first, last = self._lasts
+        for one in self._asked:
+            found = one.lasts(hosts, request)
+            first, last = max(first, found[0]), min(last, found[1])
+        self._lasts = first, last
+
+    def _survey_again(self, state: State, budget: Budget) -> None:
+        """Trees: what one host can give may hang on providers that it shares."""
+        self.surveys = fields.surveys_of(state, self.job, budget)
+        mask = fields.with_room(self.everybody, self.surveys)
+        old = self.first[0]
+        self._is_passing_known = bool((mask == old.mask).all())
+        self.first = (Sieve(old.name, mask), *self.first[1:])
+        self._whole = None
+
+    def _settle(self, request: Request) -> None:
+        """Other hosts pass than before: scores of all that do."""
+        sieves = (*self.first, *self.sieves.values())
+        self.passing = fields.all_of(sieves, len(self.rows))
+        self._is_passing_known = True
+        self.hosts = self.everybody.keep(self.passing)
+        self._compact = np.cumsum(self.passing) - 1
+        elementwise = tuple(one for one in self._policy.weighers if one.is_elementwise)
+        self.scales = scales_of(self.hosts, request, elementwise)
+        self._scales_of_use = [one for one in self.scales if _reads_use(one.weigher)]
+        self.weights = total(self.scales, len(self.hosts))
+        self._ranking = None
+        self.steps = None
+
+    def _score(
+        self, sub: Hosts, places: Int64s, request: Request, *, is_use: bool
+    ) -> None:
+        """Scores of the hosts at ``places`` that pass, and all weights."""
+        is_in = self.passing[places]
+        self.hosts = Hosts(sub.fleet, self.hosts.rows)
+        if not is_in.any() or len(self.hosts) < 2:
+            return
+        at = self._compact[places[is_in]]
+        sub = sub if is_in.all() else sub.keep(is_in)
+        is_moved = False
+        for one in self._scales_of_use if is_use else self.scales:
+            is_moved |= one.change(at, one.weigher.score(sub, request))
+        if is_moved:
+            self.weights = total(self.scales, len(self.hosts))
+            self._ranking = None
+        else:
+            self.weights[at] = total_at(self.scales, at)
+            if self._ranking is not None:
+                self._ranking.move(at)
+
+
+def _reads_use(one: Filter | Weigher) -> bool:
+    """Whether a claim may change what it says of a host."""
+    return one.cacheable is None or not OF_USE.isdisjoint(one.cacheable.needs)
+
+
+def _stamps(state: State) -> tuple[object, ...]:
+    """What must not move: aggregates and groups, the age of computes, the hosts and
+    which provider stands for which, how providers hang together, and names."""
+    fleet = state.fleet
+    return (
+        fleet.context_touched,
+        fleet.services.oldest_compute,
+        fleet.hosts.count,
+        fleet.hosts.height,
+        fleet.hosts.structure,
+        state.providers.structure,
+        state.classes.moves,
+        state.traits.moves,
+        state.aggregates.moves,
+    )

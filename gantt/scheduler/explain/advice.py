@@ -1,0 +1,228 @@
+"""The smallest change of a refused request that would have found hosts for all of it.
+
+Small is, in this order: one amount lowered, by as small a share of it as will do; fewer
+instances; one thing left out, by kind as in ``concessions.ORDER``; one filter taken
+away, which is the operator's to do; and where no single thing helps, an amount lowered
+and a filter away. Each is tried before it is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.model.diagnosis import Relaxation
+from gantt.placement.candidates import rooms
+from gantt.placement.candidates.combine import Spent
+from gantt.placement.candidates.rooms import Rooms
+from gantt.scheduler.contract import Filter
+from gantt.scheduler.explain.concessions import amounts as asked_amounts
+from gantt.scheduler.explain.concessions import concessions
+from gantt.scheduler.explain.trials import Trials
+from gantt.scheduler.feasibility import amounts
+from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.hosts import Hosts
+
+_PINNED = "PCPU"
+
+
+class Advice(Struct, frozen=True):
+    """``changes``: what to give up, one thing or two together; none: nothing was found.
+    ``is_truncated``: the search ended at ``change_budget`` before that was sure, or
+    others wrote meanwhile."""
+
+    changes: tuple[Relaxation, ...] = ()
+    is_truncated: bool = False
+
+    @property
+    def text(self) -> str | None:
+        """For people: what to do."""
+        return ", and ".join(one.text for one in self.changes) or None
+
+
+def smallest(trials: Trials, field: Field | None, picked: int = 0) -> Advice:
+    """``field``: of the refused request, None where there was none; ``picked``
+    instances of it had a host."""
+    quest = _Quest(trials, field)
+    try:
+        quest.search(picked)
+    except Spent:
+        return Advice(quest.best, True)
+    if not trials.has_moved:
+        return Advice(quest.best)
+    return Advice(quest.best if trials.still_help(quest.best) else (), True)
+
+
+class _Quest:
+    def __init__(self, trials: Trials, field: Field | None) -> None:
+        self.best: tuple[Relaxation, ...] = ()
+        self._trials, self._field = trials, field
+        self._amounts = asked_amounts(trials.request.spec)
+        self._rooms: dict[str, Rooms] = {}
+
+    def search(self, picked: int) -> None:
+        """Keep the smallest that helps in ``best``."""
+        fewer = self._fewer(picked)
+        if fewer is not None:
+            self.best = (fewer,)
+        self._lower()
+        if self.best:
+            return
+        for one in concessions(self._trials.request):
+            if self._trials.helps(one):
+                self.best = (one,)
+                return
+        filters = [*self._filters()]
+        for one in filters:
+            if self._trials.helps(one):
+                self.best = (one,)
+                return
+        for one in filters:
+            self._lower(one)
+            if self.best:
+                return
+
+    def _fewer(self, picked: int) -> Relaxation | None:
+        """As many instances as had a host."""
+        count = self._trials.request.count
+        if not 0 < picked < count:
+            return None
+        one = Relaxation("instances", None, ("instances",), count, picked)
+        return one if self._trials.helps(one) else None
+
+    def _filters(self) -> Iterator[Relaxation]:
+        """Those that removed a host, or may have while instances were placed."""
+        passed_by_all = set()
+        if self._field is not None:
+            passed_by_all = {
+                sieve.name for sieve in self._field.sieves if sieve.mask.all()
+            }
+        for one in self._trials.driver.policy.filters:
+            if one.name not in passed_by_all or not one.once:
+                yield Relaxation("filter", None, (one.name,))
+
+    # -- amounts ------------------------------------------------------------------
+
+    def _lower(self, *also: Relaxation) -> None:
+        """The least lowering of an amount that helps, together with ``also``."""
+        best_share = 1.0
+        for one in () if self._trials.is_remote else self._amounts:
+            asked = one.amount or 0
+            if asked < 2 or (self._is_telling(one) and not self._drops(one, also)):
+                continue
+
+            def found(lowered: int, one: Relaxation = one, asked: int = asked) -> None:
+                nonlocal best_share
+                best_share = (asked - lowered) / asked
+                self.best = (replace(one, lowered=lowered), *also)
+
+            def helps(lowered: int, one: Relaxation = one) -> bool:
+                return self._trials.helps(replace(one, lowered=lowered), *also)
+
+            # What is left of it then is a larger share than of any other class so far.
+            floor = int(asked * (1 - best_share))
+            while (asked - floor - 1) / asked >= best_share:
+                floor += 1
+            self._lower_one(one, floor, helps, found)
+
+    def _lower_one(
+        self,
+        one: Relaxation,
+        floor: int,
+        helps: Callable[[int], bool],
+        found: Callable[[int], None],
+    ) -> None:
+        top = (one.amount or 0) - 1
+        room = self._room(one.names[0])
+        count = self._trials.request.count
+        if room is not None and len(room):
+            others = [
+                other.amount or 0
+                for other in self._amounts
+                if other.names == one.names and other.suffix != one.suffix
+            ]
+            offsets = rooms.sums(others, count)
+            self._trials.charge(len(room) * 20)
+            start = room.ceiling(count, top)
+
+            def below(top: int) -> int | None:
+                self._trials.charge(len(room) * 4 * len(offsets))
+                return room.below(top, start, count, offsets) if top > 0 else None
+
+            floor = rooms.largest(below, start, floor, helps, found)
+        if any(_reads_sizes(one) for one in self._trials.driver.policy.filters):
+            _halve(floor + 1, top, helps, found)
+
+    def _is_telling(self, one: Relaxation) -> bool:
+        """Whether asking for none of it is weaker than asking for less: not where it
+        takes a group out of the request, and its conditions with it."""
+        return any(
+            other.suffix == one.suffix and other.names != one.names
+            for other in self._amounts
+        )
+
+    def _drops(self, one: Relaxation, also: tuple[Relaxation, ...]) -> bool:
+        return self._trials.helps(one, *also)
+
+    def _room(self, name: str) -> Rooms | None:
+        """What hosts, or providers in the books, have left of a class."""
+        if name not in self._rooms:
+            found = self._reported(name) if self._by_reports else self._booked(name)
+            if found is None:
+                return None
+            self._rooms[name] = found
+        return self._rooms[name]
+
+    @property
+    def _by_reports(self) -> bool:
+        return not self._trials.by_books
+
+    def _booked(self, name: str) -> Rooms | None:
+        """Pinned CPUs may be plain ones of hosts from before there were any."""
+        state, found = self._trials.state, None
+        for each in (name, "VCPU") if name == _PINNED else (name,):
+            index = state.classes.index_of(each)
+            table = None if index is None else state.inventories.table(index)
+            if table is not None:
+                slots = np.flatnonzero(table.is_live[: table.height])
+                room = rooms.of_table(table, slots)
+                found = room if found is None else found.with_those(room)
+        return found
+
+    def _reported(self, name: str) -> Rooms | None:
+        state = self._trials.state
+        hosts = Hosts(state.fleet, state.fleet.hosts.live_rows().astype(np.int64))
+        kind = "VCPU" if name == _PINNED else name
+        found = amounts.rooms(hosts, self._trials.driver.policy.options).get(kind)
+        if found is None:
+            return None
+        free, total = found
+        ones = np.ones(len(free), np.int64)
+        return Rooms(free, total, ones, ones)
+
+
+def _reads_sizes(one: Filter) -> bool:
+    """Whether it may judge amounts itself: one that declares nothing may."""
+    if one.cacheable is None:
+        return True
+    reads = one.cacheable.reads
+    return any(path == "flavor" or path.startswith(_SIZES) for path in reads)
+
+
+_SIZES = ("flavor.vcpus", "flavor.memory_mb", "flavor.root_gb", "flavor.ephemeral_gb")
+
+
+def _halve(
+    low: int, high: int, helps: Callable[[int], bool], found: Callable[[int], None]
+) -> None:
+    """Where a filter decides, room tells little: any amount may be the largest."""
+    while low <= high:
+        middle = (low + high) // 2
+        if helps(middle):
+            found(middle)
+            low = middle + 1
+        else:
+            high = middle - 1

@@ -1,0 +1,148 @@
+"""What blocks one more instance, host by host, and on how many hosts each thing does.
+
+Apart from the counting, which says how far something would let a host go: only in the
+end it is known whether that is what stopped it. A host that is full
+already, or too small, and that all else lets pass, is told of like one that will be.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from gantt.placement import groups
+from gantt.placement.candidates.summarize import Rows
+from gantt.placement.candidates.survey import AnySurvey
+from gantt.scheduler.contract import Filter
+from gantt.scheduler.feasibility import unbooked
+from gantt.scheduler.feasibility.feasible_hosts import (
+    AMOUNTS,
+    BOOKS,
+    Field,
+    Sieve,
+    all_of,
+)
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.request.job import Job
+from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.state import State
+
+RULES = {
+    groups.AFFINITY: "ServerGroupAffinityFilter",
+    groups.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+}
+OFF = "disabled or forced down"
+MOST = "capacity_per_host"
+BUDGET = "search_budget"
+_MOST_FREE = 2.0**52
+_CLASSES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_mb": "DISK_GB"}
+
+
+class Blocks:
+    """Of the hosts of a field, by their places in it."""
+
+    def __init__(self) -> None:
+        self._found: list[tuple[str, Bools, Int64s]] = []
+
+    def add(self, name: str, mask: Bools, counts: Int64s) -> None:
+        """``name`` blocks those of ``mask`` (bool[n]) that have exactly ``counts``
+        (int64[n]) in the end: others were stopped before."""
+        if mask.any():
+            self._found.append((name, mask, counts))
+
+    def add_at(self, name: str, places: list[int], counts: Int64s) -> None:
+        """The same for the ``places``."""
+        mask = np.zeros(len(counts), np.bool_)
+        mask[places] = True
+        self.add(name, mask, counts)
+
+    def by_name(self, counts: Int64s) -> Counter[str]:
+        """On how many hosts each blocks, now that ``counts`` (int64[n]) are final."""
+        masks: dict[str, Bools] = {}
+        for name, mask, then in self._found:
+            blocked = mask & (then == counts)
+            masks[name] = masks[name] | blocked if name in masks else blocked
+        return Counter({name: int(np.count_nonzero(m)) for name, m in masks.items()})
+
+
+def by_count(*parts: Counter[str]) -> dict[str, int]:
+    """What blocks the most hosts first; nothing that blocks none."""
+    found: Counter[str] = Counter()
+    for part in parts:
+        found.update(part)
+    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    return {name: count for name, count in ordered if count}
+
+
+def full(
+    state: State, field: Field, job: Job, again: tuple[Filter, ...]
+) -> Counter[str]:
+    """What blocks hosts that are full already: those that everything passes but room,
+    filters asked ``again`` before each instance, and rules of server groups."""
+    fills = {BOOKS, AMOUNTS, *RULES.values(), *(one.name for one in again)}
+    others = [one for one in field.sieves if one.name not in fills]
+    by_fill = [one for one in field.sieves if one.name in fills]
+    size = len(field.all_rows)
+    at = np.flatnonzero(all_of(others, size) & ~all_of(by_fill, size))
+    found: Counter[str] = Counter()
+    if len(at):
+        hosts = Hosts(state.fleet, field.all_rows[at])
+        for sieve in by_fill:
+            removed = Sieve(sieve.name, ~sieve.mask[at])
+            for name, mask in _classes(state, field, job, hosts, removed):
+                found[name] += int(np.count_nonzero(mask))
+    return found
+
+
+def _classes(
+    state: State, field: Field, job: Job, hosts: Hosts, removed: Sieve
+) -> Iterator[tuple[str, Bools]]:
+    """(name, bool[n]): what the removed lack; of room, the classes of resources that
+    they have, but too little of. A host without any is not full."""
+    if removed.name == AMOUNTS:
+        yield from short(hosts, job, field)
+    elif removed.name == BOOKS:
+        known = removed.mask & (hosts.provider != NO_ROW)
+        providers = hosts.provider[known].astype(np.intp)
+        masks: dict[str, Bools] = {}
+        for one in field.surveys:
+            meets = unbooked.labeled(state, hosts, one.request)[known]
+            for name, amount in amounts_of(one).items():
+                has, left = free(state, name, providers)
+                mask = masks.setdefault(name, np.zeros(len(hosts), np.bool_))
+                mask[known] |= meets & has & (left < amount)
+        yield from masks.items()
+    else:
+        yield removed.name, removed.mask
+
+
+def short(hosts: Hosts, job: Job, field: Field) -> Iterator[tuple[str, Bools]]:
+    """(class, bool[n]): which report too little of it for one more."""
+    lacks = unbooked.lacks(hosts, job.taken, field.policy.options)
+    for name, (asked, left) in lacks.items():
+        yield _CLASSES[name], hosts.has_state & (left < asked)
+
+
+def amounts_of(survey: AnySurvey) -> Counter[str]:
+    """What one instance takes in all, by class."""
+    found: Counter[str] = Counter()
+    for group in survey.request.groups:
+        found.update(group.resources)
+    return found
+
+
+def free(state: State, name: str, providers: Rows) -> tuple[Bools, Int64s]:
+    """bool[n]: which have inventory of a class; int64[n]: how much each has left."""
+    has = np.zeros(len(providers), np.bool_)
+    left = np.zeros(len(providers), np.int64)
+    index = state.classes.index_of(name)
+    table = None if index is None else state.inventories.table(index)
+    if table is not None:
+        slots = table.slots_of(providers)
+        has = slots != NO_ROW
+        at = slots[has]
+        most = np.floor(table.capacity[at] - table.used[at])
+        left[has] = np.clip(most, 0, _MOST_FREE).astype(np.int64)
+    return has, left

@@ -1,0 +1,316 @@
+"""How many more instances of a kind fit, where, and what blocks more.
+
+Counted host by host from what each has left, so that it costs passes over arrays and
+not a decision per instance; trees are filled candidate by candidate, within a budget,
+and what several of them share is counted once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from msgspec import structs
+
+from gantt.model.selection import Capacity
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement import groups
+from gantt.placement.candidates.combine import Budget, Spent
+from gantt.placement.candidates.summarize import Rows
+from gantt.placement.candidates.survey import AnySurvey
+from gantt.scheduler.contract import Filter
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.explain.blocks import (
+    BUDGET,
+    MOST,
+    OFF,
+    RULES,
+    Blocks,
+    amounts_of,
+    by_count,
+    free,
+    full,
+    short,
+)
+from gantt.scheduler.explain.trials import Trials
+from gantt.scheduler.explain.why import EXACT, Rest, why
+from gantt.scheduler.feasibility import unbooked
+from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.pauses import Pause, never
+from gantt.scheduler.request.job import Job
+from gantt.scheduler.selection.places import Places
+from gantt.state.column import Bools, Int64s
+from gantt.state.state import State
+
+_UNLIMITED = 2**62
+
+
+def capacity(
+    state: State,
+    spec: RequestSpec,
+    driver: Driver,
+    *,
+    now: int,
+    by_books: bool,
+    budget: int | None = None,
+    job: Job | None = None,
+    pause: Pause = never,
+) -> Capacity:
+    """Instances like ``spec``, one by one, as long as any fits; ``job``: of ``spec``,
+    when it was made ready before; ``pause``: wherever others may write meanwhile, which
+    is while the smallest change is searched for. Raises Invalid, Moved."""
+    steps = Budget(budget)
+    spec = groups.with_rule(state.fleet, spec)
+    if job is not None:
+        job = structs.replace(job, spec=groups.with_rule(state.fleet, job.spec))
+        field = driver.field_of(state, job, now=now, budget=steps)
+    else:
+        job, field = driver.field(
+            state,
+            structs.replace(spec, num_instances=1),
+            now=now,
+            by_books=by_books,
+            budget=steps,
+        )
+    blocks = Blocks()
+    trees, counts = _limits(state, field, blocks)
+    again = tuple(
+        one
+        for one in field.policy.filters
+        if not (one.once or field.skips_filters) and _is_of_hosts(one)
+    )
+    if again or job.asks_amounts:
+        counts = _fill(field, job, counts, again)
+        _note_full(blocks, field, job, counts, again)
+    asked = counts > 0
+    counts, refused = _one_by_one(state, field, counts, trees & asked, steps, blocks)
+    hosts = _by_host(state, field, counts)
+    trials = Trials(
+        state,
+        ScheduleRequest(structs.replace(spec, num_instances=1)),
+        driver,
+        now=now,
+        by_books=by_books,
+        search_budget=budget,
+        job=job,
+        pause=pause,
+    )
+    limits = by_count(blocks.by_name(counts), full(state, field, job, again))
+    rest = Rest(field.hosts.rows, refused)
+    told = why(state, job, field, rest, None if hosts else trials)
+    return Capacity(
+        sum(hosts.values()),
+        hosts,
+        told.steps,
+        told.nearest,
+        told.change,
+        limits,
+        told.is_truncated,
+    )
+
+
+def _by_host(state: State, field: Field, counts: Int64s) -> dict[str, int]:
+    """Service host -> how many fit on all of its nodes."""
+    found: dict[str, int] = {}
+    for place in np.flatnonzero(counts).tolist():
+        name = state.fleet.hosts.hosts[int(field.hosts.rows[place])]
+        found[name] = found.get(name, 0) + int(counts[place])
+    return found
+
+
+def _is_of_hosts(one: Filter) -> bool:
+    """Whether it judges hosts by themselves. One that declares nothing is taken to,
+    unless it asks hosts one by one: that would cost too much here."""
+    return one.is_elementwise or (one.cacheable is None and not one.is_costly)
+
+
+def _limits(state: State, field: Field, blocks: Blocks) -> tuple[Bools, Int64s]:
+    """bool[hosts]: trees, of which only a search can tell; int64[hosts]: how many the
+    books have room for on the others. Hosts that the committer refuses have room for
+    none, forced or not."""
+    rows, table = field.hosts.rows, state.fleet.hosts
+    trees = np.full(len(rows), field.listing is not None, np.bool_)
+    most = field.policy.options.capacity_per_host
+    counts = np.full(len(rows), most, np.int64)
+    blocks.add(MOST, np.ones(len(rows), np.bool_), counts.copy())
+    if field.surveys:
+        providers: Rows = table.provider[rows].astype(np.intp)
+        for survey in field.surveys:
+            viable = survey.viable_at(providers)
+            trees |= viable & ~survey.alone_at(providers)
+        counts[~trees], lacking = _divided(
+            state, field.surveys, providers[~trees], most
+        )
+        for name, lacks in lacking.items():
+            mask = np.zeros(len(rows), np.bool_)
+            mask[~trees] = lacks
+            blocks.add(name, mask, counts.copy())
+    is_off = table.is_disabled[rows] | table.is_forced_down[rows]
+    counts[is_off] = 0
+    blocks.add(OFF, is_off, np.zeros_like(counts))
+    return trees, counts
+
+
+def _divided(
+    state: State, surveys: tuple[AnySurvey, ...], providers: Rows, most: int
+) -> tuple[Int64s, dict[str, Bools]]:
+    """int64[n]: what each provider has free, by what one instance takes of it, up to
+    ``most``; class -> bool[n]: which have too little of it for one more. A later
+    survey's instances come when there is no room left for those of an earlier one."""
+    counts = np.zeros(len(providers), np.int64)
+    used: dict[str, Int64s] = {}
+    lacking: dict[str, Bools] = {}
+    for survey in surveys:
+        amounts = +amounts_of(survey)
+        fits = np.full(len(providers), most, np.int64)
+        is_viable = survey.viable_at(providers)
+        fits[~is_viable] = 0
+        left = {
+            name: np.maximum(free(state, name, providers)[1] - used.get(name, 0), 0)
+            for name in amounts
+        }
+        for name, amount in amounts.items():
+            fits = np.minimum(fits, left[name] // amount)
+        for name, amount in amounts.items():
+            used[name] = used.get(name, 0) + fits * amount
+            lacks = is_viable & (left[name] - fits * amount < amount)
+            lacking[name] = lacks | lacking.get(name, False)
+        counts += fits
+    return np.minimum(counts, most), lacking
+
+
+def _one_by_one(
+    state: State,
+    field: Field,
+    limits: Int64s,
+    trees: Bools,
+    budget: Budget,
+    blocks: Blocks,
+) -> tuple[Int64s, Int64s]:
+    """int64[hosts]: ``limits``, trees (bool[hosts]) filled in them, less what the rule
+    of a server group forbids; and the rows of trees that the search refused.
+
+    All trees are filled on one sheet, one host after the other, for what they share is
+    there once. Members that must be together are on one host: a sheet for each.
+    """
+    counts, refused = limits.copy(), list[int]()
+    rule = _Rule(field)
+    counts[~rule.allowed] = 0
+    names, rows = state.fleet.hosts.hosts, field.hosts.rows
+    sheets: dict[str, Places] = {}
+    stops: dict[str, list[int]] = {}
+    for place in np.flatnonzero((counts > 0) & (trees | rule.is_hard)).tolist():
+        row = int(rows[place])
+        name = names[row]
+        most = count = min(int(counts[place]), rule.left(name))
+        if trees[place] and most:
+            key = name if rule.is_together else ""
+            if key not in sheets:
+                sheets[key] = Places(state, field, budget)
+            count, why_not = _filled(sheets[key], row, most)
+            if not count and BUDGET not in why_not:
+                refused.append(row)
+            for reason in why_not:
+                stops.setdefault(reason, []).append(place)
+        rule.add(name, count)
+        counts[place] = count
+    for reason, places in stops.items():
+        blocks.add_at(reason, places, counts.copy())
+    if rule.is_hard:
+        is_shut = rule.shuts([names[row] for row in rows.tolist()])
+        if rule.is_together:
+            counts[is_shut] = 0
+        blocks.add(rule.name, is_shut, counts)
+    return counts, np.array(refused, np.int64)
+
+
+def _filled(places: Places, host_row: int, most: int) -> tuple[int, frozenset[str]]:
+    """How many candidates a tree gives, one after the other, and why not ``most``; what
+    the budget leaves uncounted is not promised."""
+    count = 0
+    try:
+        while count < most:
+            found = places.find(host_row)
+            if found is None or not found.allocations:
+                return count, places.lacking(host_row) or frozenset((EXACT,))
+            places.take(found)
+            count += 1
+    except Spent:
+        return count, frozenset((BUDGET,))
+    return count, frozenset()
+
+
+class _Rule:
+    """What a server group leaves of each service host, whichever of its nodes: as at
+    the committer, nothing is ruled where its filter is not asked (hosts are forced,
+    say). ``allowed``: bool[hosts]; ``is_together``: all go to one service host, any
+    one."""
+
+    def __init__(self, field: Field) -> None:
+        group, hosts = field.request.spec.instance_group, field.hosts
+        policy = None if group is None else group.policy
+        self.name = RULES.get(policy or "", "")
+        self.is_hard = self.name in field.asked
+        self.is_together = False
+        self.allowed = np.ones(len(hosts), np.bool_)
+        self._most = _UNLIMITED
+        self._there: Counter[str] = Counter()
+        self._added: Counter[str] = Counter()
+        if group is None or not self.is_hard:
+            return
+        if policy == groups.ANTI_AFFINITY:
+            self._most = group.max_server_per_host
+            self._there.update(groups.counts(hosts.fleet, group))
+        elif policy == groups.AFFINITY:
+            known = groups.hosts(hosts.fleet, group)
+            self.is_together = not known
+            if known:
+                self.allowed = hosts.at_hosts(known)
+
+    def left(self, name: str) -> int:
+        """How many more the service host may have."""
+        return max(0, self._most - self._there[name] - self._added[name])
+
+    def add(self, name: str, count: int) -> None:
+        """So many go there."""
+        self._added[name] += count
+
+    def shuts(self, names: list[str]) -> Bools:
+        """bool[hosts]: whose service host, of these ``names``, may have no more; where
+        all go to one, any but the one that takes the most."""
+        if self.is_together:
+            best = max(self._added, key=self._added.__getitem__, default=None)
+            return np.array([name != best for name in names], np.bool_)
+        return ~self.allowed | np.array([not self.left(n) for n in names], np.bool_)
+
+
+def _note_full(
+    blocks: Blocks, field: Field, job: Job, counts: Int64s, again: tuple[Filter, ...]
+) -> None:
+    """What refuses one more where so many (int64[hosts]) are."""
+    hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
+    hosts.consume_everywhere(job.taken, counts)
+    if job.asks_amounts:
+        for name, lacks in short(hosts, job, field):
+            blocks.add(name, lacks, counts)
+    for one in again:
+        blocks.add(one.name, ~one.mask(hosts, field.request), counts)
+
+
+def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
+    """int64[hosts]: as many as also pass what is asked before every instance. Halving
+    finds them: a host that cannot take one more cannot take two more."""
+    counts, most = np.minimum(limits, 1), limits.copy()
+    while (counts < most).any():
+        middle = (counts + most + 1) // 2
+        hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
+        hosts.consume_everywhere(job.taken, np.maximum(middle - 1, 0))
+        passing = np.ones(len(hosts), np.bool_)
+        if job.asks_amounts:
+            passing &= unbooked.with_room(hosts, job.taken, field.policy.options)
+        for one in again:
+            passing &= one.mask(hosts, field.request)
+        is_open = counts < most
+        counts = np.where(is_open & passing, middle, counts)
+        most = np.where(is_open & ~passing, middle - 1, most)
+    return counts

@@ -1,0 +1,149 @@
+"""Whether hosts would have been found for less than was asked.
+
+Each trial is the whole decision once more, for all instances, with the same filters and
+weighers, on the newest State; nothing is drawn at random and nothing is kept. What it
+costs is counted, so that a refusal takes only so long; between two trials others may
+write.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from gantt.errors import BudgetSpent, GanttError
+from gantt.model.diagnosis import Relaxation
+from gantt.model.spec import ScheduleRequest
+from gantt.placement.candidates.combine import Budget, Spent
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.explain.concessions import conceded
+from gantt.scheduler.pauses import Moved, Pause, never
+from gantt.scheduler.request.job import Job, prepare
+from gantt.scheduler.request.limits import check_request
+from gantt.scheduler.selection.attempt import attempt
+from gantt.state.state import State
+
+ROWS_PER_STEP: Final = 1024
+"""One step of a search costs about as much as an array pass over so many rows."""
+_PASSES: Final = 25
+# What a pick costs, however few hosts there are.
+_PICK: Final = 4
+# Of what hosts report, the columns of few extra specs are kept; more are made each
+# time.
+_SPECS_KEPT: Final = 32
+_PASSES_TO_MAKE: Final = 80
+
+
+class Trials:
+    """The decision on one State, for variants of ``request``. ``job``: of the request,
+    where a remote Placement was asked: what it answered is all that is known of it."""
+
+    def __init__(
+        self,
+        state: State,
+        request: ScheduleRequest,
+        driver: Driver,
+        *,
+        now: int,
+        by_books: bool,
+        search_budget: int | None,
+        job: Job | None = None,
+        pause: Pause = never,
+    ) -> None:
+        self.state, self.request, self.driver = state, request, driver
+        self.by_books = by_books
+        self._pause = pause
+        self._began = state.applied
+        self._now, self._search_budget = now, search_budget
+        self._job = job if job is not None and job.listing is not None else None
+        self.is_remote = self._job is not None
+        self._known: dict[tuple[Relaxation, ...], bool] = {}
+        self._budget = Budget(driver.policy.options.change_budget)
+
+    def helps(self, *given_up: Relaxation) -> bool:
+        """Whether every instance would have a host without these. Raises Spent."""
+        known = self._known.get(given_up)
+        if known is None:
+            self._pause()
+            known = self._known[given_up] = self._tried(given_up)
+        return known
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether others wrote since this was made, so that what did not help might."""
+        return self.state.applied != self._began
+
+    def still_help(self, given_up: tuple[Relaxation, ...]) -> bool:
+        """As ``helps``, as things are now; False where the budget does not tell."""
+        try:
+            return bool(given_up) and self._tried(given_up)
+        except Spent:
+            return False
+
+    def charge(self, rows: int) -> None:
+        """A few array passes over so many rows. Raises Spent."""
+        self._budget.spend(1 + rows // ROWS_PER_STEP)
+
+    def _tried(self, given_up: tuple[Relaxation, ...]) -> bool:
+        driver, request = self.driver, self.request
+        for one in given_up:
+            if one.kind == "filter":
+                less = driver.without(one.names[0])
+                if less is None:
+                    return False
+                driver = less
+            else:
+                request = conceded(request, one)
+        return self._fits(request, driver)
+
+    def _fits(self, request: ScheduleRequest, driver: Driver) -> bool:
+        rows = 1 + self.state.fleet.hosts.count // ROWS_PER_STEP
+        specs = len(request.spec.flavor.extra_specs)
+        more = specs if specs <= _SPECS_KEPT else specs * _PASSES_TO_MAKE
+        self._budget.spend(rows * (_PASSES + more))
+        limit = self._search_budget
+        left = (self._budget.limit or 0) - self._budget.steps
+        steps = Budget(left if limit is None else min(limit, left))
+        picked = 0
+        try:
+            check_request(request, driver.policy.options)
+            picked = self._picked(request, driver, steps)
+        except Moved:
+            # Whether it helps is not known; others wait meanwhile.
+            raise Spent from None
+        except (BudgetSpent, Spent):
+            if steps.limit != limit:
+                raise Spent from None
+        except GanttError:
+            return False
+        finally:
+            self._budget.steps += steps.steps + (rows + _PICK) * picked
+        return picked == request.count
+
+    def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
+        """How many instances get a host."""
+        job = None
+        if self._job is not None:
+            job = prepare(
+                self.state,
+                request.spec,
+                driver.policy.options,
+                by_books=True,
+                is_remote=True,
+            )
+            if job.questions != self._job.questions:
+                return 0
+            job = replace(job, listing=self._job.listing)
+        found = attempt(
+            self.state,
+            request,
+            driver,
+            now=self._now,
+            by_books=self.by_books,
+            budget=steps,
+            job=job,
+            is_trial=True,
+            pause=self._pause,
+        )
+        return len(found.picked)

@@ -1,0 +1,22 @@
+"""Hosts that are not fuller, by number, than their aggregates allow."""
+
+from __future__ import annotations
+
+from gantt.scheduler.contract import Cacheable, Filter, Request
+from gantt.scheduler.feasibility import aggregate_values
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+KEY = "max_instances_per_host"
+
+
+class AggregateNumInstancesFilter(Filter):
+    """As NumInstancesFilter, with the limit from metadata of aggregates where they say
+    one."""
+
+    cacheable = Cacheable(needs=("num_instances",), reads=(), elementwise=True)
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        default = request.options.max_instances_per_host
+        mask: Bools = hosts.num_instances < aggregate_values.least(hosts, KEY, default)
+        return mask

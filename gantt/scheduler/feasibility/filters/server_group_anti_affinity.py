@@ -1,0 +1,36 @@
+"""Members of an anti-affinity group keep apart."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.placement.groups import ANTI_AFFINITY
+from gantt.scheduler.contract import Cacheable, Filter, Request
+from gantt.scheduler.feasibility import server_groups as groups
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools
+
+
+class ServerGroupAntiAffinityFilter(Filter):
+    """Fewer members than ``max_server_per_host`` are on the host, or promised it; or
+    the instance itself is there and may stay (a resize on its own host).
+
+    What counts is where members really are, not what the caller says of hosts.
+    """
+
+    cacheable = Cacheable(needs=(), reads=("instance_group", "instance_uuid"))
+
+    def is_neutral(self, request: Request) -> bool:
+        group = request.spec.instance_group
+        return group is None or group.policy != ANTI_AFFINITY
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        spec = request.spec
+        group = spec.instance_group
+        if group is None or group.policy != ANTI_AFFINITY:
+            return np.ones(len(hosts), np.bool_)
+        counts = groups.member_counts(hosts, group)
+        mask: Bools = counts < group.max_server_per_host
+        if spec.instance_uuid is not None:
+            mask |= groups.with_member(hosts, group, spec.instance_uuid)
+        return mask

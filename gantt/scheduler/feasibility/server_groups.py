@@ -1,0 +1,67 @@
+"""Server groups and named instances, as arrays over the hosts of one request.
+
+``gantt.placement.groups`` says the rule for one host, for the committer; filters ask it
+of all hosts at once, and count what this request has picked so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from gantt.model.spec import InstanceGroup
+from gantt.placement import groups
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Bools, Int64s
+
+
+def with_any(hosts: Hosts, uuids: Iterable[str]) -> Bools:
+    """bool[n]: hosts that name one of the instances, are promised one, or to which
+    this request gave one. Instances belong to the service: they are on all its nodes.
+    """
+    fleet, wanted = hosts.fleet, frozenset(uuids)
+    found = {name for uuid in wanted for name in fleet.hosts_of(uuid)}
+    return hosts.at_hosts(found | _given(hosts, wanted))
+
+
+def with_member(hosts: Hosts, group: InstanceGroup, uuid: str) -> Bools:
+    """As ``with_any`` for one instance, where it counts as a member."""
+    found = groups.hosts_of(hosts.fleet, group, uuid)
+    return hosts.at_hosts(found | _given(hosts, frozenset({uuid})))
+
+
+def _given(hosts: Hosts, wanted: frozenset[str]) -> set[str]:
+    names = hosts.fleet.hosts.hosts
+    return {
+        names[int(hosts.rows[place])]
+        for place, picked in hosts.added.items()
+        if not wanted.isdisjoint(picked)
+    }
+
+
+def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
+    """int64[n]: members on each service host, or promised it; what this request put
+    there counts, for all its instances belong to the group."""
+    counts = groups.counts(hosts.fleet, group)
+    names = hosts.fleet.hosts.hosts
+    for place, picked in hosts.added.items():
+        name = names[int(hosts.rows[place])]
+        # A member that is there already, and stays, is one member still.
+        there = (groups.hosts_of(hosts.fleet, group, uuid) for uuid in picked)
+        new = sum(name not in known for known in there)
+        counts[name] = counts.get(name, 0) + new
+    return hosts.counts_on(counts)
+
+
+def completed(hosts: Hosts, group: InstanceGroup) -> InstanceGroup:
+    """The group with all that is known of it here, for those who read nothing else."""
+    known = groups.members(hosts.fleet, group) | groups.promised(hosts.fleet, group)
+    return replace(group, members=known, hosts=member_hosts(hosts, group))
+
+
+def member_hosts(hosts: Hosts, group: InstanceGroup) -> frozenset[str]:
+    """Names of service hosts with members, the picks of this request included."""
+    names = hosts.fleet.hosts.hosts
+    picked = (names[int(hosts.rows[place])] for place in hosts.added)
+    return groups.hosts(hosts.fleet, group).union(picked)

@@ -1,0 +1,344 @@
+"""Filters and weighers of other packages, guarded (drivers: ``drivers.guarded``).
+
+Whatever one does wrong (it raises, answers something else than was asked, reads what it
+did not declare) refuses the request, by its name: no host passes for it, and no other
+part is blamed. Ours are not guarded: our tests hold them to the same. Nova's classes
+are named by ``legacy``.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import traceback
+from collections.abc import Callable
+from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
+
+import numpy as np
+
+from gantt.errors import GanttError, Invalid, PluginFailed, Refused, shortened
+from gantt.scheduler.contract import ALWAYS, Cacheable, Filter, Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins import declared
+from gantt.scheduler.plugins.declared import Slips
+from gantt.state.column import Bools, Floats
+
+LOG = logging.getLogger(__name__)
+# Places at which a plug-in failed that are remembered, so that the log has the
+# traceback of each once.
+_MOST_PLACES: Final = 100
+_LONGEST_ERROR: Final = 500
+LIMITS: Final = ("vcpu", "memory_mb", "disk_gb")
+_ENABLED_BY: Final = {
+    "filter": "enabled_filters of [filter_scheduler]",
+    "weigher": "weight_classes of [filter_scheduler]",
+    "driver": "driver of [scheduler]",
+}
+Kind = Literal["filter", "weigher", "driver"]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Blame:
+    """Names what is asked, in every refusal. The log has the traceback of a failure
+    once per place. ``passing``: errors that are the request's, not its own."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        name: str,
+        asked: object,
+        passing: tuple[type[GanttError], ...] = (Invalid, PluginFailed),
+    ) -> None:
+        where = f"{type(asked).__module__}.{type(asked).__qualname__}"
+        alias = "" if name == type(asked).__name__ else f"{name}, "
+        self.label = f"The {kind} {alias}{where}"
+        self._kind = kind
+        self._passing = passing
+        self._plugin = f"{kind} {name}"
+        self._places: set[tuple[object, ...]] = set()
+
+    def failed(self, text: str) -> PluginFailed:
+        """The refusal: what it did, and what to do; both are for operators alone."""
+        return PluginFailed(
+            f"{self.label} {text}. Nothing was decided; repair it, or take it out of "
+            f"{_ENABLED_BY[self._kind]}.",
+            self._plugin,
+        )
+
+    def raised(self, where: str, error: BaseException) -> PluginFailed:
+        """The refusal for an exception of its own."""
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = (type(error), last.filename, last.lineno)
+        if place not in self._places and len(self._places) < _MOST_PLACES:
+            self._places.add(place)
+            LOG.error("%s failed%s", self.label, where, exc_info=error)
+        return self.failed(f"failed{where}: {words(error)}")
+
+    def call(self, function: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+        """What it answers. Raises PluginFailed, and what is the request's fault."""
+        try:
+            return function(*given, **named)
+        except self._passing:
+            raise
+        except KeyboardInterrupt:  # of the person at the terminal, in the main thread
+            raise
+        except BaseException as error:
+            name = getattr(function, "__name__", "a call")
+            raise self.raised(f" in {name}", error) from error
+
+
+def words(error: BaseException) -> str:
+    """An exception in a short line, also of one that fails at that."""
+    name = type(error).__name__
+    try:
+        return shortened(" ".join(f"{name}: {error}".split()), _LONGEST_ERROR)
+    except BaseException:
+        return name
+
+
+class _Guard:
+    """What guards of filters and weighers have in common."""
+
+    def __init__(self, kind: Kind, name: str, wrapped: Filter | Weigher) -> None:
+        """Raises Refused where its declaration cannot hold."""
+        self.blame = Blame(kind, name, wrapped)
+        self._name = name
+        self._asked = wrapped
+        self._declared = _declaration(wrapped, self.blame)
+        self._is_timed = isinstance(wrapped, Filter) and (
+            type(wrapped).lasts is not Filter.lasts
+        )
+
+    def told(
+        self,
+        method: Callable[Concatenate[Hosts, Request, P], T],
+        hosts: Hosts,
+        request: Request,
+        *more: P.args,
+        **named: P.kwargs,
+    ) -> T:
+        """What ``method`` says, of what it declared alone."""
+        if self._declared is None:
+            return self.blame.call(method, hosts, request, *more, **named)
+        slips = Slips()
+        seen = declared.hosts_of(hosts, self._declared, slips)
+        asked = self._request(request, slips)
+        try:
+            found = self.blame.call(method, seen, asked, *more, **named)
+        finally:
+            self._check(slips)
+        return found
+
+    def is_neutral_for(self, request: Request) -> bool:
+        slips = Slips()
+        seen = request if self._declared is None else self._request(request, slips)
+        try:
+            found = bool(self.blame.call(self._asked.is_neutral, seen))
+        finally:
+            self._check(slips)
+        return found
+
+    def _request(self, request: Request, slips: Slips) -> Request:
+        assert self._declared is not None, "else it reads what it wants"
+        return declared.request_of(
+            request, self._declared, slips, is_timed=self._is_timed
+        )
+
+    def _check(self, slips: Slips) -> None:
+        if slips.text:
+            raise self.blame.failed(f"declares what it reads, but {slips.text}")
+
+    def check_alone(
+        self, found: Any, hosts: Hosts, ask: Callable[[Hosts], Any]
+    ) -> None:
+        """What it says of each half of the hosts is that half of what it says of all.
+        Raises PluginFailed."""
+        if self._declared is None or not self._declared.elementwise or len(hosts) < 2:
+            return
+        places = np.arange(len(hosts))
+        for half in (places[::2], places[1::2]):
+            if not np.array_equal(ask(hosts.pick(half)), found[half]):
+                raise self.blame.failed(
+                    "declares elementwise=True, but what it says of some hosts hangs "
+                    "on others: take elementwise=True out of its Cacheable"
+                )
+
+
+class GuardedFilter(_Guard, Filter):
+    """A filter of another package."""
+
+    def __init__(self, name: str, wrapped: Filter) -> None:
+        super().__init__("filter", name, wrapped)
+        self.wrapped = wrapped
+        if type(wrapped).mask is Filter.mask:
+            raise Refused(f"{self.blame.label} has no method mask: give it one.")
+        self.cacheable = self._declared
+        self.once = bool(wrapped.once)
+        self.on_rebuild = bool(wrapped.on_rebuild)
+        self.is_costly = bool(wrapped.is_costly)
+        self.advice = wrapped.advice
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        def ask(some: Hosts) -> Bools:
+            return self._as_mask(self.told(self.wrapped.mask, some, request), some)
+
+        found = ask(hosts)
+        self.check_alone(found, hosts, ask)
+        return found
+
+    def _as_mask(self, found: Any, hosts: Hosts) -> Bools:
+        size = len(hosts)
+        if (
+            not isinstance(found, np.ndarray)
+            or found.dtype != np.bool_
+            or found.shape != (size,)
+        ):
+            raise self.blame.failed(
+                f"gave {described(found)} as its mask: bool[{size}] was asked for, a "
+                "value per host"
+            )
+        # What it keeps for itself is not ours to change.
+        return found.copy()
+
+    def is_neutral(self, request: Request) -> bool:
+        return self.is_neutral_for(request)
+
+    def lasts(self, hosts: Hosts, request: Request) -> tuple[int, int]:
+        if not self._is_timed:
+            return ALWAYS
+        found: Any = self.told(self.wrapped.lasts, hosts, request)
+        try:
+            first, last = map(int, found)
+        except (TypeError, ValueError):
+            first, last = 1, 0
+        if not first <= request.now <= last:
+            raise self.blame.failed(
+                f"says that its mask lasts {found!r}: (first, last) time around now "
+                f"({request.now}) was asked for"
+            )
+        return first, last
+
+    @property
+    def has_limits(self) -> bool:
+        return self.wrapped.has_limits
+
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:
+        found: Any = self.told(self.wrapped.limits, hosts, request, place)
+        if not isinstance(found, dict) or not all(
+            name in LIMITS and isinstance(value, int) for name, value in found.items()
+        ):
+            raise self.blame.failed(
+                f"gave {found!r} as limits: whole numbers of {', '.join(LIMITS)} were "
+                "asked for"
+            )
+        return found
+
+
+class GuardedWeigher(_Guard, Weigher):
+    """A weigher of another package."""
+
+    def __init__(self, name: str, wrapped: Weigher) -> None:
+        super().__init__("weigher", name, wrapped)
+        self.wrapped = wrapped
+        if type(wrapped).score is Weigher.score:
+            raise Refused(f"{self.blame.label} has no method score: give it one.")
+        self._has_multiplier = type(wrapped).multiplier is not Weigher.multiplier
+        if self._has_multiplier and self._declared and self._declared.elementwise:
+            raise Refused(
+                f"{self.blame.label} declares elementwise=True and has a multiplier of "
+                "its own, which is not kept: take elementwise=True out of its "
+                "Cacheable, or name an option instead."
+            )
+        self.cacheable = self._declared
+        self.option = wrapped.option
+        self.minval, self.maxval = wrapped.minval, wrapped.maxval
+        self.sign = wrapped.sign
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def is_neutral(self, request: Request) -> bool:
+        return self.is_neutral_for(request)
+
+    def multiplier(
+        self, hosts: Hosts, options: SchedulerOptions
+    ) -> float | Floats | None:
+        if not self._has_multiplier:
+            return None
+        found: Any = self.blame.call(self.wrapped.multiplier, hosts, options)
+        if found is None:
+            return None
+        if isinstance(found, int | float):
+            if math.isfinite(found):
+                return float(found)
+            raise self.blame.failed(f"gave {found} as its multiplier, no finite number")
+        return self._as_floats(found, hosts, "its multiplier")
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        def ask(some: Hosts) -> Floats:
+            found = self.told(self.wrapped.score, some, request)
+            return self._as_floats(found, some, "its scores")
+
+        found = ask(hosts)
+        self.check_alone(found, hosts, ask)
+        return found
+
+    def _as_floats(self, found: Any, hosts: Hosts, what: str) -> Floats:
+        size = len(hosts)
+        if (
+            not isinstance(found, np.ndarray)
+            or found.dtype.kind not in "fiu"
+            or found.shape != (size,)
+        ):
+            raise self.blame.failed(
+                f"gave {described(found)} as {what}: float64[{size}] was asked for, a "
+                "number per host"
+            )
+        with np.errstate(over="ignore"):
+            numbers = found.astype(np.float64)
+        is_odd = ~np.isfinite(numbers)
+        if is_odd.any():
+            place = int(is_odd.argmax())
+            raise self.blame.failed(
+                f"gave {numbers[place]} in {what}, for host {hosts.names[place]} "
+                f"({hosts.nodes[place]}): finite numbers were asked for"
+            )
+        with np.errstate(over="ignore"):
+            is_too_wide = size > 0 and not np.isfinite(np.ptp(numbers))
+        if is_too_wide:
+            raise self.blame.failed(
+                f"gave {numbers.min()} to {numbers.max()} as {what}: their difference "
+                "must be a finite number too"
+            )
+        return numbers
+
+
+def described(found: object) -> str:
+    """What was answered, by type and shape: it may be long."""
+    if isinstance(found, np.ndarray):
+        sizes = ", ".join(map(str, found.shape))
+        return f"{found.dtype}[{sizes}]"
+    return "None" if found is None else f"a {type(found).__name__}"
+
+
+def _declaration(wrapped: Filter | Weigher, blame: Blame) -> Cacheable | None:
+    """Raises Refused where it names what there is not."""
+    found: object = wrapped.cacheable
+    if found is None:
+        return None
+    if not isinstance(found, Cacheable):
+        raise Refused(
+            f"{blame.label} has {found!r} as cacheable: it must be a gantt.scheduler."
+            "contract.Cacheable, or left out."
+        )
+    trouble = declared.unknown(found)
+    if trouble is not None:
+        raise Refused(f"{blame.label} declares that it {trouble}.")
+    return found

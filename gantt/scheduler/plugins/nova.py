@@ -1,0 +1,231 @@
+"""Runs filters and weighers written for Nova, unchanged.
+
+They look at one host at a time, as objects with Nova's names; ours look at all hosts at
+once. Kept apart so that nothing else knows of the difference. One that fails makes the
+request fail, by its name: a host that could not be judged is neither in nor out.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from gantt.errors import Refused
+from gantt.scheduler.contract import Filter, Request, Weigher
+from gantt.scheduler.feasibility import server_groups as groups
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.guards import Blame, words
+from gantt.scheduler.plugins.nova_host import LegacyHost, LegacyHosts
+from gantt.scheduler.plugins.nova_object import LegacyObject
+from gantt.scheduler.plugins.nova_spec import LegacySpec
+from gantt.state.column import Bools, Floats
+
+_LIMITS = ("vcpu", "memory_mb", "disk_gb")
+
+NOVA_BASES = frozenset(
+    {
+        *("nova.filters", "nova.scheduler.filters"),
+        *("nova.weights", "nova.scheduler.weights"),
+    }
+)
+"""Modules of the classes that plugins for Nova inherit from."""
+
+
+class LegacyFilter(Filter):
+    """An object with ``host_passes(host_state, spec)`` or ``filter_all(hosts, spec)``.
+
+    Raises Refused when it has neither.
+    """
+
+    is_costly = True
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+        self._blame = Blame("filter", type(wrapped).__name__, wrapped)
+        self._all = _own_method(wrapped, "filter_all")
+        self._one = _own_method(wrapped, "_filter_one") or getattr(
+            wrapped, "host_passes", None
+        )
+        if self._all is None and self._one is None:
+            raise Refused(
+                f"{_path(wrapped)} is no filter: it has neither host_passes nor "
+                "filter_all."
+            )
+        self.once = _runs_once(wrapped, self._blame)
+        self.on_rebuild = bool(getattr(wrapped, "RUN_ON_REBUILD", False))
+
+    @property
+    def name(self) -> str:
+        return type(self._wrapped).__name__
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        views = LegacyHosts(hosts, request.options).all()
+        return self._judged(views, _spec_of(hosts, request))
+
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:
+        # Nova's filters leave limits on the host that they judge.
+        view = LegacyHost(LegacyHosts(hosts, request.options), place)
+        self._judged([view], _spec_of(hosts, request))
+        found: dict[str, int] = _asked(self._blame, _limits_of, view, view)
+        return found
+
+    def _judged(self, views: list[LegacyHost], spec: LegacySpec) -> Bools:
+        if self._all is not None:
+            return self._judged_at_once(self._all, views, spec)
+        found = np.zeros(len(views), np.bool_)
+        for place, view in enumerate(views):
+            found[place] = _asked(self._blame, self._passes, view, view, spec)
+        return found
+
+    def _passes(self, view: LegacyHost, spec: LegacySpec) -> bool:
+        assert self._one is not None
+        return bool(self._one(view, spec))
+
+    def _judged_at_once(
+        self, judge: Callable[..., Any], views: list[LegacyHost], spec: LegacySpec
+    ) -> Bools:
+        found = np.zeros(len(views), np.bool_)
+        place_of = {id(view): place for place, view in enumerate(views)}
+
+        def passing() -> list[Any]:
+            # None is its way to say that no host passes.
+            return list(judge(list(views), spec) or ())
+
+        for one in _asked(self._blame, passing, None):
+            place = place_of.get(id(one))
+            if place is None:
+                raise self._blame.failed(
+                    f"let {one!r} pass, which is none of the hosts that it was given"
+                )
+            found[place] = True
+        return found
+
+
+class LegacyWeigher(Weigher):
+    """An object with ``_weigh_object(host_state, spec)`` or ``weigh_objects``.
+
+    Raises Refused when it has neither.
+    """
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+        self._blame = Blame("weigher", type(wrapped).__name__, wrapped)
+        self._all = _own_method(wrapped, "weigh_objects")
+        self._one = getattr(wrapped, "_weigh_object", None)
+        if self._all is None and self._one is None:
+            raise Refused(
+                f"{_path(wrapped)} is no weigher: it has neither _weigh_object nor "
+                "weigh_objects."
+            )
+        self.minval = getattr(wrapped, "minval", None)
+        self.maxval = getattr(wrapped, "maxval", None)
+        # Before Train it was asked without a host, before Icehouse by another name.
+        self._factor = getattr(wrapped, "weight_multiplier", None) or getattr(
+            wrapped, "_weight_multiplier", None
+        )
+
+    @property
+    def name(self) -> str:
+        return type(self._wrapped).__name__
+
+    def multiplier(self, hosts: Hosts, options: SchedulerOptions) -> float | Floats:
+        if self._factor is None:
+            return 1.0
+        if not inspect.signature(self._factor).parameters:
+            return self._number(_asked(self._blame, self._factor, None), None)
+        views = LegacyHosts(hosts, options).all()
+        return self._numbers(
+            (_asked(self._blame, self._factor, view, view) for view in views), views
+        )
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        views = LegacyHosts(hosts, request.options).all()
+        spec = _spec_of(hosts, request)
+        if self._all is None:
+            return self._numbers(
+                (_asked(self._blame, self._one, view, view, spec) for view in views),
+                views,
+            )
+        weighed = [LegacyObject(obj=view, weight=0.0) for view in views]
+        found = list(_asked(self._blame, self._all, None, weighed, spec))
+        if len(found) != len(views):
+            raise self._blame.failed(
+                f"gave {len(found)} weights for {len(views)} hosts: one for each was "
+                "asked for"
+            )
+        return self._numbers(found, views)
+
+    def _numbers(self, values: Any, views: list[LegacyHost]) -> Floats:
+        found = np.zeros(len(views))
+        for place, (value, view) in enumerate(zip(values, views, strict=True)):
+            found[place] = self._number(value, view)
+        return found
+
+    def _number(self, value: Any, view: LegacyHost | None) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise self._blame.failed(
+                f"gave {value!r}{_of(view)}: a weight must be a finite number"
+            )
+        return number
+
+
+def _spec_of(hosts: Hosts, request: Request) -> LegacySpec:
+    """With the server group as Nova's conductor completes it."""
+    spec = request.spec
+    if spec.instance_group is not None:
+        group = groups.completed(hosts, spec.instance_group)
+        spec = replace(spec, instance_group=group)
+    return LegacySpec(spec)
+
+
+def _asked(blame: Blame, method: Any, view: LegacyHost | None, *given: Any) -> Any:
+    """What the plugin answers. Raises PluginFailed with its name."""
+    try:
+        return method(*given)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise blame.raised(_of(view), error) from error
+
+
+def _limits_of(view: LegacyHost) -> dict[str, int]:
+    """Those that Nova's SchedulerLimits has; it ignores others, too."""
+    found = ((name, view.limits.get(name)) for name in _LIMITS)
+    return {name: int(value) for name, value in found if isinstance(value, int | float)}
+
+
+def _of(view: LegacyHost | None) -> str:
+    return "" if view is None else f" for host {view.host} ({view.nodename})"
+
+
+def _path(wrapped: Any) -> str:
+    return f"{type(wrapped).__module__}.{type(wrapped).__name__}"
+
+
+def _own_method(wrapped: Any, name: str) -> Callable[..., Any] | None:
+    """The method, unless it is the one of Nova's own base classes: those only call
+    another one host by host, which is done here so that a failure names the host."""
+    method: Callable[..., Any] | None = getattr(wrapped, name, None)
+    return None if getattr(method, "__module__", None) in NOVA_BASES else method
+
+
+def _runs_once(wrapped: Any, blame: Blame) -> bool:
+    runs_for = getattr(wrapped, "run_filter_for_index", None)
+    if runs_for is None:
+        return bool(getattr(wrapped, "run_filter_once_per_request", False))
+    try:
+        return not runs_for(1)
+    except (Exception, SystemExit) as error:
+        raise Refused(
+            f"{blame.label} failed in run_filter_for_index: {words(error)}."
+        ) from error

@@ -1,0 +1,144 @@
+"""How much one request, or one statement about the fleet, may ask at once.
+
+Apart from the bounds of single values because these are options: what is large here is
+work that others wait for, under the lock of the columns or at the committer. Each
+refusal says what was asked, what may be, and which option says so.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import chain
+from typing import Final
+
+from gantt.errors import Invalid, Refused
+from gantt.model.spec import RequestSpec, ResourceGroup, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+
+MAX_FACTOR: Final = 1e200
+"""Of a weigher: what it is multiplied by, and their sums, stay finite."""
+
+
+class TooMuch(Invalid):
+    """More was asked at once than a limit allows."""
+
+
+def check_request(request: ScheduleRequest, options: SchedulerOptions) -> None:
+    """Raises TooMuch, Invalid (nothing is asked for)."""
+    check_count(request, options)
+    check_spec(request.spec, options)
+
+
+def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
+    """Raises TooMuch."""
+    groups = len(spec.requested_resources)
+    if groups > options.max_request_groups:
+        raise too_many_groups(groups, options)
+    names = _names(spec)
+    if names > options.max_request_names:
+        raise TooMuch(
+            f"The request names {names} hosts, aggregates, traits, instances and the "
+            f"like; {options.max_request_names} is the limit. Name fewer, or raise "
+            "max_request_names of [scheduler]."
+        )
+
+
+def check_count(request: ScheduleRequest, options: SchedulerOptions) -> None:
+    """Whether so many instances may be asked for. Raises TooMuch, Invalid."""
+    if not 0 < request.count <= options.max_instances:
+        raise (TooMuch if request.count else Invalid)(
+            f"{request.count} instances were asked for; one request may ask for 1 to "
+            f"{options.max_instances}. Ask in parts, or raise max_instances of "
+            "[scheduler]."
+        )
+
+
+def too_many_groups(count: int, options: SchedulerOptions) -> TooMuch:
+    """``count`` request groups are more than one request may have."""
+    return TooMuch(
+        f"The request has {count} request groups; {options.max_request_groups} is the "
+        "limit. Ask for fewer, or raise max_request_groups of [scheduler]."
+    )
+
+
+def check_statement(what: str, count: int, options: SchedulerOptions) -> None:
+    """Whether ``count`` things, called ``what``, may be said at once. Raises
+    TooMuch."""
+    if count > options.max_statement:
+        raise TooMuch(
+            f"{count} {what} were named at once; {options.max_statement} is the limit. "
+            "Name fewer at a time, or raise max_statement of [scheduler]."
+        )
+
+
+def check_hosts(count: int, options: SchedulerOptions) -> None:
+    """Whether aggregates may name so many hosts at once. Raises TooMuch."""
+    if count > options.max_statement_hosts:
+        raise TooMuch(
+            f"Aggregates with {count} hosts were named at once; "
+            f"{options.max_statement_hosts} is the limit. Name fewer aggregates at a "
+            "time, or raise max_statement_hosts of [scheduler]."
+        )
+
+
+def check_factors(options: SchedulerOptions) -> None:
+    """Raises Refused: what scores are multiplied by is no number, or too large for
+    sums of them."""
+    factors = chain(
+        options.multipliers.items(),
+        (
+            (f"image_props_weight_setting {name}", factor)
+            for name, factor in options.image_props_weight_setting.items()
+        ),
+        (
+            (f"weight_setting of [metrics] {name}", factor)
+            for name, factor in options.metrics_weight_setting.items()
+        ),
+        (
+            (
+                "weight_of_unavailable of [metrics]",
+                options.metrics_weight_of_unavailable,
+            ),
+        ),
+    )
+    for name, factor in factors:
+        if not is_factor(factor):
+            raise Refused(
+                f"{name} is {factor!r}: it must be a number from -{MAX_FACTOR:g} to "
+                f"{MAX_FACTOR:g}."
+            )
+
+
+def is_factor(value: object) -> bool:
+    """Whether scores may be multiplied by ``value``."""
+    is_number = isinstance(value, int | float) and not math.isnan(value)
+    return is_number and -MAX_FACTOR <= value <= MAX_FACTOR  # type: ignore[operator]
+
+
+def _names(spec: RequestSpec) -> int:
+    """How many names all lists of a request have together."""
+    count = len(spec.ignore_hosts) + len(spec.force_hosts) + len(spec.force_nodes)
+    count += len(spec.retry_hosts) + len(spec.requested_networks)
+    for values in spec.scheduler_hints.values():
+        count += len(values)
+    place, group = spec.requested_destination, spec.instance_group
+    if place is not None:
+        count += len(place.forbidden_aggregates) + sum(map(len, place.aggregates))
+    if group is not None:
+        count += len(group.members) + len(group.hosts)
+    level = spec.request_level_params
+    count += len(level.root_required) + len(level.root_forbidden)
+    count += sum(map(len, level.same_subtree))
+    for one in spec.requested_resources:
+        count += _names_of(one)
+    return count
+
+
+def _names_of(group: ResourceGroup) -> int:
+    return (
+        len(group.resources)
+        + len(group.required_traits)
+        + len(group.forbidden_traits)
+        + len(group.forbidden_aggregates)
+        + sum(map(len, group.aggregates))
+    )

@@ -1,0 +1,67 @@
+"""What a request asks beyond its words, added before any host is looked at.
+
+One function per file; each gives back the request with its additions, as Nova's do, in
+Nova's order. The caller's own request is left as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import contradictions, devices
+from gantt.scheduler.request.prefilters.accelerators import accelerators
+from gantt.scheduler.request.prefilters.availability_zone import availability_zone
+from gantt.scheduler.request.prefilters.compute_status import compute_status
+from gantt.scheduler.request.prefilters.ephemeral_encryption import ephemeral_encryption
+from gantt.scheduler.request.prefilters.given import Given
+from gantt.scheduler.request.prefilters.image_metadata import image_metadata
+from gantt.scheduler.request.prefilters.image_type import image_type
+from gantt.scheduler.request.prefilters.isolated_aggregates import isolated_aggregates
+from gantt.scheduler.request.prefilters.owner import owner
+from gantt.scheduler.request.prefilters.packed_virtqueue import packed_virtqueue
+from gantt.scheduler.request.prefilters.remote_managed_ports import remote_managed_ports
+from gantt.scheduler.request.prefilters.routed_networks import routed_networks
+from gantt.scheduler.request.prefilters.sound import sound
+from gantt.scheduler.request.prefilters.tenant_aggregates import tenant_aggregates
+from gantt.scheduler.request.prefilters.tpm_secret import tpm_secret
+from gantt.state.fleet import Fleet
+
+PreFilter = Callable[[RequestSpec, Given], RequestSpec]
+
+PRE_FILTERS: Final[tuple[PreFilter, ...]] = (
+    tenant_aggregates,
+    availability_zone,
+    image_type,
+    compute_status,
+    isolated_aggregates,
+    image_metadata,
+    accelerators,
+    packed_virtqueue,
+    routed_networks,
+    remote_managed_ports,
+    ephemeral_encryption,
+    sound,
+    tpm_secret,
+    owner,
+)
+
+
+def apply(
+    spec: RequestSpec,
+    fleet: Fleet,
+    options: SchedulerOptions,
+    knows_trait: Callable[[str], bool],
+) -> RequestSpec:
+    """``spec`` with what every pre-filter adds. Raises Invalid for what the request can
+    never mean, NoValidHost for what the fleet cannot give."""
+    contradictions.check(spec)
+    if options.pci_in_placement:
+        # First, for the pre-filters look at resource groups.
+        spec = devices.with_groups(spec, options.pci_alias, knows_trait)
+    given = Given(fleet, options, knows_trait)
+    for pre_filter in PRE_FILTERS:
+        spec = pre_filter(spec, given)
+    return spec

@@ -1,0 +1,13 @@
+"""Hosts with accelerators, for flavors with a device profile."""
+
+from __future__ import annotations
+
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.request.prefilters.given import Given, require
+
+
+def accelerators(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
+    """``accel:device_profile`` needs a host that handles accelerators."""
+    if not spec.flavor.extra_specs.get("accel:device_profile"):
+        return spec
+    return require(spec, "COMPUTE_ACCELERATORS")

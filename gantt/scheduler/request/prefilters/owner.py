@@ -1,0 +1,39 @@
+"""Providers of Nova's own, where others keep theirs in the same books."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec import structs
+
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.request import devices
+from gantt.scheduler.request.prefilters.given import Given, require
+
+_OWNER: Final = "OWNER_NOVA"
+_SINCE: Final = 73
+"""The version of nova-compute that marks its providers."""
+
+
+def owner(spec: RequestSpec, given: Given) -> RequestSpec:
+    """The host and each PCI device must be marked as Nova's, once every nova-compute
+    marks its own."""
+    if _OWNER in spec.request_level_params.root_required:
+        return spec
+    oldest = given.fleet.services.oldest_compute
+    if oldest is None or oldest < _SINCE:
+        return spec
+    return require(_mark_devices(spec), _OWNER)
+
+
+def _mark_devices(spec: RequestSpec) -> RequestSpec:
+    if not (spec.pci_requests and spec.requested_resources):
+        return spec
+    mine = {suffix for request in devices.requests(spec) for suffix in request.suffixes}
+    groups = tuple(
+        structs.replace(group, required_traits=group.required_traits | {_OWNER})
+        if group.requester_id in mine
+        else group
+        for group in spec.requested_resources
+    )
+    return structs.replace(spec, requested_resources=groups)

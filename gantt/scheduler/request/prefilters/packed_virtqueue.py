@@ -1,0 +1,14 @@
+"""Hosts that know the packed format of virtqueues."""
+
+from __future__ import annotations
+
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.request import settings
+from gantt.scheduler.request.prefilters.given import Given, require
+
+
+def packed_virtqueue(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
+    """``hw:virtio_packed_ring`` of flavor or image. Raises Invalid."""
+    if not settings.is_on(spec, "hw:virtio_packed_ring"):
+        return spec
+    return require(spec, "COMPUTE_NET_VIRTIO_PACKED")

@@ -1,0 +1,28 @@
+"""Segments of routed networks: known to Neutron, and not asked for here.
+
+Nova asks Neutron on every request which segments a network has. A decision here asks
+no service, so the caller must have asked; silence would place instances where their
+network is not.
+"""
+
+from __future__ import annotations
+
+from gantt.errors import Invalid
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.request.prefilters.given import Given
+
+
+def routed_networks(spec: RequestSpec, given: Given) -> RequestSpec:
+    """Raises Invalid when segments would have to be looked up."""
+    if (
+        given.options.query_placement_for_routed_network_aggregates
+        and spec.requested_networks
+    ):
+        raise Invalid(
+            f"the request names {len(spec.requested_networks)} networks, and "
+            "query_placement_for_routed_network_aggregates is set, but a decision does "
+            "not ask Neutron for their segments: put the aggregates of the segments "
+            "into requested_destination.aggregates, leave requested_networks out or "
+            "switch the option off"
+        )
+    return spec

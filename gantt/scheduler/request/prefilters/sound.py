@@ -1,0 +1,14 @@
+"""Hosts that can give a virtio sound device; the older models are everywhere."""
+
+from __future__ import annotations
+
+from gantt.model.spec import RequestSpec
+from gantt.scheduler.request import settings
+from gantt.scheduler.request.prefilters.given import Given, require
+
+
+def sound(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
+    """``hw:sound_model=virtio``. Raises Invalid when flavor and image differ."""
+    if settings.agreed(spec, "hw:sound_model") != "virtio":
+        return spec
+    return require(spec, "COMPUTE_SOUND_MODEL_VIRTIO")

@@ -1,0 +1,165 @@
+"""One weigher's part of the weights: raw scores, their ends, and what they count.
+
+Kept apart from the scores themselves because a driver that keeps them changes a few at
+a time: as long as no end of the scale moves, only those hosts' weights move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from gantt.errors import GanttError
+from gantt.model.selection import Column, scaled
+from gantt.scheduler.contract import Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.scoring import weigh
+from gantt.state.column import Bools, Floats, Int64s
+
+
+class Scale:
+    """``raw``: float64[n]; ``factor``: the multiplier, one number or float64[n]."""
+
+    __slots__ = ("_at_ends", "_ends", "factor", "raw", "weigher")
+
+    def __init__(
+        self,
+        weigher: Weigher,
+        raw: Floats,
+        factor: float | Floats,
+        ends: weigh.Ends | None = None,
+    ) -> None:
+        self.weigher = weigher
+        self.raw = raw
+        self.factor = factor
+        self._ends = ends or weigh.ends(raw, weigher.minval, weigher.maxval)
+        # The lowest and the highest score: how many have it, once that mattered.
+        self._at_ends: dict[float, int] = {}
+
+    def sample(self, places: Int64s) -> Scale:
+        """The scores at ``places``, held against the ends of all."""
+        is_one = isinstance(self.factor, float)
+        factor = self.factor if is_one else self.factor[places]  # type: ignore[index]
+        return Scale(self.weigher, self.raw[places], factor, self._ends)
+
+    def at(self, mask: Bools) -> Scale:
+        """A scale of those hosts that ``mask`` (bool[n]) names, with its own ends."""
+        is_one = isinstance(self.factor, float)
+        factor = self.factor if is_one else self.factor[mask]  # type: ignore[index]
+        return Scale(self.weigher, self.raw[mask], factor)
+
+    def change(self, places: Int64s, values: Floats) -> bool:
+        """New raw scores at ``places``; whether the weights of others change too."""
+        before = self._ends
+        is_inside = True
+        # A few at a time: array passes would cost more than they look at.
+        for place, new in zip(places.tolist(), values.tolist(), strict=True):
+            old = self.raw.item(place)
+            if old != new:
+                is_inside &= self._leaves_ends(old, new)
+                self.raw[place] = new
+        if is_inside:
+            return False
+        self._ends = weigh.ends(self.raw, self.weigher.minval, self.weigher.maxval)
+        self._at_ends = {}
+        return before[2:] != self._ends[2:]
+
+    def _leaves_ends(self, old: float, new: float) -> bool:
+        """Whether the lowest and the highest score stay when ``old`` becomes ``new``;
+        ask before it does."""
+        lowest, highest, *_ = self._ends
+        counts = self._at_ends
+        for score in (old, new):
+            if score in (lowest, highest) and score not in counts:
+                counts[score] = int(np.count_nonzero(self.raw == score))
+        if old in counts:
+            counts[old] -= 1
+        if new in counts:
+            counts[new] += 1
+        return lowest <= new <= highest and counts.get(old, 1) > 0
+
+    def scaled_at(self, place: int) -> float:
+        """The score at ``place``, normalised and multiplied."""
+        factor = self.factor
+        return scaled(
+            self.raw.item(place),
+            *self._ends[2:],
+            factor if isinstance(factor, float) else factor.item(place),
+        )
+
+    def told(self) -> tuple[str, Column, float, float, Column]:
+        """All of it by columns, as ``Scoring`` wants its parts."""
+        raws: list[float] = self.raw.tolist()
+        is_one = bool(raws) and raws.count(raws[0]) == len(raws)
+        factor = self.factor
+        return (
+            self.weigher.name,
+            raws[0] if is_one else raws,
+            *self._ends[2:],
+            factor if isinstance(factor, float) else factor.tolist(),
+        )
+
+    def add_to(self, total: Floats, scratch: Floats) -> None:
+        """Add this part to the weights of all hosts (float64[n])."""
+        found = weigh.normalise(self.raw, self._ends, scratch)
+        if found is not None:
+            weigh.add(total, found, self.factor, scratch)
+
+
+def scale_of(weigher: Weigher, hosts: Hosts, request: Request) -> Scale | None:
+    """The part of ``weigher``; None where it cannot tell hosts apart. Raises
+    errors.Invalid."""
+    if weigher.is_neutral(request):
+        return None
+    factor = weigh.multipliers(hosts, weigher, request.options)
+    if isinstance(factor, float) and factor == 0.0:
+        return None
+    return Scale(weigher, weigher.score(hosts, request), factor)
+
+
+def scales_of(
+    hosts: Hosts, request: Request, weighers: Sequence[Weigher]
+) -> tuple[Scale, ...]:
+    """The parts of the weights; none for a host alone, which is not weighed."""
+    if len(hosts) < 2:
+        return ()
+    found = (scale_of(one, hosts, request) for one in weighers)
+    return tuple(scale for scale in found if scale is not None)
+
+
+def all_scales(
+    scales: Sequence[Scale],
+    hosts: Hosts,
+    request: Request,
+    weighers: Sequence[Weigher],
+) -> Iterator[Scale]:
+    """``scales`` with those of the ``weighers`` that count for nothing, in order: for
+    showing, not for deciding. One that fails then is left out: no decision hears it."""
+    counting = {one.weigher: one for one in scales}
+    flat = weigh.Ends(0.0, 0.0, 0.0, 0.0)
+    for weigher in weighers:
+        if weigher in counting:
+            yield counting[weigher]
+            continue
+        with suppress(GanttError):
+            yield Scale(weigher, weigher.score(hosts, request), 0.0, flat)
+
+
+def total(scales: Sequence[Scale], size: int) -> Floats:
+    """float64[size]: the weights, added in the order of the weighers."""
+    weights, scratch = np.zeros(size), np.empty(size)
+    if size > 1:
+        for one in scales:
+            one.add_to(weights, scratch)
+    return weights
+
+
+def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
+    """float64[k]: the weights at ``places``, to the last bit as ``total`` has them."""
+    weights = [0.0] * len(places)
+    for one in scales:
+        for number, place in enumerate(places.tolist()):
+            weights[number] += one.scaled_at(place)
+    return np.array(weights)

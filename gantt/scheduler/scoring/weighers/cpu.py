@@ -1,0 +1,28 @@
+"""Hosts with more free VCPUs first: instances spread.
+
+A negative multiplier fills hosts up instead.
+"""
+
+from __future__ import annotations
+
+from gantt.scheduler.contract import Cacheable, Request, Weigher
+from gantt.scheduler.feasibility import amounts
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import Floats
+
+
+class CPUWeigher(Weigher):
+    """The score is what is left of the VCPUs that the allocation ratio allows."""
+
+    cacheable = Cacheable(
+        needs=("vcpus_total", "vcpus_used", "cpu_ratio"), reads=(), elementwise=True
+    )
+    option = "cpu_weight_multiplier"
+    minval = 0.0
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        ratio = amounts.reported_or(
+            hosts.cpu_ratio, request.options.initial_cpu_allocation_ratio
+        )
+        scores: Floats = hosts.vcpus_total * ratio - hosts.vcpus_used
+        return scores

@@ -1,0 +1,30 @@
+"""Hosts with fewer members of the server group first: it spreads if it can.
+
+Apart from the filters of the strict policies: a soft one never refuses a host.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gantt.placement import groups
+from gantt.scheduler.contract import Cacheable, Request, Weigher
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.scoring.weighers.server_group_soft_affinity import members_on
+from gantt.state.column import Floats
+
+
+class ServerGroupSoftAntiAffinityWeigher(Weigher):
+    """The score is minus the members that the host has."""
+
+    cacheable = Cacheable(needs=(), reads=("instance_group",))
+    option = "soft_anti_affinity_weight_multiplier"
+
+    def is_neutral(self, request: Request) -> bool:
+        group = request.spec.instance_group
+        return group is None or group.policy != groups.SOFT_ANTI_AFFINITY
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        if self.is_neutral(request):
+            return np.zeros(len(hosts))
+        return -members_on(hosts, request)

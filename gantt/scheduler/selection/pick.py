@@ -1,0 +1,142 @@
+"""Picks a host per instance, best first, and others to fall back on.
+
+The exact search in the books is asked only of the hosts that would be taken, in the
+order of their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from msgspec import Struct
+
+from gantt.errors import BudgetSpent
+from gantt.model.answers import Candidate
+from gantt.placement.candidates.combine import Spent
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.scoring import weigh
+from gantt.scheduler.selection.places import Places
+from gantt.scheduler.selection.remaining import Round
+from gantt.state.column import Floats
+
+
+class Dice(Protocol):
+    """The caller's source of randomness: an instance of random.Random."""
+
+    def randrange(self, stop: int, /) -> int:
+        """A number from 0 below ``stop``."""
+
+    def shuffle(self, places: list[Any], /) -> None:
+        """Any order, in place."""
+
+
+class Place(Struct, frozen=True):
+    """A host, by its row in ``state.hosts`` and its id, and a candidate on it."""
+
+    row: int
+    host_id: int
+    candidate: Candidate
+
+
+def choices_per_instance(options: SchedulerOptions, count: int) -> int:
+    """How many places a claim carries for each of ``count`` instances: a list for
+    every one of a thousand would cost more than a lost race."""
+    return max(1, min(options.choices, options.claim_choices // max(1, count)))
+
+
+def pick(
+    round_: Round,
+    places: Places,
+    uuids: tuple[str, ...],
+    options: SchedulerOptions,
+    rng: Dice | None,
+    *,
+    has_alternates: bool = False,
+    is_trial: bool = False,
+    pause: Callable[[], None] = lambda: None,
+) -> list[list[Place]]:
+    """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
+    run out. ``has_alternates``: a lone instance gets as many places as its alternates
+    need, and the last of several is taken too, so that what is asked of ``round_`` and
+    ``places`` next knows of all. ``is_trial``: one place for each will do. ``pause``:
+    between two picks. Raises BudgetSpent, and what ``pause`` does."""
+    most = 1 if is_trial else choices_per_instance(options, len(uuids))
+    is_alone = len(uuids) == 1
+    if has_alternates and is_alone:
+        most = max(most, options.max_attempts)
+    picked: list[list[Place]] = []
+    for number, uuid in enumerate(uuids):
+        found = best_places(round_, places, most, options, rng)
+        if not found:
+            break
+        picked.append([place for _, place in found])
+        at, place = found[0]
+        is_last = number + 1 == len(uuids)
+        if not is_last or (has_alternates and not is_alone):
+            places.take(place.candidate)
+            round_.consume(at, uuid, "" if is_last else uuids[number + 1])
+            pause()
+    return picked
+
+
+def best_places(
+    round_: Round,
+    places: Places,
+    most: int,
+    options: SchedulerOptions,
+    rng: Dice | None,
+) -> list[tuple[int, Place]]:
+    """Up to ``most`` hosts that have a candidate: (place in the round, Place)."""
+    found: list[tuple[int, Place]] = []
+    if not len(round_.hosts):
+        return found
+    rows, table = round_.hosts.rows, round_.hosts.fleet.hosts
+    try:
+        for part in in_order(round_, max(most, 1), options, rng):
+            host_rows = rows[part]
+            keys = table.id[host_rows].tolist()
+            for at, row, key in zip(part, host_rows.tolist(), keys, strict=True):
+                candidate = None if row in round_.full else places.find(row)
+                if candidate is not None:
+                    found.append((at, Place(row, key, candidate)))
+                    if len(found) == most:
+                        return found
+    except Spent:
+        if not found:
+            raise BudgetSpent(
+                "The search for a place on the best hosts met its limit before it "
+                "found one. Ask for fewer groups, or raise search_budget of [gantt]."
+            ) from None
+    return found
+
+
+def in_order(
+    round_: Round, first: int, options: SchedulerOptions, rng: Dice | None
+) -> Iterator[list[int]]:
+    """Places by weight in two parts, the best first; the very first is drawn from the
+    best ``host_subset_size``. The second part is sorted only when it is asked for."""
+    weights = round_.weights
+    subset = min(options.host_subset_size, len(weights))
+    size = min(max(first, subset), len(weights))
+    order = round_.best(size)[:size].tolist()
+    if rng is not None and options.shuffle_best_same_weighed_hosts:
+        order = _shuffled(weights, order, rng)
+    if rng is not None and subset > 1:
+        chosen = order.pop(rng.randrange(subset))
+        order.insert(0, chosen)
+    yield order
+    if size < len(weights):
+        seen = set(order)
+        whole = weigh.best(weights, len(weights)).tolist()
+        if rest := [at for at in whole if at not in seen]:
+            yield rest
+
+
+def _shuffled(weights: Floats, order: list[int], rng: Dice) -> list[int]:
+    """With those that are as good as the best in any order, all of them."""
+    equals = np.flatnonzero(weights == weights[order[0]]).tolist()
+    rng.shuffle(equals)
+    is_equal = set(equals)
+    return equals + [at for at in order if at not in is_equal]

@@ -1,0 +1,135 @@
+"""The hosts of a request while its instances are picked one after the other.
+
+After each pick only the host that got the instance is judged and scored again by what
+is elementwise; the rest (server groups, for one) is asked about all hosts. Filters that
+run once per request are not asked again, and a host that fell out stays out. One that
+is full stays among those that scores are held against, as in Nova, where only the claim
+finds out: whether the books or reports tell so changes nothing for the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from msgspec.structs import replace
+
+from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.feasibility import unbooked
+from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.request.job import Job
+from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
+from gantt.state.column import Bools, Floats, Int64s
+
+
+class Round:
+    """``hosts`` that are left and their ``weights`` (float64[len(hosts)]); ``full``:
+    rows of those that have no more room by what they report."""
+
+    def __init__(self, start: Field, job: Job) -> None:
+        self._policy = start.policy
+        self._job = job
+        self.request: Request = start.request
+        self.hosts: Hosts = start.hosts
+        self._scales: tuple[Scale, ...] = start.scales
+        self.weights: Floats = start.weights
+        self.full: set[int] = set()
+        self._start: Field | None = start
+        is_rebuild = start.request.spec.is_rebuild
+        self._again: tuple[Filter, ...] = (
+            ()
+            if start.skips_filters
+            else tuple(
+                one
+                for one in start.policy.filters
+                if not one.once and (one.on_rebuild or not is_rebuild)
+            )
+        )
+
+    def consume(self, place: int, instance_uuid: str, following: str = "") -> None:
+        """The next instance, called ``following`` if it has a name, finds
+        ``instance_uuid`` on the host at ``place``."""
+        spec = self.request.spec
+        if following:
+            spec = replace(spec, instance_uuid=following)
+        if not self.hosts.added:
+            # What a driver may have kept is not ours to change.
+            everybody = np.ones(len(self.hosts), np.bool_)
+            self.hosts = self.hosts.keep(everybody)
+            self._scales = tuple(one.at(everybody) for one in self._scales)
+        self.hosts.consume(place, self._job.taken, instance_uuid)
+        group = spec.instance_group
+        if group is not None:
+            name = self.hosts.fleet.hosts.hosts[int(self.hosts.rows[place])]
+            group = replace(
+                group,
+                hosts=group.hosts | {name},
+                members=group.members | {instance_uuid},
+            )
+            spec = replace(spec, instance_group=group)
+        self.request = replace(self.request, spec=spec)
+        self._judge_again(place)
+
+    def weigh(self) -> None:
+        """Weights over the hosts that are left."""
+        self._start = None
+        self.weights = total(self._scales, len(self.hosts))
+
+    def best(self, count: int) -> Int64s:
+        """int64[<= n]: places of at least the best ``count`` hosts, best first."""
+        if self._start is not None:
+            return self._start.best(count)
+        return weigh.best(self.weights, count)
+
+    def left(self) -> Int64s:
+        """int64: rows of the hosts that are left and not known to be full."""
+        rows = self.hosts.rows
+        return rows[~np.isin(rows, list(self.full))] if self.full else rows
+
+    def _judge_again(self, place: int) -> None:
+        at = np.array([place])
+        sub = self.hosts.pick(at)
+        is_moved = self._score_again(at, sub)
+        mask = np.ones(len(self.hosts), np.bool_)
+        if self._job.asks_amounts:
+            options = self._policy.options
+            if not unbooked.with_room(sub, self._job.taken, options)[0]:
+                self.full.add(int(sub.rows[0]))
+        for one in self._again:
+            if one.is_elementwise:
+                mask[place] &= one.mask(sub, self.request)[0]
+            else:
+                mask &= one.mask(self.hosts, self.request)
+        if not mask.all():
+            self._keep(mask)
+            is_moved = True
+        if is_moved or self._start is not None:
+            self.weigh()
+        else:
+            self.weights[at] = total_at(self._scales, at)
+
+    def _score_again(self, at: Int64s, sub: Hosts) -> bool:
+        """Elementwise weighers look at one host; what a server group is like, or any
+        other context, may have changed for all. Whether weights of others move."""
+        kept = {one.weigher: one for one in self._scales if one.weigher.is_elementwise}
+        is_moved = False
+        for one in kept.values():
+            is_moved |= one.change(at, one.weigher.score(sub, self.request))
+        if len(kept) == len(self._policy.weighers):
+            return is_moved
+        found = []
+        for weigher in self._policy.weighers:
+            scale = kept.get(weigher)
+            if scale is None and not weigher.is_elementwise:
+                scale = scale_of(weigher, self.hosts, self.request)
+                is_moved |= scale is not None
+            if scale is not None:
+                found.append(scale)
+        self._scales = tuple(found)
+        return is_moved
+
+    def _keep(self, mask: Bools) -> None:
+        self.hosts = self.hosts.keep(mask)
+        self._scales = tuple(one.at(mask) for one in self._scales)
+        if len(self.hosts) < 2:
+            self._scales = ()

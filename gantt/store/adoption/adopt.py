@@ -1,0 +1,251 @@
+"""Taking over a database that OpenStack Placement made, and handing it back.
+
+It stands apart from ``schema`` because both are an operator's decision about who owns
+the books: nothing here happens by itself. What Placement has is left as it is, but for
+rows that it would mend itself; Gantt's tables only stand beside it, and stay when the
+database is handed back, so that it can be taken over again with all that they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from msgspec import Struct
+from sqlalchemy import Connection, exc, func, inspect, select, text
+
+from gantt import errors
+from gantt.model.rows import FLEET
+from gantt.store import head
+from gantt.store.adoption import legacy
+from gantt.store.adoption.legacy import Legacy, Owner
+from gantt.store.database import Database, open_database
+from gantt.store.database.naming import command
+from gantt.store.interface import StoreOptions
+from gantt.store.schema import fitness as schema
+from gantt.store.schema.fitness import Found
+from gantt.store.tables import (
+    BOOKS,
+    UPSTREAM_HEAD,
+    UPSTREAM_VERSION_TABLE,
+    VERSION_TABLE,
+    gantt_claims,
+    gantt_log,
+    metadata,
+)
+
+PLACEMENT_RELEASE = "16.0.0"
+PLACEMENT_TABLES = tuple(name for name in BOOKS if name not in FLEET)
+# Older schemas of Placement, which its own migrations lead on from.
+_OLDER = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366")
+
+
+class Adoption(Struct, frozen=True):
+    """What taking over did, or would do.
+
+    ``was``: whose the books were. ``mended``: rows that were filled in. ``counts``:
+    rows by table. ``revision``: where the log begins; None when nothing was done.
+    """
+
+    url: str
+    was: str
+    mended: Legacy
+    counts: dict[str, int]
+    revision: int | None
+
+
+class Release(Struct, frozen=True):
+    """What handing back did, or would do.
+
+    ``was``: whose the books were. ``leased``: claims that were neither confirmed nor
+    have expired, whose allocations stay. ``dropped``: tables that are gone.
+    """
+
+    url: str
+    was: str
+    counts: dict[str, int]
+    leased: int
+    dropped: tuple[str, ...]
+
+
+PLACEMENTS, RELEASED, OURS = "Placement's", "released", "Gantt's"
+_NOBODY = Owner()
+
+
+def adopt(url: str, *, owner: Owner = _NOBODY, is_dry: bool = False) -> Adoption:
+    """Take over the books at ``url``; twice does no more than once.
+
+    Raises Refused, and then nothing was changed.
+    """
+    with _alone(url) as (database, connection):
+        found = schema.found_in(connection)
+        refuse_unfit(database, found)
+        whose = _whose(found)
+        if whose == OURS:
+            schema.refuse_foreign(database, found)
+        present = counts(connection, _present(connection))
+        if whose == OURS and present and not _has_history(connection):
+            whose = PLACEMENTS  # taking it over broke off
+        if whose == OURS:
+            return Adoption(database.url, whose, Legacy(), present, None)
+        schema.refuse_newer(database, found)
+        legacy.require_whole(connection, database.url)
+        if is_dry:
+            mended = legacy.count(connection)
+            return Adoption(database.url, whose, mended, present, None)
+        mended = legacy.mend(connection, owner, database.url)
+        revision = _take_over(connection, found)
+        return Adoption(database.url, whose, mended, present, revision)
+
+
+def release(url: str, *, drop: bool = False, is_dry: bool = False) -> Release:
+    """Hand the books at ``url`` back to Placement; twice does no more than once.
+
+    ``drop``: take Gantt's own tables away as well, with what hosts have reported and
+    what is claimed. Raises Refused, and then nothing was changed.
+    """
+    with _alone(url) as (database, connection):
+        found = schema.found_in(connection)
+        whose = _whose(found)
+        if whose == PLACEMENTS:
+            raise errors.Refused(
+                f"The database {database.url} is not Gantt's, so that there is "
+                "nothing to hand back."
+            )
+        if whose == OURS:
+            schema.refuse_foreign(database, found)
+        present = counts(connection, _present(connection))
+        leased = _leased(connection)
+        gone = _own_tables(connection) if drop else ()
+        if not is_dry:
+            if whose == OURS:
+                _hand_back(database, connection)
+            for name in gone:
+                connection.execute(text(f"DROP TABLE {name}"))
+        return Release(database.url, whose, present, leased, gone)
+
+
+def counts(connection: Connection, tables: Iterable[str]) -> dict[str, int]:
+    """Rows by table; empty tables are left out."""
+    found = {}
+    for name in tables:
+        query = select(func.count()).select_from(BOOKS[name])
+        found[name] = int(connection.execute(query).scalar_one())
+    return {name: number for name, number in found.items() if number}
+
+
+@contextmanager
+def _alone(url: str) -> Iterator[tuple[Database, Connection]]:
+    """A transaction that no migration and no committer runs beside; commits at the end.
+
+    Raises Refused for what the database refuses.
+    """
+    database = open_database(url, StoreOptions())
+    try:
+        found = schema.look(database)
+        with database.engine.begin() as connection:
+            schema.keep_others_away(database, connection)
+            if found.has_head:
+                head.lock(connection)
+            yield database, connection
+    except exc.DBAPIError as error:
+        cause = error.orig if isinstance(error.orig, Exception) else error
+        raise errors.Refused(str(database.failure(cause))) from error
+    finally:
+        database.close()
+
+
+def _whose(found: Found) -> str:
+    if found.is_released:
+        return RELEASED
+    return OURS if found.is_ours else PLACEMENTS
+
+
+def _has_history(connection: Connection) -> bool:
+    """Whether the log has begun: whatever Gantt itself writes is in it."""
+    return connection.execute(select(gantt_log.c.revision).limit(1)).first() is not None
+
+
+def refuse_unfit(database: Database, found: Found) -> None:
+    """Raises Refused unless the tables are those of Placement as we know them."""
+    where = database.url
+    if not found.has_books:
+        raise errors.Refused(
+            f"The database {where} has no tables of OpenStack Placement: check the "
+            f"URL; for new books run {command(database, 'db sync')}."
+        )
+    revision = found.upstream_revision
+    if revision != UPSTREAM_HEAD:
+        raise errors.Refused(
+            f"The table {UPSTREAM_VERSION_TABLE} of {where} says {revision}, this "
+            f"program knows the tables of {UPSTREAM_HEAD} (OpenStack Placement "
+            f"{PLACEMENT_RELEASE}): {_way_out(revision)}"
+        )
+    if missing := sorted(set(PLACEMENT_TABLES) & set(found.missing)):
+        raise errors.Refused(
+            f"The database {where} says that it is at revision {UPSTREAM_HEAD}, yet it "
+            f"has no table {', '.join(missing)}: restore it from a backup."
+        )
+
+
+def _way_out(revision: str | None) -> str:
+    if revision in _OLDER:
+        return (
+            f"it is older. Run `placement-manage db sync` of Placement "
+            f"{PLACEMENT_RELEASE} first."
+        )
+    if revision is None:
+        return (
+            "no release of Placement left it so. If the tables are those of that "
+            f"release, run its `placement-manage db stamp {UPSTREAM_HEAD}` first."
+        )
+    return "it is probably newer. Use a Gantt that knows it."
+
+
+def _take_over(connection: Connection, found: Found) -> int:
+    """Gantt's tables beside Placement's, and a log that begins here."""
+    if found.revision is None:
+        schema.run_alembic(connection, "stamp", schema.REVISIONS[0])
+    if found.revision != schema.HEAD:
+        schema.run_alembic(connection, "upgrade", "head")
+    return head.begin_history(connection, head.ADOPT)
+
+
+def _hand_back(database: Database, connection: Connection) -> None:
+    """From here on every committer and every reader of ours finds that it must stop."""
+    advance(database, connection, PLACEMENT_TABLES)
+    head.begin_history(connection, head.RELEASE, becomes=head.RELEASED)
+
+
+def advance(database: Database, connection: Connection, tables: Iterable[str]) -> None:
+    """Let no sequence give an id again that was given without it."""
+    if database.advance is None:
+        return
+    for name in counts(connection, tables):
+        table = BOOKS[name]
+        if "id" in table.c:
+            highest = connection.execute(select(func.max(table.c.id))).scalar_one()
+            connection.exec_driver_sql(database.advance, (highest, name))
+
+
+def _leased(connection: Connection) -> int:
+    if gantt_claims.name not in _present(connection):
+        return 0
+    query = select(func.count()).select_from(gantt_claims)
+    query = query.where(gantt_claims.c.leased_until > 0)
+    return int(connection.execute(query).scalar_one())
+
+
+def _present(connection: Connection) -> tuple[str, ...]:
+    tables = set(inspect(connection).get_table_names())
+    return tuple(name for name in BOOKS if name in tables)
+
+
+def _own_tables(connection: Connection) -> tuple[str, ...]:
+    """Gantt's own tables that are there. What says that they are all there goes first,
+    and the head last: where it breaks off in between, both commands go on."""
+    tables = set(inspect(connection).get_table_names())
+    mine = sorted(set(metadata.tables) - set(PLACEMENT_TABLES) - {"gantt_head"})
+    return tuple(
+        name for name in (VERSION_TABLE, *mine, "gantt_head") if name in tables
+    )

@@ -1,0 +1,94 @@
+"""What the store on SQL keeps beside the books, for leader tasks and for the next
+start.
+
+Apart from the books: no client waits for any of it, and each write fails as a whole.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
+
+from gantt.model.usage_history import HistoryQuery, UsageRecord
+from gantt.store.adoption.fingerprint import Fingerprints
+from gantt.store.background.leader import Leadership
+from gantt.store.background.usage_history import SqlUsageRows, UsageHistory
+from gantt.store.changelog.compact import Compactor
+from gantt.store.database import Database
+from gantt.store.interface import Fingerprint, Lead
+from gantt.store.outcomes import Outcome
+from gantt.store.readers import Reader
+from gantt.store.session import Session, as_failure
+
+T = TypeVar("T")
+
+
+class SqlChores(ABC):
+    """The part of SqlStore that is not about the books."""
+
+    def _prepare_leader_tasks(self, database: Database) -> None:
+        self._fingerprints = Fingerprints(database)
+        self._compactor = Compactor(database)
+        self._leadership = Leadership(database)
+        self._usage = UsageHistory(database)
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """Where the books are."""
+
+    @abstractmethod
+    def _read(self, query: Callable[[Reader], T]) -> T:
+        """Ask on a connection for small reads."""
+
+    @abstractmethod
+    def _snapshot(self) -> Session:
+        """A transaction that reads one snapshot."""
+
+    @abstractmethod
+    def _chore(self) -> AbstractContextManager[Session]:
+        """A transaction under the head lock that commits at its end."""
+
+    def fingerprint(self) -> Fingerprint:
+        session = self._snapshot()
+        try:
+            return self._fingerprints.take(session)
+        except Outcome as outcome:
+            raise as_failure(outcome, self.url) from outcome
+        finally:
+            # Not back to the pool: on MariaDB a snapshot may idle for ever, and the
+            # next to get this connection could be the committer.
+            session.discard()
+
+    def saved_fingerprint(self) -> Fingerprint | None:
+        return self._read(self._fingerprints.saved)
+
+    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
+        with self._chore() as session:
+            self._fingerprints.save(session, fingerprint)
+
+    def compact(self, keep: int) -> int:
+        total = 0
+        while True:
+            with self._chore() as session:
+                dropped = self._compactor.step(session, keep)
+            total += dropped
+            if not dropped:
+                return total
+
+    def leader(self) -> Lead:
+        return self._read(self._leadership.read)
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        with self._chore() as session:
+            return self._leadership.take(session, holder, seen)
+
+    def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
+        return self._read(lambda session: self._usage.find(session, asked))
+
+    @contextmanager
+    def usage_rows(self) -> Iterator[SqlUsageRows]:
+        with self._chore() as session:
+            yield SqlUsageRows(self._usage, session)

@@ -1,0 +1,69 @@
+"""The log as a watcher reads it: in pages, from any place that is still there.
+
+Apart from ``log``, by which processes keep up: they load all tables again when they
+have fallen behind, a watcher wants every revision or to be told that it cannot have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import bindparam, literal_column, select
+
+from gantt.errors import Gone
+from gantt.model.changes import Cursor, LogEntry
+from gantt.store.changelog.codec import decode
+from gantt.store.changelog.pages import PAGE, is_at, why_gone
+from gantt.store.database import Database
+from gantt.store.head import BEGINNINGS
+from gantt.store.interface import Page
+from gantt.store.session import Session
+from gantt.store.tables import gantt_log
+
+T = TypeVar("T")
+Read = Callable[[Callable[[Session], T]], T]
+
+
+class History:
+    """Statements on ``gantt_log`` by ranges of its primary key."""
+
+    def __init__(self, database: Database) -> None:
+        log = gantt_log.c
+        self._after = database.compile(
+            select(*(log[name] for name in LogEntry.__struct_fields__))
+            .where(log.revision >= bindparam("from_revision"))
+            .order_by(log.revision)
+            .limit(literal_column(str(PAGE + 1)))
+            .offset(literal_column("0"))
+        ).text
+        self._first = database.compile(
+            select(log.revision, log.kind)
+            .order_by(log.revision)
+            .limit(literal_column("1"))
+            .offset(literal_column("0"))
+        ).text
+
+    def page(self, read: Read[Any], after: Cursor) -> Page:
+        """What follows ``after``, whose batch may be a prefix or "" (any).
+
+        Raises Gone, StoreFailed.
+        """
+        rows: list[Any] = read(lambda one: one.all(self._after, (after.revision,)))
+        if after.revision == 0 and (not rows or rows[0][0] == 1):
+            start = Cursor()
+        elif rows and is_at(after, Cursor(rows[0][0], rows[0][1])):
+            start = Cursor(rows[0][0], rows[0][1])
+            del rows[0]
+        else:
+            first, kind = read(lambda one: one.one(self._first)) or (None, "")
+            begun_by = kind if kind in BEGINNINGS else ""
+            batch = rows[0][1] if rows else None
+            raise Gone(why_gone(after, first, batch, begun_by=begun_by))
+        # Not under the lock of the connection: others read on it, too.
+        return Page(start, [_entry(row) for row in rows[:PAGE]])
+
+
+def _entry(row: Any) -> LogEntry:
+    revision, batch, at, kind, request_id, changes = row
+    return LogEntry(revision, batch, at, kind, request_id, decode(changes))
