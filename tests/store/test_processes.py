@@ -70,7 +70,9 @@ def _traits(store: Store) -> list[rows.NameRow]:
 
 
 def test_two_processes_may_make_the_tables_at_once(url: str) -> None:
-    program = "import sys; from gantt.store import schema; schema.sync(sys.argv[1])"
+    program = (
+        "import sys; from gantt.store.schema import fitness; fitness.sync(sys.argv[1])"
+    )
     makers = [
         subprocess.Popen([sys.executable, "-c", program, url], stderr=subprocess.PIPE)
         for _ in range(3)
