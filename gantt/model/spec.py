@@ -190,6 +190,13 @@ class ScheduleRequest(Struct, frozen=True):
         return len(self.instance_uuids)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the instances; "" for each where the request gives none."""
+        if self.instance_uuids is not None:
+            return self.instance_uuids
+        return ("",) * self.count
+
+    @property
     def is_claiming(self) -> bool:
         """Whether hosts are to be claimed, not only named."""
         return not (self.dry_run or self.instance_uuids is None or self.spec.is_rebuild)

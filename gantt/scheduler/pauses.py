@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from gantt.placement.candidates.survey import FlatSurvey
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
 Pause: TypeAlias = Callable[[], None]
@@ -26,11 +25,11 @@ def never() -> None:
     """Keep the State throughout."""
 
 
-def within(state: State, field: Field, pause: Pause) -> Pause:
-    """``pause``, for use while places are found in ``field``. What a place has left is
-    read when it is found, and judged again when it is claimed; but rows must mean the
-    same hosts and providers, and of trees a survey knows more than that."""
-    is_flat = all(isinstance(one, FlatSurvey) for one in field.surveys)
+def within(state: State, feasible: FeasibleHosts, pause: Pause) -> Pause:
+    """``pause``, for use while places are found in ``feasible``. What a place has left
+    is read when it is found, and judged again when it is claimed; but rows must mean
+    the same hosts and providers, and of trees a survey knows more than that."""
+    is_flat = feasible.candidates.is_per_host
 
     def stand() -> tuple[int, ...]:
         structure = state.fleet.hosts.structure, state.providers.structure

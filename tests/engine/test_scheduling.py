@@ -24,7 +24,7 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.scheduler import pipeline
+from gantt.scheduler import cycle
 from gantt.scheduler.feasibility import unbooked
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions

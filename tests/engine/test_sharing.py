@@ -97,7 +97,7 @@ def test_any_process_tells_what_all_decided(url: str, connect: Connect) -> None:
 
 
 class Table:
-    """Kept in memory; fails as often as a test says."""
+    """CachedShape in memory; fails as often as a test says."""
 
     def __init__(self) -> None:
         self.rows: list[SharedDecision] = []

@@ -15,9 +15,9 @@ from nova import exception
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler import pipeline
+from gantt.scheduler import cycle
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.feasibility.feasible_hosts import Field, fresh
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, fresh
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
@@ -38,7 +38,7 @@ Ranking = list[tuple[str, str, float]]
 class WithoutBooks(Driver):
     """Filters and weighers decide alone, as if every host had room in the books."""
 
-    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, Field]:
+    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, FeasibleHosts]:
         taken = Taken(spec.flavor.vcpus, spec.flavor.memory_mb, spec.disk_mb)
         job = Job(spec, (), taken)
         return job, fresh(state, job, self.policy, how["now"], how["budget"])
@@ -221,7 +221,7 @@ def _chosen(
     driver = WithoutBooks(_policy(pair.options))
     request = ScheduleRequest(pair.spec, uuids)
     try:
-        picks = pipeline.choose(state, request, driver, now=NOW, by_books=False)
+        picks = cycle.choose(state, request, driver, now=NOW, by_books=False)
     except NoValidHost:
         return []
     found = selections(state, request, picks.field, picks.places, picks.spare, NOW)

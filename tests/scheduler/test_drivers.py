@@ -23,7 +23,7 @@ from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.drivers import DRIVERS, driver_of
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.request.job import Job
@@ -49,7 +49,7 @@ OPTIONS = (
 
 def _field(
     driver: Driver, desk: Desk, request: ScheduleRequest, by_books: bool
-) -> Field | str:
+) -> FeasibleHosts | str:
     try:
         return driver.field(
             desk.state, request.spec, now=desk.now, by_books=by_books, budget=Budget()
@@ -91,7 +91,7 @@ def test_kept_fields_are_as_fresh_ones(seed: int, by_books: bool) -> None:
         if isinstance(wanted, str):
             assert found == wanted
             continue
-        assert isinstance(found, Field)
+        assert isinstance(found, FeasibleHosts)
         assert found.hosts.rows.tolist() == wanted.hosts.rows.tolist(), turn
         assert found.steps == wanted.steps
         np.testing.assert_array_equal(found.weights, wanted.weights)
@@ -127,7 +127,7 @@ def test_services_that_fall_silent_are_noticed_in_time(seed: int) -> None:
             for one in (fresh, kept)
         ]
         masks = [
-            next(s.mask.tolist() for s in one.sieves if s.name == "ComputeFilter")
+            next(s.mask.tolist() for s in one.masks if s.name == "ComputeFilter")
             for one in fields
         ]
         assert masks[0] == masks[1], (turn, now)
@@ -160,10 +160,10 @@ def _claim(
     desk: Desk, driver: Driver, request: ScheduleRequest, by_books: bool
 ) -> None:
     try:
-        picks = pipeline.choose(
+        picks = cycle.choose(
             desk.state, request, driver, now=desk.now, by_books=by_books
         )
-        desk.submit(pipeline.claim_of(request, picks, desk.new_uuid()))
+        desk.submit(cycle.claim_of(request, picks, desk.new_uuid()))
         desk.instances.extend(request.instance_uuids or ())
     except (GanttError, ClaimLost):
         pass
@@ -180,7 +180,7 @@ def test_picks_of_many_instances_do_not_change_what_is_kept(seed: int) -> None:
         chosen: list[object] = []
         for driver in (fresh, kept):
             try:
-                picks = pipeline.choose(
+                picks = cycle.choose(
                     desk.state, request, driver, now=desk.now, by_books=True
                 )
                 chosen.append(
@@ -209,7 +209,7 @@ def test_books_and_reports_choose_the_same_hosts(seed: int) -> None:
         chosen: list[object] = []
         for by_books in (True, False):
             try:
-                picks = pipeline.choose(
+                picks = cycle.choose(
                     desk.state, request, driver, now=desk.now, by_books=by_books
                 )
                 chosen.append(
@@ -234,7 +234,7 @@ def test_chance_takes_any_host_that_has_room() -> None:
     request = desk.request()
     request = type(request)(type(request.spec)(flavor=request.spec.flavor), ("x",))
     found = {
-        pipeline.choose(
+        cycle.choose(
             desk.state,
             request,
             driver,
@@ -271,8 +271,8 @@ def test_what_a_decision_judges_follows_what_changed() -> None:
     plain = type(request.spec)(flavor=request.spec.flavor)
     for _ in range(4):
         again = type(request)(plain, (desk.new_uuid(),))
-        picks = pipeline.choose(desk.state, again, driver, now=desk.now, by_books=True)
-        desk.submit(pipeline.claim_of(again, picks, desk.new_uuid()))
+        picks = cycle.choose(desk.state, again, driver, now=desk.now, by_books=True)
+        desk.submit(cycle.claim_of(again, picks, desk.new_uuid()))
     assert judged == [50, 1, 1, 1]
 
 
@@ -285,7 +285,7 @@ class FirstDriver(FilterDriver):
 
     name = "first"
 
-    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, Field]:
+    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, FeasibleHosts]:
         job, field = super().field(state, spec, **how)
         field.weights = np.zeros(len(field.hosts))
         return job, field
@@ -347,7 +347,7 @@ def test_each_instance_bears_its_own_name_in_the_rule_of_its_group() -> None:
     flavor = Flavor(vcpus=1, memory_mb=1)
     for named in (*uuids, None):
         spec = RequestSpec(flavor=flavor, instance_uuid=named, instance_group=group)
-        picks = pipeline.choose(
+        picks = cycle.choose(
             desk.state,
             ScheduleRequest(spec, uuids),
             FilterDriver(policy_of(SchedulerOptions())),
@@ -365,20 +365,20 @@ class BrokenDriver(FilterDriver):
     name = "broken"
     fault: Any = None
 
-    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, Field]:
+    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, FeasibleHosts]:
         job, field = super().field(state, spec, **how)
         return self.fault(job, field)  # type: ignore[no-any-return]
 
 
-def _weights(values: Any) -> Callable[[Job, Field], tuple[Job, Field]]:
-    def changed(job: Job, field: Field) -> tuple[Job, Field]:
+def _weights(values: Any) -> Callable[[Job, FeasibleHosts], tuple[Job, FeasibleHosts]]:
+    def changed(job: Job, field: FeasibleHosts) -> tuple[Job, FeasibleHosts]:
         field.weights = values
         return job, field
 
     return changed
 
 
-def _raises(error: Exception) -> Callable[[Job, Field], Any]:
+def _raises(error: Exception) -> Callable[[Job, FeasibleHosts], Any]:
     def raising(*_given: object) -> Any:
         raise error
 
@@ -407,7 +407,7 @@ def test_a_driver_that_fails_is_named(
     driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
     request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
     with pytest.raises(PluginFailed, match=says) as caught:
-        pipeline.choose(desk.state, request, driver, now=desk.now, by_books=False)
+        cycle.choose(desk.state, request, driver, now=desk.now, by_books=False)
     assert caught.value.message.startswith(f"The driver broken, {__name__}.Broken")
     assert "take it out of driver of [scheduler]" in caught.value.message
 
@@ -421,4 +421,4 @@ def test_what_a_driver_refuses_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> 
     driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
     request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
     with pytest.raises(NoValidHost, match="none today"):
-        pipeline.choose(desk.state, request, driver, now=desk.now, by_books=False)
+        cycle.choose(desk.state, request, driver, now=desk.now, by_books=False)

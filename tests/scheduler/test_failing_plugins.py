@@ -12,11 +12,11 @@ import pytest
 from gantt.errors import Invalid, PluginFailed
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler import pipeline
+from gantt.scheduler import cycle
 from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.drivers import DRIVERS
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
@@ -31,7 +31,7 @@ MINE = f"{__name__}."
 _policy = partial(policy, __name__)
 
 
-def _field(driver: Driver, desk: Desk, spec: RequestSpec) -> Field:
+def _field(driver: Driver, desk: Desk, spec: RequestSpec) -> FeasibleHosts:
     return driver.field(
         desk.state, spec, now=desk.now, by_books=False, budget=Budget()
     )[1]
@@ -125,7 +125,7 @@ def test_a_filter_that_fails_is_named(
     )
     desk, broken = _desk(), driver(_policy("BrokenFilter"))
     with pytest.raises(PluginFailed, match=says) as caught:
-        pipeline.choose(
+        cycle.choose(
             desk.state,
             ScheduleRequest(SPEC, ("a",)),
             broken,

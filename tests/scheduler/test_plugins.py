@@ -18,7 +18,7 @@ from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.feasibility.filters.ram import RamFilter
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
@@ -34,7 +34,7 @@ MINE = f"{__name__}."
 _policy = partial(policy, __name__)
 
 
-def _field(driver: Driver, desk: Desk, spec: RequestSpec) -> Field:
+def _field(driver: Driver, desk: Desk, spec: RequestSpec) -> FeasibleHosts:
     return driver.field(
         desk.state, spec, now=desk.now, by_books=False, budget=Budget()
     )[1]

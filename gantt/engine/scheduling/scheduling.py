@@ -28,13 +28,13 @@ from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import amount_source
-from gantt.scheduler import pipeline
+from gantt.scheduler import cycle
+from gantt.scheduler.cycle import Picks
 from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.explain.capacity import capacity
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.feasible_hosts import skips_filters
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.pipeline import Picks
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.request.exact_fit import unjudged
 from gantt.scheduler.request.job import Job
@@ -257,7 +257,7 @@ class Scheduling(ResourceTracker, Recorded):
     ) -> Chosen:
         now = self._wall.now()
         picks = self._choose_on(state, request, now, job)
-        command = pipeline.claim_of(request, picks, claim)
+        command = cycle.claim_of(request, picks, claim)
         board = Scoreboard(state, picks.field, now, self._policy.record_hosts)
         return Chosen(
             picks, command, _draft(state, request, picks, now, self._driver.name), board
@@ -266,7 +266,7 @@ class Scheduling(ResourceTracker, Recorded):
     def _choose_on(
         self, state: State, request: ScheduleRequest, now: int, job: Job | None
     ) -> Picks:
-        return pipeline.choose(
+        return cycle.choose(
             state,
             request,
             self._driver,
@@ -302,7 +302,7 @@ class Scheduling(ResourceTracker, Recorded):
         return replace(
             _draft(state, request, picks, now, self._driver.name),
             scores=Scoreboard(state, picks.field, now, None).scores(),
-            chosen=pipeline.tell(state, request, picks, now),
+            chosen=cycle.tell(state, request, picks, now),
         )
 
     def _conclude(
@@ -313,9 +313,7 @@ class Scheduling(ResourceTracker, Recorded):
         attempt: int,
         timings: dict[str, float],
     ) -> Selections:
-        found = self.recall(
-            pipeline.tell, request, chosen.picks, chosen.draft.at, claimed
-        )
+        found = self.recall(cycle.tell, request, chosen.picks, chosen.draft.at, claimed)
         record = replace(chosen.draft, chosen=found, attempts=attempt, timings=timings)
         self._records.add(record, chosen.board)
         return found

@@ -1,5 +1,5 @@
-"""What is kept of one shape of request: masks, raw scores and weights, brought up to
-date host by host.
+"""What is cached of one shape of request: masks, raw scores and weights, brought up
+to date host by host.
 
 Apart from the driver because it knows nothing of requests: ``refresh`` looks at what
 changed in the State since, and gives up where starting over is as cheap.
@@ -10,15 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from gantt.model.selection import Step
+from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.placement.candidates.survey import FlatSurvey
 from gantt.scheduler.contract import ALWAYS, Filter, Request, Weigher
-from gantt.scheduler.feasibility import feasible_hosts as fields
-from gantt.scheduler.feasibility.feasible_hosts import Sieve
+from gantt.scheduler.feasibility import feasible_hosts
+from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
-from gantt.scheduler.request.job import Job
 from gantt.scheduler.scoring.ranking import Ranking
 from gantt.scheduler.scoring.scale import Scale, scales_of, total, total_at
 from gantt.state.column import NO_ROW, Bools, Int64s
@@ -30,16 +29,23 @@ from gantt.state.state import State
 OF_USE = USE | {"claims", "instances", "touched"}
 
 
-class Kept:
+class CachedShape:
     """``rows``: int64[n], all hosts; ``first``: what is asked before filters;
-    ``sieves``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that
+    ``masks``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that
     pass; ``scales`` and ``weights``: over them."""
 
     def __init__(
-        self, state: State, job: Job, policy: Policy, now: int, budget: Budget
+        self,
+        state: State,
+        spec: RequestSpec,
+        source: CandidateSource,
+        policy: Policy,
+        now: int,
+        budget: Budget,
     ) -> None:
         fleet = state.fleet
-        self.job = job
+        job = self.job = source.prepare(state, spec, policy.options)
+        self._source = source
         self.steps: tuple[Step, ...] | None = None
         self._ranking: Ranking | None = None
         self._policy = policy
@@ -50,53 +56,50 @@ class Kept:
         self.rows: Int64s = fleet.hosts.live_rows().astype(np.int64)
         self._place_of = np.full(fleet.hosts.height, NO_ROW, np.int64)
         self._place_of[self.rows] = np.arange(len(self.rows))
-        self.everybody = Hosts(fleet, self.rows)
-        self.everyone = np.ones(len(self.rows), np.bool_)
-        self.everyone.flags.writeable = False
+        self.every_host = Hosts(fleet, self.rows)
+        self.all_pass = np.ones(len(self.rows), np.bool_)
+        self.all_pass.flags.writeable = False
         request = Request(job.spec, policy.options, now)
-        fields.check_hints(job, policy)
-        self.surveys = fields.surveys_of(state, job, budget)
-        self._hangs_on_others = not all(
-            isinstance(one, FlatSurvey) for one in self.surveys
+        feasible_hosts.check_hints(job, policy)
+        self.candidates = source.candidates(state, job, policy.options, budget)
+        self.first: tuple[HostMask, ...] = (
+            *feasible_hosts.first_masks(self.every_host, self.candidates, job.spec),
         )
-        self.first: tuple[Sieve, ...] = (
-            *fields.first_sieves(state, self.everybody, job, policy, self.surveys),
-        )
-        self.sieves: dict[Filter, Sieve] = {}
+        self.masks: dict[Filter, HostMask] = {}
         self._asked: list[Filter] = []
-        # In the order in which a fresh field asks them.
-        asked = fields.filters_of(job, policy)
+        # In the order in which a fresh feasible asks them.
+        asked = feasible_hosts.filters_of(job, policy)
         self._filters = sorted(asked, key=lambda one: one.is_costly)
         for one in self._filters:
             if one.is_elementwise and not one.is_costly:
-                self.sieves[one] = self._sieve(one, request)
+                self.masks[one] = self._sieve(one, request)
         self.afresh: tuple[Filter, ...] = tuple(
-            one for one in self._filters if one not in self.sieves
+            one for one in self._filters if one not in self.masks
         )
-        self._whole: tuple[Sieve, ...] | None = None
+        self._whole: tuple[HostMask, ...] | None = None
         self._asked_of_use = [one for one in self._asked if _reads_use(one)]
         # (first, last) time at which all masks are what they are.
         self._lasts = ALWAYS
-        self._keep_time(self.everybody, request)
+        self._keep_time(self.every_host, request)
         self._settle(request)
 
-    def _sieve(self, one: Filter, request: Request) -> Sieve:
+    def _sieve(self, one: Filter, request: Request) -> HostMask:
         """What ``one`` says of all hosts, to be asked again of those that change,
         unless it lets all pass."""
         if one.is_neutral(request):
-            return Sieve(one.name, self.everyone)
+            return HostMask(one.name, self.all_pass)
         self._asked.append(one)
-        return Sieve(one.name, one.mask(self.everybody, request))
+        return HostMask(one.name, one.mask(self.every_host, request))
 
     @property
-    def whole(self) -> tuple[Sieve, ...]:
-        """All sieves in order where all hosts pass ``afresh``."""
+    def whole(self) -> tuple[HostMask, ...]:
+        """All masks in order where all hosts pass ``afresh``."""
         if self._whole is None:
-            everyone = self.everyone
+            everyone = self.all_pass
             self._whole = (
                 *self.first,
                 *(
-                    self.sieves.get(one) or Sieve(one.name, everyone)
+                    self.masks.get(one) or HostMask(one.name, everyone)
                     for one in self._filters
                 ),
             )
@@ -120,7 +123,10 @@ class Kept:
         """Bring everything up to date; False: it has to be made anew."""
         if state is not self._state or _stamps(state) != self._stamps:
             return False
-        if self._hangs_on_others and state.fleet.others_touched != self._others:
+        if (
+            not self.candidates.is_per_host
+            and state.fleet.others_touched != self._others
+        ):
             return False
         if not self._lasts[0] <= now <= self._lasts[1]:
             return False
@@ -141,13 +147,13 @@ class Kept:
         if (places == NO_ROW).any():
             return False
         request = Request(self.job.spec, self._policy.options, now)
-        self.everybody = Hosts(state.fleet, self.rows)
+        self.every_host = Hosts(state.fleet, self.rows)
         sub = Hosts(state.fleet, rows)
         # Until all of it is up to date it is good for nothing, should a rule raise.
         stamps, self._stamps = self._stamps, ()
-        if self._hangs_on_others:
-            self._survey_again(state, budget)
-        if self._judge(state, sub, places, request, is_use=changed.is_use):
+        if not self.candidates.is_per_host:
+            self._ask_again(state, budget)
+        if self._judge(sub, places, request, is_use=changed.is_use):
             self._score(sub, places, request, is_use=changed.is_use)
         else:
             self._settle(request)
@@ -156,7 +162,6 @@ class Kept:
 
     def _judge(
         self,
-        state: State,
         sub: Hosts,
         places: Int64s,
         request: Request,
@@ -165,22 +170,22 @@ class Kept:
     ) -> bool:
         """Masks at ``places``; whether the same hosts pass as before."""
         is_same = self._is_passing_known
-        first = fields.first_sieves(state, sub, self.job, self._policy, self.surveys)
-        for kept, found in zip(self.first, first, strict=True):
-            is_same &= self._put(kept, places, found.mask)
+        first = feasible_hosts.first_masks(sub, self.candidates, self.job.spec)
+        for cached, found in zip(self.first, first, strict=True):
+            is_same &= self._put(cached, places, found.mask)
         for one in self._asked_of_use if is_use else self._asked:
             mask = one.mask(sub, request)
-            is_same &= self._put(self.sieves[one], places, mask)
+            is_same &= self._put(self.masks[one], places, mask)
         if not is_use:
             self._keep_time(sub, request)
         return is_same
 
-    def _put(self, sieve: Sieve, places: Int64s, mask: Bools) -> bool:
-        """Whether it says at ``places`` what it said before."""
-        if (sieve.mask[places] == mask).all():
+    def _put(self, cached: HostMask, places: Int64s, mask: Bools) -> bool:
+        """Whether ``cached`` is at ``places`` what it was before."""
+        if (cached.mask[places] == mask).all():
             return True
         self.steps = None
-        sieve.mask[places] = mask
+        cached.mask[places] = mask
         return False
 
     def _keep_time(self, hosts: Hosts, request: Request) -> None:
@@ -191,21 +196,22 @@ class Kept:
             first, last = max(first, found[0]), min(last, found[1])
         self._lasts = first, last
 
-    def _survey_again(self, state: State, budget: Budget) -> None:
+    def _ask_again(self, state: State, budget: Budget) -> None:
         """Trees: what one host can give may hang on providers that it shares."""
-        self.surveys = fields.surveys_of(state, self.job, budget)
-        mask = fields.with_room(self.everybody, self.surveys)
-        old = self.first[0]
+        options, old = self._policy.options, self.first[0]
+        self.candidates = self._source.candidates(state, self.job, options, budget)
+        (found,) = self.candidates.masks(self.every_host)
+        mask = found.mask
         self._is_passing_known = bool((mask == old.mask).all())
-        self.first = (Sieve(old.name, mask), *self.first[1:])
+        self.first = (HostMask(old.name, mask), *self.first[1:])
         self._whole = None
 
     def _settle(self, request: Request) -> None:
         """Other hosts pass than before: scores of all that do."""
-        sieves = (*self.first, *self.sieves.values())
-        self.passing = fields.all_of(sieves, len(self.rows))
+        masks = (*self.first, *self.masks.values())
+        self.passing = feasible_hosts.all_of(masks, len(self.rows))
         self._is_passing_known = True
-        self.hosts = self.everybody.keep(self.passing)
+        self.hosts = self.every_host.keep(self.passing)
         self._compact = np.cumsum(self.passing) - 1
         elementwise = tuple(one for one in self._policy.weighers if one.is_elementwise)
         self.scales = scales_of(self.hosts, request, elementwise)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -20,15 +21,17 @@ from msgspec.structs import replace
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.cache.cached_shape import Kept
+from gantt.scheduler.cache.cached_shape import CachedShape
 from gantt.scheduler.contract import Request
+from gantt.scheduler.cycle import evaluate
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.feasibility import feasible_hosts as fields
-from gantt.scheduler.feasibility.feasible_hosts import Field, Sieve
+from gantt.scheduler.feasibility import feasible_hosts
+from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.policy import Policy, without
-from gantt.scheduler.request.job import Job, prepare
+from gantt.scheduler.request.job import Job
 from gantt.scheduler.scoring.scale import Scale, scale_of, total
 from gantt.state.state import State
 
@@ -60,127 +63,120 @@ class CachingDriver(Driver):
 
     def __init__(self, policy: Policy) -> None:
         super().__init__(policy)
-        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
-        self._shape = _reader(policy)
+        self._shapes: OrderedDict[bytes, CachedShape] = OrderedDict()
+        self._shape = _shape_reader(policy)
 
     @property
     def kept(self) -> int:
-        return len(self._kept)
+        return len(self._shapes)
 
-    def field(
+    def feasible_hosts(
         self,
         state: State,
         spec: RequestSpec,
+        source: CandidateSource,
         *,
         now: int,
-        by_books: bool,
         budget: Budget,
-    ) -> tuple[Job, Field]:
-        try:
-            return self._kept_field(state, spec, now, by_books, budget)
-        except Invalid:
-            # What is kept also judges hosts that are left out afresh; whether such a
-            # complaint holds, and which comes first, only a fresh field tells.
-            return self.field_once(
-                state, spec, now=now, by_books=by_books, budget=budget
-            )
-
-    def field_once(
-        self,
-        state: State,
-        spec: RequestSpec,
-        *,
-        now: int,
-        by_books: bool,
-        budget: Budget,
-    ) -> tuple[Job, Field]:
-        job = prepare(state, spec, self.policy.options, by_books=by_books)
-        return job, fields.fresh(state, job, self.policy, now, budget)
+        is_trial: bool = False,
+    ) -> FeasibleHosts:
+        if source.is_lasting and not is_trial:
+            # What is cached also judges hosts that are left out afresh; whether their
+            # complaint holds, and which comes first, only a fresh evaluation tells.
+            with suppress(Invalid):
+                return self._cached(state, spec, source, now, budget)
+        return evaluate(state, spec, source, self.policy, now, budget)
 
     def without(self, name: str) -> Driver | None:
         return FilterDriver(without(self.policy, name))
 
-    def _kept_field(
-        self, state: State, spec: RequestSpec, now: int, by_books: bool, budget: Budget
-    ) -> tuple[Job, Field]:
-        key = msgspec.msgpack.encode((by_books, self._shape(spec)))
-        kept = self._kept.get(key)
-        if kept is None or not kept.refresh(state, now, budget):
+    def _cached(
+        self,
+        state: State,
+        spec: RequestSpec,
+        source: CandidateSource,
+        now: int,
+        budget: Budget,
+    ) -> FeasibleHosts:
+        key = msgspec.msgpack.encode((source.name, self._shape(spec)))
+        shape = self._shapes.get(key)
+        if shape is None or not shape.refresh(state, now, budget):
             self.misses += 1
-            job = prepare(state, spec, self.policy.options, by_books=by_books)
-            kept = self._kept[key] = Kept(state, job, self.policy, now, budget)
-            self._forget(len(kept.rows))
+            shape = CachedShape(state, spec, source, self.policy, now, budget)
+            self._shapes[key] = shape
+            self._forget(len(shape.rows))
+            job = shape.job
         else:
             self.hits += 1
             own = {name: getattr(spec, name) for name in _OWN}
-            job = replace(kept.job, spec=replace(kept.job.spec, **own))
+            job = replace(shape.job, spec=replace(shape.job.spec, **own))
             # Hints are no part of a shape.
-            fields.check_hints(job, self.policy)
-        self._kept.move_to_end(key)
-        return job, self._field(kept, job, now)
+            feasible_hosts.check_hints(job, self.policy)
+        self._shapes.move_to_end(key)
+        return self._feasible(shape, job, now)
 
     def _forget(self, hosts: int) -> None:
         """What was not asked for the longest goes first."""
         options = self.policy.options
         room = options.max_shape_hosts // max(1, hosts)
         most = max(2, min(options.max_shapes, room))
-        while len(self._kept) > most:
-            self._kept.popitem(last=False)
+        while len(self._shapes) > most:
+            self._shapes.popitem(last=False)
 
-    def _field(self, kept: Kept, job: Job, now: int) -> Field:
-        """What was kept, and what is asked afresh."""
+    def _feasible(self, shape: CachedShape, job: Job, now: int) -> FeasibleHosts:
+        """What is cached, and what is asked afresh."""
         request = Request(job.spec, self.policy.options, now)
-        sieves, is_whole = self._sieves(kept, job, request)
-        hosts, scales = kept.hosts, kept.scales
+        masks, is_whole = self._masks(shape, job, request)
+        hosts, scales = shape.hosts, shape.scales
         if not is_whole:
-            passing = fields.all_of(sieves, len(kept.rows))
-            hosts = kept.everybody.keep(passing)
-            scales = kept.scales_at(passing[kept.passing])
+            passing = feasible_hosts.all_of(masks, len(shape.rows))
+            hosts = shape.every_host.keep(passing)
+            scales = shape.scales_at(passing[shape.passing])
         late = self._late(hosts, request)
         if late:
             place = {one: n for n, one in enumerate(self.policy.weighers)}
             together = (*scales, *late)
             scales = tuple(sorted(together, key=lambda one: place[one.weigher]))
-        is_kept = is_whole and not late
-        field = Field(
-            kept.rows,
-            sieves,
+        is_cached = is_whole and not late
+        feasible = FeasibleHosts(
+            job,
+            shape.candidates,
+            shape.rows,
+            masks,
             hosts,
             request,
             self.policy,
-            kept.surveys,
             scales,
-            kept.weights if is_kept else total(scales, len(hosts)),
-            fields.skips_filters(job.spec),
+            shape.weights if is_cached else total(scales, len(hosts)),
         )
-        if is_kept:
-            field.known_order = kept.best(self.policy.options)
+        if is_cached:
+            feasible.known_order = shape.best(self.policy.options)
         if is_whole:
             # What was asked afresh removed no host.
-            field.known_steps = kept.steps = kept.steps or field.steps
-        return field
+            feasible.known_steps = shape.steps = shape.steps or feasible.steps
+        return feasible
 
-    def _sieves(
-        self, kept: Kept, job: Job, request: Request
-    ) -> tuple[tuple[Sieve, ...], bool]:
+    def _masks(
+        self, shape: CachedShape, job: Job, request: Request
+    ) -> tuple[tuple[HostMask, ...], bool]:
         """All of them in order; whether those asked afresh remove no host."""
-        if all(one.is_neutral(request) for one in kept.afresh):
-            return kept.whole, True
-        asked = fields.filters_of(job, self.policy)
-        sieves = list(kept.first)
+        if all(one.is_neutral(request) for one in shape.afresh):
+            return shape.whole, True
+        asked = feasible_hosts.filters_of(job, self.policy)
+        masks = list(shape.first)
         is_whole = True
         for one in asked:
             if one.is_costly:
                 continue
-            sieve = kept.sieves.get(one)
-            if sieve is None and one.is_neutral(request):
-                sieve = Sieve(one.name, kept.everyone)
-            elif sieve is None:
-                sieve = Sieve(one.name, one.mask(kept.everybody, request))
-                is_whole &= bool(sieve.mask.all())
-            sieves.append(sieve)
-        costly = fields.costly_too(kept.everybody, request, asked, sieves)
-        is_whole &= all(bool(one.mask.all()) for one in costly[len(sieves) :])
+            mask = shape.masks.get(one)
+            if mask is None and one.is_neutral(request):
+                mask = HostMask(one.name, shape.all_pass)
+            elif mask is None:
+                mask = HostMask(one.name, one.mask(shape.every_host, request))
+                is_whole &= bool(mask.mask.all())
+            masks.append(mask)
+        costly = feasible_hosts.costly_too(shape.every_host, request, asked, masks)
+        is_whole &= all(bool(one.mask.all()) for one in costly[len(masks) :])
         return tuple(costly), is_whole
 
     def _late(self, hosts: Hosts, request: Request) -> list[Scale]:
@@ -194,7 +190,7 @@ class CachingDriver(Driver):
         return [one for one in found if one is not None]
 
 
-def _reader(policy: Policy) -> Callable[[RequestSpec], tuple[Any, ...]]:
+def _shape_reader(policy: Policy) -> Callable[[RequestSpec], tuple[Any, ...]]:
     """What makes the shape of a request under ``policy``."""
     read: dict[str, None] = dict.fromkeys(_ALWAYS_READ)
     for one in (*policy.filters, *policy.weighers):

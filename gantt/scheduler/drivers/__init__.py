@@ -1,4 +1,4 @@
-"""Drivers: ways to come from a request to the field of hosts it is picked from."""
+"""Drivers: ways to come from a request to the feasible of hosts it is picked from."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.feasibility.feasible_hosts import Field, fresh
+from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.policy import Policy
-from gantt.scheduler.request.job import Job
 from gantt.state.state import State
 
 
@@ -26,38 +26,22 @@ class Driver:
         """How many shapes of requests are remembered."""
         return 0
 
-    def field(
+    def feasible_hosts(
         self,
         state: State,
         spec: RequestSpec,
+        source: CandidateSource,
         *,
         now: int,
-        by_books: bool,
         budget: Budget,
-    ) -> tuple[Job, Field]:
-        """Which hosts pass, and how good each is. ``by_books``: inventory decides
-        amounts, else what hosts report. Raises Invalid, NoValidHost, UnknownName."""
+        is_trial: bool = False,
+    ) -> FeasibleHosts:
+        """Which hosts pass, and how good each is. ``source``: decides amounts.
+        ``is_trial``: the request will not be asked again and need not be remembered.
+        Raises Invalid, NoValidHost, UnknownName."""
         raise NotImplementedError
-
-    def field_once(
-        self,
-        state: State,
-        spec: RequestSpec,
-        *,
-        now: int,
-        by_books: bool,
-        budget: Budget,
-    ) -> tuple[Job, Field]:
-        """As ``field``, for a request that will not be asked again and need not be
-        remembered."""
-        return self.field(state, spec, now=now, by_books=by_books, budget=budget)
 
     def without(self, name: str) -> Driver | None:  # noqa: ARG002
         """A driver that decides the same way without the filter ``name``; None: this
         one needs it."""
         return None
-
-    def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:
-        """The same for a job that was made ready before, with a remote Placement's
-        answer: nothing of it is worth keeping. Raises Invalid."""
-        return fresh(state, job, self.policy, now, budget)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.cycle import evaluate
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.feasibility.feasible_hosts import Field, fresh
+from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.policy import without
-from gantt.scheduler.request.job import Job, prepare
 from gantt.state.state import State
 
 
@@ -16,17 +17,17 @@ class FilterDriver(Driver):
 
     name: str = "filter"
 
-    def field(
+    def feasible_hosts(
         self,
         state: State,
         spec: RequestSpec,
+        source: CandidateSource,
         *,
         now: int,
-        by_books: bool,
         budget: Budget,
-    ) -> tuple[Job, Field]:
-        job = prepare(state, spec, self.policy.options, by_books=by_books)
-        return job, fresh(state, job, self.policy, now, budget)
+        is_trial: bool = False,  # noqa: ARG002
+    ) -> FeasibleHosts:
+        return evaluate(state, spec, source, self.policy, now, budget)
 
     def without(self, name: str) -> Driver | None:
         return FilterDriver(without(self.policy, name))

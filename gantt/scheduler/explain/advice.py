@@ -23,7 +23,8 @@ from gantt.scheduler.explain.concessions import amounts as asked_amounts
 from gantt.scheduler.explain.concessions import concessions
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility import amounts
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 
 _PINNED = "PCPU"
@@ -43,10 +44,10 @@ class Advice(Struct, frozen=True):
         return ", and ".join(one.text for one in self.changes) or None
 
 
-def smallest(trials: Trials, field: Field | None, picked: int = 0) -> Advice:
-    """``field``: of the refused request, None where there was none; ``picked``
+def smallest(trials: Trials, feasible: FeasibleHosts | None, picked: int = 0) -> Advice:
+    """``feasible``: of the refused request, None where there was none; ``picked``
     instances of it had a host."""
-    quest = _Quest(trials, field)
+    quest = _Quest(trials, feasible)
     try:
         quest.search(picked)
     except Spent:
@@ -57,9 +58,9 @@ def smallest(trials: Trials, field: Field | None, picked: int = 0) -> Advice:
 
 
 class _Quest:
-    def __init__(self, trials: Trials, field: Field | None) -> None:
+    def __init__(self, trials: Trials, feasible: FeasibleHosts | None) -> None:
         self.best: tuple[Relaxation, ...] = ()
-        self._trials, self._field = trials, field
+        self._trials, self._field = trials, feasible
         self._amounts = asked_amounts(trials.request.spec)
         self._rooms: dict[str, Rooms] = {}
 
@@ -97,9 +98,7 @@ class _Quest:
         """Those that removed a host, or may have while instances were placed."""
         passed_by_all = set()
         if self._field is not None:
-            passed_by_all = {
-                sieve.name for sieve in self._field.sieves if sieve.mask.all()
-            }
+            passed_by_all = {one.name for one in self._field.masks if one.mask.all()}
         for one in self._trials.driver.policy.filters:
             if one.name not in passed_by_all or not one.once:
                 yield Relaxation("filter", None, (one.name,))
@@ -109,7 +108,7 @@ class _Quest:
     def _lower(self, *also: Relaxation) -> None:
         """The least lowering of an amount that helps, together with ``also``."""
         best_share = 1.0
-        for one in () if self._trials.is_remote else self._amounts:
+        for one in self._amounts if self._trials.source.is_lasting else ():
             asked = one.amount or 0
             if asked < 2 or (self._is_telling(one) and not self._drops(one, also)):
                 continue
@@ -178,7 +177,7 @@ class _Quest:
 
     @property
     def _by_reports(self) -> bool:
-        return not self._trials.by_books
+        return self._trials.source is REPORT_SOURCE
 
     def _booked(self, name: str) -> Rooms | None:
         """Pinned CPUs may be plain ones of hosts from before there were any."""

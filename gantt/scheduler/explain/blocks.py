@@ -17,15 +17,9 @@ from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.feasibility import unbooked
-from gantt.scheduler.feasibility.feasible_hosts import (
-    AMOUNTS,
-    BOOKS,
-    Field,
-    Sieve,
-    all_of,
-)
+from gantt.scheduler.feasibility.candidates import AMOUNTS, BOOKS, HostMask
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.request.job import Job
 from gantt.state.column import NO_ROW, Bools, Int64s
 from gantt.state.state import State
 
@@ -41,7 +35,7 @@ _CLASSES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_mb": "DISK_GB"}
 
 
 class Blocks:
-    """Of the hosts of a field, by their places in it."""
+    """Of the hosts of a feasible, by their places in it."""
 
     def __init__(self) -> None:
         self._found: list[tuple[str, Bools, Int64s]] = []
@@ -77,37 +71,37 @@ def by_count(*parts: Counter[str]) -> dict[str, int]:
 
 
 def full(
-    state: State, field: Field, job: Job, again: tuple[Filter, ...]
+    state: State, feasible: FeasibleHosts, again: tuple[Filter, ...]
 ) -> Counter[str]:
     """What blocks hosts that are full already: those that everything passes but room,
     filters asked ``again`` before each instance, and rules of server groups."""
     fills = {BOOKS, AMOUNTS, *RULES.values(), *(one.name for one in again)}
-    others = [one for one in field.sieves if one.name not in fills]
-    by_fill = [one for one in field.sieves if one.name in fills]
-    size = len(field.all_rows)
+    others = [one for one in feasible.masks if one.name not in fills]
+    by_fill = [one for one in feasible.masks if one.name in fills]
+    size = len(feasible.all_rows)
     at = np.flatnonzero(all_of(others, size) & ~all_of(by_fill, size))
     found: Counter[str] = Counter()
     if len(at):
-        hosts = Hosts(state.fleet, field.all_rows[at])
-        for sieve in by_fill:
-            removed = Sieve(sieve.name, ~sieve.mask[at])
-            for name, mask in _classes(state, field, job, hosts, removed):
+        hosts = Hosts(state.fleet, feasible.all_rows[at])
+        for one in by_fill:
+            removed = HostMask(one.name, ~one.mask[at])
+            for name, mask in _classes(state, feasible, hosts, removed):
                 found[name] += int(np.count_nonzero(mask))
     return found
 
 
 def _classes(
-    state: State, field: Field, job: Job, hosts: Hosts, removed: Sieve
+    state: State, feasible: FeasibleHosts, hosts: Hosts, removed: HostMask
 ) -> Iterator[tuple[str, Bools]]:
     """(name, bool[n]): what the removed lack; of room, the classes of resources that
     they have, but too little of. A host without any is not full."""
     if removed.name == AMOUNTS:
-        yield from short(hosts, job, field)
+        yield from short(hosts, feasible)
     elif removed.name == BOOKS:
         known = removed.mask & (hosts.provider != NO_ROW)
         providers = hosts.provider[known].astype(np.intp)
         masks: dict[str, Bools] = {}
-        for one in field.surveys:
+        for one in feasible.surveys:
             meets = unbooked.labeled(state, hosts, one.request)[known]
             for name, amount in amounts_of(one).items():
                 has, left = free(state, name, providers)
@@ -118,9 +112,9 @@ def _classes(
         yield removed.name, removed.mask
 
 
-def short(hosts: Hosts, job: Job, field: Field) -> Iterator[tuple[str, Bools]]:
+def short(hosts: Hosts, feasible: FeasibleHosts) -> Iterator[tuple[str, Bools]]:
     """(class, bool[n]): which report too little of it for one more."""
-    lacks = unbooked.lacks(hosts, job.taken, field.policy.options)
+    lacks = unbooked.lacks(hosts, feasible.job.taken, feasible.policy.options)
     for name, (asked, left) in lacks.items():
         yield _CLASSES[name], hosts.has_state & (left < asked)
 

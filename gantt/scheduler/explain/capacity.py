@@ -19,6 +19,7 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter
+from gantt.scheduler.cycle import attempt
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.blocks import (
     BUDGET,
@@ -34,11 +35,10 @@ from gantt.scheduler.explain.blocks import (
 )
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.explain.why import EXACT, Rest, why
-from gantt.scheduler.feasibility import unbooked
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.pauses import Pause, never
-from gantt.scheduler.request.job import Job
-from gantt.scheduler.selection.places import Places
+from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
 
@@ -48,56 +48,47 @@ _UNLIMITED = 2**62
 def capacity(
     state: State,
     spec: RequestSpec,
+    source: CandidateSource,
     driver: Driver,
     *,
     now: int,
-    by_books: bool,
     budget: int | None = None,
-    job: Job | None = None,
     pause: Pause = never,
 ) -> Capacity:
-    """Instances like ``spec``, one by one, as long as any fits; ``job``: of ``spec``,
-    when it was made ready before; ``pause``: wherever others may write meanwhile, which
-    is while the smallest change is searched for. Raises Invalid, Moved."""
+    """Instances like ``spec``, one by one, as long as any fits. ``pause``: wherever
+    others may write meanwhile, which is while the smallest change is searched for.
+    Raises Invalid, Moved."""
     steps = Budget(budget)
-    spec = groups.with_rule(state.fleet, spec)
-    if job is not None:
-        job = structs.replace(job, spec=groups.with_rule(state.fleet, job.spec))
-        field = driver.field_of(state, job, now=now, budget=steps)
-    else:
-        job, field = driver.field(
-            state,
-            structs.replace(spec, num_instances=1),
-            now=now,
-            by_books=by_books,
-            budget=steps,
-        )
+    spec = structs.replace(groups.with_rule(state.fleet, spec), num_instances=1)
+    feasible = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
     blocks = Blocks()
-    trees, counts = _limits(state, field, blocks)
+    searched, counts = _limits(state, feasible, blocks)
     again = tuple(
         one
-        for one in field.policy.filters
-        if not (one.once or field.skips_filters) and _is_of_hosts(one)
+        for one in feasible.policy.filters
+        if not (one.once or skips_filters(spec)) and _is_of_hosts(one)
     )
-    if again or job.asks_amounts:
-        counts = _fill(field, job, counts, again)
-        _note_full(blocks, field, job, counts, again)
-    asked = counts > 0
-    counts, refused = _one_by_one(state, field, counts, trees & asked, steps, blocks)
-    hosts = _by_host(state, field, counts)
-    trials = Trials(
-        state,
-        ScheduleRequest(structs.replace(spec, num_instances=1)),
-        driver,
-        now=now,
-        by_books=by_books,
-        search_budget=budget,
-        job=job,
-        pause=pause,
-    )
-    limits = by_count(blocks.by_name(counts), full(state, field, job, again))
-    rest = Rest(field.hosts.rows, refused)
-    told = why(state, job, field, rest, None if hosts else trials)
+    if again or feasible.candidates.still_fits(feasible.hosts) is not None:
+        counts = _fill(feasible, counts, again)
+        _note_full(blocks, feasible, counts, again)
+    searched &= counts > 0
+    counts, refused = _one_by_one(state, feasible, counts, searched, steps, blocks)
+    hosts = _by_host(state, feasible, counts)
+    trials = None
+    if not hosts:
+        request = ScheduleRequest(spec)
+        trials = Trials(
+            attempt,
+            state,
+            request,
+            source,
+            driver,
+            now,
+            search_budget=budget,
+            pause=pause,
+        )
+    limits = by_count(blocks.by_name(counts), full(state, feasible, again))
+    told = why(state, feasible, Rest(feasible.hosts.rows, refused), trials)
     return Capacity(
         sum(hosts.values()),
         hosts,
@@ -109,11 +100,11 @@ def capacity(
     )
 
 
-def _by_host(state: State, field: Field, counts: Int64s) -> dict[str, int]:
+def _by_host(state: State, feasible: FeasibleHosts, counts: Int64s) -> dict[str, int]:
     """Service host -> how many fit on all of its nodes."""
     found: dict[str, int] = {}
     for place in np.flatnonzero(counts).tolist():
-        name = state.fleet.hosts.hosts[int(field.hosts.rows[place])]
+        name = state.fleet.hosts.hosts[int(feasible.hosts.rows[place])]
         found[name] = found.get(name, 0) + int(counts[place])
     return found
 
@@ -124,22 +115,21 @@ def _is_of_hosts(one: Filter) -> bool:
     return one.is_elementwise or (one.cacheable is None and not one.is_costly)
 
 
-def _limits(state: State, field: Field, blocks: Blocks) -> tuple[Bools, Int64s]:
+def _limits(
+    state: State, feasible: FeasibleHosts, blocks: Blocks
+) -> tuple[Bools, Int64s]:
     """bool[hosts]: trees, of which only a search can tell; int64[hosts]: how many the
     books have room for on the others. Hosts that the committer refuses have room for
     none, forced or not."""
-    rows, table = field.hosts.rows, state.fleet.hosts
-    trees = np.full(len(rows), field.listing is not None, np.bool_)
-    most = field.policy.options.capacity_per_host
+    rows, table = feasible.hosts.rows, state.fleet.hosts
+    trees = feasible.candidates.is_searched(feasible.hosts)
+    most = feasible.policy.options.capacity_per_host
     counts = np.full(len(rows), most, np.int64)
     blocks.add(MOST, np.ones(len(rows), np.bool_), counts.copy())
-    if field.surveys:
+    if feasible.surveys:
         providers: Rows = table.provider[rows].astype(np.intp)
-        for survey in field.surveys:
-            viable = survey.viable_at(providers)
-            trees |= viable & ~survey.alone_at(providers)
         counts[~trees], lacking = _divided(
-            state, field.surveys, providers[~trees], most
+            state, feasible.surveys, providers[~trees], most
         )
         for name, lacks in lacking.items():
             mask = np.zeros(len(rows), np.bool_)
@@ -181,7 +171,7 @@ def _divided(
 
 def _one_by_one(
     state: State,
-    field: Field,
+    feasible: FeasibleHosts,
     limits: Int64s,
     trees: Bools,
     budget: Budget,
@@ -194,10 +184,10 @@ def _one_by_one(
     there once. Members that must be together are on one host: a sheet for each.
     """
     counts, refused = limits.copy(), list[int]()
-    rule = _Rule(field)
+    rule = _Rule(feasible)
     counts[~rule.allowed] = 0
-    names, rows = state.fleet.hosts.hosts, field.hosts.rows
-    sheets: dict[str, Places] = {}
+    names, rows = state.fleet.hosts.hosts, feasible.hosts.rows
+    sheets: dict[str, RemainingCandidates] = {}
     stops: dict[str, list[int]] = {}
     for place in np.flatnonzero((counts > 0) & (trees | rule.is_hard)).tolist():
         row = int(rows[place])
@@ -206,7 +196,7 @@ def _one_by_one(
         if trees[place] and most:
             key = name if rule.is_together else ""
             if key not in sheets:
-                sheets[key] = Places(state, field, budget)
+                sheets[key] = RemainingCandidates(feasible.candidates, budget)
             count, why_not = _filled(sheets[key], row, most)
             if not count and BUDGET not in why_not:
                 refused.append(row)
@@ -224,7 +214,9 @@ def _one_by_one(
     return counts, np.array(refused, np.int64)
 
 
-def _filled(places: Places, host_row: int, most: int) -> tuple[int, frozenset[str]]:
+def _filled(
+    places: RemainingCandidates, host_row: int, most: int
+) -> tuple[int, frozenset[str]]:
     """How many candidates a tree gives, one after the other, and why not ``most``; what
     the budget leaves uncounted is not promised."""
     count = 0
@@ -246,11 +238,11 @@ class _Rule:
     say). ``allowed``: bool[hosts]; ``is_together``: all go to one service host, any
     one."""
 
-    def __init__(self, field: Field) -> None:
-        group, hosts = field.request.spec.instance_group, field.hosts
+    def __init__(self, feasible: FeasibleHosts) -> None:
+        group, hosts = feasible.request.spec.instance_group, feasible.hosts
         policy = None if group is None else group.policy
         self.name = RULES.get(policy or "", "")
-        self.is_hard = self.name in field.asked
+        self.is_hard = self.name in feasible.asked
         self.is_together = False
         self.allowed = np.ones(len(hosts), np.bool_)
         self._most = _UNLIMITED
@@ -285,31 +277,32 @@ class _Rule:
 
 
 def _note_full(
-    blocks: Blocks, field: Field, job: Job, counts: Int64s, again: tuple[Filter, ...]
+    blocks: Blocks, feasible: FeasibleHosts, counts: Int64s, again: tuple[Filter, ...]
 ) -> None:
     """What refuses one more where so many (int64[hosts]) are."""
-    hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
-    hosts.consume_everywhere(job.taken, counts)
-    if job.asks_amounts:
-        for name, lacks in short(hosts, job, field):
+    hosts = feasible.hosts.keep(np.ones(len(feasible.hosts), np.bool_))
+    hosts.consume_everywhere(feasible.job.taken, counts)
+    if feasible.candidates.still_fits(hosts) is not None:
+        for name, lacks in short(hosts, feasible):
             blocks.add(name, lacks, counts)
     for one in again:
-        blocks.add(one.name, ~one.mask(hosts, field.request), counts)
+        blocks.add(one.name, ~one.mask(hosts, feasible.request), counts)
 
 
-def _fill(field: Field, job: Job, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
+def _fill(feasible: FeasibleHosts, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
     """int64[hosts]: as many as also pass what is asked before every instance. Halving
     finds them: a host that cannot take one more cannot take two more."""
     counts, most = np.minimum(limits, 1), limits.copy()
     while (counts < most).any():
         middle = (counts + most + 1) // 2
-        hosts = field.hosts.keep(np.ones(len(field.hosts), np.bool_))
-        hosts.consume_everywhere(job.taken, np.maximum(middle - 1, 0))
+        hosts = feasible.hosts.keep(np.ones(len(feasible.hosts), np.bool_))
+        hosts.consume_everywhere(feasible.job.taken, np.maximum(middle - 1, 0))
         passing = np.ones(len(hosts), np.bool_)
-        if job.asks_amounts:
-            passing &= unbooked.with_room(hosts, job.taken, field.policy.options)
+        fits = feasible.candidates.still_fits(hosts)
+        if fits is not None:
+            passing &= fits
         for one in again:
-            passing &= one.mask(hosts, field.request)
+            passing &= one.mask(hosts, feasible.request)
         is_open = counts < most
         counts = np.where(is_open & passing, middle, counts)
         most = np.where(is_open & ~passing, middle - 1, most)

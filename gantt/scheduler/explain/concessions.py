@@ -282,11 +282,11 @@ def _without_trait(spec: RequestSpec, one: Relaxation) -> RequestSpec:
         left = [trait for trait in image.properties[_TRAITS] if str(trait) != name]
         properties = {**image.properties, _TRAITS: left}
         spec = replace(spec, image=replace(image, properties=properties))
-    field = f"{one.kind}_traits"
+    feasible = f"{one.kind}_traits"
     return _with_groups(
         spec,
         suffix,
-        lambda group: replace(group, **{field: getattr(group, field) - {name}}),
+        lambda group: replace(group, **{feasible: getattr(group, feasible) - {name}}),
     )
 
 
@@ -344,8 +344,8 @@ def _without(spec: RequestSpec, one: Relaxation) -> RequestSpec:
         place = spec.requested_destination or Destination()
         less = {"host": None, "node": None} if kind != "cell" else {"cell_uuid": None}
         return replace(spec, requested_destination=replace(place, **less))
-    field, nothing = _FIELDS[kind]
-    return replace(spec, **{field: nothing})
+    feasible, nothing = _FIELDS[kind]
+    return replace(spec, **{feasible: nothing})
 
 
 _FIELDS: Final[dict[Kind, tuple[str, Any]]] = {
@@ -370,5 +370,5 @@ def _with_level(spec: RequestSpec, kind: Kind, names: frozenset[str]) -> Request
     if kind == "same_subtree":
         left = tuple(one for one in level.same_subtree if one != names)
         return replace(spec, request_level_params=replace(level, same_subtree=left))
-    field = getattr(level, kind) - names
-    return replace(spec, request_level_params=replace(level, **{kind: field}))
+    feasible = getattr(level, kind) - names
+    return replace(spec, request_level_params=replace(level, **{kind: feasible}))

@@ -8,9 +8,8 @@ write.
 
 from __future__ import annotations
 
-from typing import Final
-
-from msgspec.structs import replace
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model.diagnosis import Relaxation
@@ -18,10 +17,9 @@ from gantt.model.spec import ScheduleRequest
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.concessions import conceded
+from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.pauses import Moved, Pause, never
-from gantt.scheduler.request.job import Job, prepare
 from gantt.scheduler.request.limits import check_request
-from gantt.scheduler.selection.attempt import attempt
 from gantt.state.state import State
 
 ROWS_PER_STEP: Final = 1024
@@ -35,29 +33,54 @@ _SPECS_KEPT: Final = 32
 _PASSES_TO_MAKE: Final = 80
 
 
-class Trials:
-    """The decision on one State, for variants of ``request``. ``job``: of the request,
-    where a remote Placement was asked: what it answered is all that is known of it."""
+class Attempt(Protocol):
+    """The cycle's ``attempt``: it is handed in, for the cycle is built on this."""
 
-    def __init__(
+    def __call__(
         self,
         state: State,
         request: ScheduleRequest,
+        source: CandidateSource,
         driver: Driver,
-        *,
         now: int,
-        by_books: bool,
+        budget: Budget,
+        *,
+        is_trial: bool,
+        pause: Pause,
+    ) -> Attempted:
+        """Picks for as many instances as find a host."""
+
+
+class Attempted(Protocol):
+    """What a trial asks of an attempt."""
+
+    @property
+    def picks(self) -> Sequence[object]:
+        """One for each instance that has a host."""
+
+
+class Trials:
+    """The decision on one State, for variants of ``request``. What a remote Placement
+    answered to ``source`` is all that is known of it."""
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        state: State,
+        request: ScheduleRequest,
+        source: CandidateSource,
+        driver: Driver,
+        now: int,
+        *,
         search_budget: int | None,
-        job: Job | None = None,
         pause: Pause = never,
     ) -> None:
         self.state, self.request, self.driver = state, request, driver
-        self.by_books = by_books
+        self.source = source
+        self._attempt = attempt
         self._pause = pause
         self._began = state.applied
         self._now, self._search_budget = now, search_budget
-        self._job = job if job is not None and job.listing is not None else None
-        self.is_remote = self._job is not None
         self._known: dict[tuple[Relaxation, ...], bool] = {}
         self._budget = Budget(driver.policy.options.change_budget)
 
@@ -123,27 +146,14 @@ class Trials:
 
     def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
         """How many instances get a host."""
-        job = None
-        if self._job is not None:
-            job = prepare(
-                self.state,
-                request.spec,
-                driver.policy.options,
-                by_books=True,
-                is_remote=True,
-            )
-            if job.questions != self._job.questions:
-                return 0
-            job = replace(job, listing=self._job.listing)
-        found = attempt(
+        found = self._attempt(
             self.state,
             request,
+            self.source,
             driver,
-            now=self._now,
-            by_books=self.by_books,
-            budget=steps,
-            job=job,
+            self._now,
+            steps,
             is_trial=True,
             pause=self._pause,
         )
-        return len(found.picked)
+        return len(found.picks)

@@ -13,15 +13,14 @@ from msgspec import Struct
 
 from gantt.errors import GanttError
 from gantt.model.diagnosis import Diagnosis, shortened
-from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Near, Score, Scoring, Why
 from gantt.placement.candidates.explain import explain
 from gantt.scheduler.explain.advice import Advice, smallest
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.feasibility import feasible_hosts as fields
-from gantt.scheduler.feasibility.feasible_hosts import Field, Sieve, steps_of
+from gantt.scheduler.feasibility import feasible_hosts
+from gantt.scheduler.feasibility.candidates import BOOKS, HostMask
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, steps_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.request.job import Job
 from gantt.scheduler.scoring.scale import all_scales
 from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
@@ -43,26 +42,25 @@ class Rest(Struct, frozen=True, eq=False):
 
 def why(
     state: State,
-    job: Job,
-    field: Field,
+    feasible: FeasibleHosts,
     rest: Rest,
     trials: Trials | None = None,
 ) -> Why:
-    """Everything that can be told about a field that is empty, or too small, and of
-    what was left of it in the end. ``trials``: of the request that was refused; None:
-    none was."""
-    more = tuple(_in_the_end(field, rest))
-    sieves = (*field.sieves, *more)
-    steps = tuple(steps_of(sieves, len(field.all_rows))) if more else field.steps
+    """Everything that can be told about feasible hosts that are none, or too few, and
+    of what was left of them in the end. ``trials``: of the request that was refused;
+    None: none was."""
+    more = tuple(_in_the_end(feasible, rest))
+    masks = (*feasible.masks, *more)
+    steps = tuple(steps_of(masks, len(feasible.all_rows))) if more else feasible.steps
     books = None
-    is_left = fields.all_of(sieves, len(field.all_rows)).any()
-    if field.surveys and not (rest.picked or is_left):
-        best = _removed_most(sieves)
-        if best == fields.BOOKS or more or not field.has_room_anywhere:
-            books = _ask(state, job.questions[0], field)
-    near = nearest(state, field, sieves)
+    is_left = feasible_hosts.all_of(masks, len(feasible.all_rows)).any()
+    if feasible.surveys and not (rest.picked or is_left):
+        best = _removed_most(masks)
+        if best == BOOKS or more or not feasible.has_room_anywhere:
+            books = _ask(state, feasible)
+    near = nearest(state, feasible, masks)
     # Last: others may write while changes are tried, and rows mean other hosts then.
-    found = Advice() if trials is None else smallest(trials, field, rest.picked)
+    found = Advice() if trials is None else smallest(trials, feasible, rest.picked)
     return Why(
         steps,
         near,
@@ -71,6 +69,25 @@ def why(
         found.changes,
         found.is_truncated,
     )
+
+
+def too_few(feasible: FeasibleHosts, found: int, wanted: int) -> str:
+    """The refusal of a request for ``wanted`` instances, of which ``found`` have a
+    host."""
+    if not len(feasible.all_rows):
+        text = (
+            "No valid host was found. No host has reported yet: send what they have "
+            "with update_resource_stats."
+        )
+    elif found or wanted > 1:
+        text = (
+            "No valid host was found. There are not enough hosts available: "
+            f"{wanted} instances were asked for, {found} have a place."
+        )
+    else:
+        text = "No valid host was found."
+    trouble = feasible.candidates.trouble
+    return f"{text} {trouble}" if trouble else text
 
 
 def why_at_once(trials: Trials) -> Why:
@@ -82,49 +99,54 @@ def why_at_once(trials: Trials) -> Why:
 
 
 def nearest(
-    state: State, field: Field, sieves: tuple[Sieve, ...], most: int = _MOST_NEAR
+    state: State,
+    feasible: FeasibleHosts,
+    masks: tuple[HostMask, ...],
+    most: int = _MOST_NEAR,
 ) -> tuple[Near, ...]:
-    """Hosts that the fewest sieves removed, fewest first."""
-    failures = np.zeros(len(field.all_rows), np.int64)
-    for sieve in sieves:
-        failures += ~sieve.mask
+    """Hosts that the fewest masks removed, fewest first."""
+    failures = np.zeros(len(feasible.all_rows), np.int64)
+    for one in masks:
+        failures += ~one.mask
     removed = np.flatnonzero(failures)
     order = removed[np.argsort(failures[removed], kind="stable")][:most]
     hosts = state.fleet.hosts
     found = []
     for place in order.tolist():
-        row = int(field.all_rows[place])
-        names = tuple(s.name for s in sieves if not s.mask[place])
+        row = int(feasible.all_rows[place])
+        names = tuple(s.name for s in masks if not s.mask[place])
         found.append(Near(hosts.hosts[row], hosts.nodes[row], names))
     return tuple(found)
 
 
-def _in_the_end(field: Field, rest: Rest) -> Iterator[Sieve]:
-    """Hosts that passed at first and were lost on the way, as sieves of their own."""
-    fell = np.setdiff1d(field.hosts.rows, rest.kept)
+def _in_the_end(feasible: FeasibleHosts, rest: Rest) -> Iterator[HostMask]:
+    """Hosts that passed at first and were lost on the way, as masks of their own."""
+    fell = np.setdiff1d(feasible.hosts.rows, rest.kept)
     for name, rows in ((PICKED, fell), (EXACT, rest.refused)):
         if len(rows):
-            yield Sieve(name, ~np.isin(field.all_rows, rows))
+            yield HostMask(name, ~np.isin(feasible.all_rows, rows))
 
 
 class Scoreboard:
-    """The best ``most`` hosts of a field as they are now; ``scoring`` puts it into
+    """The best ``most`` hosts of a feasible as they are now; ``scoring`` puts it into
     values when they are asked for, which is rare. ``most`` None: all
     hosts, and also raw scores that count for nothing: of a host alone, which is not
     weighed, and of weighers that are switched off."""
 
-    def __init__(self, state: State, field: Field, now: int, most: int | None) -> None:
-        places = field.best(len(field.hosts) if most is None else most)[:most]
-        hosts, rows = state.fleet.hosts, field.hosts.rows[places].tolist()
+    def __init__(
+        self, state: State, feasible: FeasibleHosts, now: int, most: int | None
+    ) -> None:
+        places = feasible.best(len(feasible.hosts) if most is None else most)[:most]
+        hosts, rows = state.fleet.hosts, feasible.hosts.rows[places].tolist()
         self._names = [(hosts.hosts[row], hosts.nodes[row]) for row in rows]
         self._now = now
         self._said_at = np.maximum(hosts.updated_at[rows], hosts.created_at[rows])
-        self._weights = field.weights[places]
-        scales = field.scales
+        self._weights = feasible.weights[places]
+        scales = feasible.scales
         if most is None:
-            everybody = Hosts(state.fleet, field.hosts.rows)
-            weighers = field.policy.weighers
-            scales = tuple(all_scales(scales, everybody, field.request, weighers))
+            everybody = Hosts(state.fleet, feasible.hosts.rows)
+            weighers = feasible.policy.weighers
+            scales = tuple(all_scales(scales, everybody, feasible.request, weighers))
         self._scales = [one.sample(places) for one in scales]
 
     def scoring(self) -> Scoring:
@@ -149,22 +171,25 @@ def _age_s(at: int, now: int) -> float | None:
     return None if at == NO_TIME or at > now else (now - at) / 1_000_000
 
 
-def _removed_most(sieves: tuple[Sieve, ...]) -> str | None:
-    """The sieve without which the most hosts would be left; None: no single one."""
-    counts = {one.name: _left_without(sieves, one) for one in sieves}
+def _removed_most(masks: tuple[HostMask, ...]) -> str | None:
+    """The one without which the most hosts would be left; None: no single one."""
+    counts = {one.name: _left_without(masks, one) for one in masks}
     best = max(counts, key=counts.__getitem__, default=None)
     return best if best is not None and counts[best] else None
 
 
-def _left_without(sieves: tuple[Sieve, ...], one: Sieve) -> int:
-    others = [other for other in sieves if other is not one]
-    return int(np.count_nonzero(fields.all_of(others, len(one.mask)) & ~one.mask))
+def _left_without(masks: tuple[HostMask, ...], one: HostMask) -> int:
+    others = [other for other in masks if other is not one]
+    return int(
+        np.count_nonzero(feasible_hosts.all_of(others, len(one.mask)) & ~one.mask)
+    )
 
 
-def _ask(state: State, question: CandidateRequest, field: Field) -> Diagnosis | None:
+def _ask(state: State, feasible: FeasibleHosts) -> Diagnosis | None:
     """What the books say of one instance, without advice: that is for the request."""
-    budget = field.policy.options.explain_budget
+    budget = feasible.policy.options.explain_budget
     try:
+        question = feasible.job.questions[0]
         found = explain(state, question, budget=budget, is_advising=False)
     except GanttError:
         return None  # what cannot even be asked was refused before

@@ -1,6 +1,7 @@
 """A driver of another package, guarded: what it does wrong bears its name.
 
-Apart from ``plugins``, which filters and weighers need before there are any fields.
+Apart from ``plugins``, which filters and weighers need before there are any
+feasible_hosts.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from gantt.errors import GanttError, Refused
 from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.candidates import CandidateSource
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.plugins.guards import Blame, described
 from gantt.scheduler.policy import Policy
-from gantt.scheduler.request.job import Job
 from gantt.state.state import State
 
 
@@ -43,32 +44,26 @@ class GuardedDriver(Driver):
     def kept(self) -> int:
         return self._kept
 
-    def field(
+    def feasible_hosts(
         self,
         state: State,
         spec: RequestSpec,
+        source: CandidateSource,
         *,
         now: int,
-        by_books: bool,
         budget: Budget,
-    ) -> tuple[Job, Field]:
-        method = self._wrapped.field
-        return self._pair(
-            self._ask(method, state, spec, now=now, by_books=by_books, budget=budget)
-        )
-
-    def field_once(
-        self,
-        state: State,
-        spec: RequestSpec,
-        *,
-        now: int,
-        by_books: bool,
-        budget: Budget,
-    ) -> tuple[Job, Field]:
-        method = self._wrapped.field_once
-        return self._pair(
-            self._ask(method, state, spec, now=now, by_books=by_books, budget=budget)
+        is_trial: bool = False,
+    ) -> FeasibleHosts:
+        return self._checked(
+            self._ask(
+                self._wrapped.feasible_hosts,
+                state,
+                spec,
+                source,
+                now=now,
+                budget=budget,
+                is_trial=is_trial,
+            )
         )
 
     def without(self, name: str) -> Driver | None:
@@ -81,22 +76,6 @@ class GuardedDriver(Driver):
             )
         return GuardedDriver(self.name, found, self._blame)
 
-    def field_of(self, state: State, job: Job, *, now: int, budget: Budget) -> Field:
-        return self._checked(
-            self._ask(self._wrapped.field_of, state, job, now=now, budget=budget)
-        )
-
-    def _pair(self, found: Any) -> tuple[Job, Field]:
-        if (
-            not isinstance(found, tuple)
-            or len(found) != 2
-            or not isinstance(found[0], Job)
-        ):
-            raise self._blame.failed(
-                f"gave {described(found)}: a job and a field were asked for"
-            )
-        return found[0], self._checked(found[1])
-
     def _ask(self, method: Callable[..., Any], *given: Any, **named: Any) -> Any:
         found = self._blame.call(method, *given, **named)
         self._kept, self.hits, self.misses = self._blame.call(self._counts)
@@ -106,10 +85,12 @@ class GuardedDriver(Driver):
         driver = self._wrapped
         return driver.kept, driver.hits, driver.misses
 
-    def _checked(self, field: Any) -> Field:
-        if not isinstance(field, Field):
-            raise self._blame.failed(f"gave {described(field)}: a field was asked for")
-        weights, size = field.weights, len(field.hosts)
+    def _checked(self, found: Any) -> FeasibleHosts:
+        if not isinstance(found, FeasibleHosts):
+            raise self._blame.failed(
+                f"gave {described(found)}: FeasibleHosts were asked for"
+            )
+        weights, size = found.weights, len(found.hosts)
         if (
             not isinstance(weights, np.ndarray)
             or weights.dtype != np.float64
@@ -120,4 +101,4 @@ class GuardedDriver(Driver):
                 f"gave {described(weights)} as weights: float64[{size}] was asked for, "
                 "a finite number for each host that passes"
             )
-        return field
+        return found

@@ -25,8 +25,8 @@ from gantt.scheduler.plugins.declared import Slips
 from gantt.state.column import Bools, Floats
 
 LOG = logging.getLogger(__name__)
-# Places at which a plug-in failed that are remembered, so that the log has the
-# traceback of each once.
+# RemainingCandidates at which a plug-in failed that are remembered, so that the log has
+# the traceback of each once.
 _MOST_PLACES: Final = 100
 _LONGEST_ERROR: Final = 500
 LIMITS: Final = ("vcpu", "memory_mb", "disk_gb")

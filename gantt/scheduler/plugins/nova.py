@@ -1,8 +1,9 @@
 """Runs filters and weighers written for Nova, unchanged.
 
 They look at one host at a time, as objects with Nova's names; ours look at all hosts at
-once. Kept apart so that nothing else knows of the difference. One that fails makes the
-request fail, by its name: a host that could not be judged is neither in nor out.
+once. CachedShape apart so that nothing else knows of the difference. One that fails
+makes the request fail, by its name: a host that could not be judged is neither in nor
+out.
 """
 
 from __future__ import annotations

@@ -1,34 +1,39 @@
-"""A request made ready: pre-filtered, shaped into groups, its targets looked up.
-
-Apart from the pipeline because requests of the same shape share a job: the caching
-driver keeps it.
-"""
+"""A request made ready: pre-filtered, and shaped into questions about amounts."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
+from gantt.model.holding import Held
 from gantt.model.requests import CandidateRequest
 from gantt.model.spec import RequestSpec
-from gantt.placement.candidates.listing import Listing
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters, shape
 from gantt.state.state import State
 
 
+class ClaimTerms(Struct, frozen=True):
+    """How a claim is made of amounts that a remote Placement keeps: leased for so many
+    microseconds, until they are written there. ``held``: what it has for instances
+    already, by uuid."""
+
+    leased_for_us: int
+    held: Mapping[str, Held] = {}
+
+
 class Job(Struct, frozen=True, eq=False):
     """``spec``: as the pre-filters leave it. ``questions``: what to ask of inventories
     (none for a rebuild); the later ones are asked for those hosts that the earlier
     ones do not find. ``taken``: what an instance takes of its host's columns.
-    ``asks_amounts``: these columns decide, not the books. ``listing``: what a remote
-    Placement answered; it decides, and the books here are not asked."""
+    ``terms``: of a claim; None: of one that the committer alone decides."""
 
     spec: RequestSpec
     questions: tuple[CandidateRequest, ...] = ()
     taken: Taken = Taken(0, 0, 0)
-    asks_amounts: bool = False
-    listing: Listing | None = None
+    terms: ClaimTerms | None = None
 
 
 def prepare(
@@ -36,7 +41,6 @@ def prepare(
     spec: RequestSpec,
     options: SchedulerOptions,
     *,
-    by_books: bool,
     is_remote: bool = False,
 ) -> Job:
     """``is_remote``: the questions are for other books, which may know classes and
@@ -55,8 +59,5 @@ def prepare(
         lambda name: is_remote or state.classes.find(name) is not None,
         None if is_remote else knows_trait,
     )
-    if by_books:
-        flavor = spec.flavor
-        return Job(spec, questions, Taken(flavor.vcpus, flavor.memory_mb, spec.disk_mb))
-    amounts = shape.resources(spec, options)
-    return Job(spec, questions[:1], Taken(**amounts), asks_amounts=True)
+    flavor = spec.flavor
+    return Job(spec, questions, Taken(flavor.vcpus, flavor.memory_mb, spec.disk_mb))

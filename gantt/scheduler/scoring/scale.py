@@ -1,7 +1,7 @@
 """One weigher's part of the weights: raw scores, their ends, and what they count.
 
-Kept apart from the scores themselves because a driver that keeps them changes a few at
-a time: as long as no end of the scale moves, only those hosts' weights move.
+CachedShape apart from the scores themselves because a driver that keeps them changes a
+few at a time: as long as no end of the scale moves, only those hosts' weights move.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ host by then.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,10 +19,10 @@ from gantt.model.scheduling import Selections
 from gantt.model.selection import Limits, Selection
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.explain.why import age_s
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.selection.pick import Place
+from gantt.scheduler.selection.select import Pick
 from gantt.state.state import State
 
 MICROVERSION = "1.36"
@@ -30,19 +31,19 @@ MICROVERSION = "1.36"
 def selections(
     state: State,
     request: ScheduleRequest,
-    field: Field,
-    places: list[list[Place]],
-    spare: list[Place],
+    feasible: FeasibleHosts,
+    picks: list[list[Pick]],
+    spare: Sequence[Pick],
     now: int,
     claimed: Claimed | None = None,
 ) -> Selections:
     """Per instance its host, then alternates in the same cell: hosts that nothing
     holds. Raises ClaimLost when a host that was claimed is gone."""
-    taken = claimed.taken if claimed is not None else (0,) * len(places)
+    taken = claimed.taken if claimed is not None else (0,) * len(picks)
     claim = None if claimed is None else claimed.claim
-    chosen = [found[at] for found, at in zip(places, taken, strict=True)]
-    others = spare if len(chosen) > 1 else [place for one in places for place in one]
-    teller = _Teller(state, field, now)
+    chosen = [found[at] for found, at in zip(picks, taken, strict=True)]
+    others = spare if len(chosen) > 1 else [place for one in picks for place in one]
+    teller = _Teller(state, feasible, now)
     used = {place.host_id for place in chosen}
     alternates = _Alternates(
         teller, [place for place in others if place.host_id not in used]
@@ -68,14 +69,14 @@ def zone_of(state: State, row: int, options: SchedulerOptions) -> str:
 class _Teller:
     """One host as a selection."""
 
-    def __init__(self, state: State, field: Field, now: int) -> None:
+    def __init__(self, state: State, feasible: FeasibleHosts, now: int) -> None:
         self.state = state
-        self.options = field.policy.options
-        self._request = field.request
+        self.options = feasible.policy.options
+        self._request = feasible.request
         self._now = now
-        self._limiting = tuple(one for one in field.policy.filters if one.has_limits)
+        self._limiting = tuple(one for one in feasible.policy.filters if one.has_limits)
 
-    def tell(self, place: Place, claim: str | None) -> Selection:
+    def tell(self, place: Pick, claim: str | None) -> Selection:
         hosts = self.state.fleet.hosts
         row = hosts.row_of_id(place.host_id)
         if row is None:
@@ -105,7 +106,7 @@ class _Teller:
 class _Alternates:
     """The best of ``places``, as few as the options ask for, found once per cell."""
 
-    def __init__(self, teller: _Teller, places: list[Place]) -> None:
+    def __init__(self, teller: _Teller, places: list[Pick]) -> None:
         self._teller = teller
         self._places = places
         self._found: dict[str | None, list[Selection]] = {}
@@ -126,7 +127,7 @@ class _Alternates:
         return self._found[cell]
 
 
-def _allocation_request(place: Place) -> str:
+def _allocation_request(place: Pick) -> str:
     candidate = place.candidate
     if not candidate.allocations:
         return "null"

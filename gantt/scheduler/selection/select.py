@@ -1,4 +1,4 @@
-"""Picks a host per instance, best first, and others to fall back on.
+"""Selects a host per instance, best first, and others to fall back on.
 
 The exact search in the books is asked only of the hosts that would be taken, in the
 order of their weights.
@@ -17,8 +17,8 @@ from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Spent
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.scoring import weigh
-from gantt.scheduler.selection.places import Places
-from gantt.scheduler.selection.remaining import Round
+from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
+from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.state.column import Floats
 
 
@@ -32,7 +32,7 @@ class Dice(Protocol):
         """Any order, in place."""
 
 
-class Place(Struct, frozen=True):
+class Pick(Struct, frozen=True):
     """A host, by its row in ``state.hosts`` and its id, and a candidate on it."""
 
     row: int
@@ -46,9 +46,9 @@ def choices_per_instance(options: SchedulerOptions, count: int) -> int:
     return max(1, min(options.choices, options.claim_choices // max(1, count)))
 
 
-def pick(
-    round_: Round,
-    places: Places,
+def select(
+    remaining: RemainingHosts,
+    candidates: RemainingCandidates,
     uuids: tuple[str, ...],
     options: SchedulerOptions,
     rng: Dice | None,
@@ -56,51 +56,51 @@ def pick(
     has_alternates: bool = False,
     is_trial: bool = False,
     pause: Callable[[], None] = lambda: None,
-) -> list[list[Place]]:
+) -> list[list[Pick]]:
     """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
     run out. ``has_alternates``: a lone instance gets as many places as its alternates
-    need, and the last of several is taken too, so that what is asked of ``round_`` and
-    ``places`` next knows of all. ``is_trial``: one place for each will do. ``pause``:
-    between two picks. Raises BudgetSpent, and what ``pause`` does."""
+    need, and the last of several is taken too, so that what is asked of ``remaining``
+    and ``candidates`` next knows of all. ``is_trial``: one place for each will do.
+    ``pause``: between two picks. Raises BudgetSpent, and what ``pause`` does."""
     most = 1 if is_trial else choices_per_instance(options, len(uuids))
     is_alone = len(uuids) == 1
     if has_alternates and is_alone:
         most = max(most, options.max_attempts)
-    picked: list[list[Place]] = []
+    picked: list[list[Pick]] = []
     for number, uuid in enumerate(uuids):
-        found = best_places(round_, places, most, options, rng)
+        found = best_picks(remaining, candidates, most, options, rng)
         if not found:
             break
-        picked.append([place for _, place in found])
-        at, place = found[0]
+        picked.append([pick for _, pick in found])
+        at, pick = found[0]
         is_last = number + 1 == len(uuids)
         if not is_last or (has_alternates and not is_alone):
-            places.take(place.candidate)
-            round_.consume(at, uuid, "" if is_last else uuids[number + 1])
+            candidates.take(pick.candidate)
+            remaining.consume(at, uuid, "" if is_last else uuids[number + 1])
             pause()
     return picked
 
 
-def best_places(
-    round_: Round,
-    places: Places,
+def best_picks(
+    remaining: RemainingHosts,
+    candidates: RemainingCandidates,
     most: int,
     options: SchedulerOptions,
     rng: Dice | None,
-) -> list[tuple[int, Place]]:
-    """Up to ``most`` hosts that have a candidate: (place in the round, Place)."""
-    found: list[tuple[int, Place]] = []
-    if not len(round_.hosts):
+) -> list[tuple[int, Pick]]:
+    """Up to ``most`` hosts that have a candidate: (place in ``remaining``, Pick)."""
+    found: list[tuple[int, Pick]] = []
+    if not len(remaining.hosts):
         return found
-    rows, table = round_.hosts.rows, round_.hosts.fleet.hosts
+    rows, table = remaining.hosts.rows, remaining.hosts.fleet.hosts
     try:
-        for part in in_order(round_, max(most, 1), options, rng):
+        for part in in_order(remaining, max(most, 1), options, rng):
             host_rows = rows[part]
             keys = table.id[host_rows].tolist()
             for at, row, key in zip(part, host_rows.tolist(), keys, strict=True):
-                candidate = None if row in round_.full else places.find(row)
+                candidate = None if row in remaining.full else candidates.find(row)
                 if candidate is not None:
-                    found.append((at, Place(row, key, candidate)))
+                    found.append((at, Pick(row, key, candidate)))
                     if len(found) == most:
                         return found
     except Spent:
@@ -113,14 +113,15 @@ def best_places(
 
 
 def in_order(
-    round_: Round, first: int, options: SchedulerOptions, rng: Dice | None
+    remaining: RemainingHosts, first: int, options: SchedulerOptions, rng: Dice | None
 ) -> Iterator[list[int]]:
-    """Places by weight in two parts, the best first; the very first is drawn from the
-    best ``host_subset_size``. The second part is sorted only when it is asked for."""
-    weights = round_.weights
+    """RemainingCandidates by weight in two parts, the best first; the very first is
+    drawn from the best ``host_subset_size``. The second part is sorted only when it is
+    asked for."""
+    weights = remaining.weights
     subset = min(options.host_subset_size, len(weights))
     size = min(max(first, subset), len(weights))
-    order = round_.best(size)[:size].tolist()
+    order = remaining.best(size)[:size].tolist()
     if rng is not None and options.shuffle_best_same_weighed_hosts:
         order = _shuffled(weights, order, rng)
     if rng is not None and subset > 1:

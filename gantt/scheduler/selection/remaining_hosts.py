@@ -13,32 +13,31 @@ import numpy as np
 from msgspec.structs import replace
 
 from gantt.scheduler.contract import Filter, Request
-from gantt.scheduler.feasibility import unbooked
-from gantt.scheduler.feasibility.feasible_hosts import Field
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.request.job import Job
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
 from gantt.state.column import Bools, Floats, Int64s
 
 
-class Round:
+class RemainingHosts:
     """``hosts`` that are left and their ``weights`` (float64[len(hosts)]); ``full``:
     rows of those that have no more room by what they report."""
 
-    def __init__(self, start: Field, job: Job) -> None:
+    def __init__(self, start: FeasibleHosts) -> None:
         self._policy = start.policy
-        self._job = job
+        self._job = start.job
+        self._candidates = start.candidates
         self.request: Request = start.request
         self.hosts: Hosts = start.hosts
         self._scales: tuple[Scale, ...] = start.scales
         self.weights: Floats = start.weights
         self.full: set[int] = set()
-        self._start: Field | None = start
+        self._start: FeasibleHosts | None = start
         is_rebuild = start.request.spec.is_rebuild
         self._again: tuple[Filter, ...] = (
             ()
-            if start.skips_filters
+            if skips_filters(start.request.spec)
             else tuple(
                 one
                 for one in start.policy.filters
@@ -91,10 +90,9 @@ class Round:
         sub = self.hosts.pick(at)
         is_moved = self._score_again(at, sub)
         mask = np.ones(len(self.hosts), np.bool_)
-        if self._job.asks_amounts:
-            options = self._policy.options
-            if not unbooked.with_room(sub, self._job.taken, options)[0]:
-                self.full.add(int(sub.rows[0]))
+        fits = self._candidates.still_fits(sub)
+        if fits is not None and not fits[0]:
+            self.full.add(int(sub.rows[0]))
         for one in self._again:
             if one.is_elementwise:
                 mask[place] &= one.mask(sub, self.request)[0]

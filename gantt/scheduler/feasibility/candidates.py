@@ -1,0 +1,306 @@
+"""Where amounts are asked, and what one request may take of each host.
+
+Three sources: the books of this process, what hosts report of themselves, and what a
+remote Placement answered. They are the same to the cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final, Protocol
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.errors import NoValidHost
+from gantt.model.answers import Candidate
+from gantt.model.spec import RequestSpec
+from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.listing import Listing
+from gantt.placement.candidates.summarize import Rows
+from gantt.placement.candidates.survey import AnySurvey, FlatSurvey, survey
+from gantt.scheduler.feasibility import unbooked
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import shape
+from gantt.scheduler.request.job import Job, prepare
+from gantt.state.column import NO_ROW, Bools
+from gantt.state.state import State
+
+BOOKS: Final = "allocation candidates"
+AMOUNTS: Final = "amounts of hosts"
+LABELS: Final = "traits and aggregates"
+NOTHING: Final = Candidate({}, {})
+
+
+class HostMask(Struct, frozen=True, eq=False):
+    """bool[n]: which hosts pass, and what says so."""
+
+    name: str
+    mask: Bools
+
+
+class Candidates:
+    """What one request may take of each host, on one State; by itself: of every host,
+    nothing, as for a rebuild.
+
+    ``surveys``: the books' answers. ``is_per_host``: what is said of a host changes
+    only with that host. ``trouble``: why there are none, if the source failed.
+    """
+
+    surveys: tuple[AnySurvey, ...] = ()
+    is_per_host = True
+    trouble = ""
+
+    def masks(self, hosts: Hosts) -> Iterator[HostMask]:  # noqa: ARG002
+        """bool[n] each: which hosts may have room."""
+        yield from ()
+
+    def certain(self, host_row: int) -> Candidate | None:  # noqa: ARG002
+        """The one candidate of a host that passed ``masks``, where no search is needed
+        to tell; else None."""
+        return NOTHING
+
+    def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:  # noqa: ARG002
+        """The candidates of a host, in the source's order. Raises Spent."""
+        yield NOTHING
+
+    def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:  # noqa: ARG002
+        """Whether a provider has so much left."""
+        return True
+
+    def still_fits(self, hosts: Hosts) -> Bools | None:  # noqa: ARG002
+        """bool[n]: which have room after what this request put there, where columns of
+        hosts tell; None: they do not."""
+        return None
+
+    def is_searched(self, hosts: Hosts) -> Bools:
+        """bool[n]: of which hosts only a search tells how much fits."""
+        return np.zeros(len(hosts), np.bool_)
+
+
+class CandidateSource(Protocol):
+    """Where amounts are asked."""
+
+    @property
+    def name(self) -> str:
+        """One word; sources of one name answer alike on one State."""
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it is the same for the next request of this shape."""
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether asking it again may find what it does not list now."""
+
+    def prepare(
+        self, state: State, spec: RequestSpec, options: SchedulerOptions
+    ) -> Job:
+        """The request as questions to this source. Raises Invalid, NoValidHost."""
+
+    def candidates(
+        self, state: State, job: Job, options: SchedulerOptions, budget: Budget
+    ) -> Candidates:
+        """What may be taken. Raises UnknownName."""
+
+
+# -- the books of this process --------------------------------------------------------
+
+
+class Books:
+    """Inventories and allocations of this process decide."""
+
+    name: ClassVar[str] = "books"
+    is_lasting: ClassVar[bool] = True
+    is_stale: ClassVar[bool] = False
+
+    def prepare(
+        self, state: State, spec: RequestSpec, options: SchedulerOptions
+    ) -> Job:
+        return prepare(state, spec, options)
+
+    def candidates(
+        self,
+        state: State,
+        job: Job,
+        options: SchedulerOptions,  # noqa: ARG002
+        budget: Budget,
+    ) -> Candidates:
+        if not job.questions:
+            return Candidates()
+        surveys = tuple(survey(state, question, budget) for question in job.questions)
+        return BookCandidates(state, surveys)
+
+
+class BookCandidates(Candidates):
+    """``surveys``: at least one."""
+
+    def __init__(self, state: State, surveys: tuple[AnySurvey, ...]) -> None:
+        self._state = state
+        self.surveys = surveys
+        self.is_per_host = all(isinstance(one, FlatSurvey) for one in surveys)
+        # Where one question was asked of providers without trees, each that passed
+        # has one candidate.
+        only = surveys[0] if len(surveys) == 1 else None
+        self._only = only if isinstance(only, FlatSurvey) else None
+
+    def masks(self, hosts: Hosts) -> Iterator[HostMask]:
+        yield HostMask(BOOKS, self._viable(hosts))
+
+    def _viable(self, hosts: Hosts) -> Bools:
+        providers: Rows = hosts.provider.astype(np.intp)
+        known = providers != NO_ROW
+        if np.count_nonzero(known) == len(providers):
+            found = self.surveys[0].viable_at(providers)
+            for one in self.surveys[1:]:
+                found = found | one.viable_at(providers)
+            return found
+        found = np.zeros(len(hosts), np.bool_)
+        for one in self.surveys:
+            found[known] |= one.viable_at(providers[known])
+        return found
+
+    def certain(self, host_row: int) -> Candidate | None:
+        if self._only is None:
+            return None
+        return self._only.candidate_at(int(self._state.fleet.hosts.provider[host_row]))
+
+    def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:
+        provider = int(self._state.fleet.hosts.provider[host_row])
+        for one in self.surveys:
+            yield from one.candidates(provider, budget)
+
+    def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:
+        row = self._state.providers.row_of(uuid)
+        index = self._state.classes.index_of(resource_class)
+        assert row is not None and index is not None, "the search named them"
+        found = self._state.inventories.slot(row, index)
+        assert found is not None, "the search saw room"
+        table, slot = found
+        return bool(table.used[slot] + amount <= table.capacity[slot])
+
+    def is_searched(self, hosts: Hosts) -> Bools:
+        found = np.zeros(len(hosts), np.bool_)
+        providers: Rows = hosts.provider.astype(np.intp)
+        for one in self.surveys:
+            found |= one.viable_at(providers) & ~one.alone_at(providers)
+        return found
+
+
+# -- what hosts report ----------------------------------------------------------------
+
+
+class Reports:
+    """Amounts that hosts report decide, less pending claims."""
+
+    name: ClassVar[str] = "reports"
+    is_lasting: ClassVar[bool] = True
+    is_stale: ClassVar[bool] = False
+
+    def prepare(
+        self, state: State, spec: RequestSpec, options: SchedulerOptions
+    ) -> Job:
+        job = prepare(state, spec, options)
+        if spec.is_rebuild:
+            return job
+        taken = shape.resources(job.spec, options)
+        return replace(job, questions=job.questions[:1], taken=type(job.taken)(**taken))
+
+    def candidates(
+        self,
+        state: State,
+        job: Job,
+        options: SchedulerOptions,
+        budget: Budget,  # noqa: ARG002
+    ) -> Candidates:
+        if not job.questions:
+            return Candidates()
+        return ReportedCandidates(state, job, options)
+
+
+class ReportedCandidates(Candidates):
+    """The claim alone stands for the amounts: a host's candidate is empty."""
+
+    def __init__(self, state: State, job: Job, options: SchedulerOptions) -> None:
+        self._state, self._job, self._options = state, job, options
+
+    def masks(self, hosts: Hosts) -> Iterator[HostMask]:
+        yield HostMask(AMOUNTS, self.still_fits(hosts))
+        labeled = unbooked.labeled(self._state, hosts, self._job.questions[0])
+        yield HostMask(LABELS, labeled)
+
+    def still_fits(self, hosts: Hosts) -> Bools:
+        return unbooked.with_room(hosts, self._job.taken, self._options)
+
+
+# -- a remote Placement ---------------------------------------------------------------
+
+
+class Listed(Struct, frozen=True, eq=False):
+    """What a remote Placement answered to the questions of ``job``, which was made of
+    ``spec``; what was found to be taken since is left out of ``listing``."""
+
+    spec: RequestSpec
+    job: Job
+    listing: Listing
+    is_stale: bool = False
+
+    name: ClassVar[str] = "remote"
+    is_lasting: ClassVar[bool] = False
+
+    def prepare(
+        self, state: State, spec: RequestSpec, options: SchedulerOptions
+    ) -> Job:
+        uuid, group = spec.instance_uuid, spec.instance_group
+        if replace(self.spec, instance_uuid=uuid, instance_group=group) == spec:
+            own = replace(self.job.spec, instance_uuid=uuid, instance_group=group)
+            return replace(self.job, spec=own)
+        # Another request: what was answered says something of the same questions only.
+        job = prepare(state, spec, options, is_remote=True)
+        if job.questions != self.job.questions:
+            raise NoValidHost(
+                "The remote Placement was not asked for candidates of this request."
+            )
+        return replace(job, terms=self.job.terms)
+
+    def candidates(
+        self,
+        state: State,
+        job: Job,  # noqa: ARG002
+        options: SchedulerOptions,  # noqa: ARG002
+        budget: Budget,  # noqa: ARG002
+    ) -> Candidates:
+        return ListedCandidates(state, self.listing)
+
+
+class ListedCandidates(Candidates):
+    """Hosts are found in the listing by the uuid of their provider."""
+
+    def __init__(self, state: State, listing: Listing) -> None:
+        self._uuids: Sequence[str | None] = state.fleet.hosts.uuids
+        self._listing = listing
+        self.trouble = listing.trouble
+
+    def masks(self, hosts: Hosts) -> Iterator[HostMask]:
+        found = (self._listing.has(self._uuids[row]) for row in hosts.rows.tolist())
+        yield HostMask(BOOKS, np.fromiter(found, np.bool_, len(hosts)))
+
+    def certain(self, host_row: int) -> Candidate | None:  # noqa: ARG002
+        return None
+
+    def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:
+        for candidate in self._listing.of(self._uuids[host_row]):
+            budget.spend()
+            yield candidate
+
+    def has_room(self, uuid: str, resource_class: str, amount: int) -> bool:
+        return self._listing.has_room(uuid, resource_class, amount)
+
+    def is_searched(self, hosts: Hosts) -> Bools:
+        return np.ones(len(hosts), np.bool_)
+
+
+BOOK_SOURCE: Final[CandidateSource] = Books()
+REPORT_SOURCE: Final[CandidateSource] = Reports()

@@ -1,0 +1,76 @@
+"""The claim that holds what was selected."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from gantt.model.commands import Choice, Claim, InstanceClaim
+from gantt.model.spec import InstanceGroup, ScheduleRequest
+from gantt.placement import groups
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.selection.select import Pick, choices_per_instance
+
+_GROUP_FILTERS: Final = {
+    groups.AFFINITY: "ServerGroupAffinityFilter",
+    groups.ANTI_AFFINITY: "ServerGroupAntiAffinityFilter",
+}
+
+
+def claim_of(
+    request: ScheduleRequest,
+    feasible: FeasibleHosts,
+    picks: list[list[Pick]],
+    name: str,
+) -> Claim:
+    """The command that holds a host for every instance, or for none."""
+    job, options = feasible.job, feasible.policy.options
+    spec, terms, asked = job.spec, job.terms, feasible.asked
+    most = choices_per_instance(options, len(picks))
+    held = {} if terms is None else terms.held
+    return Claim(
+        name,
+        tuple(
+            [
+                InstanceClaim(
+                    uuid, tuple([_choice(one) for one in found[:most]]), held.get(uuid)
+                )
+                for uuid, found in zip(request.names, picks, strict=True)
+            ]
+        ),
+        *job.taken,
+        spec.project_id or request.project_id or "",
+        spec.user_id or request.user_id or "",
+        _enforced(spec.instance_group, asked),
+        (
+            options.initial_cpu_allocation_ratio,
+            options.initial_ram_allocation_ratio,
+            options.initial_disk_allocation_ratio,
+        ),
+        lease_us(request) if terms is None else terms.leased_for_us,
+        is_remote=terms is not None,
+        asks_service="ComputeFilter" in asked,
+        only_project=request.only_project,
+    )
+
+
+def lease_us(request: ScheduleRequest) -> int | None:
+    """The lease that the caller asked for, in microseconds; None: none."""
+    return None if request.lease_s is None else int(request.lease_s * 1_000_000)
+
+
+def _choice(pick: Pick) -> Choice:
+    return Choice(pick.host_id, pick.candidate.allocations)
+
+
+def _enforced(
+    group: InstanceGroup | None, asked: frozenset[str]
+) -> InstanceGroup | None:
+    """The group with the rule that the committer is to hold: the one that was held
+    while hosts were picked, and none where its filter is not enabled or hosts are
+    forced."""
+    if group is None or group.policy is None:
+        return group
+    needed = _GROUP_FILTERS.get(group.policy)
+    return replace(group, policy=None) if needed and needed not in asked else group

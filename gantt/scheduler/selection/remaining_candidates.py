@@ -1,0 +1,58 @@
+"""Candidates that are left while the instances of one request are placed.
+
+What this request has taken so far stands over the State, so that the second instance
+is not promised what the first one got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gantt.model.answers import Candidate
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.feasibility.candidates import Candidates
+
+
+class RemainingCandidates:
+    """Candidates of hosts, less what was taken through ``take``."""
+
+    def __init__(self, candidates: Candidates, budget: Budget) -> None:
+        self._candidates = candidates
+        self._budget = budget
+        self._taken: dict[tuple[str, str], int] = {}
+
+    def find(self, host_row: int) -> Candidate | None:
+        """The first candidate of a host that still fits, or None. Raises Spent."""
+        if not self._taken:
+            found = self._candidates.certain(host_row)
+            if found is not None:
+                return found
+        for candidate in self._candidates.of(host_row, self._budget):
+            if not self._taken or not any(self._lacks(candidate)):
+                return candidate
+        return None
+
+    def take(self, candidate: Candidate) -> None:
+        """An instance of this request uses ``candidate``."""
+        for uuid, resources in candidate.allocations.items():
+            for name, amount in resources.items():
+                key = (uuid, name)
+                self._taken[key] = self._taken.get(key, 0) + amount
+
+    def lacking(self, host_row: int) -> frozenset[str]:
+        """The classes of which too little is left, beside what was taken: those that
+        each candidate of the host lacks, else those that any does; empty: it has none
+        at all. Raises Spent."""
+        candidates = self._candidates.of(host_row, self._budget)
+        each = [frozenset(self._lacks(one)) for one in candidates]
+        if not each:
+            return frozenset()
+        return frozenset.intersection(*each) or frozenset().union(*each)
+
+    def _lacks(self, candidate: Candidate) -> Iterator[str]:
+        """Units were judged by the search; sums are judged here."""
+        for uuid, resources in candidate.allocations.items():
+            for name, amount in resources.items():
+                taken = self._taken.get((uuid, name))
+                if taken and not self._candidates.has_room(uuid, name, taken + amount):
+                    yield name
