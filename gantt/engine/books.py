@@ -7,48 +7,28 @@ query or a command; ``gantt.model.protocol`` documents each of them.
 from __future__ import annotations
 
 import uuid as uuids
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from gantt.engine.commit.committer import Committer
+from gantt.engine.reading.reader import Reader
 from gantt.errors import NotFound
 from gantt.model import answers as a
 from gantt.model import commands as c
 from gantt.model.requests import ProviderQuery, TraitQuery, UsageQuery
 from gantt.placement import queries
 from gantt.placement.usages import total_usages
-from gantt.state.state import State
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
-class Books(ABC):
-    """The books of a fleet, by name, for whoever can ``read`` and ``submit``."""
+class Books:
+    """The books of a fleet, by name."""
 
-    @abstractmethod
-    def read(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """The answer of a pure ``query`` to the newest State."""
-
-    @abstractmethod
-    def read_long(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """As ``read``, for what goes through as much as there is."""
-
-    @abstractmethod
-    def submit(self, command: c.Command, request_id: str = "") -> Any:
-        """Carry out ``command``; its answer, once it is durable."""
+    _reader: Reader
+    _committer: Committer
 
     # -- providers ----------------------------------------------------------------
 
@@ -56,32 +36,32 @@ class Books(ABC):
         self, query: ProviderQuery = ProviderQuery()
     ) -> tuple[a.Provider, ...]:
         is_narrow = query.uuid or query.name or query.in_tree
-        read = self.read if is_narrow else self.read_long
+        read = self._reader.read if is_narrow else self._reader.search
         return read(queries.providers, query)
 
     def get_provider(self, uuid: str) -> a.Provider:
-        return _found(self.read(queries.provider, uuid), uuid)
+        return _found(self._reader.read(queries.provider, uuid), uuid)
 
     def create_provider(
         self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
     ) -> a.Provider:
         command = c.CreateProvider(uuid or str(uuids.uuid4()), name, parent_uuid)
-        provider: a.Provider = self.submit(command)
-        return provider
+        return self._committer.submit(command)
 
     def update_provider(
         self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
     ) -> a.Provider:
-        provider: a.Provider = self.submit(c.UpdateProvider(uuid, name, parent_uuid))
-        return provider
+        return self._committer.submit(c.UpdateProvider(uuid, name, parent_uuid))
 
     def delete_provider(self, uuid: str) -> None:
-        self.submit(c.DeleteProvider(uuid))
+        self._committer.submit(c.DeleteProvider(uuid))
 
     # -- inventories and usages ---------------------------------------------------
 
     def get_inventories(self, provider_uuid: str) -> a.ProviderInventories:
-        return _found(self.read(queries.inventories, provider_uuid), provider_uuid)
+        return _found(
+            self._reader.read(queries.inventories, provider_uuid), provider_uuid
+        )
 
     def set_inventories(
         self,
@@ -91,32 +71,32 @@ class Books(ABC):
         generation: int | None = None,
     ) -> a.ProviderInventories:
         command = c.SetInventories(provider_uuid, dict(inventories), generation)
-        answer: a.ProviderInventories = self.submit(command)
-        return answer
+        return self._committer.submit(command)
 
     def set_inventory(
         self, provider_uuid: str, resource_class: str, inventory: c.Inventory
     ) -> a.ProviderInventories:
         command = c.PutInventory(provider_uuid, resource_class, inventory)
-        answer: a.ProviderInventories = self.submit(command)
-        return answer
+        return self._committer.submit(command)
 
     def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
-        self.submit(c.DeleteInventory(provider_uuid, resource_class))
+        self._committer.submit(c.DeleteInventory(provider_uuid, resource_class))
 
     def delete_inventories(self, provider_uuid: str) -> None:
-        self.submit(c.DeleteInventories(provider_uuid))
+        self._committer.submit(c.DeleteInventories(provider_uuid))
 
     def get_usages(self, provider_uuid: str) -> a.ProviderUsages:
-        return _found(self.read(queries.usages, provider_uuid), provider_uuid)
+        return _found(self._reader.read(queries.usages, provider_uuid), provider_uuid)
 
     def total_usages(self, query: UsageQuery) -> dict[str, a.TypeUsages]:
-        return self.read_long(total_usages, query)
+        return self._reader.search(total_usages, query)
 
     # -- aggregates, traits, classes ----------------------------------------------
 
     def get_aggregates(self, provider_uuid: str) -> a.ProviderAggregates:
-        return _found(self.read(queries.aggregates, provider_uuid), provider_uuid)
+        return _found(
+            self._reader.read(queries.aggregates, provider_uuid), provider_uuid
+        )
 
     def set_aggregates(
         self,
@@ -126,11 +106,10 @@ class Books(ABC):
         generation: int | None = None,
     ) -> a.ProviderAggregates:
         command = c.SetAggregates(provider_uuid, tuple(aggregates), generation)
-        answer: a.ProviderAggregates = self.submit(command)
-        return answer
+        return self._committer.submit(command)
 
     def get_traits(self, provider_uuid: str) -> a.ProviderTraits:
-        return _found(self.read(queries.traits, provider_uuid), provider_uuid)
+        return _found(self._reader.read(queries.traits, provider_uuid), provider_uuid)
 
     def set_traits(
         self,
@@ -140,42 +119,39 @@ class Books(ABC):
         generation: int | None = None,
     ) -> a.ProviderTraits:
         command = c.SetTraits(provider_uuid, tuple(traits), generation)
-        answer: a.ProviderTraits = self.submit(command)
-        return answer
+        return self._committer.submit(command)
 
     def list_traits(self, query: TraitQuery = TraitQuery()) -> tuple[a.Name, ...]:
-        return self.read(queries.trait_names, query)
+        return self._reader.read(queries.trait_names, query)
 
     def create_trait(self, name: str) -> a.Created:
-        created: a.Created = self.submit(c.CreateTrait(name))
-        return created
+        return self._committer.submit(c.CreateTrait(name))
 
     def delete_trait(self, name: str) -> None:
-        self.submit(c.DeleteTrait(name))
+        self._committer.submit(c.DeleteTrait(name))
 
     def list_resource_classes(self) -> tuple[a.Name, ...]:
-        return self.read(queries.resource_classes)
+        return self._reader.read(queries.resource_classes)
 
     def create_resource_class(self, name: str) -> a.Created:
-        created: a.Created = self.submit(c.CreateResourceClass(name))
-        return created
+        return self._committer.submit(c.CreateResourceClass(name))
 
     def delete_resource_class(self, name: str) -> None:
-        self.submit(c.DeleteResourceClass(name))
+        self._committer.submit(c.DeleteResourceClass(name))
 
     # -- allocations and candidates -----------------------------------------------
 
     def get_allocations(self, consumer_uuid: str) -> a.ConsumerView | None:
-        return self.read(queries.allocations, consumer_uuid)
+        return self._reader.read(queries.allocations, consumer_uuid)
 
     def set_allocations(self, consumers: Iterable[c.ConsumerAllocations]) -> None:
-        self.submit(c.SetAllocations(tuple(consumers)))
+        self._committer.submit(c.SetAllocations(tuple(consumers)))
 
     def delete_allocations(self, consumer_uuid: str) -> None:
-        self.submit(c.DeleteAllocations(consumer_uuid))
+        self._committer.submit(c.DeleteAllocations(consumer_uuid))
 
     def get_provider_allocations(self, provider_uuid: str) -> a.ProviderAllocations:
-        answer = self.read(queries.provider_allocations, provider_uuid)
+        answer = self._reader.read(queries.provider_allocations, provider_uuid)
         return _found(answer, provider_uuid)
 
     def reshape(
@@ -183,7 +159,7 @@ class Books(ABC):
         providers: Iterable[c.ReshapedProvider],
         consumers: Iterable[c.ConsumerAllocations],
     ) -> None:
-        self.submit(c.Reshape(tuple(providers), tuple(consumers)))
+        self._committer.submit(c.Reshape(tuple(providers), tuple(consumers)))
 
 
 def _found(answer: T | None, uuid: str) -> T:

@@ -10,12 +10,12 @@ import logging
 import os
 import random
 import socket
-import threading
 import uuid as uuids
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 from gantt.engine import verify
 from gantt.engine.background.leader_tasks import (
@@ -33,27 +33,41 @@ from gantt.engine.observing import Observer, Silence
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.poller import Poller
-from gantt.engine.reading.reader import Asking
+from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
+from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.claims import Claims
 from gantt.engine.scheduling.remote_books import RemoteBooks
-from gantt.engine.scheduling.remote_scheduling import RemoteScheduling
+from gantt.engine.scheduling.remote_claims import RemoteClaims
+from gantt.engine.scheduling.remote_placement import RemotePlacement
+from gantt.engine.scheduling.resource_tracker import ResourceTracker
+from gantt.engine.scheduling.scheduling import Scheduling
+from gantt.engine.scheduling.settlement import Settlement
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.watching import Watched, Watching
-from gantt.errors import BudgetSpent
+from gantt.errors import BudgetSpent, Refused
 from gantt.model import answers as a
 from gantt.model import commands as c
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest
+from gantt.model.scheduling import Selections
+from gantt.model.selection import Asked, Capacity, Decision
+from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.usage_history import UsageRecord
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
 from gantt.placement.totals import totals
+from gantt.scheduler.drivers import driver_of
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.policy import policy_of
+from gantt.state.state import State
 from gantt.store.interface import Store
 
 LOG = logging.getLogger(__name__)
 T = TypeVar("T")
-P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
+W = TypeVar("W")
 
 
 class Truncatable(Protocol):
@@ -71,7 +85,7 @@ class Truncatable(Protocol):
 A = TypeVar("A", bound=Truncatable)
 
 
-class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
+class Gantt(Books, ResourceTracker, Watched, Health):
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 
     def __init__(
@@ -90,10 +104,10 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         with this. Raises StoreFailed, Refused."""
         clock, threads = clock or SystemClock(), threads or SystemThreads()
         rng = rng or random.SystemRandom()
-        RemoteScheduling.__init__(
-            self, options.scheduler, clock, rng, options.search_budget
-        )
-        self._ask_elsewhere(remote, threads)
+        self._wall = clock
+        self._checks = Checks(options.scheduler)
+        driver = driver_of(policy_of(options.scheduler))
+        self._remote = _remote_claims(remote, options.scheduler, clock, rng, threads)
         self._options = options
         self._store = store
         self._rng = rng
@@ -117,13 +131,43 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
         )
+        self._reader = Reader(self._replica, self._log_tailer, self._rest)
+        self._settlement = Settlement(
+            self._reader,
+            self._committer,
+            clock,
+            self._remote,
+            options.scheduler.placement_timeout_s,
+        )
+        self._claims = Claims(
+            self._reader, self._committer, self._checks, self._settlement
+        )
+        self._scheduling = Scheduling(
+            self._reader,
+            self._committer,
+            self._checks,
+            driver,
+            clock,
+            rng,
+            options.search_budget,
+            None
+            if self._remote is None
+            else RemotePlacement(
+                self._reader,
+                self._committer,
+                clock,
+                self._remote,
+                self._claims,
+                self._settlement,
+            ),
+        )
+        self._records = self._scheduling.records
         self._watching = Watching(
             store, self._replica, self._log_tailer, clock=clock, threads=threads
         )
         period_s = options.poll_ms / 1000
         self._poller = Poller(self._log_tailer, self._replica, period_s, threads)
         self._observer: Observer = Silence()
-        self._bearer = threading.local()
         self._searches_cut = 0
         if standard_names is not None:
             try:
@@ -134,30 +178,34 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
                 raise
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
         self._usage = UsageHistory(
-            store, lambda: self.read_long(totals), options, self._wall
+            store, lambda: self._reader.search(totals), options, self._wall
         )
         self._leader_tasks = self._begin_leader_tasks(threads)
 
     # -- the way in ----------------------------------------------------------------
 
-    def submit(self, command: c.Command, request_id: str = "") -> Any:
+    def read(
+        self,
+        query: Callable[[State, *Ts], T],
+        *args: *Ts,
+        consistency: Consistency = Consistency.DURABLE,
+    ) -> T:
+        """The answer of the pure function ``query(state, *args)``. Raises what it
+        raises, and StoreFailed."""
+        return self._reader.read(query, *args, consistency=consistency)
+
+    def submit(self, command: c.Command[W], request_id: str = "") -> W:
         """Carry out ``command`` at the committer and return its answer once it is
         durable.
 
         ``request_id`` "": what ``bearing`` said. Raises the refusal of its rule, Busy,
         StoreFailed.
         """
-        borne: str = request_id or getattr(self._bearer, "request_id", "")
-        return self._committer.submit(command, borne)
+        return self._committer.submit(command, request_id)
 
-    @contextmanager
-    def bearing(self, request_id: str) -> Iterator[None]:
+    def bearing(self, request_id: str) -> AbstractContextManager[None]:
         """What this thread submits meanwhile is done in the name of ``request_id``."""
-        self._bearer.request_id = request_id
-        try:
-            yield
-        finally:
-            self._bearer.request_id = ""
+        return self._committer.bearing(request_id)
 
     def find_candidates(self, request: CandidateRequest) -> a.Candidates:
         return self.search(search, request)
@@ -171,7 +219,9 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         budget = self._options.search_budget
         started = self._wall.monotonic()
         try:
-            found = self.read_long(query, request, *args, rng=rng, budget=budget)
+            found = self._reader.search(
+                partial(query, rng=rng, budget=budget), request, *args
+            )
         except BudgetSpent:
             self._searches_cut += 1
             raise
@@ -180,7 +230,8 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         return found
 
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
-        return self.read_long(explain, request, budget=self._options.search_budget)
+        query = partial(explain, budget=self._options.search_budget)
+        return self._reader.search(query, request)
 
     def usage_history(
         self,
@@ -194,6 +245,51 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         return self._usage.find(
             resource_class, since=since, until=until, period=period, limit=limit
         )
+
+    # -- where things run ---------------------------------------------------------
+
+    def schedule(self, request: ScheduleRequest) -> Selections:
+        return self._scheduling.schedule(request)
+
+    def decide(self, request: ScheduleRequest) -> Decision:
+        return self._scheduling.decide(request)
+
+    def capacity(self, spec: RequestSpec) -> Capacity:
+        return self._scheduling.capacity(spec)
+
+    def confirm_claim(self, claim: str) -> None:
+        self._claims.confirm(claim)
+
+    def release_claim(self, claim: str) -> None:
+        self._claims.release(claim)
+
+    def claim_projects(self, claim: str) -> frozenset[str | None]:
+        """The projects of its instances; None: not known. Empty: it has ended."""
+        return self._claims.projects(claim)
+
+    def expire_claims(self) -> int:
+        """Release the leases that have ended; how many claims that were."""
+        return self._claims.expire()
+
+    def decisions(
+        self,
+        *,
+        request_id: str | None = None,
+        instance_uuid: str | None = None,
+        project_id: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Decision, ...]:
+        asked = Asked(request_id, instance_uuid, project_id, limit)
+        return self._records.find(asked)
+
+    def decide_by(self, options: SchedulerOptions) -> None:
+        """Decide by ``options`` from now on, as far as they may change while this runs.
+        Raises Refused, and then nothing changes."""
+        self._scheduling.retune(options)
+
+    def scheduling_counts(self) -> dict[str, float]:
+        """What was decided so far, by name; for metrics."""
+        return self._scheduling.counts()
 
     # -- about the engine itself --------------------------------------------------
 
@@ -274,7 +370,7 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
             claims = self._replica.state.fleet.claims
             if claims.leased and min(claims.leased.values()) <= now:
                 return True
-            return self._has_unsettled(claims, now)
+            return self._settlement.is_due(claims, now)
 
     def verify(self) -> a.Report:
         """Hold the columns against the tables and every invariant."""
@@ -290,7 +386,8 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         self._records.close()
         verify.leave_fingerprint(self._store, self._replica.durable)
         self._store.close()
-        self._stop_asking()
+        if self._remote is not None:
+            self._remote.books.close()
 
     def __enter__(self) -> Gantt:
         return self
@@ -302,3 +399,21 @@ class Gantt(Asking, Books, RemoteScheduling, Watched, Health):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _remote_claims(
+    books: RemoteBooks | None,
+    options: SchedulerOptions,
+    clock: Clock,
+    rng: random.Random,
+    threads: Threads,
+) -> RemoteClaims | None:
+    """Raises Refused when the options want other books."""
+    where = options.placement
+    if (books is None) != (where == "embedded"):
+        raise Refused(
+            f"placement of [scheduler] is {where!r}, and "
+            f"{'no client for it' if books is None else books.url} was given: "
+            "open the engine with gantt.connection.open_gantt, which creates one."
+        )
+    return None if books is None else RemoteClaims(books, clock, rng, threads)

@@ -13,6 +13,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.probe import Probe
 from gantt.engine.reading.replica import Replica
+from gantt.engine.scheduling.checks import Checks
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError, StoreFailed
 from gantt.placement.totals import host_states, totals
@@ -33,7 +34,7 @@ class Health(ABC):
     _log_tailer: LogTailer
     _is_closed = False
     _wall: Clock
-    _policy: SchedulerOptions
+    _checks: Checks
     _has_told_unready = False
 
     def _be_probed(self, threads: Threads) -> None:
@@ -78,7 +79,7 @@ class Health(ABC):
         """Resource class -> (capacity, used), and how many hosts are in each state; as
         last known, without a question to the database."""
         now = self._wall.now()
-        down_after = int(self._policy.service_down_time * 1_000_000)
+        down_after = int(self._checks.options.service_down_time * 1_000_000)
         with self._replica.lock:
             state = self._replica.state
             return totals(state), host_states(state, now, down_after)

@@ -9,7 +9,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from gantt.model.commands import Inventory
+from gantt.model.names import MAX_INT
+
+
+class Inventory(Struct, frozen=True):
+    """Amounts of one resource class; capacity = (total - reserved) * ratio."""
+
+    total: int
+    reserved: int = 0
+    min_unit: int = 1
+    max_unit: int = MAX_INT
+    step_size: int = 1
+    allocation_ratio: float = 1.0
 
 
 class Provider(Struct, frozen=True):

@@ -1,45 +1,56 @@
-"""Wishes to change the books, one frozen value each.
+"""Requested changes of the books, one frozen value each.
 
 A command says what a caller wants and what must hold; the rule of the same name in
-``gantt.placement.rules`` turns it into Changes or raises the refusal.
+``gantt.placement.rules`` turns it into Changes or raises the refusal. Its base class
+names the type of its answer, which is what ``submit`` returns.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Generic, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
 
+from gantt.model.answers import (
+    Claimed,
+    Created,
+    Provider,
+    ProviderAggregates,
+    ProviderInventories,
+    ProviderTraits,
+)
+from gantt.model.answers import Inventory as Inventory  # for the users of commands
 from gantt.model.holding import Held
-from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
-from gantt.model.names import MAX_INT
+from gantt.model.hosts import (
+    HostAggregate,
+    HostStats,
+    HostView,
+    Instance,
+    ServerGroup,
+    Service,
+)
+from gantt.model.rows import ClaimRow
 from gantt.model.spec import InstanceGroup
 
-
-class Inventory(Struct, frozen=True):
-    """Amounts of one resource class; capacity = (total - reserved) * ratio."""
-
-    total: int
-    reserved: int = 0
-    min_unit: int = 1
-    max_unit: int = MAX_INT
-    step_size: int = 1
-    allocation_ratio: float = 1.0
+A_co = TypeVar("A_co", covariant=True)
 
 
-class CreateProvider(Struct, frozen=True):
-    """Answer: Provider."""
+class Command(Struct, Generic[A_co], frozen=True):
+    """A requested change that is answered with an ``A_co`` once it is durable."""
+
+
+class CreateProvider(Command[Provider], frozen=True):
+    """Add a provider, below ``parent_uuid`` or as a root."""
 
     uuid: str
     name: str
     parent_uuid: str | None = None
 
 
-class UpdateProvider(Struct, frozen=True):
+class UpdateProvider(Command[Provider], frozen=True):
     """Rename, and re-parent when ``parent_uuid`` is set (None: becomes a root).
 
     ``may_move`` lets a provider leave the parent it has (microversion 1.37).
-    Answer: Provider.
     """
 
     uuid: str
@@ -48,17 +59,17 @@ class UpdateProvider(Struct, frozen=True):
     may_move: bool = True
 
 
-class DeleteProvider(Struct, frozen=True):
-    """Answer: None."""
+class DeleteProvider(Command[None], frozen=True):
+    """Refused while it has children or allocations."""
 
     uuid: str
 
 
-class SetInventories(Struct, frozen=True):
+class SetInventories(Command[ProviderInventories], frozen=True):
     """Replace all inventories of a provider.
 
     ``allow_full_reserve``: reserved may equal total (microversion 1.26).
-    ``generation`` None skips the check. Answer: ProviderInventories.
+    ``generation`` None skips the check.
     """
 
     provider_uuid: str
@@ -67,9 +78,9 @@ class SetInventories(Struct, frozen=True):
     allow_full_reserve: bool = True
 
 
-class AddInventory(Struct, frozen=True):
-    """Add one class that the provider does not have yet. Answer: ProviderInventories
-    with that class alone."""
+class AddInventory(Command[ProviderInventories], frozen=True):
+    """Add one class that the provider does not have yet. Answers with that class
+    alone."""
 
     provider_uuid: str
     resource_class: str
@@ -77,8 +88,8 @@ class AddInventory(Struct, frozen=True):
     allow_full_reserve: bool = True
 
 
-class SetInventory(Struct, frozen=True):
-    """Change one class that the provider has. Answer as AddInventory."""
+class SetInventory(Command[ProviderInventories], frozen=True):
+    """Change one class that the provider has. Answers with that class alone."""
 
     provider_uuid: str
     resource_class: str
@@ -87,8 +98,8 @@ class SetInventory(Struct, frozen=True):
     allow_full_reserve: bool = True
 
 
-class PutInventory(Struct, frozen=True):
-    """Add one class or change it, whichever it takes. Answer as AddInventory."""
+class PutInventory(Command[ProviderInventories], frozen=True):
+    """Add or change one class. Answers with that class alone."""
 
     provider_uuid: str
     resource_class: str
@@ -96,24 +107,23 @@ class PutInventory(Struct, frozen=True):
     allow_full_reserve: bool = True
 
 
-class DeleteInventory(Struct, frozen=True):
-    """Answer: None."""
+class DeleteInventory(Command[None], frozen=True):
+    """Refused while any of it is allocated."""
 
     provider_uuid: str
     resource_class: str
 
 
-class DeleteInventories(Struct, frozen=True):
-    """Answer: None."""
+class DeleteInventories(Command[None], frozen=True):
+    """Refused while any of them is allocated."""
 
     provider_uuid: str
 
 
-class SetAggregates(Struct, frozen=True):
+class SetAggregates(Command[ProviderAggregates], frozen=True):
     """Replace the aggregates of a provider.
 
     ``bump`` False leaves the generation alone (before microversion 1.19).
-    Answer: ProviderAggregates.
     """
 
     provider_uuid: str
@@ -122,54 +132,54 @@ class SetAggregates(Struct, frozen=True):
     bump: bool = True
 
 
-class SetTraits(Struct, frozen=True):
-    """Replace the traits of a provider. Answer: ProviderTraits."""
+class SetTraits(Command[ProviderTraits], frozen=True):
+    """Replace the traits of a provider."""
 
     provider_uuid: str
     traits: tuple[str, ...]
     generation: int | None = None
 
 
-class DeleteTraits(Struct, frozen=True):
-    """Take all traits from a provider. Answer: None."""
+class DeleteTraits(Command[None], frozen=True):
+    """Remove all traits from a provider."""
 
     provider_uuid: str
 
 
-class CreateTrait(Struct, frozen=True):
-    """Answer: Created (existing or not)."""
+class CreateTrait(Command[Created], frozen=True):
+    """Add a custom trait; an existing one is no error."""
 
     name: str
 
 
-class DeleteTrait(Struct, frozen=True):
-    """Answer: None."""
+class DeleteTrait(Command[None], frozen=True):
+    """Refused for a standard trait, and while a provider has it."""
 
     name: str
 
 
-class CreateResourceClass(Struct, frozen=True):
-    """Answer: Created. ``must_be_new``: an existing one is a Conflict."""
+class CreateResourceClass(Command[Created], frozen=True):
+    """Add a custom class. ``must_be_new``: an existing one is a Conflict."""
 
     name: str
     must_be_new: bool = False
 
 
-class RenameResourceClass(Struct, frozen=True):
-    """Answer: None."""
+class RenameResourceClass(Command[None], frozen=True):
+    """Refused for a standard class."""
 
     name: str
     new_name: str
 
 
-class DeleteResourceClass(Struct, frozen=True):
-    """Answer: None."""
+class DeleteResourceClass(Command[None], frozen=True):
+    """Refused for a standard class, and while a provider has inventory of it."""
 
     name: str
 
 
-class SyncNames(Struct, frozen=True):
-    """Add the standard names that are missing; none is ever removed. Answer: None.
+class SyncNames(Command[None], frozen=True):
+    """Add the standard names that are missing; none is ever removed.
 
     The position of a class in ``resource_classes`` is its id.
     """
@@ -194,14 +204,14 @@ class ConsumerAllocations(Struct, frozen=True):
     consumer_type: str | UnsetType = UNSET
 
 
-class SetAllocations(Struct, frozen=True):
-    """Replace the allocations of all named consumers, or of none. Answer: None."""
+class SetAllocations(Command[None], frozen=True):
+    """Replace the allocations of all named consumers, or of none."""
 
     consumers: tuple[ConsumerAllocations, ...]
 
 
-class DeleteAllocations(Struct, frozen=True):
-    """Answer: None."""
+class DeleteAllocations(Command[None], frozen=True):
+    """Refused for a consumer without allocations."""
 
     consumer_uuid: str
 
@@ -214,14 +224,14 @@ class ReshapedProvider(Struct, frozen=True):
     inventories: dict[str, Inventory]
 
 
-class Reshape(Struct, frozen=True):
-    """Move inventories and allocations between providers at once. Answer: None."""
+class Reshape(Command[None], frozen=True):
+    """Move inventories and allocations between providers at once."""
 
     providers: tuple[ReshapedProvider, ...]
     consumers: tuple[ConsumerAllocations, ...]
 
 
-class UpdateHost(Struct, frozen=True):
+class UpdateHost(Command[HostView], frozen=True):
     """What a host reports; nothing changes when nothing is new.
 
     Writes the host, its provider (made when it is missing: ``new_provider_uuid``), the
@@ -229,7 +239,7 @@ class UpdateHost(Struct, frozen=True):
     where the report has none. ``writes_books`` False: the host alone is written; a
     remote Placement has its provider, under the uuid that the host reports.
     ``renewed_after_us``: a report that says nothing new is written down all the same
-    when the last one is so old (None: never). Answer: HostView.
+    when the last one is so old (None: never).
     """
 
     host: str
@@ -242,63 +252,62 @@ class UpdateHost(Struct, frozen=True):
     renewed_after_us: int | None = None
 
 
-class DeleteHost(Struct, frozen=True):
-    """Delete a host; its provider stays, with the allocations of confirmed claims.
-    Answer: None."""
+class DeleteHost(Command[None], frozen=True):
+    """Delete a host; its provider stays, with the allocations of confirmed claims."""
 
     host: str
     node: str
 
 
-class SetHostAggregates(Struct, frozen=True):
+class SetHostAggregates(Command[None], frozen=True):
     """Each aggregate as it is from now on; providers of its hosts join or leave the
-    aggregate of the same uuid in the books. Answer: None."""
+    aggregate of the same uuid in the books."""
 
     aggregates: tuple[HostAggregate, ...]
 
 
-class DeleteHostAggregate(Struct, frozen=True):
-    """``uuid`` or ``number`` (its id in Nova). Answer: None."""
+class DeleteHostAggregate(Command[None], frozen=True):
+    """``uuid`` or ``number`` (its id in Nova); an unknown one is no error."""
 
     uuid: str | None = None
     number: int | None = None
 
 
-class UpdateInstances(Struct, frozen=True):
-    """``host`` names these instances, among others. Answer: None."""
+class UpdateInstances(Command[None], frozen=True):
+    """``host`` names these instances, among others."""
 
     host: str
     instances: tuple[Instance, ...]
 
 
-class DeleteInstance(Struct, frozen=True):
-    """Answer: None, also when nothing was known of it."""
+class DeleteInstance(Command[None], frozen=True):
+    """``host`` no longer has it; an unknown one is no error."""
 
     host: str
     instance_uuid: str
 
 
-class SyncInstances(Struct, frozen=True):
-    """``host`` has exactly these instances. Answer: bool, whether that was known."""
+class SyncInstances(Command[bool], frozen=True):
+    """``host`` has exactly these instances. Answers whether that was known."""
 
     host: str
     instance_uuids: tuple[str, ...]
 
 
-class UpdateService(Struct, frozen=True):
-    """Answer: None."""
+class UpdateService(Command[None], frozen=True):
+    """Update what is known of a service."""
 
     service: Service
 
 
-class SetServerGroup(Struct, frozen=True):
-    """Answer: None."""
+class SetServerGroup(Command[None], frozen=True):
+    """Replace a server group, or add it."""
 
     group: ServerGroup
 
 
-class DeleteServerGroup(Struct, frozen=True):
-    """Answer: None."""
+class DeleteServerGroup(Command[None], frozen=True):
+    """Delete a server group; an unknown one is no error."""
 
     uuid: str
 
@@ -320,7 +329,7 @@ class InstanceClaim(Struct, frozen=True):
     held: Held | None = None
 
 
-class Claim(Struct, frozen=True):
+class Claim(Command[Claimed], frozen=True):
     """Hosts for all instances of a request, or for none.
 
     What must hold is judged at the committer: amounts (the books' where a choice has
@@ -331,8 +340,7 @@ class Claim(Struct, frozen=True):
     microseconds unless it is confirmed. ``is_remote``: a remote Placement judges
     amounts and keeps the choices' allocations; here they are remembered with the
     claim, which must be leased until they were written there. ``asks_service``:
-    the host must not be disabled or forced down. Answer: Claimed. Raises ClaimLost,
-    Forbidden.
+    the host must not be disabled or forced down. Raises ClaimLost, Forbidden.
     """
 
     claim: str
@@ -350,94 +358,52 @@ class Claim(Struct, frozen=True):
     only_project: str | None = None
 
 
-class ConfirmClaim(Struct, frozen=True):
+class ConfirmClaim(Command[None], frozen=True):
     """Make the claim permanent; with ``leased_for_us`` lease it again instead, for so
-    many microseconds from now. Answer: None. Raises NotFound, ClaimExpired."""
+    many microseconds from now. Raises NotFound, ClaimExpired."""
 
     claim: str
     leased_for_us: int | None = None
 
 
-class ReleaseClaim(Struct, frozen=True):
+class ReleaseClaim(Command[None], frozen=True):
     """The claim ends, with its allocations where nobody else wrote them since; what a
     remote Placement holds is to be given back there before the claim is dropped.
     ``placed``: instances of a claim that nobody was told of, and the generations of
     their consumers: those whose part of it is gone, as their host is, give back what
-    it added, too. Answer: None. Raises NotFound, without ``placed``."""
+    it added, too. Raises NotFound, without ``placed``."""
 
     claim: str
     placed: tuple[tuple[str, int | None], ...] = ()
 
 
-class DropClaim(Struct, frozen=True):
+class DropClaim(Command[None], frozen=True):
     """A remote Placement holds nothing for the claim, or no longer does: delete it,
-    for these instances alone (None: for all), unless it was confirmed.
-    Answer: None."""
+    for these instances alone (None: for all), unless it was
+    confirmed."""
 
     claim: str
     instance_uuids: frozenset[str] | None = None
 
 
-class SettleClaims(Struct, frozen=True):
+class SettleClaims(Command[tuple[ClaimRow, ...]], frozen=True):
     """Assign claims that have ended (``claim`` alone, or all of them), at most
     ``limit``, to the caller, which removes what they hold elsewhere within ``for_us``;
-    until then no other caller gets them. Answer: tuple of ClaimRow."""
+    until then no other caller gets them."""
 
     for_us: int
     claim: str | None = None
     limit: int = 1000
 
 
-class ExpireClaims(Struct, frozen=True):
-    """Release whatever leases have ended, at most ``limit``. Answer: int, how many."""
+class ExpireClaims(Command[int], frozen=True):
+    """Release claims whose lease has ended, at most ``limit``. Answers how many."""
 
     limit: int = 1000
     grace_us: int = 0
 
 
-class TurnToBooks(Struct, frozen=True):
+class TurnToBooks(Command[bool], frozen=True):
     """From now on inventory decides amounts, as soon as every enabled host has some.
-    Claims from before get the allocations that they lack. Answer: bool, whether the
-    books decide."""
-
-
-Command: TypeAlias = (
-    CreateProvider
-    | UpdateProvider
-    | DeleteProvider
-    | SetInventories
-    | AddInventory
-    | SetInventory
-    | PutInventory
-    | DeleteInventory
-    | DeleteInventories
-    | SetAggregates
-    | SetTraits
-    | DeleteTraits
-    | CreateTrait
-    | DeleteTrait
-    | CreateResourceClass
-    | RenameResourceClass
-    | DeleteResourceClass
-    | SyncNames
-    | SetAllocations
-    | DeleteAllocations
-    | Reshape
-    | UpdateHost
-    | DeleteHost
-    | SetHostAggregates
-    | DeleteHostAggregate
-    | UpdateInstances
-    | DeleteInstance
-    | SyncInstances
-    | UpdateService
-    | SetServerGroup
-    | DeleteServerGroup
-    | Claim
-    | ConfirmClaim
-    | ReleaseClaim
-    | DropClaim
-    | SettleClaims
-    | ExpireClaims
-    | TurnToBooks
-)
+    Claims from before get the allocations that they lack. Answers whether the books
+    decide."""

@@ -24,7 +24,7 @@ class Op(Struct):
 
     number: int
     process: str
-    command: Command
+    command: Command[object]
     invoked: int
     ended: int | None = None
     outcome: Outcome = "open"

@@ -34,7 +34,7 @@ class Step(Struct):
     before: Tables
     after: Tables
     entry: LogEntry
-    command: c.Command | None = None
+    command: c.Command[object] | None = None
     op: Op | None = None
 
 
@@ -181,12 +181,14 @@ def _name(row: Row) -> Any:
 # -- the naive model ----------------------------------------------------------------
 
 
-def has_model(command: c.Command) -> bool:
+def has_model(command: c.Command[object]) -> bool:
     """Whether the reference model knows the command."""
     return hasattr(Reference, Reference.method_of(command))
 
 
-def _as_modelled(before: Sight, after: Sight, command: c.Command) -> Iterator[Finding]:
+def _as_modelled(
+    before: Sight, after: Sight, command: c.Command[object]
+) -> Iterator[Finding]:
     """The whole command, and nothing else, as the naive model does it."""
     model = before.reference()
     law = "every revision is its command, whole"
@@ -201,7 +203,7 @@ def _as_modelled(before: Sight, after: Sight, command: c.Command) -> Iterator[Fi
             yield Finding(law, f"{name}: {found[name]}, expected {expected[name]}")
 
 
-def verdict(tables: Tables, command: c.Command) -> str | None:
+def verdict(tables: Tables, command: c.Command[object]) -> str | None:
     """What the command would hear here: the name of a refusal, "no change", "change";
     None where the time decides."""
     if isinstance(command, c.ExpireClaims):
@@ -222,7 +224,7 @@ def _frozen(value: Any) -> str:
     return repr(sorted(value) if isinstance(value, set) else value)
 
 
-def _by_the_rules(tables: Tables, command: c.Command) -> str:
+def _by_the_rules(tables: Tables, command: c.Command[object]) -> str:
     """What the rule itself says: whether the answer was of its time, if not right."""
     state = State()
     for table in ROW_TYPES:

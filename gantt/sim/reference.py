@@ -40,11 +40,11 @@ class _Books:
         self.allocations: dict[tuple[str, str, str], int] = {}
 
     @staticmethod
-    def method_of(command: c.Command) -> str:
+    def method_of(command: c.Command[object]) -> str:
         """The name of the method that carries out ``command``."""
         return re.sub("(?=[A-Z])", "_", type(command).__name__).lower()
 
-    def execute(self, command: c.Command) -> None:
+    def execute(self, command: c.Command[object]) -> None:
         before = copy.deepcopy({k: v for k, v in vars(self).items() if k != "fold"})
         try:
             getattr(self, self.method_of(command))(command)

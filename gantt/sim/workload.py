@@ -85,7 +85,7 @@ class _Books:
             uuid, wanted, self._rng.choice(("p", "q")), "u", generation, kind
         )
 
-    def _claim_new(self, sight: Sight) -> c.Command | None:
+    def _claim_new(self, sight: Sight) -> c.Command[object] | None:
         if not sight.places():
             return None
         uuid = self._uuid()
@@ -94,47 +94,47 @@ class _Books:
             (c.ConsumerAllocations(uuid, wanted, "p", "u", None, "INSTANCE"),)
         )
 
-    def _claim_again(self, sight: Sight) -> c.Command | None:
+    def _claim_again(self, sight: Sight) -> c.Command[object] | None:
         known = sight.consumers()
         if not known:
             return None
         return c.SetAllocations((self._consumer(sight, self._rng.choice(known)),))
 
-    def _move(self, sight: Sight) -> c.Command | None:
+    def _move(self, sight: Sight) -> c.Command[object] | None:
         known = sight.consumers()
         if len(known) < 2:
             return None
         two = self._rng.sample(known, 2)
         return c.SetAllocations(tuple(self._consumer(sight, one) for one in two))
 
-    def _give_back(self, sight: Sight) -> c.Command | None:
+    def _give_back(self, sight: Sight) -> c.Command[object] | None:
         known = sight.consumers()
         return c.DeleteAllocations(self._one(known)) if known else None
 
     # -- providers ----------------------------------------------------------------
 
-    def _create_provider(self, sight: Sight) -> c.Command | None:
+    def _create_provider(self, sight: Sight) -> c.Command[object] | None:
         known = sight.providers()
         if len(known) > 8:
             return None
         parent = self._rng.choice(known) if known and self._rng.random() < 0.4 else None
         return c.CreateProvider(self._uuid(), self._rng.choice(NAMES), parent)
 
-    def _rename(self, sight: Sight) -> c.Command | None:
+    def _rename(self, sight: Sight) -> c.Command[object] | None:
         known = sight.providers()
         return c.UpdateProvider(self._one(known), self._rng.choice(NAMES))
 
-    def _delete_provider(self, sight: Sight) -> c.Command | None:
+    def _delete_provider(self, sight: Sight) -> c.Command[object] | None:
         return c.DeleteProvider(self._one(sight.providers()))
 
-    def _set_inventories(self, sight: Sight) -> c.Command | None:
+    def _set_inventories(self, sight: Sight) -> c.Command[object] | None:
         uuid = self._one(sight.providers())
         names = self._rng.sample(CLASSES, self._rng.choice((1, 2, 3)))
         wanted = {name: self._inventory() for name in names}
         generation = self._generation(sight.generation(uuid))
         return c.SetInventories(uuid, wanted, generation)
 
-    def _change_inventory(self, sight: Sight) -> c.Command | None:
+    def _change_inventory(self, sight: Sight) -> c.Command[object] | None:
         places = sight.places()
         if not places:
             return None
@@ -146,7 +146,7 @@ class _Books:
         generation = self._generation(sight.generation(uuid))
         return c.SetInventory(uuid, name, self._inventory(), generation)
 
-    def _label(self, sight: Sight) -> c.Command | None:
+    def _label(self, sight: Sight) -> c.Command[object] | None:
         uuid = self._one(sight.providers())
         generation = self._generation(sight.generation(uuid))
         if self._rng.random() < 0.5:
@@ -155,7 +155,7 @@ class _Books:
         some = self._rng.sample(AGGREGATES, self._rng.choice((0, 1, 2)))
         return c.SetAggregates(uuid, tuple(some), generation)
 
-    def _names(self, sight: Sight) -> c.Command | None:
+    def _names(self, sight: Sight) -> c.Command[object] | None:
         del sight
         trait, spare = self._rng.choice(TRAITS), "CUSTOM_SPARE"
         return self._rng.choice(
@@ -170,7 +170,7 @@ class _Books:
             )
         )
 
-    def _reshape(self, sight: Sight) -> c.Command | None:
+    def _reshape(self, sight: Sight) -> c.Command[object] | None:
         """All that one provider has goes to another, with who uses it."""
         known = sight.providers()
         full = sorted({uuid for uuid, _ in sight.places()})
@@ -202,7 +202,9 @@ class Workload(_Books):
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
-        self._makers: tuple[tuple[int, Callable[[Sight], c.Command | None]], ...] = (
+        self._makers: tuple[
+            tuple[int, Callable[[Sight], c.Command[object] | None]], ...
+        ] = (
             (14, self._claim_new),
             (8, self._claim_again),
             (5, self._move),
@@ -225,7 +227,7 @@ class Workload(_Books):
             (1, self._expire),
         )
 
-    def next(self, sight: Sight) -> c.Command:
+    def next(self, sight: Sight) -> c.Command[object]:
         """A wish that suits what was seen."""
         makers = [make for weight, make in self._makers for _ in range(weight)]
         while True:
@@ -233,7 +235,7 @@ class Workload(_Books):
             if command is not None:
                 return command
 
-    def _report(self, sight: Sight) -> c.Command | None:
+    def _report(self, sight: Sight) -> c.Command[object] | None:
         host = self._rng.choice(HOSTS)
         stats = HostStats(
             vcpus=self._rng.choice((2, 4, 6)),
@@ -248,12 +250,12 @@ class Workload(_Books):
             stats = HostStats(vcpus=4, memory_mb=1024, local_gb=10, instances=on_it)
         return c.UpdateHost(host, host, stats, self._uuid())
 
-    def _service(self, sight: Sight) -> c.Command | None:
+    def _service(self, sight: Sight) -> c.Command[object] | None:
         del sight
         is_off = self._rng.random() < 0.3
         return c.UpdateService(Service(self._rng.choice(HOSTS), disabled=is_off))
 
-    def _instances(self, sight: Sight) -> c.Command | None:
+    def _instances(self, sight: Sight) -> c.Command[object] | None:
         host = self._rng.choice(HOSTS)
         claimed, named = sight.claimed_on(host), sight.instances_on(host)
         kind = self._rng.random()
@@ -263,16 +265,16 @@ class Workload(_Books):
             return c.DeleteInstance(host, self._rng.choice(named))
         return c.SyncInstances(host, tuple(named))
 
-    def _delete_host(self, sight: Sight) -> c.Command | None:
+    def _delete_host(self, sight: Sight) -> c.Command[object] | None:
         hosts = sorted(sight.hosts().values())
         return c.DeleteHost(hosts[-1], hosts[-1]) if len(hosts) == len(HOSTS) else None
 
-    def _group(self, sight: Sight) -> c.Command | None:
+    def _group(self, sight: Sight) -> c.Command[object] | None:
         del sight
         number = self._rng.choice((0, 1))
         return c.SetServerGroup(ServerGroup(GROUPS[number], policy=_POLICIES[number]))
 
-    def _claim_hosts(self, sight: Sight) -> c.Command | None:
+    def _claim_hosts(self, sight: Sight) -> c.Command[object] | None:
         hosts = sight.hosts()
         if not hosts:
             return None
@@ -300,7 +302,7 @@ class Workload(_Books):
             leased_for_us=rng.choice((None, 100_000, 5_000_000, 60_000_000)),
         )
 
-    def _end_claim(self, sight: Sight) -> c.Command | None:
+    def _end_claim(self, sight: Sight) -> c.Command[object] | None:
         claims = sorted({row.claim for row in sight.rows(t.CLAIMS, t.ClaimRow)})
         if not claims:
             return None
@@ -309,6 +311,6 @@ class Workload(_Books):
             return c.ReleaseClaim(claim)
         return c.ConfirmClaim(claim, self._rng.choice((None, None, 1_000_000)))
 
-    def _expire(self, sight: Sight) -> c.Command | None:
+    def _expire(self, sight: Sight) -> c.Command[object] | None:
         del sight
         return c.ExpireClaims(grace_us=self._rng.choice((0, 1_000_000)))

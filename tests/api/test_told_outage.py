@@ -130,7 +130,7 @@ def test_a_mistake_of_ours_tells_callers_nothing_of_itself(
 
     with open_gantt("memory://") as books:
         client = client_of(books)
-        monkeypatch.setattr(books, "read_long", fail)
+        monkeypatch.setattr(books._reader, "search", fail)
         answer = client("GET", RP, version=39)
     assert answer.status == 500
     assert "canary" not in answer.text
@@ -159,8 +159,9 @@ def test_what_only_operators_may_know_is_in_the_log_alone(
 
     with open_gantt("memory://") as books:
         client = client_of(books)
-        for name in ("read", "read_long", "submit", "search"):
-            monkeypatch.setattr(books, name, fail)
+        for name in ("read", "search"):
+            monkeypatch.setattr(books._reader, name, fail)
+        monkeypatch.setattr(books._committer, "submit", fail)
         for method, path, body in ASKED[:5]:
             caplog.clear()
             answer = ask(client, method, path, body)

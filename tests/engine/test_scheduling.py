@@ -129,16 +129,16 @@ def test_a_host_that_goes_before_it_is_told_leaves_nothing(
     """Its claim goes with it; what that held must not stay with the instance."""
     for host in ("a", "b"):
         report(engine, host)
-    submit, gone = engine.submit, list[str]()
+    submit, gone = engine._committer.submit, list[str]()
 
-    def submit_and_delete(command: c.Command, request_id: str = "") -> Any:
+    def submit_and_delete(command: c.Command[object], request_id: str = "") -> Any:
         answer = submit(command, request_id)
         if isinstance(command, c.Claim) and not gone:
             gone.extend(host for host, vcpus in held(engine).items() if vcpus)
             engine.delete_host(gone[0], gone[0])
         return answer
 
-    monkeypatch.setattr(engine, "submit", submit_and_delete)
+    monkeypatch.setattr(engine._committer, "submit", submit_and_delete)
     request = ask(count=1)
     ((chosen, *_),) = engine.schedule(request)
     assert request.instance_uuids is not None

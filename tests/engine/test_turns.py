@@ -27,7 +27,7 @@ def test_a_small_read_is_not_last() -> None:
 
     with open_gantt("memory://") as books:
         searches = [
-            threading.Thread(target=books.read_long, args=(search,))
+            threading.Thread(target=books._reader.search, args=(search,))
             for _ in range(SEARCHES)
         ]
         for thread in searches:

@@ -80,7 +80,7 @@ class Laws(RuleBasedStateMachine):
 
     # -- one command through both -------------------------------------------------
 
-    def carry_out(self, command: c.Command) -> None:
+    def carry_out(self, command: c.Command[object]) -> None:
         self.now += 1
         before, model_before = dump(self.state), copy.deepcopy(self.model)
         seen = self.views()
@@ -140,11 +140,11 @@ class Laws(RuleBasedStateMachine):
             if seen.get(uuid) != view:
                 assert self.state.providers.touched[row] == self.state.applied, uuid
 
-    def check_answer(self, command: c.Command, answer: Any) -> None:
+    def check_answer(self, command: c.Command[object], answer: Any) -> None:
         if isinstance(answer, Provider):
             assert answer == queries.provider(self.state, answer.uuid)
         elif isinstance(answer, ProviderInventories):
-            found = queries.inventories(self.state, command.provider_uuid)  # type: ignore[union-attr]
+            found = queries.inventories(self.state, command.provider_uuid)  # type: ignore[attr-defined]
             assert found is not None
             assert answer.generation == found.generation
             assert answer.inventories.items() <= found.inventories.items()

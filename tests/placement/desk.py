@@ -34,7 +34,7 @@ class Desk:
         self.state = State()
         self.now = 100
 
-    def do(self, *commands: c.Command) -> Any:
+    def do(self, *commands: c.Command[object]) -> Any:
         """The answer of the last command."""
         answer = None
         for command in commands:
@@ -47,11 +47,11 @@ class Desk:
             answer = planned.answer
         return answer
 
-    def changes(self, command: c.Command) -> int:
+    def changes(self, command: c.Command[object]) -> int:
         """How many rows ``command`` would change."""
         return len(plan(self.state, command, self.now).changes)
 
-    def refusal(self, command: c.Command, kind: type[GanttError]) -> str:
+    def refusal(self, command: c.Command[object], kind: type[GanttError]) -> str:
         """What ``command`` is refused with; exactly of this kind, and no trace."""
         before = {table: list(self.state.rows(table)) for table in ROW_TYPES}
         with pytest.raises(kind) as refused:

@@ -112,7 +112,7 @@ def claim(name: str, *instances: c.InstanceClaim, **more: Any) -> c.Claim:
     return c.Claim(name, instances, **wish)
 
 
-def undone(desk: Desk, command: c.Command) -> bool:
+def undone(desk: Desk, command: c.Command[object]) -> bool:
     """Whether the inverse of what ``command`` changes leaves everything as it was."""
     before = {table: list(desk.state.rows(table)) for table in ROW_TYPES}
     planned = plan(desk.state, command, desk.now)

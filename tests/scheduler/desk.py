@@ -51,7 +51,7 @@ class Desk:
         self._uuids += 1
         return uuid_of(self._uuids)
 
-    def submit(self, command: c.Command) -> Any:
+    def submit(self, command: c.Command[object]) -> Any:
         self.now += 1000
         planned = plan(self.state, command, self.now)
         if planned.changes:
@@ -59,7 +59,7 @@ class Desk:
             self.state.apply(planned.changes, cursor)
         return planned.answer
 
-    def try_to(self, command: c.Command) -> None:
+    def try_to(self, command: c.Command[object]) -> None:
         """As ``submit``; a refusal is as good."""
         with contextlib.suppress(GanttError):
             self.submit(command)

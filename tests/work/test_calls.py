@@ -20,7 +20,7 @@ def fleet(hosts: int, claims: int) -> State:
     """``hosts`` with VCPU and a trait each, ``claims`` of 1 VCPU on the first."""
     state = State()
 
-    def do(command: c.Command) -> None:
+    def do(command: c.Command[object]) -> None:
         changes = plan(state, command, 1).changes
         state.apply(changes, Cursor(state.revision + 1, "b"))
 
@@ -67,7 +67,7 @@ def summed(state: State) -> None:
     assert total_usages(state, UsageQuery("p"))["all"].usages["VCPU"] >= 5
 
 
-def planned(*commands: c.Command) -> Callable[[State], None]:
+def planned(*commands: c.Command[object]) -> Callable[[State], None]:
     def decide(state: State) -> None:
         for command in commands:
             assert plan(state, command, 1).changes
@@ -105,7 +105,7 @@ def test_work_does_not_grow_with_the_fleet(
     assert many <= few + 2, (few, many)
 
 
-def many_claims(count: int) -> c.Command:
+def many_claims(count: int) -> c.Command[object]:
     return c.SetAllocations(
         tuple(
             c.ConsumerAllocations(f"n-{n}", SHARES, f"p-{n}", f"u-{n}", None)
@@ -114,11 +114,11 @@ def many_claims(count: int) -> c.Command:
     )
 
 
-def many_aggregates(count: int) -> c.Command:
+def many_aggregates(count: int) -> c.Command[object]:
     return c.SetAggregates("host-1", tuple(f"a-{n}" for n in range(count)))
 
 
-def many_moves(count: int) -> c.Command:
+def many_moves(count: int) -> c.Command[object]:
     """A reshape that takes a class from ``count`` hosts while claims are written."""
     claims = many_claims(count)
     assert isinstance(claims, c.SetAllocations)
@@ -128,7 +128,7 @@ def many_moves(count: int) -> c.Command:
 
 @pytest.mark.parametrize("make", [many_claims, many_aggregates, many_moves])
 def test_work_grows_with_a_command_no_faster_than_it(
-    large: State, make: Callable[[int], c.Command]
+    large: State, make: Callable[[int], c.Command[object]]
 ) -> None:
     few, many = (calls(planned(make(count)), large) for count in (20, 200))
     assert many <= 11 * few, (few, many)

@@ -8,7 +8,7 @@ A handler lists it as ``Wording`` values instead of catching errors itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -30,11 +30,12 @@ class Wording(Struct, frozen=True):
     code: str | None = None
 
 
-def submit(call: Call, command: Command, *wordings: Wording) -> Any:
+def submit(call: Call, command: Command[T], *wordings: Wording) -> T:
     """The answer to ``command``. Raises Problem, or the refusal if no wording is
     meant for it."""
     try:
-        return call.gantt.submit(command, call.request_id)
+        answer: T = call.gantt.submit(command, call.request_id)
+        return answer
     except GanttError as error:
         raise worded(error, wordings) from None
 

@@ -10,7 +10,10 @@ assumed.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 from msgspec import Struct, field
 
@@ -36,6 +39,7 @@ from gantt.store.outcomes import (
     UnknownOutcome,
 )
 
+A = TypeVar("A")
 LOG = logging.getLogger(__name__)
 _LONGEST_PAUSE_S = 1.0
 
@@ -47,7 +51,7 @@ class Batch(Struct):
     before: Cursor
     entries: list[LogEntry] = field(default_factory=list)
     relied: list[Relied] = field(default_factory=list)
-    outcomes: list[tuple[PendingWrite, Answer | BaseException]] = field(
+    outcomes: list[tuple[PendingWrite[Answer], Answer | BaseException]] = field(
         default_factory=list
     )
 
@@ -74,6 +78,12 @@ class Counts(Struct):
     commit_seconds: float = 0.0
 
 
+class _Caller(threading.local):
+    """On whose behalf a thread submits."""
+
+    request_id = ""
+
+
 class Committer:
     """Owns the writer thread. ``new_uuid`` names batches."""
 
@@ -97,17 +107,29 @@ class Committer:
         self._new_uuid = new_uuid
         self.time = BooksTime(clock)
         self._threads = threads
+        self._caller = _Caller()
         self.queue = Queue(options, log_tailer.admission, threads)
         self.counts = Counts()
         self.observer: Observer = Silence()
         self._thread = threads.start(self._run, "gantt-committer")
 
-    def submit(self, command: Command, request_id: str = "") -> Answer:
-        """Carry out ``command``; returns when it is durable.
+    def submit(self, command: Command[A], request_id: str = "") -> A:
+        """Carry out ``command``; returns its answer when it is durable. ``request_id``
+        "": what ``bearing`` said.
 
         Raises its refusal, Busy when it was turned away, StoreFailed.
         """
-        return self.queue.wait_for(PendingWrite(command, request_id, self._threads))
+        borne = request_id or self._caller.request_id
+        return self.queue.wait_for(PendingWrite(command, borne, self._threads))
+
+    @contextmanager
+    def bearing(self, request_id: str) -> Iterator[None]:
+        """What this thread submits meanwhile is done in the name of ``request_id``."""
+        self._caller.request_id = request_id
+        try:
+            yield
+        finally:
+            self._caller.request_id = ""
 
     def close(self) -> None:
         """Finish what waits and stop the thread."""
@@ -134,7 +156,7 @@ class Committer:
         except GanttError as error:
             LOG.error("the tables could not be reloaded: %s", error)
 
-    def _carry_out(self, pending_writes: list[PendingWrite], size: int) -> None:
+    def _carry_out(self, pending_writes: list[PendingWrite[Answer]], size: int) -> None:
         """Commit ``pending_writes``, and what has come by the time they have the lock
         up to ``size``, as one batch, as often as it takes within the limits."""
         for _ in range(self._options.commit_attempts):
@@ -172,7 +194,7 @@ class Committer:
         )
 
     def _replay_singly(
-        self, pending_writes: list[PendingWrite], error: DataError
+        self, pending_writes: list[PendingWrite[Answer]], error: DataError
     ) -> None:
         if len(pending_writes) > 1:
             for pending_write in pending_writes:
@@ -182,14 +204,14 @@ class Committer:
             Unstorable(f"This database cannot hold a value of the request: {error}")
         )
 
-    def _commit(self, pending_writes: list[PendingWrite], size: int) -> None:
+    def _commit(self, pending_writes: list[PendingWrite[Answer]], size: int) -> None:
         with self._replica.committer:
             batch = self._pass(pending_writes, size)
         self.counts.batches += 1
         for pending_write, outcome in batch.outcomes:
             pending_write.resolve(outcome)
 
-    def _pass(self, pending_writes: list[PendingWrite], size: int) -> Batch:
+    def _pass(self, pending_writes: list[PendingWrite[Answer]], size: int) -> Batch:
         asked_at = self._clock.monotonic()
         transaction = self._store.begin()
         try:
@@ -208,7 +230,7 @@ class Committer:
             transaction.rollback()
 
     def _assume(
-        self, pending_writes: list[PendingWrite], database_now: int | None
+        self, pending_writes: list[PendingWrite[Answer]], database_now: int | None
     ) -> Batch:
         """Plan and apply one command after the other.
 
@@ -239,7 +261,7 @@ class Committer:
         return batch
 
     def _assume_one(
-        self, pending_write: PendingWrite, batch: Batch, stamp: int, clock: int
+        self, pending_write: PendingWrite[Answer], batch: Batch, stamp: int, clock: int
     ) -> Answer | BaseException:
         state = self._replica.state
         try:
@@ -362,7 +384,9 @@ def _pauses() -> Iterator[float]:
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
 
-def _resolve_rest(pending_writes: Sequence[PendingWrite], error: BaseException) -> None:
+def _resolve_rest(
+    pending_writes: Sequence[PendingWrite[Answer]], error: BaseException
+) -> None:
     for pending_write in pending_writes:
         if not pending_write.is_resolved:
             pending_write.resolve(error)

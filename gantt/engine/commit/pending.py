@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import Generic, TypeVar
 
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.admission import AdmissionControl
@@ -16,19 +17,21 @@ from gantt.errors import Busy, OutcomeUnknown, StoreFailed
 from gantt.model.answers import Answer
 from gantt.model.commands import Command
 
+A = TypeVar("A")
 
-class PendingWrite:
+
+class PendingWrite(Generic[A]):
     """One caller's command on its way through the committer.
 
     Whoever claims it first decides its fate: the committer by planning it, or the
     caller by giving up, after which it is never carried out.
     """
 
-    def __init__(self, command: Command, request_id: str, threads: Threads) -> None:
+    def __init__(self, command: Command[A], request_id: str, threads: Threads) -> None:
         self.command = command
         self.request_id = request_id
         self.is_resolved = False
-        self._answer: Answer = None
+        self._answer: A
         self._error: BaseException | None = None
         # A lock that is taken until the outcome is known: the lightest one-shot event.
         self._pending = threads.lock()
@@ -43,7 +46,7 @@ class PendingWrite:
         """Nothing came of planning it; it may be claimed again."""
         self._claim.release()
 
-    def resolve(self, outcome: Answer | BaseException) -> None:
+    def resolve(self, outcome: A | BaseException) -> None:
         """Let the caller go with an answer or an error."""
         if isinstance(outcome, BaseException):
             self._error = outcome
@@ -57,7 +60,7 @@ class PendingWrite:
         gives it."""
         return self._pending.acquire(timeout=timeout_s)
 
-    def result(self) -> Answer:
+    def result(self) -> A:
         """The answer. Raises the refusal."""
         if self._error is not None:
             raise self._error
@@ -73,7 +76,7 @@ class Queue:
     ) -> None:
         self._options = options
         self._patience = admission
-        self._tickets: deque[PendingWrite] = deque()
+        self._tickets: deque[PendingWrite[Answer]] = deque()
         self._changed = threads.condition()
         self.is_closing = False
         self.turned_away = 0
@@ -81,7 +84,7 @@ class Queue:
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def wait_for(self, pending_write: PendingWrite) -> Answer:
+    def wait_for(self, pending_write: PendingWrite[A]) -> A:
         """Queue up and wait for the outcome, but not in a crowd and not for ever.
 
         Waiting callers occupy threads that readers need, so when the committer stands
@@ -105,23 +108,23 @@ class Queue:
             "retry."
         )
 
-    def take(self, size: int) -> list[PendingWrite]:
+    def take(self, size: int) -> list[PendingWrite[Answer]]:
         """The next pending writes, at most ``size``; waits for one. None left:
         closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._tickets or self.is_closing)
             return self._taken(size)
 
-    def more(self, size: int) -> list[PendingWrite]:
+    def more(self, size: int) -> list[PendingWrite[Answer]]:
         """As ``take``, but only who is there already."""
         with self._changed:
             return self._taken(size)
 
-    def _taken(self, size: int) -> list[PendingWrite]:
+    def _taken(self, size: int) -> list[PendingWrite[Answer]]:
         count = min(len(self._tickets), size)
         return [self._tickets.popleft() for _ in range(count)]
 
-    def put_back(self, pending_writes: Sequence[PendingWrite]) -> None:
+    def put_back(self, pending_writes: Sequence[PendingWrite[Answer]]) -> None:
         """These come first again."""
         with self._changed:
             self._tickets.extendleft(reversed(pending_writes))
@@ -132,7 +135,7 @@ class Queue:
             self.is_closing = True
             self._changed.notify()
 
-    def _enter(self, pending_write: PendingWrite) -> None:
+    def _enter(self, pending_write: PendingWrite[A]) -> None:
         with self._changed:
             if self.is_closing:
                 raise StoreFailed("This engine is closed; connect again.")

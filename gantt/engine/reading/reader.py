@@ -1,15 +1,15 @@
-"""Questions to the columns of this process: how fresh they are, and what an answer
-waits for before anybody hears it.
+"""Reads from the State of this process: how fresh it is, and what an answer waits for.
 
-Apart from the engine, which only brings together what is asked here and what is changed
-at the committer.
+A query is a pure function of a State. What it was computed on may not be durable yet
+(the committer applies changes before it commits them), so that an answer waits here
+until it is; if the changes are rolled back instead, the query runs again.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica
@@ -19,126 +19,109 @@ from gantt.scheduler.pauses import Moved
 from gantt.state.state import State
 
 T = TypeVar("T")
-P = ParamSpec("P")
-_MAX: Final = 2**63
-_AT_ONCE: Final = nullcontext()
+Ts = TypeVarTuple("Ts")
 
 
-def _on_all(_: object) -> int:
-    """Whatever was applied."""
-    return _MAX
+class Consistency(enum.Enum):
+    """How fresh a State a read needs, and what its answer waits for."""
+
+    DURABLE = "durable"
+    """As fresh as the options say; the answer waits until it is durable."""
+    ASSUMED = "assumed"
+    """As fresh, but only a refusal waits: the committer checks the answer again."""
+    LOCAL = "local"
+    """The State of this process as it stands: no catching up, no waiting."""
 
 
-def _on_nothing(_: object) -> int:
-    """An answer that goes through the committer before anybody hears of it."""
-    return 0
+class Reader:
+    """Runs queries; safe for many threads."""
 
+    def __init__(self, replica: Replica, log_tailer: LogTailer, rest: Rest) -> None:
+        self._replica = replica
+        self._log_tailer = log_tailer
+        self._rest = rest
 
-class Asking:
-    """Pure queries, for whoever has these."""
-
-    _log_tailer: LogTailer
-    _replica: Replica
-    _rest: Rest
+    @property
+    def revision(self) -> int:
+        """The last durable revision that this process knows."""
+        return self._replica.durable
 
     def read(
         self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        query: Callable[[State, *Ts], T],
+        *args: *Ts,
+        consistency: Consistency = Consistency.DURABLE,
     ) -> T:
-        """The answer of a pure ``query`` to the newest State.
+        """The answer of ``query(state, *args)``, a pure function that is quick. Raises
+        what ``query`` raises, and StoreFailed."""
+        return self._run(query, args, consistency)
 
-        Returns only what is durable; raises what ``query`` raises, and StoreFailed.
-        """
-        return self._ask(lambda state: query(state, *args, **kwargs), _on_all)
-
-    def read_long(
+    def search(
         self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        query: Callable[[State, *Ts], T],
+        *args: *Ts,
+        consistency: Consistency = Consistency.DURABLE,
     ) -> T:
-        """As ``read``, for what goes through as much as there is."""
-        return self._ask(
-            lambda state: query(state, *args, **kwargs), _on_all, self._replica.search
-        )
+        """As ``read``, for a query that may take long: one at a time, and it may call
+        ``rest``."""
+        return self._run(query, args, consistency, is_search=True)
 
     def read_touched(
-        self,
-        query: Callable[Concatenate[State, P], tuple[T, int]],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, query: Callable[[State, *Ts], tuple[T, int]], *args: *Ts
     ) -> T:
-        answer, _ = self._ask(
-            lambda state: query(state, *args, **kwargs), lambda found: found[1]
+        """As ``read``, for a query that also returns when the rows that it used last
+        changed (``State.applied``): the answer waits for no later change."""
+        answer, _ = self._run(
+            query, args, Consistency.DURABLE, touched=lambda found: found[1]
         )
         return answer
 
-    def glance(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        return self._ask(lambda state: query(state, *args, **kwargs), _on_nothing)
-
-    def glance_long(
-        self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """As ``glance``, for what goes through as much as there is."""
-        return self._ask(
-            lambda state: query(state, *args, **kwargs),
-            _on_nothing,
-            self._replica.search,
-        )
-
     def rest(self) -> None:
-        """Within a long query: when it has had the columns for a while, let others at
-        them. Raises Moved when the query must be asked anew."""
+        """Within a search: if it has held the columns for long, let other threads use
+        them. Raises Moved when the query must start again."""
         self._rest()
 
-    def recall(
+    def _run(
         self,
-        query: Callable[Concatenate[State, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        query: Callable[[State, *Ts], T],
+        args: tuple[*Ts],
+        consistency: Consistency,
+        *,
+        is_search: bool = False,
+        touched: Callable[[T], int] | None = None,
     ) -> T:
-        with self._replica.lock:
-            return query(self._replica.state, *args, **kwargs)
-
-    def _ask(
-        self,
-        query: Callable[[State], T],
-        hangs_on: Callable[[T], int],
-        turn: AbstractContextManager[object] = _AT_ONCE,
-    ) -> T:
-        """``hangs_on``: the last change (``State.applied``) that an answer must wait
-        for until it is durable. A refusal waits for all. ``turn``: what comes before
-        the lock."""
-        times_anew = 0
+        replica = self._replica
+        restarts = 0
         while True:
-            self._log_tailer.freshen()
+            if consistency is not Consistency.LOCAL:
+                self._log_tailer.freshen()
             refusal: GanttError | None = None
-            with turn, self._replica.lock:
-                if turn is self._replica.search:
-                    self._rest.begin(times_anew)
-                try:
-                    answer = query(self._replica.state)
-                except Moved:
-                    times_anew += 1
-                    continue
-                except GanttError as error:
-                    refusal = error
-                else:
-                    if hangs_on(answer) <= self._replica.settled:
-                        return answer
-                # Afterwards: others may have written while a long query rested.
-                mark = self._replica.mark
-            if not self._replica.wait(mark, self._log_tailer.admission):
+            if is_search:
+                replica.search.acquire()
+            try:
+                with replica.lock:
+                    if is_search:
+                        self._rest.begin(restarts)
+                    try:
+                        answer = query(replica.state, *args)
+                    except Moved:
+                        restarts += 1
+                        continue
+                    except GanttError as error:
+                        if consistency is Consistency.LOCAL:
+                            raise
+                        refusal = error
+                    else:
+                        if consistency is not Consistency.DURABLE:
+                            return answer
+                        if touched is not None and touched(answer) <= replica.settled:
+                            return answer
+                    # Afterwards: others may have written while a long query rested.
+                    mark = replica.mark
+            finally:
+                if is_search:
+                    replica.search.release()
+            if not replica.wait(mark, self._log_tailer.admission):
                 continue
             if refusal is not None:
                 raise refusal

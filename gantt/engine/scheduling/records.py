@@ -157,23 +157,6 @@ def _told(one: Noted) -> Decision:
     return replace(one.record, scores=one.board.scores())
 
 
-class Recorded:
-    """The records of an engine, for whoever asks it."""
-
-    _records: Records
-
-    def decisions(
-        self,
-        *,
-        request_id: str | None = None,
-        instance_uuid: str | None = None,
-        project_id: str | None = None,
-        limit: int = 100,
-    ) -> tuple[Decision, ...]:
-        asked = Asked(request_id, instance_uuid, project_id, limit)
-        return self._records.find(asked)
-
-
 def _line(noted: Noted) -> str:
     """Who asked, what came of it, from how many hosts, at which revision."""
     record = noted.record

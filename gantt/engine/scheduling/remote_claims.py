@@ -185,11 +185,6 @@ class RemoteClaims:
         return Outcome(held=held, reason=error)
 
 
-def without(listing: Listing | None, lost: frozenset[str]) -> Listing | None:
-    """``listing`` less what was found to be taken."""
-    return listing.without(lost) if listing is not None and lost else listing
-
-
 def _is_ours(view: ConsumerView | None, made: Holding) -> bool:
     return (
         view is not None

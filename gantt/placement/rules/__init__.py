@@ -33,7 +33,7 @@ from gantt.state.state import State
 
 Rule = Callable[[Draft, Any], Answer]
 
-RULES: dict[type[Struct], Rule] = {
+RULES: dict[type[c.Command[object]], Rule] = {
     c.CreateProvider: providers.create,
     c.UpdateProvider: providers.update,
     c.DeleteProvider: providers.delete,
@@ -86,7 +86,9 @@ class Plan(Struct, frozen=True):
     relied: tuple[tuple[str, Key | str], ...] = ()
 
 
-def plan(state: State, command: c.Command, now: int, clock: int | None = None) -> Plan:
+def plan(
+    state: State, command: c.Command[object], now: int, clock: int | None = None
+) -> Plan:
     """Decide ``command`` against ``state`` at the time ``now`` (microseconds, UTC).
 
     ``now`` never falls, so that stamps are in the order of revisions. ``clock`` is what

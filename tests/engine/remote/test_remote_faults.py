@@ -276,16 +276,16 @@ def _confirming(
     engine: Gantt, monkeypatch: pytest.MonkeyPatch, then: Callable[[], object]
 ) -> None:
     """``then`` happens once, right after a claim was confirmed."""
-    submit = engine.submit
+    submit = engine._committer.submit
     left = [then]
 
-    def confirmed(command: Command, request_id: str = "") -> Any:
+    def confirmed(command: Command[object], request_id: str = "") -> Any:
         answer = submit(command, request_id)
         if isinstance(command, ConfirmClaim) and left:
             left.pop()()
         return answer
 
-    monkeypatch.setattr(engine, "submit", confirmed)
+    monkeypatch.setattr(engine._committer, "submit", confirmed)
 
 
 def test_a_host_that_goes_before_the_answer_leaves_nothing_there(

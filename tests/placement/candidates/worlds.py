@@ -144,7 +144,7 @@ def viable(state: State, request: CandidateRequest) -> list[int]:
     return [int(row) for row in rows[found.viable_at(rows)]]
 
 
-def do(state: State, command: c.Command) -> None:
+def do(state: State, command: c.Command[object]) -> None:
     """Decide ``command`` and take in what it changes."""
     changes = plan(state, command, 0).changes
     if changes:

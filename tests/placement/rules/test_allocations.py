@@ -42,7 +42,7 @@ from tests.placement.desk import (
 VCPU_HOST = f"'VCPU' on resource provider '{HOST}'"
 UNABLE = f"Unable to create allocation for {VCPU_HOST}. The requested amount would"
 
-REFUSALS: list[tuple[Command, type[GanttError], str]] = [
+REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     (
         put(ALICE, {NOBODY: {"NOPE": 1}}, generation=7),
         ConsumerMoved,
@@ -77,7 +77,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
 
 
 @pytest.mark.parametrize(("command", "kind", "text"), REFUSALS)
-def test_refusals(command: Command, kind: type[GanttError], text: str) -> None:
+def test_refusals(command: Command[object], kind: type[GanttError], text: str) -> None:
     assert furnished().refusal(command, kind) == text
 
 

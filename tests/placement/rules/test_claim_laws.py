@@ -70,7 +70,7 @@ def random_claim(rng: Random, name: str) -> c.Claim:
     return claim(name, *instances, group=group, leased_for_us=lease)
 
 
-def random_command(rng: Random, step: int, open_claims: list[str]) -> c.Command:
+def random_command(rng: Random, step: int, open_claims: list[str]) -> c.Command[object]:
     """Anything that concerns hosts, instances and claims."""
     host, number = rng.randint(1, HOSTS), server(rng.randrange(SERVERS))
     name = f"h{host}"
@@ -260,7 +260,7 @@ def test_a_claim_that_is_released_leaves_the_books_as_before(seed: int) -> None:
             continue
         if rng.random() < 0.6:
             number += 1
-            end: c.Command = c.ReleaseClaim(command.claim)
+            end: c.Command[object] = c.ReleaseClaim(command.claim)
             if command.leased_for_us is not None:
                 desk.now += 100
                 end = c.ExpireClaims()

@@ -24,7 +24,9 @@ from tests.placement.fleet_desk import (
 GOLD, SILVER = uuid_of(901), uuid_of(902)
 
 
-def aggregates(*hosts: str, number: int | None = 1, **metadata: str) -> c.Command:
+def aggregates(
+    *hosts: str, number: int | None = 1, **metadata: str
+) -> c.Command[object]:
     one = HostAggregate(GOLD, "gold", number, frozenset(hosts), metadata)
     return c.SetHostAggregates((one,))
 
@@ -68,7 +70,7 @@ def other(number: int) -> HostAggregate:
     return HostAggregate(SILVER, "silver", number)
 
 
-REFUSALS: list[tuple[c.Command, type[GanttError], str]] = [
+REFUSALS: list[tuple[c.Command[object], type[GanttError], str]] = [
     (c.DeleteHostAggregate(), Invalid, "by its uuid or by its id"),
     (c.SetHostAggregates((other(1),)), Conflict, f"belongs to aggregate {GOLD}"),
     (
@@ -91,7 +93,9 @@ REFUSALS: list[tuple[c.Command, type[GanttError], str]] = [
 
 
 @pytest.mark.parametrize(("command", "kind", "words"), REFUSALS)
-def test_refusals(command: c.Command, kind: type[GanttError], words: str) -> None:
+def test_refusals(
+    command: c.Command[object], kind: type[GanttError], words: str
+) -> None:
     desk = FleetDesk(1)
     desk.do(aggregates("h1"))
     assert words in desk.refusal(command, kind)
@@ -139,7 +143,9 @@ def test_a_host_has_exactly_these_instances() -> None:
         c.DeleteInstance("h1", server(1)),
     ],
 )
-def test_a_claim_ends_when_its_host_speaks_of_the_instance(naming: c.Command) -> None:
+def test_a_claim_ends_when_its_host_speaks_of_the_instance(
+    naming: c.Command[object],
+) -> None:
     desk = FleetDesk(2)
     desk.do(claim("one", on(1, 1), on(2, 1)), naming)
     assert [row.instance_uuid for row in desk.claims()] == [server(2)]
@@ -154,7 +160,7 @@ def test_a_claim_ends_when_its_host_speaks_of_the_instance(naming: c.Command) ->
         c.DeleteInstance("h2", server(1)),
     ],
 )
-def test_what_another_host_says_does_not_end_a_claim(naming: c.Command) -> None:
+def test_what_another_host_says_does_not_end_a_claim(naming: c.Command[object]) -> None:
     desk = FleetDesk(2)
     desk.do(claim("one", on(1, 1)), naming)
     assert len(desk.claims()) == 1
@@ -227,7 +233,7 @@ def members(desk: FleetDesk) -> dict[str, int]:
 )
 @pytest.mark.parametrize("is_known", [True, False])
 def test_who_was_claimed_for_a_group_stays_its_member(
-    naming: c.Command, is_known: bool
+    naming: c.Command[object], is_known: bool
 ) -> None:
     desk = FleetDesk(2)
     if is_known:

@@ -49,7 +49,7 @@ def over(rc: str) -> str:
 
 
 UNKNOWN = "No such resource class NOPE."
-REFUSALS: list[tuple[Command, type[GanttError], str]] = [
+REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     (SetInventories(NOBODY, {}), NotFound, GONE),
     (AddInventory(NOBODY, "VCPU", ONE), NotFound, GONE),
     (SetInventory(NOBODY, "VCPU", ONE), NotFound, GONE),
@@ -128,7 +128,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
 
 
 @pytest.mark.parametrize(("command", "kind", "text"), REFUSALS)
-def test_refusals(command: Command, kind: type[GanttError], text: str) -> None:
+def test_refusals(command: Command[object], kind: type[GanttError], text: str) -> None:
     assert furnished().refusal(command, kind) == text
 
 
@@ -152,13 +152,13 @@ IN_USE = f"Inventory for 'VCPU, MEMORY_MB' on resource provider '{HOST}' in use.
         (DeleteInventory(HOST, "VCPU"), IN_USE.replace(", MEMORY_MB", "")),
     ],
 )
-def test_what_is_used_is_not_dropped(command: Command, text: str) -> None:
+def test_what_is_used_is_not_dropped(command: Command[object], text: str) -> None:
     desk = furnished()
     desk.do(put(ALICE, {HOST: {"VCPU": 1, "MEMORY_MB": 1}}))
     assert desk.refusal(command, InventoryInUse) == text
 
 
-WRITES: list[tuple[Command, set[str]]] = [
+WRITES: list[tuple[Command[object], set[str]]] = [
     (SetInventories(HOST, {"DISK_GB": ONE}, 1), {"DISK_GB"}),
     (SetInventories(HOST, {}, 1), set()),
     (AddInventory(HOST, "DISK_GB", ONE), {"VCPU", "MEMORY_MB", "DISK_GB"}),
@@ -172,7 +172,7 @@ WRITES: list[tuple[Command, set[str]]] = [
 
 @pytest.mark.parametrize(("command", "classes"), WRITES)
 def test_each_write_moves_the_generation_by_one(
-    command: Command, classes: set[str]
+    command: Command[object], classes: set[str]
 ) -> None:
     desk = furnished()
     answer = desk.do(command)

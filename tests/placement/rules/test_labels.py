@@ -15,7 +15,7 @@ MOVED_ON = (
     "Resource provider's generation already changed. Please update the generation "
     "and try again."
 )
-REFUSALS: list[tuple[Command, type[GanttError], str]] = [
+REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     (SetAggregates(NOBODY, ()), NotFound, GONE),
     (SetTraits(NOBODY, ("NOPE",)), NotFound, GONE),
     (DeleteTraits(NOBODY), NotFound, GONE),
@@ -31,7 +31,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
 
 
 @pytest.mark.parametrize(("command", "kind", "text"), REFUSALS)
-def test_refusals(command: Command, kind: type[GanttError], text: str) -> None:
+def test_refusals(command: Command[object], kind: type[GanttError], text: str) -> None:
     assert furnished().refusal(command, kind) == text
 
 

@@ -55,7 +55,7 @@ def test_confirming_succeeds_until_the_lease_is_swept() -> None:
 
 
 @pytest.mark.parametrize("end", [c.ExpireClaims(), c.ReleaseClaim("one")])
-def test_a_lease_that_ended_cannot_be_confirmed(end: c.Command) -> None:
+def test_a_lease_that_ended_cannot_be_confirmed(end: c.Command[object]) -> None:
     desk = FleetDesk(1)
     desk.do(leased(on(1, 1)))
     desk.now += 1000
@@ -150,7 +150,7 @@ def test_a_write_that_stays_on_the_host_ends_the_lease_alone() -> None:
 
 
 @pytest.mark.parametrize("write", [put(1, 2), put(1), c.DeleteAllocations(server(1))])
-def test_a_write_that_leaves_the_host_ends_the_claim(write: c.Command) -> None:
+def test_a_write_that_leaves_the_host_ends_the_claim(write: c.Command[object]) -> None:
     desk = FleetDesk(2)
     desk.do(leased(on(1, 1)))
     assert undone(desk, write)
@@ -266,7 +266,9 @@ def test_a_release_gives_back_also_what_was_on_a_host_that_is_gone() -> None:
         report(3, instances=(server(1),)),
     ],
 )
-def test_it_is_forgotten_where_it_is_not_the_claims_any_more(end: c.Command) -> None:
+def test_it_is_forgotten_where_it_is_not_the_claims_any_more(
+    end: c.Command[object],
+) -> None:
     desk = bereft()
     desk.do(end)
     assert [row.instance_uuid for row in desk.claims()] == [server(2)]

@@ -31,7 +31,7 @@ CANNOT = "Error in delete resource class: Cannot delete"
 LONG = "CUSTOM_" + "A" * 249
 BAD_NAMES = ("HW_X", "CUSTOM_", "CUSTOM_a", "CUSTOM_A\n", "XCUSTOM_A", "", LONG)
 
-REFUSALS: list[tuple[Command, type[GanttError], str]] = [
+REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     *((CreateTrait(name), Invalid, BAD_TRAIT) for name in BAD_NAMES),
     (CreateTrait("HW_CPU_X86_AVX"), Invalid, BAD_TRAIT),
     (DeleteTrait("NOPE"), NotFound, "No such trait(s): NOPE."),
@@ -69,7 +69,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
 
 
 @pytest.mark.parametrize(("command", "kind", "text"), REFUSALS)
-def test_refusals(command: Command, kind: type[GanttError], text: str) -> None:
+def test_refusals(command: Command[object], kind: type[GanttError], text: str) -> None:
     assert furnished().refusal(command, kind) == text
 
 

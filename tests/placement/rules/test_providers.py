@@ -29,7 +29,7 @@ UNABLE = f"Unable to save resource provider {CHILD}: Object action"
 NEW = "55555555-5555-4555-8555-555555555555"
 UNCREATED = f'Unable to create resource provider "n", {NEW}: Object action create'
 
-REFUSALS: list[tuple[Command, type[GanttError], str]] = [
+REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     (
         CreateProvider(HOST, "n"),
         DuplicateName,
@@ -130,7 +130,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
 
 
 @pytest.mark.parametrize(("command", "kind", "text"), REFUSALS)
-def test_refusals(command: Command, kind: type[GanttError], text: str) -> None:
+def test_refusals(command: Command[object], kind: type[GanttError], text: str) -> None:
     assert furnished().refusal(command, kind) == text
 
 

@@ -52,7 +52,7 @@ def reshape(*parts: Any) -> Reshape:
     )
 
 
-REFUSALS: list[tuple[Command, type[GanttError], str]] = [
+REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     (
         reshape((NOBODY, 0, {}), claim(ALICE, {}, generation=9)),
         UnknownReshaped,
@@ -94,7 +94,7 @@ REFUSALS: list[tuple[Command, type[GanttError], str]] = [
 
 
 @pytest.mark.parametrize(("command", "kind", "text"), REFUSALS)
-def test_refusals(command: Command, kind: type[GanttError], text: str) -> None:
+def test_refusals(command: Command[object], kind: type[GanttError], text: str) -> None:
     assert furnished().refusal(command, kind) == text
 
 

@@ -1,0 +1,69 @@
+"""What callers hand over, judged before anything is done: sound, and within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec
+
+from gantt.errors import Invalid
+from gantt.model.forms import values
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import limits
+
+P = ParamSpec("P")
+
+
+class Checks:
+    """``options``: those in force; they may be replaced while the engine runs."""
+
+    def __init__(self, options: SchedulerOptions) -> None:
+        self.options = options
+        self._over = 0
+
+    def request(self, request: ScheduleRequest) -> ScheduleRequest:
+        """The request in the types that deciders expect. Raises Invalid."""
+        request = values.request(request)
+        if request.lease_s is not None and request.instance_uuids is None:
+            raise Invalid(
+                "A lease was requested without instances: claims are made "
+                "for instances. Give instance_uuids, or omit the lease."
+            )
+        self._within(limits.check_request, request, self.options)
+        return request
+
+    def spec(self, spec: RequestSpec) -> RequestSpec:
+        """The same of a request for any number."""
+        spec = values.spec(spec)
+        self._within(limits.check_spec, spec, self.options)
+        return spec
+
+    def statement(self, what: str, count: int) -> None:
+        """Whether one statement may name so many. Raises TooMuch."""
+        self._within(limits.check_statement, what, count, self.options)
+
+    def hosts(self, count: int) -> None:
+        """Whether one statement about aggregates may name so many hosts. Raises
+        TooMuch."""
+        self._within(limits.check_hosts, count, self.options)
+
+    def _within(self, check: Callable[P, None], *args: P.args, **kw: P.kwargs) -> None:
+        try:
+            check(*args, **kw)
+        except limits.TooMuch:
+            self._over += 1
+            raise
+
+    def counts(self) -> dict[str, float]:
+        """How often a limit was exceeded, and the limits, by name; for metrics."""
+        options = self.options
+        return {
+            "over_limits": self._over,
+            "request_names_limit": options.max_request_names,
+            "request_groups_limit": options.max_request_groups,
+            "request_instances_limit": options.max_instances,
+            "statement_limit": options.max_statement,
+            "statement_hosts_limit": options.max_statement_hosts,
+            "shapes_limit": options.max_shapes,
+            "changes_limit": options.kept_changes,
+        }

@@ -1,0 +1,70 @@
+"""Claims by name: confirm, release, expire."""
+
+from __future__ import annotations
+
+import logging
+
+from gantt.engine.commit.committer import Committer
+from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.settlement import Settlement
+from gantt.errors import GanttError, NotFound
+from gantt.model import commands as c
+from gantt.model.forms import scalars
+from gantt.placement import fleet_queries
+from gantt.state.state import State
+
+LOG = logging.getLogger(__name__)
+
+
+class Claims:
+    """What is claimed already."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        committer: Committer,
+        checks: Checks,
+        settlement: Settlement,
+    ) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._checks = checks
+        self._settlement = settlement
+
+    def confirm(self, claim: str) -> None:
+        """Raises NotFound, ClaimExpired."""
+        self._committer.submit(c.ConfirmClaim(scalars.name("claim", claim)))
+
+    def release(self, claim: str) -> None:
+        """Raises NotFound. What a remote Placement does not take back now is given back
+        later."""
+        claim = scalars.name("claim", claim)
+        try:
+            self._committer.submit(c.ReleaseClaim(claim))
+        except NotFound:
+            if not self._reader.read(
+                _has_ended, claim, consistency=Consistency.ASSUMED
+            ):
+                raise
+        try:
+            self._settlement.run(claim)
+        except GanttError as error:
+            LOG.warning("claim %s is released; will retry there: %s", claim, error)
+
+    def projects(self, claim: str) -> frozenset[str | None]:
+        """The projects of its instances; None: not known. Empty: it has ended."""
+        return self._reader.read(
+            fleet_queries.claim_projects, scalars.name("claim", claim)
+        )
+
+    def expire(self) -> int:
+        """Release the leases that have ended; how many claims that were."""
+        grace = int(self._checks.options.lease_skew_s * 1_000_000)
+        expired = self._committer.submit(c.ExpireClaims(grace_us=grace))
+        self._settlement.run()
+        return expired
+
+
+def _has_ended(state: State, claim: str) -> bool:
+    return any(row.is_over for row in state.fleet.claims.of(claim))

@@ -1,0 +1,58 @@
+"""Amounts that this process decides: by its books, or by what hosts report."""
+
+from __future__ import annotations
+
+import logging
+
+from gantt.engine.commit.committer import Committer
+from gantt.engine.reading.reader import Consistency, Reader
+from gantt.model.answers import Claimed
+from gantt.model.commands import Claim, ReleaseClaim, TurnToBooks
+from gantt.placement import amount_source
+from gantt.scheduler.feasibility.candidates import (
+    BOOK_SOURCE,
+    REPORT_SOURCE,
+    CandidateSource,
+)
+
+LOG = logging.getLogger(__name__)
+
+
+class LocalBooks:
+    """Which of them decides, and claims on them. ``use_placement``: always, never, or
+    auto: reports decide until every enabled host has inventory, the books from then
+    on."""
+
+    def __init__(
+        self, reader: Reader, committer: Committer, use_placement: str
+    ) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._is_open = use_placement == "auto"
+        self._by_books = use_placement == "always"
+
+    def ask(self, again: bool) -> CandidateSource:  # noqa: ARG002
+        """The source that decides now: it is never out of date."""
+        if self._is_open:
+            self._look()
+        return BOOK_SOURCE if self._by_books else REPORT_SOURCE
+
+    def _look(self) -> None:
+        """The books decide as soon as they can, once and for all."""
+        stage = self._reader.read(amount_source.stage, consistency=Consistency.ASSUMED)
+        if stage == "ready":
+            self._by_books = self._committer.submit(TurnToBooks())
+        else:
+            self._by_books = stage == "books"
+        if self._by_books:
+            self._is_open = False
+            LOG.info("every enabled host has inventory: amounts come from the books")
+
+    def bind(self, claim: Claim, reserved: Claimed) -> None:
+        """The committer wrote everything already."""
+
+    def unreserve(self, claim: Claim, reserved: Claimed) -> None:
+        """End a claim that is not answered with, whatever became of its hosts."""
+        names = [one.instance_uuid for one in claim.instances]
+        placed = zip(names, reserved.generations, strict=True)
+        self._committer.submit(ReleaseClaim(reserved.claim, tuple(placed)))

@@ -1,0 +1,242 @@
+"""Amounts that a remote Placement decides.
+
+    questions -> its candidates -> hosts selected here -> a leased claim here
+    -> one write there for all instances -> the claim is confirmed
+
+It is never asked under a lock. A claim here comes first, with what is about to be
+written there, so that any process can give that back once the claim has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from gantt.engine.clock import Clock
+from gantt.engine.commit.committer import Committer
+from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.scheduling.claims import Claims
+from gantt.engine.scheduling.remote_claims import Outcome, RemoteClaims
+from gantt.engine.scheduling.settlement import Settlement
+from gantt.errors import (
+    ClaimExpired,
+    ClaimLost,
+    Forbidden,
+    GanttError,
+    NotFound,
+    NoValidHost,
+)
+from gantt.model import commands as c
+from gantt.model.answers import Claimed
+from gantt.model.holding import Held, Holding, holding
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement.candidates.listing import Listing
+from gantt.placement.rules.claims import check_owner
+from gantt.scheduler.cycle import Stale
+from gantt.scheduler.feasibility.candidates import CandidateSource, Listed
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.job import ClaimTerms, Job, prepare
+from gantt.scheduler.selection.claim import lease_us
+from gantt.state.state import State
+
+LOG = logging.getLogger(__name__)
+_MICRO: Final = 1_000_000
+# Hints that look at hosts which a sample might miss.
+_WIDE_HINTS: Final = frozenset({"group", "same_host", "different_host"})
+
+
+class RemotePlacement:
+    """What the requests to one remote Placement share."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        committer: Committer,
+        clock: Clock,
+        books: RemoteClaims,
+        claims: Claims,
+        settlement: Settlement,
+    ) -> None:
+        self.reader = reader
+        self.committer = committer
+        self.clock = clock
+        self.books = books
+        self.claims = claims
+        self.settlement = settlement
+
+    def decides(self, spec: RequestSpec, options: SchedulerOptions) -> bool:
+        """Whether it is asked about ``spec``."""
+        return not spec.is_rebuild and options.use_placement != "never"
+
+    def request(
+        self, request: ScheduleRequest, options: SchedulerOptions
+    ) -> RemoteRequest:
+        """One request on its way: it remembers what was listed, and taken since."""
+        return RemoteRequest(self, request, options)
+
+
+class RemoteRequest:
+    """The source of candidates and the binder of one request. ``listed_s``: how long
+    the last listing took, in seconds."""
+
+    def __init__(
+        self, at: RemotePlacement, request: ScheduleRequest, options: SchedulerOptions
+    ) -> None:
+        self._at = at
+        self._request = request
+        self._options = options
+        self._asked: tuple[Job, Listing] | None = None
+        self._lost: frozenset[str] = frozenset()
+        self._held: dict[str, Held] = {}
+        self._began = 0.0
+        self.listed_s = 0.0
+
+    def ask(self, again: bool) -> CandidateSource:
+        """What is listed there, less what was taken since; ``again``: as it is now.
+        Raises NoValidHost, Invalid; Unavailable: an old claim of the same instances
+        could not be given back; Forbidden: it is of another project."""
+        self._began = self._at.clock.monotonic()
+        if again or self._asked is None:
+            self._lost = frozenset()
+            self._asked = self._fetch()
+            self.listed_s = self._at.clock.monotonic() - self._began
+            self._began += self.listed_s
+        if self._request.is_claiming:
+            self._end_old_claims()
+        job, listing = self._asked
+        lease = int(self._options.placement_lease_s * _MICRO)
+        job = replace(job, terms=ClaimTerms(lease, dict(self._held)))
+        found = listing.without(self._lost) if self._lost else listing
+        return Listed(self._request.spec, job, found, bool(self._lost))
+
+    def _fetch(self) -> tuple[Job, Listing]:
+        spec, options = self._request.spec, self._options
+        job = self._at.reader.read(
+            partial(prepare, is_remote=True),
+            spec,
+            options,
+            consistency=Consistency.ASSUMED,
+        )
+        limit = options.max_placement_results
+        if not _WIDE_HINTS.isdisjoint(spec.scheduler_hints):
+            limit = None
+        questions = [replace(one, limit=limit) for one in job.questions]
+        return job, self._at.books.ask(questions, self._request.request_id)
+
+    def _end_old_claims(self) -> None:
+        """Claims of the same instances that were never confirmed end first: they may
+        hold something."""
+        found = self._at.reader.read(
+            _unconfirmed, self._request, consistency=Consistency.ASSUMED
+        )
+        for claim in found:
+            with suppress(NotFound):
+                self._at.committer.submit(c.ReleaseClaim(claim))
+            self._at.settlement.run(claim)
+
+    def bind(self, claim: c.Claim, reserved: Claimed) -> None:
+        """Write what is claimed there, and confirm it or drop it. Raises Stale,
+        ClaimLost, Forbidden, NoValidHost (nothing will help); Unavailable, and leaves
+        the claim to its lease."""
+        options, wanted = self._options, _wanted(claim, reserved)
+        lasts_s = options.placement_lease_s - options.placement_timeout_s
+        outcome = self._at.books.write(
+            wanted,
+            claim.only_project,
+            request_id=self._request.request_id,
+            deadline=self._began + lasts_s,
+        )
+        if not outcome.is_done:
+            self._at.committer.submit(c.DropClaim(claim.claim))
+            raise self._unwritten(outcome)
+        try:
+            lease = lease_us(self._request)
+            self._at.committer.submit(c.ConfirmClaim(claim.claim, lease))
+        except ClaimExpired as error:
+            self._return(wanted, claim.claim)
+            raise ClaimLost(str(error)) from error
+
+    def _unwritten(self, outcome: Outcome) -> Exception:
+        reason = outcome.reason
+        if isinstance(reason, Forbidden):
+            return reason
+        if outcome.lost:
+            self._lost |= outcome.lost
+            return Stale(reason)
+        if outcome.held is None:
+            text = "" if reason is None else f" {reason.public}"
+            return NoValidHost(f"No valid host was found.{text}")
+        self._held.update(outcome.held)
+        return ClaimLost(str(reason))
+
+    def unreserve(self, claim: c.Claim, reserved: Claimed) -> None:
+        """End a confirmed claim that is not answered with: its host was deleted right
+        after it was claimed, or a plug-in failed that sets limits."""
+        with suppress(NotFound):
+            self._at.claims.release(claim.claim)
+        self._return(_wanted(claim, reserved), claim.claim)
+
+    def _return(self, wanted: dict[str, Holding], claim: str) -> None:
+        """Give back there what was written for a claim that holds nothing here any
+        more; the log names what cannot be given back now."""
+        taken = self._at.reader.read(
+            _owned_by_others, wanted, claim, consistency=Consistency.ASSUMED
+        )
+        for uuid in sorted(wanted.keys() - taken):
+            try:
+                self._at.books.give_back(uuid, wanted[uuid])
+            except GanttError as error:
+                LOG.error(
+                    "instance %s keeps the allocations of claim %s in the remote "
+                    "Placement, although the claim has ended: %s If they remain, "
+                    "delete them there.",
+                    uuid,
+                    claim,
+                    error,
+                )
+
+
+def _wanted(claim: c.Claim, reserved: Claimed) -> dict[str, Holding]:
+    """What the remote Placement is to hold, as the claim remembers it."""
+    return {
+        one.instance_uuid: holding(
+            one.choices[taken].allocations,
+            one.held,
+            project_id=claim.project_id,
+            user_id=claim.user_id,
+        )
+        for one, taken in zip(claim.instances, reserved.taken, strict=True)
+    }
+
+
+def _unconfirmed(state: State, request: ScheduleRequest) -> list[str]:
+    """The claims of instances that may hold something elsewhere, unconfirmed. Raises
+    Forbidden."""
+    claims = state.fleet.claims.by_instance
+    instance_uuids = request.instance_uuids or ()
+    if request.only_project is not None:
+        check_owner(state, instance_uuids, request.only_project)
+    rows = (claims.get(uuid) for uuid in instance_uuids)
+    found = (
+        row.claim
+        for row in rows
+        if row is not None and row.remote is not None and row.leased_until is not None
+    )
+    return list(dict.fromkeys(found))
+
+
+def _owned_by_others(
+    state: State, instance_uuids: Iterable[str], claim: str
+) -> set[str]:
+    """Those of the instances that have another claim."""
+    claims = state.fleet.claims.by_instance
+    return {
+        uuid
+        for uuid in instance_uuids
+        if uuid in claims and claims[uuid].claim != claim
+    }

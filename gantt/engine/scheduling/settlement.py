@@ -1,0 +1,84 @@
+"""Claims that have ended, and hold something in a remote Placement still."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Final
+
+from gantt.engine.clock import Clock
+from gantt.engine.commit.committer import Committer
+from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.scheduling.remote_claims import RemoteClaims
+from gantt.model import commands as c
+from gantt.model.holding import read_holding
+from gantt.model.rows import ClaimRow
+from gantt.placement.rules.leases import is_unsettled
+from gantt.state.fleet_tables import Claims as ClaimTable
+from gantt.state.state import State
+
+LOG = logging.getLogger(__name__)
+_AT_ONCE: Final = 100
+
+
+class Settlement:
+    """Gives back what ended claims hold there. ``remote`` None: no remote Placement is
+    configured now, though claims may be left of one. ``timeout_s``: of one request to
+    it."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        committer: Committer,
+        clock: Clock,
+        remote: RemoteClaims | None,
+        timeout_s: float,
+    ) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._clock = clock
+        self._remote = remote
+        self._turn_s = 4 * max(timeout_s, 1.0)
+
+    @property
+    def _turn_us(self) -> int:
+        """How long one process may take before another one tries."""
+        return int(self._turn_s * 1_000_000)
+
+    def is_due(self, claims: ClaimTable, now: int) -> bool:
+        """Whether a claim has ended that no process gives back now, and this could."""
+        if self._remote is None:
+            return False
+        return any(is_unsettled(row, now, self._turn_us) for row in claims.over())
+
+    def run(self, claim: str | None = None) -> None:
+        """Give back what ended claims hold (``claim`` alone, or all of them), and drop
+        them. Raises Unavailable: the rest is left for later."""
+        if not self._reader.read(_has_ended_claims, consistency=Consistency.ASSUMED):
+            return
+        rows = self._committer.submit(c.SettleClaims(self._turn_us, claim, _AT_ONCE))
+        deadline = self._clock.monotonic() + self._turn_s / 2
+        for name, group in groupby(rows, lambda row: row.claim):
+            mine = tuple(group)
+            if self._clock.monotonic() < deadline:
+                self._give_back(mine)
+                names = frozenset(row.instance_uuid for row in mine)
+                self._committer.submit(c.DropClaim(name, names))
+
+    def _give_back(self, rows: Iterable[ClaimRow]) -> None:
+        for row in rows:
+            if self._remote is None:
+                LOG.warning(
+                    "claim %s of instance %s was made with a remote Placement, "
+                    "and none is configured now: check whether it still has "
+                    "allocations there",
+                    row.claim,
+                    row.instance_uuid,
+                )
+            elif row.remote is not None:
+                self._remote.give_back(row.instance_uuid, read_holding(row.remote))
+
+
+def _has_ended_claims(state: State) -> bool:
+    return bool(state.fleet.claims.over())
