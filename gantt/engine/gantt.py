@@ -58,8 +58,8 @@ from gantt.model.usage_history import UsageRecord
 from gantt.placement.candidates.explain import explain
 from gantt.placement.candidates.search import search
 from gantt.placement.totals import totals
-from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.state.state import State
 from gantt.store.interface import Store

@@ -10,7 +10,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.model.commands import SyncNames
-from gantt.scheduler.drivers import driver_of
+from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.store import open_store
 

@@ -19,7 +19,7 @@ def scheduler(**changes: object) -> SchedulerOptions:
 def test_filters_and_freshness_change(books: Gantt, store: FaultyStore) -> None:
     wanted = scheduler(enabled_filters=("ComputeFilter",))
     books.retune(EngineOptions(scheduler=wanted, freshness="bounded", bound_ms=60_000))
-    assert books._policy.enabled_filters == ("ComputeFilter",)
+    assert books._checks.options.enabled_filters == ("ComputeFilter",)
     books.list_providers()
     before = store.passed["cursor"]
     books.list_providers()
@@ -32,13 +32,13 @@ def test_filters_and_freshness_change(books: Gantt, store: FaultyStore) -> None:
 def test_whose_books_are_asked_does_not_change(books: Gantt) -> None:
     elsewhere = scheduler(placement="http://elsewhere.example", records=1)
     books.retune(EngineOptions(scheduler=elsewhere))
-    assert books._policy == SchedulerOptions()
+    assert books._checks.options == SchedulerOptions()
 
 
 def test_a_filter_that_does_not_exist_changes_nothing(books: Gantt) -> None:
-    driver = books._driver
+    driver = books._scheduling.driver
     wrong = scheduler(enabled_filters=("NoSuchFilter",))
     with pytest.raises(Refused, match="NoSuchFilter"):
         books.retune(EngineOptions(scheduler=wrong, freshness="bounded"))
-    assert books._driver is driver
-    assert books._policy == SchedulerOptions()
+    assert books._scheduling.driver is driver
+    assert books._checks.options == SchedulerOptions()

@@ -19,12 +19,12 @@ import gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
+from gantt.engine.scheduling import scheduling
 from gantt.errors import ClaimExpired, Invalid, NotFound, NoValidHost
 from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.scheduler import cycle
 from gantt.scheduler.feasibility import unbooked
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
@@ -158,7 +158,7 @@ def test_a_plugin_that_fails_at_the_very_end_leaves_nothing(
     def fail(*_given: Any, **_more: Any) -> None:
         raise Invalid("no limits")
 
-    monkeypatch.setattr(pipeline, "tell", fail)
+    monkeypatch.setattr(scheduling, "selections", fail)
     request = ask()
     with pytest.raises(Invalid, match="no limits"):
         engine.schedule(request)

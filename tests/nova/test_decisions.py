@@ -16,8 +16,8 @@ from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, fresh
+from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.feasibility.candidates import Books
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
@@ -35,13 +35,16 @@ MANY = ("new-1", "new-2", "new-3", "new-4")
 Ranking = list[tuple[str, str, float]]
 
 
-class WithoutBooks(Driver):
+class Unlimited(Books):
     """Filters and weighers decide alone, as if every host had room in the books."""
 
-    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, FeasibleHosts]:
-        taken = Taken(spec.flavor.vcpus, spec.flavor.memory_mb, spec.disk_mb)
-        job = Job(spec, (), taken)
-        return job, fresh(state, job, self.policy, how["now"], how["budget"])
+    def prepare(
+        self, state: State, spec: RequestSpec, options: SchedulerOptions
+    ) -> Job:
+        del state, options
+        return Job(
+            spec, (), Taken(spec.flavor.vcpus, spec.flavor.memory_mb, spec.disk_mb)
+        )
 
 
 def _policy(options: SchedulerOptions) -> Policy:
@@ -54,8 +57,8 @@ def _policy(options: SchedulerOptions) -> Policy:
 
 def _ours(pair: Pair, state: State) -> Ranking | Exception:
     try:
-        _, field = WithoutBooks(_policy(pair.options)).field(
-            state, pair.spec, now=NOW, budget=Budget()
+        field = FilterDriver(_policy(pair.options)).feasible_hosts(
+            state, pair.spec, Unlimited(), now=NOW, budget=Budget()
         )
     except Invalid as error:
         return error
@@ -218,11 +221,11 @@ def _selected(pair: Pair, uuids: tuple[str, ...]) -> list[list[tuple[str, str]]]
 def _chosen(
     pair: Pair, state: State, uuids: tuple[str, ...]
 ) -> list[list[tuple[str, str]]]:
-    driver = WithoutBooks(_policy(pair.options))
+    driver = FilterDriver(_policy(pair.options))
     request = ScheduleRequest(pair.spec, uuids)
     try:
-        picks = cycle.choose(state, request, driver, now=NOW, by_books=False)
+        picks = cycle.decide(state, request, Unlimited(), driver, now=NOW)
     except NoValidHost:
         return []
-    found = selections(state, request, picks.field, picks.places, picks.spare, NOW)
+    found = selections(state, request, picks.feasible, picks.picks, picks.spare, NOW)
     return [[(one.service_host, one.nodename) for one in row] for row in found]

@@ -27,6 +27,7 @@ from gantt.scheduler.policy import policy_of
 from gantt.state.state import State
 from tests.nova import upstream, worlds
 from tests.nova.pair import EXAMPLES, Pair, Tell, explore, opened, tell
+from tests.scheduler.desk import source
 from tests.scheduler.fleets import HOST_NAMES, NOW, Plain, Plan, a_host
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is an invalid UUID:FutureWarning")
@@ -162,7 +163,9 @@ def _theirs(pair: Pair) -> Places:
 
 def _ours(driver: Driver, state: State, spec: RequestSpec) -> Places | Invalid:
     try:
-        _, field = driver.field(state, spec, now=NOW, by_books=False, budget=Budget())
+        field = driver.feasible_hosts(
+            state, spec, source(False), now=NOW, budget=Budget()
+        )
     except NoValidHost:
         return set()
     except Invalid as error:

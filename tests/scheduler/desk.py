@@ -22,6 +22,11 @@ from gantt.model.spec import (
     ScheduleRequest,
 )
 from gantt.placement.rules import plan
+from gantt.scheduler.feasibility.candidates import (
+    BOOK_SOURCE,
+    REPORT_SOURCE,
+    CandidateSource,
+)
 from gantt.state.state import State
 
 T0 = 1_700_000_000_000_000
@@ -213,3 +218,8 @@ class Desk:
         )
         uuids = tuple(self.new_uuid() for _ in range(count))
         return ScheduleRequest(spec, uuids)
+
+
+def source(by_books: bool) -> CandidateSource:
+    """Where amounts are asked."""
+    return BOOK_SOURCE if by_books else REPORT_SOURCE

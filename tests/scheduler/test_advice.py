@@ -30,9 +30,9 @@ from gantt.model.spec import (
     RequestSpec,
     ScheduleRequest,
 )
+from gantt.scheduler.cycle import Selected, attempt
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
-from gantt.scheduler.selection.attempt import Attempt, attempt
 from tests.scheduler.refusals import Scene, Way, ways
 
 EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "100"))
@@ -222,11 +222,11 @@ def test_a_search_costs_no_more_than_its_budget(
     """Nor does the caching driver forget what is asked for to remember what is not."""
     tried: list[int] = []
 
-    def counted(*given: Any, **more: Any) -> Attempt:
+    def counted(*given: Any, **more: Any) -> Selected:
         tried.append(1)
         return attempt(*given, **more)
 
-    monkeypatch.setattr("gantt.scheduler.explain.trials.attempt", counted)
+    monkeypatch.setattr("gantt.scheduler.cycle.attempt", counted)
     hosts = {f"h{vcpus}": vcpus for vcpus in range(1, 60)}
     with fleet(hosts, driver="caching", change_budget=500) as engine:
         for _ in range(2):

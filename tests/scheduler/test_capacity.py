@@ -64,8 +64,8 @@ def report(
 
 
 def spec_of(**fields: object) -> RequestSpec:
-    extra = feasible_hosts.pop("extra_specs", {})
-    disk = feasible_hosts.pop("root_gb", 10)
+    extra = fields.pop("extra_specs", {})
+    disk = fields.pop("root_gb", 10)
     flavor = Flavor(vcpus=1, memory_mb=512, root_gb=disk, extra_specs=extra)  # type: ignore[arg-type]
     return RequestSpec(flavor=flavor, project_id="p", user_id="u", **fields)  # type: ignore[arg-type]
 

@@ -11,11 +11,11 @@ from gantt.model import commands as c
 from gantt.model.hosts import Instance
 from gantt.model.spec import Flavor, RequestSpec
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler.drivers import DRIVERS
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.drivers import DRIVERS
 from gantt.scheduler.policy import policy_of
-from tests.scheduler.desk import Desk
+from tests.scheduler.desk import Desk, source
 
 BOTH = ("SameHostFilter", "DifferentHostFilter")
 
@@ -30,8 +30,8 @@ def passing(driver: type[Driver], filters: tuple[str, ...], **fields: Any) -> li
     asked = driver(policy_of(SchedulerOptions(enabled_filters=filters)))
     plain = RequestSpec(flavor=Flavor(vcpus=1))
     for spec in (plain, RequestSpec(flavor=Flavor(vcpus=1), **fields)):
-        _, field = asked.field(
-            desk.state, spec, now=desk.now, by_books=False, budget=Budget()
+        field = asked.feasible_hosts(
+            desk.state, spec, source(False), now=desk.now, budget=Budget()
         )
     return field.hosts.names
 

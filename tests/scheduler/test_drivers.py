@@ -18,17 +18,17 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler import drivers, pipeline
+from gantt.scheduler import cycle
 from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.drivers import DRIVERS, driver_of
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.scheduler.plugins import drivers
+from gantt.scheduler.plugins.drivers import DRIVERS, driver_of
 from gantt.scheduler.policy import policy_of
-from gantt.scheduler.request.job import Job
-from gantt.state.state import State
-from tests.scheduler.desk import Desk
+from gantt.scheduler.selection.claim import claim_of
+from tests.scheduler.desk import Desk, source
 
 OPTIONS = (
     SchedulerOptions(),
@@ -51,9 +51,9 @@ def _field(
     driver: Driver, desk: Desk, request: ScheduleRequest, by_books: bool
 ) -> FeasibleHosts | str:
     try:
-        return driver.field(
-            desk.state, request.spec, now=desk.now, by_books=by_books, budget=Budget()
-        )[1]
+        return driver.feasible_hosts(
+            desk.state, request.spec, source(by_books), now=desk.now, budget=Budget()
+        )
     except GanttError as error:
         return str(error)
 
@@ -123,7 +123,9 @@ def test_services_that_fall_silent_are_noticed_in_time(seed: int) -> None:
             desk.submit(c.UpdateService(service))
         now = start + rng.choice((turn, turn, rng.randrange(-80, 250))) * second
         fields = [
-            one.field(desk.state, spec, now=now, by_books=False, budget=Budget())[1]
+            one.feasible_hosts(
+                desk.state, spec, source(False), now=now, budget=Budget()
+            )
             for one in (fresh, kept)
         ]
         masks = [
@@ -148,9 +150,9 @@ def test_time_alone_asks_nothing_anew_before_it_matters() -> None:
     spec = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=64))
     passed = []
     for after_us in (0, 1, 30_000_000, 60_000_000, 60_000_001, 90_000_000):
-        field = kept.field(
-            desk.state, spec, now=seen + after_us, by_books=False, budget=Budget()
-        )[1]
+        field = kept.feasible_hosts(
+            desk.state, spec, source(False), now=seen + after_us, budget=Budget()
+        )
         passed.append(len(field.hosts))
     assert passed == [8, 8, 8, 8, 0, 0]
     assert (kept.misses, kept.hits) == (2, 4)
@@ -160,10 +162,10 @@ def _claim(
     desk: Desk, driver: Driver, request: ScheduleRequest, by_books: bool
 ) -> None:
     try:
-        picks = cycle.choose(
-            desk.state, request, driver, now=desk.now, by_books=by_books
+        picks = cycle.decide(
+            desk.state, request, source(by_books), driver, now=desk.now
         )
-        desk.submit(cycle.claim_of(request, picks, desk.new_uuid()))
+        desk.submit(claim_of(request, picks.feasible, picks.picks, desk.new_uuid()))
         desk.instances.extend(request.instance_uuids or ())
     except (GanttError, ClaimLost):
         pass
@@ -180,11 +182,11 @@ def test_picks_of_many_instances_do_not_change_what_is_kept(seed: int) -> None:
         chosen: list[object] = []
         for driver in (fresh, kept):
             try:
-                picks = cycle.choose(
-                    desk.state, request, driver, now=desk.now, by_books=True
+                picks = cycle.decide(
+                    desk.state, request, source(True), driver, now=desk.now
                 )
                 chosen.append(
-                    [[place.host_id for place in places] for places in picks.places]
+                    [[place.host_id for place in places] for places in picks.picks]
                 )
             except GanttError as error:
                 chosen.append(str(error))
@@ -209,11 +211,11 @@ def test_books_and_reports_choose_the_same_hosts(seed: int) -> None:
         chosen: list[object] = []
         for by_books in (True, False):
             try:
-                picks = cycle.choose(
-                    desk.state, request, driver, now=desk.now, by_books=by_books
+                picks = cycle.decide(
+                    desk.state, request, source(by_books), driver, now=desk.now
                 )
                 chosen.append(
-                    [[place.host_id for place in places] for places in picks.places]
+                    [[place.host_id for place in places] for places in picks.picks]
                 )
             except GanttError as error:
                 chosen.append(type(error))
@@ -234,15 +236,15 @@ def test_chance_takes_any_host_that_has_room() -> None:
     request = desk.request()
     request = type(request)(type(request.spec)(flavor=request.spec.flavor), ("x",))
     found = {
-        cycle.choose(
+        cycle.decide(
             desk.state,
             request,
+            source(True),
             driver,
             now=desk.now,
-            by_books=True,
             rng=random.Random(seed),
         )
-        .places[0][0]
+        .picks[0][0]
         .host_id
         for seed in range(60)
     }
@@ -271,8 +273,8 @@ def test_what_a_decision_judges_follows_what_changed() -> None:
     plain = type(request.spec)(flavor=request.spec.flavor)
     for _ in range(4):
         again = type(request)(plain, (desk.new_uuid(),))
-        picks = cycle.choose(desk.state, again, driver, now=desk.now, by_books=True)
-        desk.submit(cycle.claim_of(again, picks, desk.new_uuid()))
+        picks = cycle.decide(desk.state, again, source(True), driver, now=desk.now)
+        desk.submit(claim_of(again, picks.feasible, picks.picks, desk.new_uuid()))
     assert judged == [50, 1, 1, 1]
 
 
@@ -285,10 +287,10 @@ class FirstDriver(FilterDriver):
 
     name = "first"
 
-    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, FeasibleHosts]:
-        job, field = super().field(state, spec, **how)
-        field.weights = np.zeros(len(field.hosts))
-        return job, field
+    def feasible_hosts(self, *given: Any, **how: Any) -> FeasibleHosts:
+        found = super().feasible_hosts(*given, **how)
+        found.weights = np.zeros(len(found.hosts))
+        return found
 
 
 class NoDriver:
@@ -347,16 +349,16 @@ def test_each_instance_bears_its_own_name_in_the_rule_of_its_group() -> None:
     flavor = Flavor(vcpus=1, memory_mb=1)
     for named in (*uuids, None):
         spec = RequestSpec(flavor=flavor, instance_uuid=named, instance_group=group)
-        picks = cycle.choose(
+        picks = cycle.decide(
             desk.state,
             ScheduleRequest(spec, uuids),
+            source(False),
             FilterDriver(policy_of(SchedulerOptions())),
             now=desk.now,
-            by_books=False,
         )
-        chosen = [places[0].row for places in picks.places]
+        chosen = [places[0].row for places in picks.picks]
         assert sorted(chosen) == [0, 1, 2]
-        assert [len(places) for places in picks.places] == [3, 2, 1]
+        assert [len(places) for places in picks.picks] == [3, 2, 1]
 
 
 class BrokenDriver(FilterDriver):
@@ -365,20 +367,20 @@ class BrokenDriver(FilterDriver):
     name = "broken"
     fault: Any = None
 
-    def field(self, state: State, spec: RequestSpec, **how: Any) -> tuple[Job, FeasibleHosts]:
-        job, field = super().field(state, spec, **how)
-        return self.fault(job, field)  # type: ignore[no-any-return]
+    def feasible_hosts(self, *given: Any, **how: Any) -> FeasibleHosts:
+        found = super().feasible_hosts(*given, **how)
+        return self.fault(found)  # type: ignore[no-any-return]
 
 
-def _weights(values: Any) -> Callable[[Job, FeasibleHosts], tuple[Job, FeasibleHosts]]:
-    def changed(job: Job, field: FeasibleHosts) -> tuple[Job, FeasibleHosts]:
-        field.weights = values
-        return job, field
+def _weights(values: Any) -> Callable[[FeasibleHosts], FeasibleHosts]:
+    def changed(found: FeasibleHosts) -> FeasibleHosts:
+        found.weights = values
+        return found
 
     return changed
 
 
-def _raises(error: Exception) -> Callable[[Job, FeasibleHosts], Any]:
+def _raises(error: Exception) -> Callable[[FeasibleHosts], Any]:
     def raising(*_given: object) -> Any:
         raise error
 
@@ -388,10 +390,10 @@ def _raises(error: Exception) -> Callable[[Job, FeasibleHosts], Any]:
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        (_raises(KeyError("rack")), "failed in field: KeyError: 'rack'"),
-        (lambda job, field: None, "gave None: a job and a field"),
-        (lambda job, field: (field, job), "gave a tuple: a job and a field"),
-        (lambda job, field: (job, job), "gave a Job: a field was asked for"),
+        (_raises(KeyError("rack")), "failed in feasible_hosts: KeyError: 'rack'"),
+        (lambda found: None, "gave None: FeasibleHosts were asked for"),
+        (lambda found: (found, 1), "gave a tuple: FeasibleHosts were asked for"),
+        (lambda found: found.job, "gave a Job: FeasibleHosts were asked for"),
         (_weights(None), "gave None as weights"),
         (_weights(np.zeros(2)), r"gave float64\[2\] as weights: float64\[5\]"),
         (_weights(np.full(5, np.nan)), r"gave float64\[5\] as weights"),
@@ -407,7 +409,7 @@ def test_a_driver_that_fails_is_named(
     driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
     request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
     with pytest.raises(PluginFailed, match=says) as caught:
-        cycle.choose(desk.state, request, driver, now=desk.now, by_books=False)
+        cycle.decide(desk.state, request, source(False), driver, now=desk.now)
     assert caught.value.message.startswith(f"The driver broken, {__name__}.Broken")
     assert "take it out of driver of [scheduler]" in caught.value.message
 
@@ -421,4 +423,4 @@ def test_what_a_driver_refuses_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> 
     driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
     request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
     with pytest.raises(NoValidHost, match="none today"):
-        cycle.choose(desk.state, request, driver, now=desk.now, by_books=False)
+        cycle.decide(desk.state, request, source(False), driver, now=desk.now)

@@ -14,15 +14,15 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.contract import Filter, Request, Weigher
-from gantt.scheduler.drivers import DRIVERS
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.drivers import DRIVERS
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter
 from gantt.state.column import Bools, Floats
-from tests.scheduler.desk import Desk
+from tests.scheduler.desk import Desk, source
 from tests.scheduler.fleets import Plan, a_host, all_hosts, request
 from tests.scheduler.plugged import HOSTS, SPEC, policy
 from tests.scheduler.plugged import desk as _desk
@@ -32,9 +32,9 @@ _policy = partial(policy, __name__)
 
 
 def _field(driver: Driver, desk: Desk, spec: RequestSpec) -> FeasibleHosts:
-    return driver.field(
-        desk.state, spec, now=desk.now, by_books=False, budget=Budget()
-    )[1]
+    return driver.feasible_hosts(
+        desk.state, spec, source(False), now=desk.now, budget=Budget()
+    )
 
 
 class _Scored(Weigher):
@@ -125,12 +125,12 @@ def test_a_filter_that_fails_is_named(
     )
     desk, broken = _desk(), driver(_policy("BrokenFilter"))
     with pytest.raises(PluginFailed, match=says) as caught:
-        cycle.choose(
+        cycle.decide(
             desk.state,
             ScheduleRequest(SPEC, ("a",)),
+            source(False),
             broken,
             now=desk.now,
-            by_books=False,
         )
     assert caught.value.message.startswith(f"The filter {MINE}BrokenFilter ")
     assert "Nothing was decided" in caught.value.message

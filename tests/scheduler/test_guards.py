@@ -17,15 +17,15 @@ from gantt.model.hosts import HostStats, Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
-from gantt.scheduler import drivers
 from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Filter, Weigher
-from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.drivers.chance import ChanceDriver
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.guarded_driver import GuardedDriver
+from gantt.scheduler.plugins import drivers
+from gantt.scheduler.plugins.drivers import GuardedDriver, driver_of
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.policy import policy_of
 from tests.scheduler.desk import Desk
@@ -86,12 +86,15 @@ def test_a_driver_is_asked_what_its_guard_is_asked(
     desk.add_hosts(2)
     driver = FilterDriver(POLICY)
     spec = RequestSpec(flavor=Flavor(vcpus=1))
-    how: dict[str, Any] = {"now": desk.now, "by_books": False, "budget": Budget()}
-    job, _ = driver.field(desk.state, spec, **how)
+    how: dict[str, Any] = {
+        "now": desk.now,
+        "source": REPORT_SOURCE,
+        "budget": Budget(),
+        "is_trial": True,
+    }
     known = {
         "state": desk.state,
         "spec": spec,
-        "job": job,
         "name": "ComputeFilter",
         **how,
     }
@@ -190,11 +193,13 @@ def test_what_a_driver_gives_in_its_place_is_checked_and_named(
     def broken(*_given: object, **_named: object) -> Any:
         return np.zeros(3)
 
-    monkeypatch.setattr(FilterDriver, "field_once", broken)
+    monkeypatch.setattr(FilterDriver, "feasible_hosts", broken)
     desk = Desk(1)
-    how: Any = {"now": desk.now, "by_books": False, "budget": Budget()}
-    with pytest.raises(PluginFailed, match="The driver theirs, .*a job and a field"):
-        less.field_once(desk.state, RequestSpec(flavor=Flavor()), **how)
+    how: Any = {"now": desk.now, "source": REPORT_SOURCE, "budget": Budget()}
+    with pytest.raises(
+        PluginFailed, match="The driver theirs, .*FeasibleHosts were asked"
+    ):
+        less.feasible_hosts(desk.state, RequestSpec(flavor=Flavor()), **how)
     monkeypatch.setattr(driver, "without", broken)
     with pytest.raises(PluginFailed, match=r"gave float64\[3\]: a driver or None"):
         guarded.without("ComputeFilter")

@@ -13,7 +13,7 @@ from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import policy_of
-from tests.scheduler.desk import TRAITS, Desk, uuid_of
+from tests.scheduler.desk import TRAITS, Desk, source, uuid_of
 
 SPEC = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=64))
 
@@ -30,9 +30,9 @@ class _Both:
     def agree(self, spec: RequestSpec) -> dict[str, float]:
         desk = self._desk
         fresh, kept = (
-            one.field(desk.state, spec, now=desk.now, by_books=False, budget=Budget())[
-                1
-            ]
+            one.feasible_hosts(
+                desk.state, spec, source(False), now=desk.now, budget=Budget()
+            )
             for one in self._drivers
         )
         found = dict(zip(kept.hosts.names, kept.weights.tolist(), strict=True))

@@ -25,7 +25,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.policy import policy_of
 from gantt.state.column import Bools, Floats
-from tests.scheduler.desk import Desk
+from tests.scheduler.desk import Desk, source
 from tests.scheduler.fleets import Plan, a_host, all_hosts, request
 from tests.scheduler.plugged import HOSTS, SPEC, policy
 from tests.scheduler.plugged import desk as _desk
@@ -35,9 +35,9 @@ _policy = partial(policy, __name__)
 
 
 def _field(driver: Driver, desk: Desk, spec: RequestSpec) -> FeasibleHosts:
-    return driver.field(
-        desk.state, spec, now=desk.now, by_books=False, budget=Budget()
-    )[1]
+    return driver.feasible_hosts(
+        desk.state, spec, source(False), now=desk.now, budget=Budget()
+    )
 
 
 # -- what is not declared is asked afresh ----------------------------------------------
@@ -114,9 +114,9 @@ def test_what_hangs_on_time_is_asked_afresh() -> None:
     passed = []
     for second in (1, 2, 3, 4):
         now = second * 1_000_000
-        field = driver.field(
-            desk.state, SPEC, now=now, by_books=False, budget=Budget()
-        )[1]
+        field = driver.feasible_hosts(
+            desk.state, SPEC, source(False), now=now, budget=Budget()
+        )
         passed.append(len(field.hosts))
     assert passed == [HOSTS, 0, HOSTS, 0]
 

@@ -21,12 +21,12 @@ PUBLIC = {
     r"gantt\.model\.forms\.primitive:spec_primitive": "a request as Nova's object",
     r"gantt\.model\.forms\.selection:selection_(primitive|dict)": "an answer as Nova's",
     r"gantt\.agent\.collectors\..*\.provides": "the contract of collectors",
-    r"gantt\.scheduler\.filters\.\w+:\w+": "found by the registry, a module each",
-    r"gantt\.scheduler\.weighers\.\w+:\w+": "found by the registry, a module each",
-    r"gantt\.scheduler\.legacy_\w+:\w+\.\w+": "what Nova's plug-ins call",
+    r"gantt\.scheduler\.feasibility\.filters\.\w+:\w+": "found by the registry",
+    r"gantt\.scheduler\.scoring\.weighers\.\w+:\w+": "found by the registry",
+    r"gantt\.scheduler\.plugins\.nova_\w+:\w+\.\w+": "what Nova's plug-ins call",
     r"gantt\.store\.migrations\.versions\..*:(up|down)grade": "called by alembic",
     r"gantt\.api\.app:\w+\.process_(request|response)": "called by falcon",
-    r"gantt\.api\.processes:\w+\.signal_handler_\w+": "called by granian",
+    r"gantt\.api\.hosting\.processes:\w+\.signal_handler_\w+": "called by granian",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.

@@ -1,0 +1,1 @@
+"""Access: who calls (authentication) and what they may do (policy)."""

@@ -1,0 +1,1 @@
+"""Handlers of the Placement API: a module per noun."""

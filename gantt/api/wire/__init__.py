@@ -1,0 +1,1 @@
+"""The wire: bodies and queries in, answers and problems out; all microversions."""

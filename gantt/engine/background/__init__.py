@@ -1,0 +1,1 @@
+"""Background work: tasks that one process of a fleet does for all."""

@@ -1,0 +1,1 @@
+"""Commit: pending writes, and the one place that changes anything."""

@@ -1,0 +1,1 @@
+"""Reading: the columns of this process, kept up to date with the log."""

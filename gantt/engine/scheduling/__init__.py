@@ -1,0 +1,1 @@
+"""Scheduling: the cycle on the State, claims, and records of decisions."""

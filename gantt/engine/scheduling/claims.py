@@ -62,7 +62,8 @@ class Claims:
         """Release the leases that have ended; how many claims that were."""
         grace = int(self._checks.options.lease_skew_s * 1_000_000)
         expired = self._committer.submit(c.ExpireClaims(grace_us=grace))
-        self._settlement.run()
+        if self._settlement.is_possible:
+            self._settlement.run()
         return expired
 
 

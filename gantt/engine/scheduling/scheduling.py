@@ -32,13 +32,13 @@ from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.scheduler import cycle
 from gantt.scheduler.cycle import Selected, Stale
-from gantt.scheduler.drivers import driver_of
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.capacity import capacity
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import skips_filters
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.request.exact_fit import unjudged
 from gantt.scheduler.selection.answer import selections

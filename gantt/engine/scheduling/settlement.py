@@ -46,6 +46,11 @@ class Settlement:
         """How long one process may take before another one tries."""
         return int(self._turn_s * 1_000_000)
 
+    @property
+    def is_possible(self) -> bool:
+        """Whether a remote Placement is configured to give anything back to."""
+        return self._remote is not None
+
     def is_due(self, claims: ClaimTable, now: int) -> bool:
         """Whether a claim has ended that no process gives back now, and this could."""
         if self._remote is None:

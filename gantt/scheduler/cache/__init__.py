@@ -1,0 +1,1 @@
+"""The shape cache: what requests of one shape share."""

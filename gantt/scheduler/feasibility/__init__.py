@@ -1,0 +1,1 @@
+"""Feasibility: which hosts can take an instance."""

@@ -1,9 +1,9 @@
-"""Filters and weighers of other packages, guarded (drivers: ``drivers.guarded``).
+"""Filters and weighers of other packages, guarded (drivers: ``plugins.drivers``).
 
 Whatever one does wrong (it raises, answers something else than was asked, reads what it
 did not declare) refuses the request, by its name: no host passes for it, and no other
 part is blamed. Ours are not guarded: our tests hold them to the same. Nova's classes
-are named by ``legacy``.
+are guarded by ``nova``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Requests: pre-filtered, and shaped into questions about amounts."""

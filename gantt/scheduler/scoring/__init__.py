@@ -1,0 +1,1 @@
+"""Scoring: how good each feasible host is."""

@@ -1,0 +1,1 @@
+"""Selection: a host per instance, alternates, and the claim for them."""

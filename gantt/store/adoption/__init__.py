@@ -1,0 +1,1 @@
+"""Adoption: databases that OpenStack Placement made."""

@@ -1,0 +1,1 @@
+"""Tables beside the books, for leader tasks and records."""

@@ -1,0 +1,1 @@
+"""The change log: its format, pages for watchers, and compaction."""

@@ -1,0 +1,1 @@
+"""The schema: whether a database fits this release, and making it so."""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from gantt import errors
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt as open_engine
+from gantt.engine.scheduling import scheduling
 from gantt.model.commands import (
     Command,
     ConfirmClaim,
@@ -310,10 +311,10 @@ def test_what_fails_before_the_answer_leaves_nothing_there(
 ) -> None:
     there.fleet(engine, "h1")
 
-    def fail(*_: object) -> None:
+    def fail(*_given: object, **_more: object) -> None:
         raise RuntimeError("a plugin's limits")
 
-    monkeypatch.setattr(engine, "_conclude", fail)
+    monkeypatch.setattr(scheduling, "selections", fail)
     with pytest.raises(RuntimeError, match="a plugin's limits"):
         engine.schedule(ask(2))
     assert (there.used(), claims(engine)) == (0, [])
