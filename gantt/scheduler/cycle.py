@@ -1,18 +1,15 @@
 """One decision, top to bottom.
 
-    prepare      pre-filters; what the request asks becomes questions about amounts
+    prepare      pre-filters; the request becomes questions about amounts
     candidates   the source's answer: what may be taken of each host
-    filter       a mask per filter; the feasible hosts pass all of them
+    filter       a mask per filter; feasible hosts pass all of them
     score        raw scores, normalised, multiplied and summed
     select       a host per instance; the next instance sees this choice
-    reserve      one claim for all instances, judged again by the committer
-    bind         the claim is written where amounts are kept, and confirmed
+    reserve      one claim for all instances, which the committer judges again
+    bind         it is written where amounts are kept, and confirmed
     unreserve    takes back a claim that is not answered with
 
-``schedule`` is the whole of it, ``decide`` its pure part up to *select*, ``evaluate``
-the part up to *score*, from which the caching driver saves what it can. The ways out
-are arguments: a CandidateSource, a Binder, the committer's ``submit``.
-"""
+``schedule`` is all of it, ``decide`` its pure part, ``evaluate`` that up to *score*."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ from gantt.errors import BudgetSpent, ClaimLost, GanttError, NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
 from gantt.model.spec import RequestSpec, ScheduleRequest
-from gantt.placement import groups
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Request
 from gantt.scheduler.drivers.contract import Driver
@@ -45,6 +41,7 @@ from gantt.scheduler.feasibility.feasible_hosts import (
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.request.job import of_first
 from gantt.scheduler.request.limits import check_count
 from gantt.scheduler.scoring.scale import scales_of, total
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
@@ -52,18 +49,8 @@ from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.scheduler.selection.select import Dice, Pick, best_picks, select
 from gantt.state.state import State
 
+D = TypeVar("D")
 T = TypeVar("T")
-
-
-class Decided(Protocol):
-    """What ``schedule`` needs of a decision."""
-
-    @property
-    def claim(self) -> Claim:
-        """The command that holds a host for every instance, or none."""
-
-
-D = TypeVar("D", bound=Decided)
 
 
 class Binder(Protocol):
@@ -88,7 +75,7 @@ class Stale(Exception):
 
 def schedule(
     ask: Callable[[bool], CandidateSource],
-    decide_on: Callable[[CandidateSource], D],
+    decide_on: Callable[[CandidateSource], tuple[D, Claim]],
     submit: Callable[[Claim], Claimed],
     binder: Binder,
     conclude: Callable[[D, Claimed, int], T],
@@ -108,9 +95,9 @@ def schedule(
         source = ask(is_again)  # a remote Placement answers here, outside any lock
         is_again = False
         try:
-            decided = decide_on(source)  # prepare, candidates, filter, score, select
-            reserved = submit(decided.claim)  # reserve
-            binder.bind(decided.claim, reserved)  # bind, confirm
+            decided, claim = decide_on(source)  # prepare … select, all on one State
+            reserved = submit(claim)  # reserve
+            binder.bind(claim, reserved)  # bind, confirm
         except Stale as stale:
             reason = stale.reason
             continue
@@ -125,7 +112,7 @@ def schedule(
         try:
             return conclude(decided, reserved, tried)
         except BaseException as error:
-            binder.unreserve(decided.claim, reserved)
+            binder.unreserve(claim, reserved)
             if not isinstance(error, ClaimLost):
                 raise
             reason, misses = error, misses + 1
@@ -260,13 +247,3 @@ def evaluate(
     return FeasibleHosts(
         job, candidates, rows, tuple(masks), hosts, request, policy, scales, weights
     )
-
-
-def of_first(state: State, request: ScheduleRequest) -> RequestSpec:
-    """As the first instance is asked for: a spec for many bears the name of any; its
-    group with its rule."""
-    spec = groups.with_rule(state.fleet, request.spec)
-    uuids = request.instance_uuids
-    if not uuids or spec.instance_uuid == uuids[0]:
-        return spec
-    return replace(spec, instance_uuid=uuids[0])

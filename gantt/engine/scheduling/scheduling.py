@@ -291,7 +291,7 @@ class _Run:
         self.books = books
         self.began = self._started = self._decided = at.clock.monotonic()
 
-    def decide(self, source: CandidateSource) -> Chosen:
+    def decide(self, source: CandidateSource) -> tuple[Chosen, Claim]:
         """Hosts for all instances, and the claim that holds them."""
         at = self.at
         self._started = at.clock.monotonic()
@@ -299,7 +299,7 @@ class _Run:
             self._decide_on, source, consistency=Consistency.ASSUMED
         )
         self._decided = at.clock.monotonic()
-        return chosen
+        return chosen, chosen.claim
 
     def _decide_on(self, state: State, source: CandidateSource) -> Chosen:
         at, request = self.at, self.request

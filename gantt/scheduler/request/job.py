@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.model.holding import Held
 from gantt.model.requests import CandidateRequest
-from gantt.model.spec import RequestSpec
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement import groups
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters, shape
@@ -61,3 +63,13 @@ def prepare(
     )
     flavor = spec.flavor
     return Job(spec, questions, Taken(flavor.vcpus, flavor.memory_mb, spec.disk_mb))
+
+
+def of_first(state: State, request: ScheduleRequest) -> RequestSpec:
+    """As the first instance is asked for: a spec for many bears the name of any; its
+    group with its rule."""
+    spec = groups.with_rule(state.fleet, request.spec)
+    uuids = request.instance_uuids
+    if not uuids or spec.instance_uuid == uuids[0]:
+        return spec
+    return replace(spec, instance_uuid=uuids[0])
