@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -11,12 +13,22 @@ from gantt.scheduler.plugins import registry
 from gantt.scheduler.request.limits import check_factors
 
 
-class Policy(Struct, frozen=True, eq=False):
+class Policy(Struct, frozen=True, eq=False, dict=True):
     """What decides where an instance goes; the same for every request."""
 
     options: SchedulerOptions
     filters: tuple[Filter, ...]
     weighers: tuple[Weigher, ...]
+
+    @cached_property
+    def limiting(self) -> tuple[Filter, ...]:
+        """Filters that set limits for the claim of the host itself."""
+        return tuple(one for one in self.filters if one.has_limits)
+
+    @cached_property
+    def uncached_weighers(self) -> tuple[Weigher, ...]:
+        """Weighers that are asked afresh for each request."""
+        return tuple(one for one in self.weighers if not one.is_elementwise)
 
 
 def policy_of(options: SchedulerOptions) -> Policy:

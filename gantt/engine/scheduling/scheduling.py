@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 import random
 import uuid as uuids
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -131,7 +129,7 @@ class Scheduling:
                 raise NoValidHost(decision.failure, decision.why)
             return decision.chosen
         run = _Run(self, request, self._books(request))
-        with self._recording(run):
+        try:
             return cycle.schedule(
                 run.books.ask,
                 run.decide,
@@ -140,6 +138,9 @@ class Scheduling:
                 run.conclude,
                 self.options.claim_attempts,
             )
+        except (NoValidHost, PluginFailed) as failure:
+            self._record_failure(run, failure)
+            raise
 
     def decide(self, request: ScheduleRequest) -> Decision:
         """The whole record of a decision; nothing is claimed."""
@@ -216,12 +217,14 @@ class Scheduling:
         """Decide and claim nothing. The record that is kept has the scores of a few
         hosts, not of all."""
         run = _Run(self, request, self._books(request))
-        with self._recording(run):
-            try:
-                source = run.books.ask(again=False)
-                found = self.reader.search(self._look_on, request, source)
-            except NoValidHost as refusal:
-                found = self._failed(request, refusal)
+        try:
+            source = run.books.ask(again=False)
+            found = self.reader.search(self._look_on, request, source)
+        except NoValidHost as refusal:
+            found = self._failed(request, refusal)
+        except PluginFailed as failure:
+            self._record_failure(run, failure)
+            raise
         found = replace(found, timings={"decide": self.clock.monotonic() - run.began})
         few = found.scores[: self.options.record_hosts]
         self.records.add(replace(found, scores=few))
@@ -256,19 +259,14 @@ class Scheduling:
 
     # -- records ------------------------------------------------------------------
 
-    @contextmanager
-    def _recording(self, run: _Run) -> Iterator[None]:
+    def _record_failure(self, run: _Run, failure: NoValidHost | PluginFailed) -> None:
         """Refusals of claims, and plug-ins that fail, are recorded."""
-        try:
-            yield
-        except NoValidHost as refusal:
-            took = self.clock.monotonic() - run.began
-            found = self._failed(run.request, refusal)
-            self.records.add(replace(found, timings={"decide": took}))
-            raise
-        except PluginFailed as failed:
-            self.records.add(self._failed(run.request, failed), is_decided=False)
-            raise
+        found = self._failed(run.request, failure)
+        took_s = self.clock.monotonic() - run.began
+        is_decided = isinstance(failure, NoValidHost)
+        if is_decided:
+            found = replace(found, timings={"decide": took_s})
+        self.records.add(found, is_decided=is_decided)
 
     def _failed(
         self, request: ScheduleRequest, refusal: NoValidHost | PluginFailed

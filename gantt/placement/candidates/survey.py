@@ -103,18 +103,21 @@ class FlatSurvey:
         """The one candidate of a provider, if it matches."""
         budget.spend()
         if flat.meets_at(self._state, self._wanted, root_row):
-            yield self.candidate_at(root_row)
+            yield from self.candidates_at([root_row])
 
-    def candidate_at(self, root_row: int) -> Candidate:
-        """The candidate of a provider that is known to match."""
-        made = self._made.get(root_row)
-        if made is None:
-            uuid = self._state.providers.uuids[root_row]
-            mappings: dict[str, tuple[str, ...]] = dict.fromkeys(
-                self._suffixes, (uuid,)
-            )
-            made = self._made[root_row] = Candidate({uuid: self._total}, mappings)
-        return made
+    def candidates_at(self, root_rows: list[int]) -> list[Candidate]:
+        """The one candidate of each provider; they are known to match."""
+        found = []
+        for row in root_rows:
+            made = self._made.get(row)
+            if made is None:
+                uuid = self._state.providers.uuids[row]
+                mappings: dict[str, tuple[str, ...]] = dict.fromkeys(
+                    self._suffixes, (uuid,)
+                )
+                made = self._made[row] = Candidate({uuid: self._total}, mappings)
+            found.append(made)
+        return found
 
 
 AnySurvey: TypeAlias = Survey | FlatSurvey

@@ -160,7 +160,7 @@ class CachingDriver(Driver):
         self, shape: CachedShape, job: Job, request: Request
     ) -> tuple[tuple[HostMask, ...], bool]:
         """All of them in order; whether those asked afresh remove no host."""
-        if all(one.is_neutral(request) for one in shape.afresh):
+        if not [one for one in shape.afresh if not one.is_neutral(request)]:
             return shape.whole, True
         asked = feasible_hosts.filters_of(job, self.policy)
         masks = list(shape.first)
@@ -180,13 +180,10 @@ class CachingDriver(Driver):
         return tuple(costly), is_whole
 
     def _late(self, hosts: Hosts, request: Request) -> list[Scale]:
-        if len(hosts) < 2:
+        asked = self.policy.uncached_weighers
+        if not asked or len(hosts) < 2:
             return []
-        found = (
-            scale_of(one, hosts, request)
-            for one in self.policy.weighers
-            if not one.is_elementwise
-        )
+        found = [scale_of(one, hosts, request) for one in asked]
         return [one for one in found if one is not None]
 
 

@@ -21,7 +21,7 @@ from gantt.scheduler.feasibility import feasible_hosts
 from gantt.scheduler.feasibility.candidates import BOOKS, HostMask
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, steps_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.scoring.scale import all_scales
+from gantt.scheduler.scoring.scale import all_scales, part
 from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
 
@@ -147,12 +147,16 @@ class Scoreboard:
             everybody = Hosts(state.fleet, feasible.hosts.rows)
             weighers = feasible.policy.weighers
             scales = tuple(all_scales(scales, everybody, feasible.request, weighers))
-        self._scales = [one.sample(places) for one in scales]
+        self._parts = [one.sample(places) for one in scales]
 
     def scoring(self) -> Scoring:
         """Hosts with their weights by weigher, the best first."""
-        ages = [_age_s(at, self._now) for at in self._said_at.tolist()]
-        parts = [one.told() for one in self._scales]
+        now = self._now
+        ages = [
+            None if at == NO_TIME or at > now else (now - at) / 1_000_000
+            for at in self._said_at.tolist()
+        ]
+        parts = [part(*one) for one in self._parts]
         return Scoring(self._names, self._weights.tolist(), ages, parts)
 
     def scores(self) -> tuple[Score, ...]:
@@ -164,10 +168,7 @@ def age_s(state: State, row: int, now: int) -> float | None:
     """Seconds since a report of the host at ``row`` was written down; None: not
     known."""
     hosts = state.fleet.hosts
-    return _age_s(max(int(hosts.updated_at[row]), int(hosts.created_at[row])), now)
-
-
-def _age_s(at: int, now: int) -> float | None:
+    at = max(hosts.updated_at.item(row), hosts.created_at.item(row))
     return None if at == NO_TIME or at > now else (now - at) / 1_000_000
 
 

@@ -57,10 +57,10 @@ class Candidates:
         """bool[n] each: which hosts may have room."""
         yield from ()
 
-    def certain(self, host_row: int) -> Candidate | None:  # noqa: ARG002
-        """The one candidate of a host that passed ``masks``, where no search is needed
-        to tell; else None."""
-        return NOTHING
+    def certain(self, host_rows: list[int]) -> list[Candidate] | None:
+        """The one candidate of each of these hosts, which passed ``masks``; None where
+        only a search tells."""
+        return [NOTHING] * len(host_rows)
 
     def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:  # noqa: ARG002
         """The candidates of a host, in the source's order. Raises Spent."""
@@ -162,10 +162,11 @@ class BookCandidates(Candidates):
             found[known] |= one.viable_at(providers[known])
         return found
 
-    def certain(self, host_row: int) -> Candidate | None:
+    def certain(self, host_rows: list[int]) -> list[Candidate] | None:
         if self._only is None:
             return None
-        return self._only.candidate_at(int(self._state.fleet.hosts.provider[host_row]))
+        providers = self._state.fleet.hosts.provider[host_rows]
+        return self._only.candidates_at(providers.tolist())
 
     def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:
         provider = int(self._state.fleet.hosts.provider[host_row])
@@ -287,8 +288,8 @@ class ListedCandidates(Candidates):
         found = (self._listing.has(self._uuids[row]) for row in hosts.rows.tolist())
         yield HostMask(BOOKS, np.fromiter(found, np.bool_, len(hosts)))
 
-    def certain(self, host_row: int) -> Candidate | None:  # noqa: ARG002
-        return None
+    def certain(self, host_rows: list[int]) -> None:
+        """Only the listing tells."""
 
     def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:
         for candidate in self._listing.of(self._uuids[host_row]):

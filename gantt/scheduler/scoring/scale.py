@@ -1,22 +1,26 @@
 """One weigher's part of the weights: raw scores, their ends, and what they count.
 
-CachedShape apart from the scores themselves because a driver that keeps them changes a
-few at a time: as long as no end of the scale moves, only those hosts' weights move.
+Apart from the scores themselves because a driver that caches them changes a few at a
+time: as long as no end of the scale moves, only those hosts' weights move.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 import numpy as np
 
 from gantt.errors import GanttError
-from gantt.model.selection import Column, scaled
+from gantt.model.selection import Column
 from gantt.scheduler.contract import Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.scoring import weigh
 from gantt.state.column import Bools, Floats, Int64s
+
+Sample: TypeAlias = tuple[Weigher, Floats, weigh.Ends, float | Floats]
+"""A weigher, its raw scores of some hosts, the ends of all, and the multiplier."""
 
 
 class Scale:
@@ -38,11 +42,12 @@ class Scale:
         # The lowest and the highest score: how many have it, once that mattered.
         self._at_ends: dict[float, int] = {}
 
-    def sample(self, places: Int64s) -> Scale:
-        """The scores at ``places``, held against the ends of all."""
-        is_one = isinstance(self.factor, float)
-        factor = self.factor if is_one else self.factor[places]  # type: ignore[index]
-        return Scale(self.weigher, self.raw[places], factor, self._ends)
+    def sample(self, places: Int64s) -> Sample:
+        """The scores at ``places`` as they are now, held against the ends of all."""
+        factor = self.factor
+        if not isinstance(factor, float):
+            factor = factor[places]
+        return self.weigher, self.raw[places], self._ends, factor
 
     def at(self, mask: Bools) -> Scale:
         """A scale of those hosts that ``mask`` (bool[n]) names, with its own ends."""
@@ -80,26 +85,16 @@ class Scale:
             counts[new] += 1
         return lowest <= new <= highest and counts.get(old, 1) > 0
 
-    def scaled_at(self, place: int) -> float:
-        """The score at ``place``, normalised and multiplied."""
-        factor = self.factor
-        return scaled(
-            self.raw.item(place),
-            *self._ends[2:],
-            factor if isinstance(factor, float) else factor.item(place),
-        )
-
-    def told(self) -> tuple[str, Column, float, float, Column]:
-        """All of it by columns, as ``Scoring`` wants its parts."""
-        raws: list[float] = self.raw.tolist()
-        is_one = bool(raws) and raws.count(raws[0]) == len(raws)
-        factor = self.factor
-        return (
-            self.weigher.name,
-            raws[0] if is_one else raws,
-            *self._ends[2:],
-            factor if isinstance(factor, float) else factor.tolist(),
-        )
+    def add_at(self, places: list[int], total: list[float]) -> None:
+        """Add this part to ``total``, the weights at ``places``."""
+        raw, factor = self.raw, self.factor
+        _, _, low, high = self._ends
+        if low == high:
+            return
+        for number, place in enumerate(places):
+            one = factor if isinstance(factor, float) else factor.item(place)
+            score = min(max(raw.item(place), low), high)
+            total[number] += (score - low) / (high - low) * one
 
     def add_to(self, total: Floats, scratch: Floats) -> None:
         """Add this part to the weights of all hosts (float64[n])."""
@@ -159,7 +154,21 @@ def total(scales: Sequence[Scale], size: int) -> Floats:
 def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
     """float64[k]: the weights at ``places``, to the last bit as ``total`` has them."""
     weights = [0.0] * len(places)
+    at = places.tolist()
     for one in scales:
-        for number, place in enumerate(places.tolist()):
-            weights[number] += one.scaled_at(place)
+        one.add_at(at, weights)
     return np.array(weights)
+
+
+def part(
+    weigher: Weigher, raw: Floats, ends: weigh.Ends, factor: float | Floats
+) -> tuple[str, Column, float, float, Column]:
+    """A sample by columns, as ``Scoring`` wants its parts."""
+    raws: list[float] = raw.tolist()
+    is_one = bool(raws) and raws.count(raws[0]) == len(raws)
+    return (
+        weigher.name,
+        raws[0] if is_one else raws,
+        *ends[2:],
+        factor if isinstance(factor, float) else factor.tolist(),
+    )

@@ -74,7 +74,7 @@ class _Teller:
         self.options = feasible.policy.options
         self._request = feasible.request
         self._now = now
-        self._limiting = tuple(one for one in feasible.policy.filters if one.has_limits)
+        self._limiting = feasible.policy.limiting
 
     def tell(self, place: Pick, claim: str | None) -> Selection:
         hosts = self.state.fleet.hosts

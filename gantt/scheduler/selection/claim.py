@@ -29,16 +29,15 @@ def claim_of(
     spec, terms, asked = job.spec, job.terms, feasible.asked
     most = choices_per_instance(options, len(picks))
     held = {} if terms is None else terms.held
+    instances = []
+    for uuid, found in zip(request.names, picks, strict=True):
+        choices = [
+            Choice(one.host_id, one.candidate.allocations) for one in found[:most]
+        ]
+        instances.append(InstanceClaim(uuid, tuple(choices), held.get(uuid)))
     return Claim(
         name,
-        tuple(
-            [
-                InstanceClaim(
-                    uuid, tuple([_choice(one) for one in found[:most]]), held.get(uuid)
-                )
-                for uuid, found in zip(request.names, picks, strict=True)
-            ]
-        ),
+        tuple(instances),
         *job.taken,
         spec.project_id or request.project_id or "",
         spec.user_id or request.user_id or "",
@@ -58,10 +57,6 @@ def claim_of(
 def lease_us(request: ScheduleRequest) -> int | None:
     """The lease that the caller asked for, in microseconds; None: none."""
     return None if request.lease_s is None else int(request.lease_s * 1_000_000)
-
-
-def _choice(pick: Pick) -> Choice:
-    return Choice(pick.host_id, pick.candidate.allocations)
 
 
 def _enforced(

@@ -6,7 +6,7 @@ is not promised what the first one got.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget
@@ -21,12 +21,16 @@ class RemainingCandidates:
         self._budget = budget
         self._taken: dict[tuple[str, str], int] = {}
 
-    def find(self, host_row: int) -> Candidate | None:
-        """The first candidate of a host that still fits, or None. Raises Spent."""
+    def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
+        """As ``find``, for hosts one after the other, as far as they are asked for."""
         if not self._taken:
-            found = self._candidates.certain(host_row)
+            found = self._candidates.certain(host_rows)
             if found is not None:
                 return found
+        return map(self.find, host_rows)
+
+    def find(self, host_row: int) -> Candidate | None:
+        """The first candidate of a host that still fits, or None. Raises Spent."""
         for candidate in self._candidates.of(host_row, self._budget):
             if not self._taken or not any(self._lacks(candidate)):
                 return candidate

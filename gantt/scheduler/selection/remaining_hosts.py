@@ -9,11 +9,13 @@ finds out: whether the books or reports tell so changes nothing for the others.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 from msgspec.structs import replace
 
 from gantt.scheduler.contract import Filter, Request
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
@@ -34,16 +36,12 @@ class RemainingHosts:
         self.weights: Floats = start.weights
         self.full: set[int] = set()
         self._start: FeasibleHosts | None = start
-        is_rebuild = start.request.spec.is_rebuild
-        self._again: tuple[Filter, ...] = (
-            ()
-            if skips_filters(start.request.spec)
-            else tuple(
-                one
-                for one in start.policy.filters
-                if not one.once and (one.on_rebuild or not is_rebuild)
-            )
-        )
+
+    @cached_property
+    def _asked_again(self) -> tuple[Filter, ...]:
+        """Filters that are asked before every instance."""
+        asked = filters_of(self._job, self._policy)
+        return tuple(one for one in asked if not one.once)
 
     def consume(self, place: int, instance_uuid: str, following: str = "") -> None:
         """The next instance, called ``following`` if it has a name, finds
@@ -93,7 +91,7 @@ class RemainingHosts:
         fits = self._candidates.still_fits(sub)
         if fits is not None and not fits[0]:
             self.full.add(int(sub.rows[0]))
-        for one in self._again:
+        for one in self._asked_again:
             if one.is_elementwise:
                 mask[place] &= one.mask(sub, self.request)[0]
             else:

@@ -94,12 +94,14 @@ def best_picks(
         return found
     rows, table = remaining.hosts.rows, remaining.hosts.fleet.hosts
     try:
-        for part in in_order(remaining, max(most, 1), options, rng):
-            host_rows = rows[part]
+        for places in in_order(remaining, max(most, 1), options, rng):
+            host_rows = rows[places].tolist()
             keys = table.id[host_rows].tolist()
-            for at, row, key in zip(part, host_rows.tolist(), keys, strict=True):
-                candidate = None if row in remaining.full else candidates.find(row)
-                if candidate is not None:
+            each = candidates.find_each(host_rows)
+            for at, row, key, candidate in zip(
+                places, host_rows, keys, each, strict=True
+            ):
+                if candidate is not None and row not in remaining.full:
                     found.append((at, Pick(row, key, candidate)))
                     if len(found) == most:
                         return found
@@ -113,26 +115,28 @@ def best_picks(
 
 
 def in_order(
-    remaining: RemainingHosts, first: int, options: SchedulerOptions, rng: Dice | None
+    remaining: RemainingHosts, size: int, options: SchedulerOptions, rng: Dice | None
 ) -> Iterator[list[int]]:
-    """RemainingCandidates by weight in two parts, the best first; the very first is
-    drawn from the best ``host_subset_size``. The second part is sorted only when it is
+    """Places by weight, the best first, ``size`` at a time; the very first is drawn
+    from the best ``host_subset_size``. The later ones are sorted only when they are
     asked for."""
     weights = remaining.weights
     subset = min(options.host_subset_size, len(weights))
-    size = min(max(first, subset), len(weights))
-    order = remaining.best(size)[:size].tolist()
+    first = min(max(size, subset), len(weights))
+    order = remaining.best(first)[:first].tolist()
     if rng is not None and options.shuffle_best_same_weighed_hosts:
         order = _shuffled(weights, order, rng)
     if rng is not None and subset > 1:
         chosen = order.pop(rng.randrange(subset))
         order.insert(0, chosen)
-    yield order
-    if size < len(weights):
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+    if first < len(weights):
         seen = set(order)
         whole = weigh.best(weights, len(weights)).tolist()
-        if rest := [at for at in whole if at not in seen]:
-            yield rest
+        rest = [at for at in whole if at not in seen]
+        for start in range(0, len(rest), size):
+            yield rest[start : start + size]
 
 
 def _shuffled(weights: Floats, order: list[int], rng: Dice) -> list[int]:
