@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gantt.api.hosting.envelope import Environ, StartResponse, WsgiApp
+    from gantt.api.call import Environ
+    from gantt.api.hosting.envelope import StartResponse, WsgiApp
 
 LOG = logging.getLogger(__name__)
 

@@ -1,35 +1,40 @@
-"""The HTTP application: the way of a request from the socket to a handler and back.
+"""The HTTP application: the path of a request from the server to a handler and back.
 
-``build_app`` lists what wraps the routes, outermost last; ``STEPS`` lists what every
-request goes through before its route is looked for. Which error wins is decided by
-these two orders and nothing else. All of falcon's own ways are overridden here.
+``build_app`` lists what wraps the routes, outermost last; ``STEPS`` lists the checks
+that precede routing. These two orders alone decide which error wins. There is no web
+framework (ADR 5): an application is a function.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, cast
-
-import falcon
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from gantt import errors
 from gantt.api.access.auth import (
-    ANYBODY,
     OPEN_PATHS,
     Authenticate,
     build_authenticator,
     unauthorized,
 )
 from gantt.api.access.policy import build_policy
-from gantt.api.call import UNREAD, Call, Caller, Door, Policy, Unread
+from gantt.api.call import (
+    ANONYMOUS,
+    UNREAD,
+    Call,
+    Caller,
+    Door,
+    Environ,
+    Policy,
+    Unread,
+    text_of,
+)
 from gantt.api.hosting.envelope import (
     CALLER,
     ORIGIN_ID,
     REQUEST_ID,
-    ROUTE,
-    Environ,
     StartResponse,
     WsgiApp,
     logged,
@@ -45,7 +50,7 @@ from gantt.api.hosting.middleware import (
 from gantt.api.hosting.watchers import Watchers
 from gantt.api.routes import ROUTES, Route, Router
 from gantt.api.wire import microversion
-from gantt.api.wire.problem import Problem, Scene, render, status_line, translate
+from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, translate
 from gantt.conf import Settings
 from gantt.observe.metrics import CONTENT_TYPE, Meters
 
@@ -104,7 +109,7 @@ def build_turned_away(meters: Meters) -> WsgiApp:
         content_type, body = render(unread.problem(), scene)
         length = ("content-length", str(len(body)))
         headers = [("content-type", content_type), length, *unread.headers]
-        start_response(status_line(unread.status), headers)
+        start_response(STATUS_LINES[unread.status], headers)
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     return logged(refuse_all, meters.served)
@@ -146,57 +151,41 @@ def build_routes(
     authenticate: Authenticate,
     routes: dict[str, dict[str, Route]] = ROUTES,
 ) -> WsgiApp:
-    """Everything from authentication on, as a falcon application."""
-    app = falcon.App(
-        middleware=[Pipeline(door, authenticate)],
-        router=cast(Any, Router(routes)),
-    )
-    app.resp_options.default_media_type = cast(Any, None)
-    app.req_options.strip_url_path_trailing_slash = False
-    app.add_error_handler(Exception, _on_bug)
-    app.add_error_handler(falcon.HTTPError, _on_falcon)
-    app.add_error_handler(errors.GanttError, _on_refusal)
-    app.add_error_handler(Problem, _on_problem)
-    return app
+    """Everything from authentication on."""
+    router = Router(routes)
+
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        call = Call(door, environ, environ.get(ORIGIN_ID, ""))
+        try:
+            call.caller = environ[CALLER] = identify(environ, authenticate)
+            for step in STEPS:
+                step(call)
+            router.dispatch(call)
+        except Exception as error:
+            refuse(call, error)
+        return send(call, start_response)
+
+    return answer
 
 
-class Pipeline:
-    """falcon's hook before routing: makes the Call and takes it through STEPS."""
-
-    def __init__(self, door: Door, authenticate: Authenticate) -> None:
-        self._door = door
-        self._authenticate = authenticate
-
-    def process_request(
-        self, request: falcon.Request, response: falcon.Response
-    ) -> None:
-        """Raises Problem."""
-        environ = request.env
-        call = Call(
-            self._door, request, response, request_id=environ.get(ORIGIN_ID, "")
-        )
-        request.context = cast(Any, call)
-        call.caller = environ[CALLER] = identify(environ, self._authenticate)
-        for step in STEPS:
-            step(call)
-
-    def process_response(
-        self,
-        request: falcon.Request,
-        _response: falcon.Response,
-        _resource: object,
-        _is_good: bool,
-    ) -> None:
-        """Without the circle of Request and Call the body is gone once it is sent,
-        rather than when garbage is next collected."""
-        request.context = cast(Any, None)
-        request.env[ROUTE] = request.uri_template or ""
+def send(call: Call, start_response: StartResponse) -> Iterable[bytes]:
+    """The answer of ``call`` as WSGI has it."""
+    chunks: Iterable[bytes] = []
+    if call.body is not None:
+        chunks = [call.body]
+        call.headers["content-length"] = str(len(call.body))
+    elif call.stream is not None:
+        chunks = call.stream
+    elif call.status != 204:
+        call.headers["content-length"] = "0"
+    start_response(STATUS_LINES[call.status], list(call.headers.items()))
+    return chunks if call.environ["REQUEST_METHOD"] != "HEAD" else []
 
 
 def identify(environ: dict[str, Any], authenticate: Authenticate) -> Caller:
     """The caller; the version document needs none. Raises Problem 401."""
     if environ.get("PATH_INFO", "") in OPEN_PATHS:
-        return ANYBODY
+        return ANONYMOUS
     caller = authenticate(environ)
     if caller.user_id is None:
         raise unauthorized()
@@ -205,18 +194,16 @@ def identify(environ: dict[str, Any], authenticate: Authenticate) -> Caller:
 
 def negotiate(call: Call) -> None:
     """Settle the microversion, and say it in the answer. Raises Problem 400, 406."""
-    minor = microversion.negotiate(call.request.env.get("HTTP_OPENSTACK_API_VERSION"))
+    minor = microversion.negotiate(call.environ.get("HTTP_OPENSTACK_API_VERSION"))
     call.version = minor
     call.is_negotiated = True
-    # Directly, since these two are on every answer and their names are lower case.
-    headers = call.response._headers
-    headers["openstack-api-version"] = microversion.ANSWERS[minor]
-    headers["vary"] = microversion.HEADER
+    call.headers[microversion.HEADER] = microversion.ANSWERS[minor]
+    call.headers["vary"] = microversion.HEADER
 
 
 def check_length(call: Call) -> None:
     """A length must be a number, and needs a type. Raises Problem 400."""
-    environ = call.request.env
+    environ = call.environ
     length = environ.get("CONTENT_LENGTH")
     if not length:
         return
@@ -233,7 +220,7 @@ def check_length(call: Call) -> None:
 def check_query(call: Call) -> None:
     """Raises Problem 414 when the query string is longer than allowed."""
     limit = call.options.max_query_bytes
-    if len(call.request.env.get("QUERY_STRING", "")) > limit:
+    if len(call.environ.get("QUERY_STRING", "")) > limit:
         text = f"A query string may have at most {limit} bytes."
         raise Problem(414, text, vary=False)
 
@@ -241,80 +228,47 @@ def check_query(call: Call) -> None:
 STEPS: tuple[Callable[[Call], None], ...] = (negotiate, check_length, check_query)
 
 
-# ------------------------------------------------------------- falcon's error handlers
+# -------------------------------------------------------------------------- refusals
 
 
-def refuse(
-    request: falcon.Request, response: falcon.Response, problem: Problem
-) -> None:
-    """Write ``problem`` as the answer."""
-    call = request.context
-    is_negotiated = isinstance(call, Call) and call.is_negotiated
-    environ = request.env
+def refuse(call: Call, error: Exception) -> None:
+    """Make ``error`` the answer of ``call``."""
+    if isinstance(error, Problem):
+        write(call, error)
+    elif isinstance(error, errors.GanttError):
+        if error.told and not call.gantt.is_told(error):  # what callers are not told
+            LOG.error("[%s] %s", call.environ.get(REQUEST_ID), error.message)
+        write(call, translate(error))
+    else:
+        _log_bug(call, error)
+        write(call, Problem(500, UNEXPECTED, vary=False))
+        call.headers.pop(microversion.HEADER, None)
+
+
+def write(call: Call, problem: Problem) -> None:
+    """Make ``problem`` the answer of ``call``."""
+    environ = call.environ
     scene = Scene(
-        method=request.method,
+        method=environ["REQUEST_METHOD"],
         accept=environ.get("HTTP_ACCEPT", "application/json"),
         content_type=environ.get("CONTENT_TYPE") or "",
         request_id=environ.get(REQUEST_ID, ""),
-        version=call.version if is_negotiated else None,
+        version=call.version if call.is_negotiated else None,
     )
-    response.status = status_line(problem.status)
-    response.content_type, response.data = render(problem, scene)
-    for name, value in problem.headers:
-        response.set_header(name, value)
+    call.status = problem.status
+    call.headers["content-type"], call.body = render(problem, scene)
+    call.headers.update(problem.headers)
     if not problem.vary:
-        response.delete_header("vary")
+        call.headers.pop("vary", None)
 
 
-def _on_problem(
-    request: falcon.Request,
-    response: falcon.Response,
-    problem: Any,
-    _fields: dict[str, Any],
-) -> None:
-    refuse(request, response, problem)
-
-
-def _on_refusal(
-    request: falcon.Request,
-    response: falcon.Response,
-    error: Any,
-    _fields: dict[str, Any],
-) -> None:
-    problem = translate(error)
-    call = request.context
-    is_told = isinstance(call, Call) and call.gantt.is_told(error)
-    if error.told and not is_told:  # what callers are not told
-        LOG.error("[%s] %s", request.env.get(REQUEST_ID), error.message)
-    refuse(request, response, problem)
-
-
-def _on_falcon(
-    request: falcon.Request,
-    response: falcon.Response,
-    error: Any,
-    _fields: dict[str, Any],
-) -> None:
-    """falcon's own: no route, or a request that it cannot read."""
-    status = 404 if isinstance(error, falcon.HTTPRouteNotFound) else 400
-    detail = "" if status == 404 else error.description or error.title or ""
-    refuse(request, response, Problem(status, detail, vary=False))
-
-
-def _on_bug(
-    request: falcon.Request,
-    response: falcon.Response,
-    error: Any,
-    _fields: dict[str, Any],
-) -> None:
-    """Our mistake: logged with its traceback. What it says may be anything, a statement
-    or a path, so that callers are told where to look and no more."""
+def _log_bug(call: Call, error: Exception) -> None:
+    """A defect is logged with its traceback. Its message may name a statement or a
+    path, so callers are only told where to look."""
     LOG.error(
         "[%s] Unexpected error in %s %r",
-        request.env.get(REQUEST_ID),
-        request.method,
-        request.path,
+        call.environ.get(REQUEST_ID),
+        call.environ["REQUEST_METHOD"],
+        text_of(call.environ.get("PATH_INFO", "")),
         exc_info=error,
     )
-    refuse(request, response, Problem(500, UNEXPECTED, vary=False))
-    response.delete_header(microversion.HEADER)

@@ -1,20 +1,19 @@
 """One HTTP request as a handler sees it.
 
-A ``Call`` is all that a handler gets: the books, the caller, the microversion, and
-the few ways in which Placement's answers are written. It keeps falcon's surface and
-the header rules out of the handlers.
+A ``Call`` is all that a handler gets: the engine, the caller, the microversion, and the
+few ways in which Placement's answers are written. It keeps WSGI and the header rules
+out of the handlers.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
 from enum import Enum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import falcon
 from msgspec import Struct, field
 
 from gantt.api.hosting.watchers import Watchers
@@ -24,6 +23,8 @@ from gantt.api.wire.problem import Problem
 
 if TYPE_CHECKING:
     from gantt.conf import ApiOptions
+
+Environ = dict[str, Any]
 
 CACHE_HEADERS_SINCE = 15
 # In the environment of a request whose body the server has not read: why, as Unread.
@@ -49,6 +50,9 @@ class Caller(Struct, frozen=True):
     roles: tuple[str, ...] = ()
     system_scope: str | None = None
     domain_id: str | None = None
+
+
+ANONYMOUS: Final = Caller()
 
 
 class Unread(Struct, frozen=True):
@@ -85,51 +89,52 @@ class Door(Struct, frozen=True):
 
 
 class Call:
-    """One request and its answer in the making."""
+    """One request, and the answer to it as far as it is known.
+
+    ``status``, ``headers`` by lower-case name, and one of ``body`` and ``stream``, or
+    neither, are the answer.
+    """
 
     __slots__ = (
+        "body",
         "caller",
         "door",
+        "environ",
         "gantt",
+        "headers",
         "is_negotiated",
         "options",
-        "request",
         "request_id",
-        "response",
+        "status",
+        "stream",
         "version",
     )
 
-    def __init__(
-        self,
-        door: Door,
-        request: falcon.Request,
-        response: falcon.Response,
-        *,
-        request_id: str,
-        version: int = 0,
-        caller: Caller | None = None,
-    ) -> None:
+    def __init__(self, door: Door, environ: Environ, request_id: str) -> None:
         self.door = door
         self.gantt = door.gantt
         self.options = door.options
-        self.request = request
-        self.response = response
+        self.environ = environ
         self.request_id = request_id
-        self.version = version  # the N of 1.N
+        self.caller = ANONYMOUS
+        self.version = 0  # the N of 1.N
         self.is_negotiated = False
-        self.caller = caller or Caller()
+        self.status = 200
+        self.headers: dict[str, str] = {}
+        self.body: bytes | None = None
+        self.stream: Iterable[bytes] | None = None
 
-    # ------------------------------------------------------------------ questions
+    # ---------------------------------------------------------------- the request
 
     @property
     def prefix(self) -> str:
         """Where the service is mounted: "" or e.g. "/placement"."""
-        return str(self.request.root_path)
+        return text_of(self.environ.get("SCRIPT_NAME", ""))
 
     @property
     def query_string(self) -> str:
         """The raw query, still percent-encoded."""
-        return str(self.request.query_string)
+        return str(self.environ.get("QUERY_STRING", ""))
 
     def authorize(self, rule: str, **target: Any) -> None:
         """Go on only if policy lets the caller do ``rule`` (its full name, such as
@@ -140,13 +145,13 @@ class Call:
 
     def check_accept(self) -> None:
         """Raises Problem 406 unless a JSON answer is acceptable."""
-        header = self.request.env.get("HTTP_ACCEPT", JSON)
+        header = self.environ.get("HTTP_ACCEPT", JSON)
         if not accepts_json(header):
             raise Problem(406, "Only application/json is provided")
 
     def check_content_type(self) -> None:
         """Raises Problem 415 unless the body is said to be JSON."""
-        sent = self.request.env.get("CONTENT_TYPE") or ""
+        sent = self.environ.get("CONTENT_TYPE") or ""
         if sent == JSON:
             return
         media_type = sent.partition(";")[0].strip()
@@ -159,13 +164,13 @@ class Call:
     def json_body(self) -> bytes:
         """The body, not decoded yet. Raises Problem 415 (no JSON), 413 (too long)."""
         self.check_content_type()
-        return self.body()
+        return self.raw_body()
 
-    def body(self) -> bytes:
+    def raw_body(self) -> bytes:
         """The body whatever its type. Raises Problem 413, and 408 or 503 where the
         server has given it up."""
         limit = self.options.max_body_bytes
-        environ = self.request.env
+        environ = self.environ
         unread: Unread | None = environ.get(UNREAD)
         if unread is not None:
             raise unread.problem()
@@ -194,13 +199,9 @@ class Call:
         ``modified_at``: microseconds since the epoch, NOW, None (not known: the
         cache headers without ``last-modified``) or NO_CACHE_HEADERS.
         """
-        response = self.response
-        response.status = _STATUS_LINES[status]
-        response.content_type = JSON
-        if isinstance(body, bytes):
-            response.data = body
-        else:
-            response.data = json.dumps(body).encode()
+        self.status = status
+        self.headers["content-type"] = JSON
+        self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.cache_headers(modified_at)
 
     def no_content(
@@ -209,14 +210,19 @@ class Call:
         modified_at: int | Moment | None = NO_CACHE_HEADERS,
     ) -> None:
         """Answer without a body: 204, or 201 with content-length 0."""
-        self.response.status = _STATUS_LINES[status]
+        self.status = status
         self.cache_headers(modified_at)
 
     def location(self, path: str) -> None:
         """Point to what was made: ``path`` below the prefix, starting with "/"."""
-        request = self.request
-        root = f"{request.scheme}://{request.netloc}{self.prefix}"
-        self.response.set_header("location", root + path)
+        environ = self.environ
+        scheme = environ["wsgi.url_scheme"]
+        host = environ.get("HTTP_HOST")
+        if host is None:
+            host, port = environ["SERVER_NAME"], environ["SERVER_PORT"]
+            if port != ("443" if scheme == "https" else "80"):
+                host = f"{host}:{port}"
+        self.headers["location"] = f"{scheme}://{host}{self.prefix}{path}"
 
     def cache_headers(self, modified_at: int | Moment | None) -> None:
         """What microversion 1.15 added to answers; nothing before it."""
@@ -227,16 +233,13 @@ class Call:
                 second = int(self.door.clock())
             else:
                 second = modified_at // 1_000_000
-            self.response.set_header("last-modified", _http_date(second))
-        self.response.set_header("cache-control", "no-cache")
+            self.headers["last-modified"] = _http_date(second)
+        self.headers["cache-control"] = "no-cache"
 
 
-_STATUS_LINES = {
-    200: "200 OK",
-    201: "201 Created",
-    202: "202 Accepted",
-    204: "204 No Content",
-}
+def text_of(path: str) -> str:
+    """A path of WSGI, which has bytes in a str, as text."""
+    return path if path.isascii() else path.encode("latin-1").decode(errors="replace")
 
 
 @lru_cache(maxsize=1024)

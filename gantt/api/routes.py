@@ -8,14 +8,11 @@ itself (accept, content type, policy, body) are not repeated here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, cast
 from urllib.parse import parse_qsl
 
-import falcon
 from msgspec import Struct
 
-from gantt.api.call import Call
+from gantt.api.call import Call, text_of
 from gantt.api.handlers import (
     aggregates,
     allocations,
@@ -30,13 +27,13 @@ from gantt.api.handlers import (
     usages,
     verification,
 )
+from gantt.api.hosting.envelope import ROUTE
 from gantt.api.native import watch
 from gantt.api.native.operation import Operation
 from gantt.api.native.table import OPERATIONS
 from gantt.api.wire.problem import Problem
 
 Handler = Callable[..., None]
-Responder = Callable[..., None]
 
 
 class Route(Struct, frozen=True):
@@ -163,13 +160,6 @@ def is_long(method: str, path: str, query: str) -> bool:
     return not any(map(given.get, narrow))
 
 
-class Methods(dict[str, Responder]):
-    """The responders of one path; any other method is answered with a 405."""
-
-    def __missing__(self, _method: str) -> Responder:
-        return partial(_refuse_method, ", ".join(self))
-
-
 class _Node:
     """One step of a path: literal children, or one field that matches any text."""
 
@@ -179,12 +169,12 @@ class _Node:
         self.children: dict[str, _Node] = {}
         self.field = ""
         self.field_child: _Node | None = None
-        self.methods: Methods | None = None
+        self.methods: dict[str, Route] = {}
         self.template = ""
 
 
 class Router:
-    """falcon's router interface over the table: exact, no slash is ever forgiven."""
+    """The table as a tree; paths match exactly, trailing slashes included."""
 
     def __init__(self, routes: dict[str, dict[str, Route]]) -> None:
         self._top = _Node()
@@ -201,58 +191,39 @@ class Router:
             else:
                 node = node.children.setdefault(step, _Node())
         node.template = template
-        node.methods = Methods(
-            {method: _responder(route) for method, route in methods.items()}
-        )
+        node.methods = methods
 
-    def find(
-        self,
-        uri: str,
-        req: falcon.Request | None = None,  # noqa: ARG002 - falcon's signature
-    ) -> tuple[object, Methods, dict[str, Any], str] | None:
-        """What falcon asks for: resource, method map, path fields, template."""
-        node: _Node = self._top
-        fields: dict[str, Any] = {}
-        for step in uri.split("/")[1:]:
+    def dispatch(self, call: Call) -> None:
+        """Have the handler of its path and method answer ``call``, and note the route.
+        Raises Problem 404, 405, and what the handler raises."""
+        environ = call.environ
+        node, fields = self._find(text_of(environ.get("PATH_INFO", "")) or "/")
+        environ[ROUTE] = node.template
+        route = node.methods.get(environ["REQUEST_METHOD"])
+        if route is None:
+            raise Problem(
+                405,
+                "The method specified is not allowed for this resource.",
+                headers=(("allow", ", ".join(node.methods)),),
+            )
+        if route.first is not None:
+            route.first(call)
+        if call.version < route.since:
+            raise Problem(route.too_old)
+        route.handler(call, **fields)
+
+    def _find(self, path: str) -> tuple[_Node, dict[str, str]]:
+        """The end of ``path``, and the fields on the way. Raises Problem 404."""
+        node = self._top
+        fields: dict[str, str] = {}
+        for step in path.split("/")[1:]:
             child = node.children.get(step)
             if child is None:
                 child = node.field_child
                 if child is None or not step:
-                    return None
+                    raise Problem(404, vary=False)
                 fields[node.field] = step
             node = child
-        if node.methods is None:
-            return None
-        return node, node.methods, fields, node.template
-
-
-def _responder(route: Route) -> Responder:
-    """``route`` as falcon calls it."""
-    handler, since, first = route.handler, route.since, route.first
-
-    def respond(
-        request: falcon.Request,
-        _response: falcon.Response,
-        **fields: str,
-    ) -> None:
-        call = cast(Call, request.context)
-        if first is not None:
-            first(call)
-        if call.version < since:
-            raise Problem(route.too_old)
-        handler(call, **fields)
-
-    return respond
-
-
-def _refuse_method(
-    allowed: str,
-    _request: falcon.Request,
-    _response: falcon.Response,
-    **_fields: str,
-) -> None:
-    raise Problem(
-        405,
-        "The method specified is not allowed for this resource.",
-        headers=(("allow", allowed),),
-    )
+        if not node.methods:
+            raise Problem(404, vary=False)
+        return node, fields

@@ -40,7 +40,6 @@ HOMES: dict[str, frozenset[str]] = {
     "numpy": frozenset({"state", "placement", "scheduler"}),
     "sqlalchemy": frozenset({"store"}),
     "alembic": frozenset({"store"}),
-    "falcon": frozenset({"api"}),
     "granian": frozenset({"api"}),
     "click": frozenset({"cli"}),
     "rich": frozenset({"cli"}),

@@ -29,7 +29,6 @@ Authenticate = Callable[[Environ], Caller]
 
 # What tells a client how to go on needs no token.
 OPEN_PATHS = frozenset(("", "/", "/gantt/openapi.json"))
-ANYBODY = Caller()
 REREAD_S = 2.0
 WHAT = "tokens file"
 

@@ -23,5 +23,5 @@ def list_(call: Call) -> None:
     except UnknownName as error:
         raise worded(error, (UNKNOWN_CLASS,)) from None
     if found.is_truncated:
-        call.response.set_header("gantt-truncated", "budget")
+        call.headers["gantt-truncated"] = "budget"
     call.reply(found.body, modified_at=NOW)

@@ -18,10 +18,10 @@ from gantt.model.diagnosis import document
 
 def assume_newest(call: Call) -> None:
     """Without a microversion in the request, the query is read as of the newest."""
-    if not microversion.is_asked(call.request.env.get("HTTP_OPENSTACK_API_VERSION")):
+    if not microversion.is_asked(call.environ.get("HTTP_OPENSTACK_API_VERSION")):
         call.version = microversion.MAX_MINOR
         answer = microversion.ANSWERS[call.version]
-        call.response.set_header(microversion.HEADER, answer)
+        call.headers[microversion.HEADER] = answer
 
 
 def explain(call: Call) -> None:

@@ -11,7 +11,8 @@ from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
 from typing import Any
 
-from gantt.api.hosting.envelope import Environ, WsgiApp
+from gantt.api.call import Environ
+from gantt.api.hosting.envelope import WsgiApp
 from gantt.api.hosting.reading import Exchange
 
 Headers = list[tuple[str, str]]

@@ -1,7 +1,7 @@
-"""What goes around every request, as plain WSGI: mount, health, request id, log line.
+"""What wraps the routes, as WSGI middleware: mount, health, request id, log line.
 
-These stand outside falcon because the middleware of other projects (CORS, Keystone)
-sits between them and the routes, and its answers need an id and a log line as well.
+The middleware of other projects (CORS, Keystone) sits between these and the routes, and
+its answers need an id and a log line as well.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import quote
 
-from gantt.api.call import Caller
+from gantt.api.call import ANONYMOUS, Caller, Environ
 from gantt.observe.logs import Lines
 
 LOG = logging.getLogger("gantt.api.access")
 
-Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
 WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
 Served = Callable[[str, str, str, float], None]
@@ -39,7 +38,6 @@ _FIELDS = (
     *("method", "uri", "status", "len", "microversion"),
 )
 _VARIANTS = "89ab"
-_NO_CALLER = Caller()
 
 
 def mounted(app: WsgiApp) -> WsgiApp:
@@ -188,7 +186,7 @@ def _told(
             length = value
         elif name == "openstack-api-version":
             version = value.rpartition(".")[2]
-    caller: Caller = environ.get(CALLER, _NO_CALLER)
+    caller: Caller = environ.get(CALLER, ANONYMOUS)
     query = environ.get("QUERY_STRING")
     uri = path if _PLAIN_PATH.match(path) else quote(path, encoding="latin-1")
     return (

@@ -11,7 +11,7 @@ import sys
 from functools import lru_cache
 from typing import Any, Protocol
 
-from gantt.api.hosting.envelope import Environ
+from gantt.api.call import Environ
 
 
 class Headers(Protocol):

@@ -19,9 +19,9 @@ from io import BytesIO
 from time import monotonic
 from typing import Any
 
-from gantt.api.call import UNREAD, Unread
+from gantt.api.call import UNREAD, Environ, Unread
 from gantt.api.hosting.answering import Answer, Stream, ask, send
-from gantt.api.hosting.envelope import MOUNT, Environ, WsgiApp
+from gantt.api.hosting.envelope import MOUNT, WsgiApp
 from gantt.api.hosting.environ import Scope, environ_of
 from gantt.api.hosting.pool import Pool
 from gantt.api.hosting.pools import Pools

@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import Any, cast
 
 from gantt.api.access.auth import OPEN_PATHS
-from gantt.api.hosting.envelope import Environ, StartResponse, WsgiApp
+from gantt.api.call import Environ
+from gantt.api.hosting.envelope import StartResponse, WsgiApp
 from gantt.errors import Refused
 
 _ALLOW_HEADERS = [

@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from gantt.api.call import Unread
-from gantt.api.hosting.envelope import Environ
+from gantt.api.call import Environ, Unread
 
 RETRY_AFTER_S = 1
 # What is read of a body that was refused, and for how long.

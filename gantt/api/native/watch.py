@@ -63,7 +63,7 @@ def watch(call: Call) -> None:
     """GET /gantt/watch"""
     call.authorize("gantt:watch")
     asked = query(call, WatchQuery)
-    since = call.request.env.get("HTTP_LAST_EVENT_ID") or asked.since
+    since = call.environ.get("HTTP_LAST_EVENT_ID") or asked.since
     watchers = call.door.watchers
     if not watchers.enter():
         raise Problem(
@@ -77,16 +77,15 @@ def watch(call: Call) -> None:
         if asked.wait is None:
             # The first page before the first byte, so that a refusal has its status.
             stream = Stream(call, call.gantt.events(since))
-            response = call.response
-            response.content_type = "text/event-stream"
-            response.set_header("cache-control", "no-store")
-            response.set_header("x-accel-buffering", "no")
-            response.stream = stream
+            call.headers["content-type"] = "text/event-stream"
+            call.headers["cache-control"] = "no-store"
+            call.headers["x-accel-buffering"] = "no"
+            call.stream = stream
             is_streaming = True
         else:
             call.check_accept()
             call.reply(_encode(_waited(call, since, asked.wait)))
-            call.response.set_header("cache-control", "no-store")
+            call.headers["cache-control"] = "no-store"
     finally:
         if not is_streaming:
             watchers.leave()

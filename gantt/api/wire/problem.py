@@ -111,6 +111,13 @@ STATUSES: dict[int, tuple[str, str]] = {
     ),
 }
 
+STATUS_LINES: dict[int, str] = {
+    200: "200 OK",
+    201: "201 Created",
+    204: "204 No Content",
+    **{status: f"{status} {title}" for status, (title, _) in STATUSES.items()},
+}
+
 # The first class that an error is an instance of decides.
 TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
     (errors.ConcurrentUpdate, 409, CONCURRENT_UPDATE),
@@ -224,17 +231,12 @@ class Scene:
         self.version = version  # None: not negotiated yet
 
 
-def status_line(status: int) -> str:
-    """``404 Not Found``."""
-    return f"{status} {STATUSES[status][0]}"
-
-
 def render(problem: Problem, scene: Scene) -> tuple[str, bytes]:
     """Content type and body of ``problem``, as the caller's Accept asks."""
     kind = best_error_type(scene.accept)
     if kind == JSON:
         return kind, json.dumps(_as_json(problem, scene)).encode()
-    line = status_line(problem.status)
+    line = STATUS_LINES[problem.status]
     if kind == HTML:
         body = _fill(problem, scene, escape=True)
         page = _PAGE.format(line=line, body=body)
