@@ -1,7 +1,7 @@
 """The named methods of the library: each is one read or one submit.
 
-Apart from the engine because they only translate a name that a caller can guess into a
-query or a command; ``gantt.model.protocol`` documents each of them.
+They only translate a name that a caller can guess into a query or a command;
+``gantt.model.protocol`` documents each of them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ T = TypeVar("T")
 class Books:
     """The books of a fleet, by name."""
 
-    _reader: Reader
-    _committer: Committer
+    def __init__(self, reader: Reader, committer: Committer) -> None:
+        self._reader = reader
+        self._committer = committer
 
     # -- providers ----------------------------------------------------------------
 

@@ -1,91 +1,145 @@
-"""How an engine is: whether it keeps up, and what may be changed while it runs.
+"""The health of an engine: whether it can answer, whether it keeps up, what it holds.
 
-Apart from the engine's answers because operators ask it, not users.
+Separate from the engine's answers because operators ask for it, often, and must get an
+answer while the database gives none: so that the look at it has a thread of its own.
 """
 
 from __future__ import annotations
 
 import logging
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from gantt.engine.clock import Clock
-from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer
-from gantt.engine.reading.probe import Probe
-from gantt.engine.reading.replica import Replica
+from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
-from gantt.engine.threads import Threads
+from gantt.engine.threads import Event, Threads
 from gantt.errors import GanttError, StoreFailed
 from gantt.placement.totals import host_states, totals
-from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import Store
+from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
-# A probe asks whether we are ready every few seconds.
+# Load balancers probe every few seconds, and wait about as long.
 _READY_S = 1.5
 _UNREADABLE = "the books cannot be read; the log says why"
 
+Totals = tuple[dict[str, tuple[float, float]], dict[str, int]]
 
-class Health(ABC):
-    """The part of the engine that looks at itself."""
 
-    _store: Store
-    _replica: Replica
-    _log_tailer: LogTailer
-    _is_closed = False
-    _wall: Clock
-    _checks: Checks
-    _has_told_unready = False
+class _Look:
+    """One look at the database, and what came of it."""
 
-    def _be_probed(self, threads: Threads) -> None:
-        self._probe = Probe(self._log_tailer.look, _READY_S, threads)
+    def __init__(self, done: Event) -> None:
+        self.done = done
+        self.failure: GanttError | None = None
+        self.is_late = False
 
-    @abstractmethod
-    def decide_by(self, options: SchedulerOptions) -> None:
-        """Decide by ``options`` from now on."""
+
+class Probe:
+    """Looks at the database in a thread of its own, one look at a time."""
+
+    def __init__(
+        self, look: Callable[[], None], timeout_s: float, threads: Threads
+    ) -> None:
+        self._look = look
+        self._timeout_s = timeout_s
+        self._threads = threads
+        self._lock = threads.lock()
+        self._latest: _Look | None = None
+
+    def failure(self) -> GanttError | None:
+        """Why the look failed; StoreFailed if it takes longer than ``timeout_s``, at
+        once while a look that took longer still goes on. None: it succeeded."""
+        with self._lock:
+            latest = self._latest
+            if latest is None:
+                latest = self._latest = _Look(self._threads.event())
+                started = latest
+                self._threads.start(lambda: self._run(started), "gantt-probe")
+        if latest.is_late or not latest.done.wait(self._timeout_s):
+            latest.is_late = True
+            return StoreFailed(
+                f"The database has not answered for {self._timeout_s:g} s; it "
+                "may be stalled. Check that it is running."
+            )
+        return latest.failure
+
+    def _run(self, look: _Look) -> None:
+        try:
+            self._look()
+        except GanttError as error:
+            look.failure = error
+        except Exception as error:
+            LOG.exception("the check whether the books can be read failed")
+            look.failure = StoreFailed(f"a bug in Gantt: {error!r}")
+        finally:
+            with self._lock:
+                self._latest = None
+            look.done.set()
+
+
+class Health:
+    """Looks at the engine from outside."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        log_tailer: LogTailer,
+        checks: Checks,
+        clock: Clock,
+        threads: Threads,
+    ) -> None:
+        self._reader = reader
+        self._log_tailer = log_tailer
+        self._checks = checks
+        self._clock = clock
+        self._probe = Probe(log_tailer.look, _READY_S, threads)
+        self._was_unready = False
+        self._is_closed = False
 
     def unready(self) -> str:
         """Why nothing can be answered now; "" when all that was committed is known.
-        Takes two seconds at the most."""
+        Takes two seconds at most."""
         error = self._probe.failure()
         if isinstance(error, StoreFailed):
             self._log_tailer.outage.failed("read", error)
             return _UNREADABLE
         if error is not None:
-            if not self._has_told_unready:  # it is asked every few seconds
+            if not self._was_unready:  # it is asked every few seconds
                 LOG.warning("not ready: %s", error)
-            self._has_told_unready = True
+            self._was_unready = True
             return _UNREADABLE
-        if self._has_told_unready:
+        if self._was_unready:
             LOG.warning("ready again: the books can be read")
-        self._has_told_unready = False
+        self._was_unready = False
         return "closed" if self._is_closed else ""
 
     def is_told(self, error: GanttError) -> bool:
-        """Whether the log says already why a caller got ``error``, because the database
+        """Whether the log already says why a caller got ``error``, because the database
         is away; it is counted there then."""
         return isinstance(error, StoreFailed) and self._log_tailer.outage.refuses(error)
 
     def keeping_up(self) -> dict[str, float]:
-        """For metrics, and without a question: how many revisions this process does not
-        know yet, as far as the database has said, and for how long it has left
-        questions unanswered."""
+        """For metrics, without asking the database: how many revisions this process
+        does not know yet, as far as the database has said, and for how long the
+        database has not answered."""
         return {
             "revision_lag": self._log_tailer.lag(),
             "database_silence_seconds": self._log_tailer.silence_s(),
         }
 
-    def totals(self) -> tuple[dict[str, tuple[float, float]], dict[str, int]]:
+    def totals(self) -> Totals:
         """Resource class -> (capacity, used), and how many hosts are in each state; as
-        last known, without a question to the database."""
-        now = self._wall.now()
+        last known, without asking the database."""
         down_after = int(self._checks.options.service_down_time * 1_000_000)
-        with self._replica.lock:
-            state = self._replica.state
-            return totals(state), host_states(state, now, down_after)
+        return self._reader.read(
+            _totals, self._clock.now(), down_after, consistency=Consistency.LOCAL
+        )
 
-    def retune(self, options: EngineOptions) -> None:
-        """Take over what may change while this runs: how fresh reads are, and by what
-        is decided. Raises Refused, and then nothing changes."""
-        self.decide_by(options.scheduler)
-        self._log_tailer.keep_fresh(options)
+    def close(self) -> None:
+        """Not ready from now on."""
+        self._is_closed = True
+
+
+def _totals(state: State, now: int, down_after: int) -> Totals:
+    return totals(state), host_states(state, now, down_after)

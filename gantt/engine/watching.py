@@ -46,12 +46,11 @@ class Watching:
         self._reading = threads.lock()
         # At which epoch and revision the last page was read, after what, and the page.
         self._last: tuple[tuple[int, int, Cursor], Events] | None = None
-        self.told = 0
-        self.is_closed = False
+        self._told_events = 0
+        self._is_closed = False
 
-    def since(self, since: str | int | None, wait_s: float) -> Events:
-        """A page of what follows ``since`` (None: nothing yet); when that is nothing,
-        what comes within ``wait_s``. Raises Invalid, Gone, StoreFailed."""
+    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
+        """See GanttProtocol. Raises Invalid, Gone, StoreFailed."""
         deadline = self._clock.monotonic() + wait_s
         if since is None:
             self._log_tailer.look()
@@ -65,6 +64,29 @@ class Watching:
         if not self._has_more(after, deadline):
             return Events((), place_of(after))
         return self._shared(after)
+
+    def watch(self, since: str | int | None = None) -> Iterator[Event]:
+        """See GanttProtocol; it ends when the engine is closed."""
+        place = since
+        while True:
+            try:
+                found = self.events(place, wait_s=_TURN_S)
+            except StoreFailed:
+                if self._is_closed:
+                    return
+                raise
+            yield from found.events
+            if self._is_closed and not found.events:
+                return
+            place = found.cursor
+
+    def counts(self) -> dict[str, float]:
+        """How many events were sent, by name; for metrics."""
+        return {"events_told": self._told_events}
+
+    def close(self) -> None:
+        """Let those who wait go."""
+        self._is_closed = True
 
     def _shared(self, after: Cursor) -> Events:
         """What follows ``after``, read once for all who stand there now: of many
@@ -80,7 +102,7 @@ class Watching:
         epoch = self._replica.epoch
         while True:
             left_s = deadline - self._clock.monotonic()
-            if left_s <= 0 or self.is_closed:
+            if left_s <= 0 or self._is_closed:
                 return False
             self._replica.wait_beyond(after.revision, epoch, min(left_s, LOOK_S))
             if not self._has_moved(after, epoch):
@@ -97,7 +119,7 @@ class Watching:
         # Names are those of the columns, which must know what the log says.
         self._log_tailer.look()
         events = tuple(self._event(entry) for entry in page.entries)
-        self.told += len(events)
+        self._told_events += len(events)
         return Events(events, events[-1].id if events else place_of(page.start))
 
     def _event(self, entry: LogEntry) -> Event:
@@ -115,27 +137,3 @@ class Watching:
             entry.request_id,
             tuple(changes),
         )
-
-
-class Watched:
-    """The part of the library that tells what changes."""
-
-    _watching: Watching
-
-    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
-        return self._watching.since(since, wait_s)
-
-    def watch(self, since: str | int | None = None) -> Iterator[Event]:
-        """As GanttProtocol says; it ends when the engine is closed."""
-        place = since
-        while True:
-            try:
-                found = self._watching.since(place, _TURN_S)
-            except StoreFailed:
-                if self._watching.is_closed:
-                    return
-                raise
-            yield from found.events
-            if self._watching.is_closed and not found.events:
-                return
-            place = found.cursor

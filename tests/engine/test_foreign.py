@@ -159,7 +159,7 @@ def test_a_gate_that_was_first_is_no_foreigner(
     books: Gantt, shared: FaultyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Between the nodes of Galera there is no lock: the log tells who it was."""
-    books._poller.close()  # the committer alone may ask
+    books._background._poller.close()  # the committer alone may ask
     shared.fail("write", ForeignWrite("a row is not as it was known"))
     end, ends = shared.inner.cursor, iter([Cursor(5, "another-node")])
     shared.inner.cursor = lambda: next(ends, None) or end()  # type: ignore[method-assign]

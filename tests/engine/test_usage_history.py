@@ -237,11 +237,12 @@ def test_another_engine_goes_on_where_the_leader_died(
     first.submit(SetInventories(host, {"CUSTOM_GPU": Inventory(16)}, None))
 
     def is_sampled() -> bool:
-        first._usage._due_at = 0.0  # it may have looked before there was anything
+        # It may have looked before there was anything.
+        first._background.usage._due_at = 0.0
         return len(first.usage_history(period="5m")) == 1
 
     until(is_sampled)
-    first._leader_tasks._stop.set()  # no beat, no word that it leaves
+    first._background._leader_tasks._stop.set()  # no beat, no word that it leaves
     clock.last += HOUR
     second = connect(opened(url), **options)
     until(lambda: leads(second) and len(second.usage_history(period="day")) > 0)

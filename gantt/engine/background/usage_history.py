@@ -71,12 +71,12 @@ class UsageHistory:
 
     def find(
         self,
-        resource_class: str | None,
+        resource_class: str | None = None,
         *,
-        since: int | None,
-        until: int | None,
-        period: str,
-        limit: int,
+        since: int | None = None,
+        until: int | None = None,
+        period: str = "hour",
+        limit: int = 1000,
     ) -> tuple[UsageRecord, ...]:
         """See GanttProtocol."""
         asked = history_query(

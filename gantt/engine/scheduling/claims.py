@@ -58,6 +58,18 @@ class Claims:
             fleet_queries.claim_projects, scalars.name("claim", claim)
         )
 
+    def is_due(self) -> bool:
+        """Whether ``expire`` would do anything, as far as is known here."""
+        return self._reader.read(
+            self._is_due, self._committer.now(), consistency=Consistency.LOCAL
+        )
+
+    def _is_due(self, state: State, now: int) -> bool:
+        claims = state.fleet.claims
+        if claims.leased and min(claims.leased.values()) <= now:
+            return True
+        return self._settlement.is_due(claims, now)
+
     def expire(self) -> int:
         """Release the leases that have ended; how many claims that were."""
         grace = int(self._checks.options.lease_skew_s * 1_000_000)

@@ -44,7 +44,7 @@ class Records:
         self.refused = 0
         self.failed = 0
         self.cut = 0
-        self.observer: Observer = Silence()
+        self._observer: Observer = Silence()
         self.sharing: Sharing | None = None
         self._table: BoundedDecisions | None = None
 
@@ -93,12 +93,16 @@ class Records:
         """Count a search for a change that ended at its limit."""
         self.cut += found is not None and found.is_truncated
 
+    def observe(self, observer: Observer) -> None:
+        """Tell ``observer`` of each decision from now on."""
+        self._observer = observer
+
     def _count(self, record: Decision) -> None:
         if record.failure is None:
             self.decided += 1
         else:
             self.refused += 1
-        self.observer.decided(record)
+        self._observer.decided(record)
 
     def _keep(self, noted: Noted) -> None:
         kept = self._kept
@@ -136,6 +140,16 @@ class Records:
         """Have others find all of it."""
         if self.sharing is not None:
             self.sharing.close()
+
+    def decisions(
+        self,
+        *,
+        request_id: str | None = None,
+        instance_uuid: str | None = None,
+        project_id: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Decision, ...]:
+        return self.find(Asked(request_id, instance_uuid, project_id, limit))
 
     def find(self, asked: Asked) -> tuple[Decision, ...]:
         """Those that are kept here, or by any process, the latest first."""

@@ -213,5 +213,5 @@ def test_a_plugin_that_fails_is_named_at_the_door(
     assert len(seen.json["decisions"]) == 2
     assert "secret" not in seen.text
     assert books.get_allocations(A) is None
-    counts = books.scheduling_counts()
+    counts = books.counts()
     assert (counts["plugin_failures"], counts["no_valid_host"]) == (2, 0)

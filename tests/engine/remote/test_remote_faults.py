@@ -81,7 +81,7 @@ def test_what_is_refused_for_good_is_told_once(
     with pytest.raises(errors.NoValidHost, match="(?i)uuid|pattern|schema"):
         engine.schedule(ScheduleRequest(spec, ("not-a-uuid",)))
     assert (books.writes, there.used(), claims(engine)) == (1, 0, [])
-    assert engine.scheduling_counts()["no_valid_host"] == 1
+    assert engine.counts()["no_valid_host"] == 1
 
 
 def test_a_write_that_lost_a_race_is_repeated(
@@ -379,9 +379,9 @@ def test_the_sweeper_does_it_by_itself(there: Elsewhere, wall: Wall) -> None:
         there.fleet(engine, "h1")
         engine.schedule(ask(lease_s=1))
         wall.ahead_s = 5
-        assert engine._has_ended_leases()
+        assert engine._claims.is_due()
         engine.expire_claims()
-        assert not engine._has_ended_leases()
+        assert not engine._claims.is_due()
         assert there.used() == 0
 
 

@@ -1,7 +1,7 @@
-"""What a scheduler must hear: hosts, services, aggregates, instances and groups.
+"""The fleet of the library, by name: hosts, services, aggregates, instances, groups.
 
-Apart from deciding because each method is one command or one question, by the name that
-``gantt.model.scheduling`` documents.
+Each method is one command or one query; ``gantt.model.scheduling`` documents it. What
+is reported is checked first, in the caller's thread.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import uuid as uuids
 from collections.abc import Iterable
-from typing import ParamSpec
 
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
@@ -30,17 +29,22 @@ from gantt.placement.rules.hosts import as_known
 from gantt.scheduler.feasibility import overrides
 
 LOG = logging.getLogger(__name__)
-P = ParamSpec("P")
 
 
-class ResourceTracker:
-    """The fleet by name. What is handed over is judged first: nothing that a rule meets
-    at the committer is of a wrong kind."""
+class Fleet:
+    """What hosts and operators report, and what is known of it."""
 
-    _reader: Reader
-    _committer: Committer
-    _checks: Checks
-    _wall: Clock
+    def __init__(
+        self,
+        reader: Reader,
+        committer: Committer,
+        checks: Checks,
+        clock: Clock,
+    ) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._checks = checks
+        self._clock = clock
 
     def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
         options = self._checks.options
@@ -62,7 +66,7 @@ class ResourceTracker:
             renewed_after_us=int(options.report_age_s * 1_000_000),
         )
         # Most reports say nothing new: these need no turn at the committer.
-        known = self._reader.read_touched(as_known, command, self._wall.now())
+        known = self._reader.read_touched(as_known, command, self._clock.now())
         return self._committer.submit(command) if known is None else known
 
     def delete_host(self, host: str, node: str) -> None:
@@ -86,7 +90,9 @@ class ResourceTracker:
                 LOG.warning(
                     "aggregate %s (%s): %s of its metadata is not a usable "
                     "number and is ignored",
-                    *(one.uuid, one.name, ", ".join(keys)),
+                    one.uuid,
+                    one.name,
+                    ", ".join(keys),
                 )
 
     def delete_host_aggregate(

@@ -1,0 +1,88 @@
+"""What a door may use of the engine, as a type.
+
+Beside the library's own methods: reads and writes by query and command, and what
+operators ask. ``Gantt`` implements it; tests of a door may bring something smaller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeVar, TypeVarTuple
+
+from gantt.engine.health import Totals
+from gantt.engine.observing import Observer
+from gantt.engine.options import EngineOptions
+from gantt.engine.reading.candidate_search import Truncatable
+from gantt.engine.reading.reader import Consistency
+from gantt.errors import GanttError
+from gantt.model.commands import Command
+from gantt.model.protocol import GanttProtocol
+from gantt.model.requests import CandidateRequest
+from gantt.model.selection import Decision
+from gantt.state.state import State
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+Found = TypeVar("Found", bound=Truncatable)
+
+
+class Engine(GanttProtocol, Protocol):
+    """The library and more, in this process."""
+
+    def read(
+        self,
+        query: Callable[[State, *Ts], T],
+        *args: *Ts,
+        consistency: Consistency = Consistency.DURABLE,
+    ) -> T:
+        """The answer of the pure function ``query(state, *args)``. Raises what it
+        raises, and StoreFailed."""
+
+    def submit(self, command: Command[T], request_id: str = "") -> T:
+        """Carry out ``command``; its answer, once it is durable. ``request_id`` "":
+        what ``bearing`` said. Raises the refusal of its rule, Busy, StoreFailed."""
+
+    def bearing(self, request_id: str) -> AbstractContextManager[None]:
+        """What this thread submits meanwhile is done in the name of ``request_id``."""
+
+    def search(
+        self, query: Callable[..., Found], request: CandidateRequest, *args: object
+    ) -> Found:
+        """``query(state, request, *args, rng=, budget=)``, a search for candidates
+        within this engine's budget. Raises UnknownName, BudgetSpent, StoreFailed."""
+
+    def decisions(
+        self,
+        *,
+        request_id: str | None = None,
+        instance_uuid: str | None = None,
+        project_id: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Decision, ...]:
+        """Records of decisions, the latest first."""
+
+    def claim_projects(self, claim: str) -> frozenset[str | None]:
+        """The projects of a claim's instances; None: not known. Empty: it has ended."""
+
+    def counts(self) -> dict[str, float]:
+        """What the engine has done so far, by name; for metrics."""
+
+    def keeping_up(self) -> dict[str, float]:
+        """How far this process is behind, as far as it knows; for metrics."""
+
+    def totals(self) -> Totals:
+        """Capacity and use of all providers, and the states of hosts, as last known."""
+
+    def unready(self) -> str:
+        """Why nothing can be answered now; "" when all that was committed is known."""
+
+    def is_told(self, error: GanttError) -> bool:
+        """Whether the log already says why a caller got ``error``."""
+
+    def observe(self, observer: Observer) -> None:
+        """Tell ``observer`` from now on what is done, and how long it takes."""
+
+    def retune(self, options: EngineOptions) -> None:
+        """Take over what may change while this runs. Raises Refused, and then nothing
+        changes."""
