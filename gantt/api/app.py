@@ -52,6 +52,7 @@ from gantt.api.routes import ROUTES, Route, Router
 from gantt.api.wire import microversion
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, translate
 from gantt.conf import Settings
+from gantt.engine.protocol import Engine
 from gantt.observe.metrics import CONTENT_TYPE, Meters
 
 LOG = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ UNEXPECTED = (
 
 
 def build_app(
-    gantt: Any,
+    gantt: Engine,
     settings: Settings,
     *,
     policy: Policy | None = None,
@@ -116,7 +117,7 @@ def build_turned_away(meters: Meters) -> WsgiApp:
 
 
 def build_meters(
-    gantt: Any,
+    gantt: Engine,
     watchers: Watchers,
     policy: Policy | None = None,
     front_counts: Callable[[], Mapping[str, float]] = dict,

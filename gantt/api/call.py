@@ -20,6 +20,7 @@ from gantt.api.hosting.watchers import Watchers
 from gantt.api.wire.accept import JSON, accepts_json
 from gantt.api.wire.candidate_answer import Encoder
 from gantt.api.wire.problem import Problem
+from gantt.engine.protocol import Engine
 
 if TYPE_CHECKING:
     from gantt.conf import ApiOptions
@@ -80,7 +81,7 @@ class Policy(Protocol):
 class Door(Struct, frozen=True):
     """What every call of one application shares."""
 
-    gantt: Any
+    gantt: Engine
     options: ApiOptions
     policy: Policy
     clock: Callable[[], float]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gantt.api.app import build_app
 from gantt.api.hosting.middleware import require_keystone
 from gantt.conf import load
+from gantt.engine.protocol import Engine
 from gantt.errors import Refused
 from tests.api.door import Books
 from tests.api.wsgi_client import WsgiClient
@@ -20,7 +21,7 @@ ORIGIN = "https://horizon.example"
 def client(tmp_path: Path, text: str, auth: str = "noauth2") -> WsgiClient:
     config = tmp_path / "gantt.conf"
     config.write_text(f"[api]\nauth_strategy = {auth}\n{text}")
-    return WsgiClient(build_app(Books(), load([str(config)])), token=None)
+    return WsgiClient(build_app(cast(Engine, Books()), load([str(config)])), token=None)
 
 
 def preflight(origin: str) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def test_proxy_headers_are_believed_when_told_so(tmp_path: Path, is_on: bool) ->
 
     config = tmp_path / "gantt.conf"
     config.write_text(f"[api]\nauth_strategy = noauth2\n{text}")
-    send = WsgiClient(build_app(Keen(), load([str(config)])))
+    send = WsgiClient(build_app(cast(Engine, Keen()), load([str(config)])))
     answer = send("PUT", "/traits/CUSTOM_A", version=39, headers=headers)
     seen.append(answer.headers["location"])
     expected = "https://cloud.example/cloud" if is_on else "http://gantt.test"

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import gantt
 from gantt.api.app import build_app
 from gantt.conf import Settings
+from gantt.connection import open_gantt
 from tests.api.wsgi_client import Answer, WsgiClient
 from tests.differential import known
 from tests.differential.compare import (
@@ -41,7 +41,7 @@ ASKED_OF_PROVIDERS = (
 @contextmanager
 def pair(settings: Settings, upstream: Upstream) -> Iterator[Pair]:
     """Both over empty books."""
-    books = gantt.connect("memory://")
+    books = open_gantt("memory://")
     upstream.wipe()
     try:
         yield Pair(WsgiClient(build_app(books, settings)), upstream)

@@ -15,7 +15,6 @@ import pytest
 
 from gantt.api.hosting.server import open_app
 from gantt.conf import load
-from gantt.engine.gantt import Gantt
 from gantt.errors import Invalid, UnknownProvider
 from gantt.model.commands import (
     ConsumerAllocations,
@@ -72,7 +71,7 @@ def service(url: str) -> Iterator[Service]:
     schema.sync(url)
     service = Service(url)
     yield service
-    books: Gantt = service.books
+    books = service.books
     try:
         # Nothing of our own was taken for somebody else's, nothing is half there.
         assert books.counts()["foreign_writes"] == 0

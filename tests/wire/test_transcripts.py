@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from gabbi import handlers, suitemaker, utils
 
-import gantt
 from gantt.api.app import build_app
 from gantt.api.hosting.envelope import WsgiApp
 from gantt.conf import load
+from gantt.connection import open_gantt
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.yaml"))
 
@@ -26,7 +26,7 @@ TRANSCRIPTS = sorted((Path(__file__).parent / "transcripts").glob("*.yaml"))
 def app() -> Iterator[WsgiApp]:
     """The whole service, as operators run it, with noauth2 and without a file."""
     settings = load(environ={}, default_auth="noauth2")
-    books = gantt.connect("memory://")
+    books = open_gantt("memory://")
     yield build_app(books, settings)
     books.close()
 

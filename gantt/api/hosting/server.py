@@ -28,6 +28,7 @@ from gantt.api.hosting.occupant import is_taken, occupant
 from gantt.api.hosting.running import RunDirectory
 from gantt.api.hosting.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
+from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Refused
 from gantt.model.addresses import without_secrets
 from gantt.observe.logs import configure_logging, flush_logs
@@ -133,7 +134,7 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     return front
 
 
-def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Any]:
+def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Engine]:
     from gantt.api.app import build_turned_away
     from gantt.api.hosting.front import Front
     from gantt.api.hosting.pools import Pools
@@ -170,11 +171,11 @@ def _end_with_parent() -> None:
 
 class _Service(Struct, frozen=True):
     app: WsgiApp
-    gantt: Any
+    gantt: Engine
     meters: Meters
 
 
-def open_app(settings: Settings) -> tuple[WsgiApp, Any]:
+def open_app(settings: Settings) -> tuple[WsgiApp, Engine]:
     """The application and the Gantt under it. Raises Refused."""
     service = _open(settings)
     return service.app, service.gantt

@@ -11,10 +11,10 @@ import os
 import threading
 from contextlib import suppress
 from multiprocessing.util import Finalize
-from typing import Any
 
 from gantt.api.hosting.running import RunDirectory
 from gantt.conf import Mutable
+from gantt.engine.protocol import Engine
 from gantt.errors import GanttError
 from gantt.observe.logs import set_debug
 from gantt.observe.metrics import Meters
@@ -27,7 +27,7 @@ class Tender:
     """Runs until the process ends. ``run`` None: it is not told of changes."""
 
     def __init__(
-        self, meters: Meters, gantt: Any, run: RunDirectory | None = None
+        self, meters: Meters, gantt: Engine, run: RunDirectory | None = None
     ) -> None:
         self._meters = meters
         self._gantt = gantt
@@ -71,7 +71,7 @@ class Tender:
             apply_mutable(settings, self._gantt)
 
 
-def apply_mutable(settings: Mutable, gantt: Any) -> None:
+def apply_mutable(settings: Mutable, gantt: Engine) -> None:
     """Take over what may change while a process runs. Tokens and policy are read again
     by themselves. Raises Refused."""
     gantt.retune(settings.engine)
