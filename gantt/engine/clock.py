@@ -1,4 +1,4 @@
-"""Where time enters the engine, and nowhere else, so that a simulation can own it."""
+"""Where time enters the engine, and nowhere else: a simulation can replace it."""
 
 from __future__ import annotations
 
@@ -16,37 +16,38 @@ class Clock(Protocol):
         """Seconds that never run backwards."""
 
     def sleep(self, seconds: float) -> None:
-        """Let other threads go on for so long."""
+        """Block this thread for so long."""
 
 
 class BooksTime:
-    """What time it is where the books are: leases go by that, and processes differ.
+    """The time at the database: leases use it, because clocks of processes differ.
 
-    A database with a clock of its own tells at each batch; in between the steady clock
-    counts on from there.
+    A database with a clock is asked with each batch; in between, the monotonic clock
+    of the process counts on from there.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told: tuple[int, float] | None = None
+        self._read: tuple[int, float] | None = None
 
-    def hear(self, database_now: int | None) -> int:
-        """The time now; None: the database has no clock, so it is the process's."""
+    def update(self, database_now: int | None) -> int:
+        """The time now, in microseconds; ``database_now`` None: the database has no
+        clock, so that it is the process's."""
         if database_now is None:
             return self._clock.now()
-        self._told = (database_now, self._clock.monotonic())
+        self._read = (database_now, self._clock.monotonic())
         return database_now
 
     def now(self) -> int:
-        """The time as far as it is known without asking."""
-        if self._told is None:
+        """The time as far as it is known without asking the database."""
+        if self._read is None:
             return self._clock.now()
-        told, since = self._told
-        return told + int((self._clock.monotonic() - since) * 1_000_000)
+        read, since = self._read
+        return read + int((self._clock.monotonic() - since) * 1_000_000)
 
 
 class SystemClock:
-    """The machine's own."""
+    """The clock of the machine."""
 
     def now(self) -> int:
         return time.time_ns() // 1000

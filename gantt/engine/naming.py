@@ -1,7 +1,7 @@
-"""Rows as a watcher is told of them: columns by name, and whom their ids stand for.
+"""Rows as watchers get them: columns by name, and names for the ids in them.
 
-Apart from watching because it needs the columns of this process, and they know only
-what is there now: the name of what is gone again is not told.
+Separate from watching because it needs the columns of this process. These only have
+what exists now: the names of rows that were deleted since are left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gantt.model.watching import RowChange
 from gantt.state.state import State
 
 _PROVIDER = "provider"
-# Column -> whom its id names: a table of names, a provider or a host.
+# Column -> what its id refers to: a table of names, a provider or a host.
 _REFERENCES: dict[str, str] = {
     "resource_provider_id": _PROVIDER,
     "root_provider_id": _PROVIDER,
@@ -32,11 +32,11 @@ _REFERENCES: dict[str, str] = {
     "host_id": t.HOSTS,
 }
 _LINKS = {t.PROVIDER_TRAITS: "trait_id", t.PROVIDER_AGGREGATES: "aggregate_id"}
-# Columns that hold JSON text: told as what they say.
+# Columns that hold JSON text, which is decoded.
 _DOCUMENTS = frozenset({"stats", "hosts", "metadata", "facts", "members", "remote"})
 
 
-def told(state: State, change: Change) -> RowChange:
+def named_change(state: State, change: Change) -> RowChange:
     """``change`` with its names, as far as ``state`` knows them."""
     link = _LINKS.get(change.table)
     row = None if change.new is None else _columns(change, link)

@@ -1,7 +1,7 @@
-"""What an engine tells whoever measures it, as it happens.
+"""What an engine reports for metrics as it happens.
 
-Apart from the counts, which are read when somebody asks: how long each thing took
-cannot be found out afterwards.
+Separate from the counts, which are read on request: how long each operation took cannot
+be found out afterwards.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Observer(Protocol):
 
 
 class Silence:
-    """Nobody measures."""
+    """Measures nothing."""
 
     def committed(self, commands: int, seconds: float) -> None:
         """See Observer."""

@@ -1,7 +1,7 @@
-"""An engine for a database URL.
+"""Opens an engine for a database URL.
 
-Apart from ``gantt.connection``, which also knows services at a distance: the clients
-that stand between the two floors open engines too.
+Separate from ``gantt.connection``, which also opens clients over HTTP: packages below
+it open engines too.
 """
 
 from __future__ import annotations

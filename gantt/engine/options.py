@@ -1,4 +1,4 @@
-"""What may be chosen about an engine, as one frozen value.
+"""The options of an engine, as one frozen value.
 
 Doors fill it from their configuration; the library's users pass it to ``connect``.
 """
@@ -14,26 +14,26 @@ from gantt.store.interface import StoreOptions
 
 
 class EngineOptions(Struct, frozen=True):
-    """Limits and habits of one engine.
+    """Limits and behaviour of one engine.
 
-    ``freshness``: "strict" asks the store before every read how far the log has come;
-    "bounded" only when the last such question is more than ``bound_ms`` old.
+    ``freshness``: "strict" asks the store for the end of the log before every read;
+    "bounded" only when the last answer is more than ``bound_ms`` old.
     ``queue_length``: commands that may wait for the committer; one more is Busy.
     ``batch_size``: commands in one commit; ``planning_ms``: when planning a batch has
     taken so long, the rest of it waits for the next.
     ``commit_attempts``: how often a batch that the database aborted is tried in all.
     ``answer_timeout_s``: how long a caller waits for its answer. ``wait_s``: after
-    so long only ``patient`` callers go on waiting for a committer or a database that
-    stands still, so that the others' threads are free for who needs neither.
+    so long only ``patient`` callers go on waiting for a stalled committer or database,
+    so that the threads of the others are free for requests that need neither.
     ``search_budget``: steps that one search for candidates may take.
     ``search_slice_ms``: after so long a decision for many instances, or a search for
-    the change that would help, lets others at the columns.
+    the change that would help, lets other threads use the columns.
     ``log_length``: revisions that the log keeps; a process that is further behind than
     that loads all tables again.
-    ``poll_ms``: how often columns are brought up to date while nobody asks; 0: never.
-    ``sweep_s``: how often a process looks for leader tasks: whether it leads them,
-    whether leases are over. ``leader_silence_s``: after so long without a sign of life,
-    who leads is taken to be gone.
+    ``poll_ms``: how often columns are brought up to date without requests; 0: never.
+    ``sweep_s``: how often a process looks for leader tasks: whether it leads, whether
+    leases have ended. ``leader_silence_s``: a leader without a heartbeat for so long is
+    taken to be gone.
     ``usage_sample_s``: how often the usage history takes a sample, in whole
     5 minutes; 0: never. ``usage_classes``: resource classes of one sample.
     ``usage_5m_days``, ``usage_hour_days``, ``usage_day_days``: how many days its

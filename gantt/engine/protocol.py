@@ -44,7 +44,7 @@ class Engine(GanttProtocol, Protocol):
         what ``bearing`` said. Raises the refusal of its rule, Busy, StoreFailed."""
 
     def bearing(self, request_id: str) -> AbstractContextManager[None]:
-        """What this thread submits meanwhile is done in the name of ``request_id``."""
+        """What this thread submits meanwhile belongs to the request ``request_id``."""
 
     def search(
         self, query: Callable[..., Found], request: CandidateRequest, *args: object

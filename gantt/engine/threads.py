@@ -1,7 +1,7 @@
 """Where threads and locks enter the engine, and nowhere else, so that a simulation can
-own them: it then decides who runs when, and one seed is one schedule.
+replace them: it then decides which thread runs, and one seed is one schedule.
 
-Apart from the clock because a test often owns the time and leaves the threads alone.
+Separate from the clock because many tests replace the time alone.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ class Lock(Protocol):
     """As ``threading.Lock``."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Whether it is the caller's now; ``timeout`` in seconds, -1: for ever."""
+        """Whether the caller has it now; ``timeout`` in seconds, -1: none."""
 
     def release(self) -> None:
-        """Anybody may let go of it."""
+        """Any thread may release it."""
 
     def __enter__(self) -> bool: ...
 
@@ -40,10 +40,10 @@ class Condition(Protocol):
         """The last value of ``predicate``, which is asked under the lock."""
 
     def notify(self) -> None:
-        """Wake one who waits."""
+        """Wake one waiting thread."""
 
     def notify_all(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiting threads."""
 
     def __enter__(self) -> bool: ...
 
@@ -59,7 +59,7 @@ class Event(Protocol):
     """As ``threading.Event``, as far as it is needed."""
 
     def set(self) -> None:
-        """Wake all who wait, now and later."""
+        """Wake all threads that wait, now and later."""
 
     def wait(self, timeout: float | None = None) -> bool:
         """Whether it is set."""
@@ -76,10 +76,10 @@ class Threads(Protocol):
     """What the engine needs of them."""
 
     def lock(self) -> Lock:
-        """A lock that nobody has."""
+        """A free lock."""
 
     def condition(self) -> Condition:
-        """A condition nobody waits for."""
+        """A new condition."""
 
     def event(self) -> Event:
         """An event that is not set."""
@@ -95,7 +95,7 @@ class _SystemThread(threading.Thread):
 
 
 class SystemThreads:
-    """The interpreter's own."""
+    """Threads and locks of the interpreter."""
 
     lock: Callable[[], Lock] = staticmethod(threading.Lock)
     condition: Callable[[], Condition] = staticmethod(threading.Condition)

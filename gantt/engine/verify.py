@@ -1,7 +1,7 @@
-"""Are the columns what the tables say? Comparison on demand, and a fingerprint.
+"""Compares the columns with the tables: on demand, and by a fingerprint at start.
 
-The fingerprint left at a clean stop tells the next start whether somebody else wrote
-to the tables in between.
+The fingerprint that a clean stop leaves shows the next start whether another program
+wrote to the tables in between.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CHANGED_WHILE_STOPPED = "The tables are not as the last clean stop left them."
 
 
 def verify(store: Store, replica: Replica, log_tailer: LogTailer) -> Report:
-    """Hold the columns against a snapshot of the tables, brought to the same revision
+    """Compare the columns with a snapshot of the tables, brought to the same revision
     by the log. Raises Busy, StoreFailed.
 
     No lock of the database is held: a large fleet takes longer to load than a server
@@ -36,8 +36,8 @@ def verify(store: Store, replica: Replica, log_tailer: LogTailer) -> Report:
     for _ in range(_ATTEMPTS):
         tables = None if isinstance(store, MemoryStore) else load_state(store)
         with replica.committer, replica.turn:
-            log_tailer.take_in(store.tail(replica.state.cursor))
-            # Whoever holds the turn is the only one who changes the columns.
+            log_tailer.apply_tail(store.tail(replica.state.cursor))
+            # While this thread has the turn, no other changes the columns.
             live = replica.state
             if tables is None or _bring_up(tables, store, live.cursor):
                 return _compared(store, live, tables)
@@ -62,7 +62,7 @@ def _bring_up(tables: State, store: Store, end: Cursor) -> bool:
 
 
 def _compared(store: Store, live: State, tables: State | None) -> Report:
-    """``tables`` None: there are none."""
+    """``tables`` None: the store has none."""
     problems = check.problems(live)
     if tables is not None:
         problems += check.differences(live, tables)

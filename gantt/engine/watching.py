@@ -1,8 +1,8 @@
-"""The log for watchers: what comes after a place, as soon as it is durable.
+"""The log for watchers: what follows a position, as soon as it is durable.
 
-Nothing is kept for a watcher between two questions, so that a slow or lost one costs
-nothing: it names the place where it stands, and is answered from the log, a page at a
-time. Only committed rows are in the log, in the order of their revisions.
+Nothing is kept for a watcher between two requests, so that a slow or lost one costs
+nothing: it sends its position and is answered from the log, a page at a time. Only
+committed rows are in the log, in the order of their revisions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantt.engine.clock import Clock
-from gantt.engine.naming import told
+from gantt.engine.naming import named_change
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
@@ -20,7 +20,7 @@ from gantt.model.watching import Event, Events, RowChange, place_of, read_cursor
 from gantt.store.interface import Page, Store
 
 LOOK_S = 0.1
-"""How often somebody who waits looks for what other processes committed."""
+"""How often a waiting watcher looks for what other processes committed."""
 # How soon a watch finds out that the engine was closed.
 _TURN_S = 1.0
 # Rows that are named while the columns are locked.
@@ -46,7 +46,7 @@ class Watching:
         self._reading = threads.lock()
         # At which epoch and revision the last page was read, after what, and the page.
         self._last: tuple[tuple[int, int, Cursor], Events] | None = None
-        self._told_events = 0
+        self._sent = 0
         self._is_closed = False
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
@@ -59,7 +59,7 @@ class Watching:
             after = read_cursor(since)
             page = self._store.history(after)
             if page.entries:
-                return self._told(page)
+                return self._events(page)
             after = page.start
         if not self._has_more(after, deadline):
             return Events((), place_of(after))
@@ -82,19 +82,19 @@ class Watching:
 
     def counts(self) -> dict[str, float]:
         """How many events were sent, by name; for metrics."""
-        return {"events_told": self._told_events}
+        return {"events_told": self._sent}
 
     def close(self) -> None:
-        """Let those who wait go."""
+        """Answer waiting watchers; ``watch`` ends."""
         self._is_closed = True
 
     def _shared(self, after: Cursor) -> Events:
-        """What follows ``after``, read once for all who stand there now: of many
-        watchers most stand at the end."""
+        """What follows ``after``, read once for all watchers at that position: most of
+        many watchers are at the end."""
         with self._reading:
             place = (self._replica.epoch, self._replica.durable, after)
             if self._last is None or self._last[0] != place:
-                self._last = (place, self._told(self._store.history(after)))
+                self._last = (place, self._events(self._store.history(after)))
             return self._last[1]
 
     def _has_more(self, after: Cursor, deadline: float) -> bool:
@@ -114,12 +114,12 @@ class Watching:
         replica = self._replica
         return replica.durable != after.revision or replica.epoch != epoch
 
-    def _told(self, page: Page) -> Events:
+    def _events(self, page: Page) -> Events:
         """The events of a page."""
         # Names are those of the columns, which must know what the log says.
         self._log_tailer.look()
         events = tuple(self._event(entry) for entry in page.entries)
-        self._told_events += len(events)
+        self._sent += len(events)
         return Events(events, events[-1].id if events else place_of(page.start))
 
     def _event(self, entry: LogEntry) -> Event:
@@ -128,7 +128,7 @@ class Watching:
             some = entry.changes[start : start + _NAMED_AT_ONCE]
             with self._replica.lock:
                 state = self._replica.state
-                changes += [told(state, change) for change in some]
+                changes += [named_change(state, change) for change in some]
         return Event(
             place_of(Cursor(entry.revision, entry.batch)),
             entry.revision,

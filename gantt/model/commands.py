@@ -335,8 +335,8 @@ class Claim(Command[Claimed], frozen=True):
     What must hold is judged at the committer: amounts (the books' where a choice has
     allocations; else what the host has, times ``ratios`` (cpu, ram, disk) where the
     host reports none), the rules of ``group`` and, per choice, that the host is still
-    there. ``only_project``: whose instances may be claimed that have allocations or a
-    claim already; None: anybody's. ``leased_for_us``: the claim ends after so many
+    there. ``only_project``: instances that have allocations or a claim already must be
+    of this project; None: of any. ``leased_for_us``: the claim ends after so many
     microseconds unless it is confirmed. ``is_remote``: a remote Placement judges
     amounts and keeps the choices' allocations; here they are remembered with the
     claim, which must be leased until they were written there. ``asks_service``:
@@ -367,11 +367,11 @@ class ConfirmClaim(Command[None], frozen=True):
 
 
 class ReleaseClaim(Command[None], frozen=True):
-    """The claim ends, with its allocations where nobody else wrote them since; what a
-    remote Placement holds is to be given back there before the claim is dropped.
-    ``placed``: instances of a claim that nobody was told of, and the generations of
-    their consumers: those whose part of it is gone, as their host is, give back what
-    it added, too. Raises NotFound, without ``placed``."""
+    """The claim ends, with its allocations unless another writer has changed them; what
+    a remote Placement holds is to be removed there before the claim is dropped.
+    ``placed``: of a claim that was not answered with, its instances and the generations
+    of their consumers: where a host and so a part of the claim is gone, what that part
+    added is removed too. Raises NotFound, without ``placed``."""
 
     claim: str
     placed: tuple[tuple[str, int | None], ...] = ()

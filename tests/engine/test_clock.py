@@ -126,15 +126,15 @@ def test_a_lease_survives_skews_up_to_what_is_configured(wall: Wall) -> None:
 def test_the_time_of_a_database_goes_on_by_the_steady_clock() -> None:
     steady = Steady()  # whose time of day nobody may ask
     time = BooksTime(steady)
-    assert time.hear(NOON_US) == NOON_US
+    assert time.update(NOON_US) == NOON_US
     steady.seconds += 1.5
     assert time.now() == NOON_US + 1_500_000
-    assert time.hear(NOON_US - HOUR_US) == NOON_US - HOUR_US
+    assert time.update(NOON_US - HOUR_US) == NOON_US - HOUR_US
     assert time.now() == NOON_US - HOUR_US
 
 
 def test_without_a_databases_clock_it_is_the_process_own(wall: Wall) -> None:
     time = BooksTime(wall)
-    assert time.now() == time.hear(None) == NOON_US
+    assert time.now() == time.update(None) == NOON_US
     wall.time_us += 1
     assert time.now() == NOON_US + 1

@@ -1,9 +1,9 @@
-"""What one process does for all: it keeps the log short and ends leases.
+"""Leader tasks: what one process does for all, such as ending leases.
 
-A thread of its own, because no request need come when a lease ends. The leader says so
-in a row, again and again; when that stops, another process takes over. Nothing that is
-correct depends on it: each leader task is safe to do twice, for it goes through the
-committer or under the head lock, and the second time finds nothing to do.
+A thread of its own, because there may be no request when a lease ends. The leader
+increments a heartbeat in a row; when it stops, another process takes over. Correctness
+does not depend on it: each leader task is safe to run twice, because it goes through
+the committer or under the head lock, and the second time finds nothing to do.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gantt.store.interface import Lead, Store
 
 LOG = logging.getLogger(__name__)
 
-# A leader says so this many times before others take it to be gone.
+# Heartbeats within the silence after which others take a leader to be gone.
 _BEATS = 4
 # Between two looks while the database is away.
 _LONGEST_S = 4.0
@@ -31,7 +31,7 @@ _COMPACT_EVERY = 1_000
 
 
 class LeaderTask(Struct, frozen=True):
-    """Done whenever it is due; ``run`` says how much was done."""
+    """Runs whenever it is due; ``run`` returns how much was done."""
 
     name: str
     is_due: Callable[[], bool]
@@ -57,8 +57,8 @@ class Compaction:
 
 
 class Leadership:
-    """Whether this process leads. Judged by how long the row stood still on the own
-    steady clock: no time is compared with anybody else's."""
+    """Whether this process leads. Measures by its own monotonic clock how long the row
+    has not changed: no time is compared with another process's."""
 
     def __init__(
         self,
@@ -68,9 +68,8 @@ class Leadership:
         clock: Clock,
         wrote: Callable[[], None] = lambda: None,
     ) -> None:
-        """``silence_s``: after so long without a sign, a leader is taken to be gone.
-        ``wrote``: called whenever the row was written, so that the database takes
-        writes."""
+        """``silence_s``: a leader without a heartbeat for so long is taken to be gone.
+        ``wrote``: called whenever the row was written: the database takes writes."""
         self._store = store
         self._wrote = wrote
         self._name = name
@@ -85,11 +84,11 @@ class Leadership:
         return self._mine is not None
 
     def look(self) -> bool:
-        """Take over, or say again that this leads. Raises StoreFailed."""
+        """Take over, or write a heartbeat, if it is time to. Raises StoreFailed."""
         found = self._store.leader()
         now = self._clock.monotonic()
         if self._mine is not None and found != self._mine:
-            LOG.info("%s leads the leader tasks now", found.holder or "nobody")
+            LOG.info("%s runs the leader tasks now", found.holder or "no process")
             self._mine = None
         if found != self._seen:
             self._seen, self._seen_at = found, now
@@ -100,11 +99,11 @@ class Leadership:
         elif not found.holder or silence_s >= self._silence_s:
             self._keep(self._store.lead(self._name, found))
             if self.is_mine:
-                LOG.info("%s leads the leader tasks now: this process", self._name)
+                LOG.info("%s runs the leader tasks now: this process", self._name)
         return self.is_mine
 
     def give_up(self) -> None:
-        """Let another lead at once. Raises StoreFailed."""
+        """Let another process lead at once. Raises StoreFailed."""
         mine, self._mine = self._mine, None
         if mine is not None:
             self._store.lead("", mine)
@@ -117,8 +116,8 @@ class Leadership:
 
 
 class LeaderTasks:
-    """Looks every ``period_s`` seconds who leads, and does ``leader_tasks`` if this
-    does."""
+    """Looks every ``period_s`` seconds which process leads, and runs ``leader_tasks``
+    if this one does."""
 
     def __init__(
         self,
@@ -133,7 +132,7 @@ class LeaderTasks:
         self._period_s = period_s
         self._stop = threads.event()
         self._is_away = is_away
-        self._troubles: set[str] = set()
+        self._warned: set[str] = set()
         self.done = {leader_task.name: 0 for leader_task in leader_tasks}
         self._thread = threads.start(self._run, "gantt-leader_tasks")
 
@@ -143,7 +142,7 @@ class LeaderTasks:
         return self._leadership.is_mine
 
     def close(self) -> None:
-        """Stop, wait until it has, and let another lead."""
+        """Stop, wait until it has, and let another process lead."""
         self._stop.set()
         self._thread.join()
         try:
@@ -162,13 +161,11 @@ class LeaderTasks:
             try:
                 if self._leadership.look():
                     self._do()
-                self._troubles.clear()
+                self._warned.clear()
             except GanttError as error:
-                pause_s = longer_s  # to ask a database that is away is not cheap
-                self._tell("the leader of the leader tasks is unknown", error)
-            except (
-                Exception
-            ):  # a mistake of ours must not end all leader tasks for good
+                pause_s = longer_s  # trying a database that is away is not cheap
+                self._warn("the leader of the leader tasks is unknown", error)
+            except Exception:  # a bug must not end all leader tasks for good
                 LOG.exception("the leader tasks failed and will restart")
 
     def _do(self) -> None:
@@ -178,10 +175,10 @@ class LeaderTasks:
                     self.done[leader_task.name] += leader_task.run()
             except GanttError as error:
                 # The database may be away: what is to be done is there afterwards.
-                self._tell(f"leader_task {leader_task.name} failed", error)
+                self._warn(f"leader_task {leader_task.name} failed", error)
 
-    def _tell(self, text: str, error: GanttError) -> None:
-        """Once per trouble, not once a second; an outage is logged elsewhere."""
-        if text not in self._troubles and not self._is_away():
-            self._troubles.add(text)
+    def _warn(self, text: str, error: GanttError) -> None:
+        """Log it once, not once a second; an outage is logged elsewhere."""
+        if text not in self._warned and not self._is_away():
+            self._warned.add(text)
             LOG.warning("%s: %s", text, error)

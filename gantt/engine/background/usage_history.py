@@ -1,9 +1,9 @@
-"""Keeps the usage history: looks at the totals, rolls up what is over, drops the old.
+"""Keeps the usage history: samples the totals, aggregates them, drops old records.
 
-A leader task of whoever leads, in steps. Each holds the head lock, reads the clock of
-the books and finds out from the records alone what is to be done next. So it does not
-matter who takes a step, or whether the last one died before the next: a sample is taken
-once in its period, and a coarser record is made of the finer ones, never added to.
+A leader task, in steps. Each holds the head lock, reads the clock of the books and
+determines from the records alone what is next. So it does not matter which process
+takes a step, or whether the last one died before the next: a sample is taken once in
+its period, and a coarser record is made of the finer ones, never added to.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ Totals: TypeAlias = Mapping[str, tuple[float, float]]
 _PERIODS = tuple(SECONDS.values())
 # After a step that failed.
 _RETRY_S = 10.0
-# Steps at one go: who leads must say so in between.
+# Steps per run: the leader must write its heartbeat in between.
 _STEPS = 50
-# Periods that one step drops: no committer waits for long.
+# Periods that one step drops, so that no committer waits for long.
 _DROPPED = 100
 _DAY = 86_400 * MICROS
 
 
 class UsageHistory:
-    """``totals`` tells resource class -> (capacity, used), as it is durable."""
+    """``totals`` returns resource class -> (capacity, used), as it is durable."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class UsageHistory:
         kept = whole_periods(found, limit)
         if kept or not found:
             return kept
-        # The latest alone has more classes. All of it, or nobody could go on from it.
+        # The latest alone has more classes. All of it: the next page begins before it.
         latest = found[0].start
         whole = replace(asked, since=latest, until=latest + 1, limit=ALL)
         return whole_periods(self._store.usage_history(whole), ALL)
@@ -102,8 +102,8 @@ class UsageHistory:
         totals = self._totals()
         for done in range(_STEPS):
             with self._store.usage_rows() as rows:
-                told = rows.now()
-                now = self._clock.now() if told is None else told
+                database_now = rows.now()
+                now = self._clock.now() if database_now is None else database_now
                 has_done = self._step(rows, now, totals)
             if not has_done:
                 left_us = _begin(now, self._every_s) + self._every_s * MICROS - now

@@ -40,7 +40,7 @@ LOG = logging.getLogger(__name__)
 
 
 class _Caller(threading.local):
-    """On whose behalf a thread submits."""
+    """The request that the current thread submits for."""
 
     request_id = ""
 
@@ -84,12 +84,12 @@ class Committer:
 
         Raises its refusal, Busy when it was turned away, StoreFailed.
         """
-        borne = request_id or self._caller.request_id
-        return self._queue.wait_for(PendingWrite(command, borne, self._threads))
+        request_id = request_id or self._caller.request_id
+        return self._queue.wait_for(PendingWrite(command, request_id, self._threads))
 
     @contextmanager
     def bearing(self, request_id: str) -> Iterator[None]:
-        """What this thread submits meanwhile is done in the name of ``request_id``."""
+        """What this thread submits meanwhile belongs to the request ``request_id``."""
         self._caller.request_id = request_id
         try:
             yield
@@ -131,7 +131,7 @@ class Committer:
                 self._start_over()
 
     def _start_over(self) -> None:
-        """After a mistake of our own nothing in the columns is to be trusted."""
+        """Load everything again: after a bug the columns may be wrong."""
         try:
             with self._replica.turn:
                 self._log_tailer.reload()
@@ -139,8 +139,8 @@ class Committer:
             LOG.error("the tables could not be reloaded: %s", error)
 
     def _carry_out(self, pending_writes: list[PendingWrite[Answer]], size: int) -> None:
-        """Commit ``pending_writes``, and what has come by the time they have the lock
-        up to ``size``, as one batch, as often as it takes within the limits."""
+        """Commit ``pending_writes``, and what arrives before they have the lock up to
+        ``size``, as one batch, with as many attempts as the options allow."""
         for _ in range(self._attempts):
             try:
                 self._group.commit(pending_writes, size)

@@ -30,7 +30,7 @@ _LONGEST_PAUSE_S = 1.0
 
 
 class Batch(Struct):
-    """What was assumed together, and what each caller will hear of it."""
+    """What was assumed together, and the outcome for each caller."""
 
     uuid: str
     before: Cursor
@@ -42,7 +42,7 @@ class Batch(Struct):
 
     @property
     def end(self) -> Cursor:
-        """Where the log stands once it bears the batch."""
+        """The end of the log with this batch."""
         return Cursor(self.entries[-1].revision, self.uuid)
 
     @property
@@ -105,13 +105,12 @@ class GroupCommit:
         asked_at = self._clock.monotonic()
         transaction = self._store.begin()
         try:
-            # Callers that came while another process had the lock need not wait for
-            # the next batch.
+            # What came while another process had the lock joins this batch.
             pending_writes += self._queue.more(size - len(pending_writes))
             with self._replica.turn:
                 tail = transaction.tail(self._replica.state.cursor)
-                self._log_tailer.take_in(tail)
-                self._log_tailer.came_level(asked_at)
+                self._log_tailer.apply_tail(tail)
+                self._log_tailer.caught_up(asked_at)
                 batch = self._assume(pending_writes, transaction.now())
                 if batch.entries or batch.relied:
                     self._make_durable(batch, transaction)
@@ -127,7 +126,7 @@ class GroupCommit:
         What does not fit into the planning time leaves ``pending_writes`` and waits
         again.
         """
-        clock = self.time.hear(database_now)
+        clock = self.time.update(database_now)
         stamp = self._replica.stamp = max(self._replica.stamp, clock)
         batch = Batch(self._new_uuid(), self._replica.state.cursor)
         deadline = self._clock.monotonic() + self._planning_s
@@ -159,7 +158,7 @@ class GroupCommit:
         except GanttError as refusal:
             self.counts.refusals += 1
             return refusal
-        except Exception as error:  # a mistake of ours hurts its own caller only
+        except Exception as error:  # a bug fails its own caller only
             LOG.exception("the rule for %r failed", pending_write.command)
             return error
         batch.relied.extend(planned.relied)
@@ -194,7 +193,7 @@ class GroupCommit:
             transaction.rollback()
             was_kept = self._was_kept(batch.end)
             if was_kept is None:
-                # Its pending writes stay claimed: none may hear that it was not done.
+                # Its pending writes stay claimed: none may be reported as not done.
                 self._replica.undo(batch.changes, batch.before)
                 raise _not_known(
                     "this process was disconnected for so long that the log was "
@@ -228,13 +227,13 @@ class GroupCommit:
             self.observer.committed(len(batch.outcomes), took_s)
 
     def _was_kept(self, end: Cursor) -> bool | None:
-        """Ask until the database answers: no caller gets an answer before. None: it
-        cannot tell any more."""
+        """Whether the log has the batch: asks until the database answers. None: the log
+        no longer goes back so far."""
         for pause_s in _pauses():
             try:
                 found = self._store.has_batch(end)
             except (Outcome, StoreFailed) as error:
-                # Whatever went wrong with asking says nothing about the batch.
+                # A failure of this read says nothing about the batch.
                 if self._queue.is_closing:
                     raise _not_known(error) from error
                 self._outage.failed("write", error)
@@ -244,15 +243,15 @@ class GroupCommit:
         raise AssertionError("unreachable: the pauses never end")
 
     def _take_back(self, batch: Batch) -> None:
-        """Undo what was assumed; its commands may be claimed again."""
+        """Undo what was assumed; its pending writes may be claimed again."""
         self._replica.undo(batch.changes, batch.before)
         for pending_write, _ in batch.outcomes:
             pending_write.disclaim()
 
 
 def _was_overtaken(store: Store, before: Cursor) -> bool:
-    """Whether one of us wrote in spite of our lock, which is none between the nodes of
-    a Galera cluster: then that is why a row is not as it was."""
+    """Whether another engine wrote in spite of the lock, which does not hold between
+    nodes of a Galera cluster: then that is why a row is not as it was."""
     try:
         return store.cursor() != before
     except StoreFailed:

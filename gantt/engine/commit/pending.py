@@ -1,7 +1,7 @@
-"""Commands on their way to the committer, and their callers, who wait.
+"""Pending writes: commands that wait for the committer, and their callers.
 
-Apart from the committer because it is about people in a queue, not about the books: how
-many may wait, how long, and what they are told who leave without having been served.
+Separate from the committer because it is about a queue, not about the books: how many
+callers may wait, how long, and what they get if they leave it without an answer.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ A = TypeVar("A")
 class PendingWrite(Generic[A]):
     """One caller's command on its way through the committer.
 
-    Whoever claims it first decides its fate: the committer by planning it, or the
-    caller by giving up, after which it is never carried out.
+    The first to claim it decides what becomes of it: the committer by planning it, or
+    the caller by giving up, after which it is never carried out.
     """
 
     def __init__(self, command: Command[A], request_id: str, threads: Threads) -> None:
@@ -39,15 +39,15 @@ class PendingWrite(Generic[A]):
         self._claim = threads.lock()
 
     def claim(self) -> bool:
-        """Whether it is the claimer's now; False when somebody else has it."""
+        """Whether the calling thread has it now; False: it was claimed before."""
         return self._claim.acquire(blocking=False)
 
     def disclaim(self) -> None:
-        """Nothing came of planning it; it may be claimed again."""
+        """It was not carried out; it may be claimed again."""
         self._claim.release()
 
     def resolve(self, outcome: A | BaseException) -> None:
-        """Let the caller go with an answer or an error."""
+        """Wake the caller with an answer or an error."""
         if isinstance(outcome, BaseException):
             self._error = outcome
         else:
@@ -56,8 +56,7 @@ class PendingWrite(Generic[A]):
         self._pending.release()
 
     def is_settled(self, timeout_s: float) -> bool:
-        """Whether the outcome is known, after waiting for it so long; then ``result``
-        gives it."""
+        """Whether the outcome is known, after waiting for it for so long."""
         return self._pending.acquire(timeout=timeout_s)
 
     def result(self) -> A:
@@ -68,34 +67,34 @@ class PendingWrite(Generic[A]):
 
 
 class Queue:
-    """Tickets in the order in which they came. ``turned_away``: how many callers were
-    told Busy."""
+    """Pending writes in the order of arrival. ``turned_away``: how many callers got
+    Busy."""
 
     def __init__(
         self, options: EngineOptions, admission: AdmissionControl, threads: Threads
     ) -> None:
         self._options = options
-        self._patience = admission
-        self._tickets: deque[PendingWrite[Answer]] = deque()
+        self._admission = admission
+        self._pending: deque[PendingWrite[Answer]] = deque()
         self._changed = threads.condition()
         self.is_closing = False
         self.turned_away = 0
 
     def __len__(self) -> int:
-        return len(self._tickets)
+        return len(self._pending)
 
     def wait_for(self, pending_write: PendingWrite[A]) -> A:
-        """Queue up and wait for the outcome, but not in a crowd and not for ever.
+        """Enqueue it and wait for the outcome.
 
-        Waiting callers occupy threads that readers need, so when the committer stands
-        still only ``patient`` of them stay. Raises the refusal, Busy (the command was
-        not carried out and will not be), StoreFailed (nobody knows).
+        Waiting callers occupy threads that readers need, so while the committer stalls
+        only ``patient`` of them stay. Raises the refusal, Busy (the command was not
+        carried out and will not be), OutcomeUnknown, StoreFailed (closed).
         """
         self._enter(pending_write)
-        admission, limit_s = self._patience, self._patience.limit_s
+        admission, limit_s = self._admission, self._admission.limit_s
         if pending_write.is_settled(admission.first_s):
             return pending_write.result()
-        with admission.staying() as has_seat:
+        with admission.seat() as has_seat:
             if not has_seat and pending_write.claim():
                 raise self._given_up(admission.first_s)
             if pending_write.is_settled(admission.rest_s):
@@ -109,28 +108,27 @@ class Queue:
         )
 
     def take(self, size: int) -> list[PendingWrite[Answer]]:
-        """The next pending writes, at most ``size``; waits for one. None left:
-        closed."""
+        """The next pending writes, at most ``size``; waits for one. Empty: closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._tickets or self.is_closing)
+            self._changed.wait_for(lambda: self._pending or self.is_closing)
             return self._taken(size)
 
     def more(self, size: int) -> list[PendingWrite[Answer]]:
-        """As ``take``, but only who is there already."""
+        """As ``take``, without waiting."""
         with self._changed:
             return self._taken(size)
 
     def _taken(self, size: int) -> list[PendingWrite[Answer]]:
-        count = min(len(self._tickets), size)
-        return [self._tickets.popleft() for _ in range(count)]
+        count = min(len(self._pending), size)
+        return [self._pending.popleft() for _ in range(count)]
 
     def put_back(self, pending_writes: Sequence[PendingWrite[Answer]]) -> None:
-        """These come first again."""
+        """Put these in front of the others again."""
         with self._changed:
-            self._tickets.extendleft(reversed(pending_writes))
+            self._pending.extendleft(reversed(pending_writes))
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Refuse what comes from now on."""
         with self._changed:
             self.is_closing = True
             self._changed.notify()
@@ -139,13 +137,13 @@ class Queue:
         with self._changed:
             if self.is_closing:
                 raise StoreFailed("This engine is closed; connect again.")
-            if len(self._tickets) >= self._options.queue_length:
+            if len(self._pending) >= self._options.queue_length:
                 self.turned_away += 1
                 raise Busy(
-                    f"{len(self._tickets)} commands are already waiting, which is "
+                    f"{len(self._pending)} commands are already waiting, which is "
                     "the limit (queue_length). Try again shortly."
                 )
-            self._tickets.append(pending_write)
+            self._pending.append(pending_write)
             self._changed.notify()
 
     def _given_up(self, waited_s: float) -> Busy:

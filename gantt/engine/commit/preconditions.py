@@ -1,12 +1,10 @@
-"""What a batch relies on beside the rows that it changes: the preconditions of the
-store.
+"""What a batch relies on besides the rows that it changes.
 
-Placement moves no generation when it changes which aggregates a provider is in, the
-name of a resource class, or a parent; so the rows that say so are looked at whenever a
-batch writes what hangs on them. Apart from the committer, because it is pure: the
-columns, with the batch assumed, say what the tables must bear after it. What a claim
-writes (allocations, consumers, generations) relies on nothing else; only who takes from
-a consumer that is not known writes nothing.
+Placement raises no generation when it changes the aggregates of a provider, the name of
+a resource class, or a parent; so these rows are checked whenever a batch writes what
+depends on them. A pure function: the columns, with the batch assumed, say what the
+tables must hold after it. What a claim writes (allocations, consumers, generations)
+relies on nothing else, unless it takes from a consumer that is not known.
 """
 
 from __future__ import annotations
@@ -21,8 +19,8 @@ from gantt.state.state import State
 from gantt.store.interface import Precondition
 
 Relied = tuple[str, Key | str]
-"""A table, and whose rows of it: a provider's of PROVIDER_AGGREGATES, those with a uuid
-of CONSUMERS, else a row's."""
+"""A table, and which rows of it: of PROVIDER_AGGREGATES those of a provider, of
+CONSUMERS those with a uuid, else the row with a key."""
 
 _PROVIDER: Final = (
     *("id", "uuid", "generation"),
@@ -36,7 +34,7 @@ _NAMED: Final = (t.RESOURCE_CLASSES, t.TRAITS)
 
 
 class _Wanted:
-    """Whose rows are to be looked at, collected from changes and rules."""
+    """Keys of the rows to check, collected from changes and rules."""
 
     def __init__(self) -> None:
         self.members: set[int] = set()
@@ -110,7 +108,7 @@ def preconditions(
     return tuple(one for one in found if one.keys)
 
 
-def _premise(
+def _precondition(
     table: str,
     by: str,
     columns: tuple[str, ...],
@@ -129,12 +127,12 @@ def _members(state: State, keys: set[int]) -> Precondition:
         for label in state.provider_aggregates.labels_of(state.providers.row_of_id(key))
     ]
     columns = ("resource_provider_id", "aggregate_id")
-    return _premise(t.PROVIDER_AGGREGATES, columns[0], columns, keys, found)
+    return _precondition(t.PROVIDER_AGGREGATES, columns[0], columns, keys, found)
 
 
 def _providers(state: State, keys: set[int]) -> Precondition:
     found = [row for key in keys if (row := state.providers.get(key)) is not None]
-    return _premise(
+    return _precondition(
         t.PROVIDERS,
         "id",
         _PROVIDER,
@@ -150,7 +148,7 @@ def _providers(state: State, keys: set[int]) -> Precondition:
 
 
 def _children(state: State, keys: set[int]) -> Precondition:
-    """Whose children hang below providers that were moved, and in whose tree."""
+    """The children of providers that were moved, and the roots of their trees."""
     providers = state.providers
     alive = [key for key in keys if providers.get(key) is not None]
     found = [
@@ -159,22 +157,22 @@ def _children(state: State, keys: set[int]) -> Precondition:
         for child in providers.forest.children(providers.row_of_id(key))
     ]
     columns = ("id", "root_provider_id")
-    return _premise(t.PROVIDERS, "parent_provider_id", columns, alive, found)
+    return _precondition(t.PROVIDERS, "parent_provider_id", columns, alive, found)
 
 
 def _without_inventory(state: State, keys: set[int]) -> Precondition:
     gone = [key for key in keys if state.classes.get(key) is None]
-    return _premise(t.INVENTORIES, "resource_class_id", ("id",), gone, ())
+    return _precondition(t.INVENTORIES, "resource_class_id", ("id",), gone, ())
 
 
 def _consumers(state: State, uuids: set[str]) -> Precondition:
     """None, where the batch itself does not make it."""
     found = [row for uuid in uuids if (row := state.consumers.find(uuid)) is not None]
     rows = ((row.id, row.uuid) for row in found)
-    return _premise(t.CONSUMERS, "uuid", ("id", "uuid"), uuids, rows)
+    return _precondition(t.CONSUMERS, "uuid", ("id", "uuid"), uuids, rows)
 
 
 def _names(state: State, table: str, keys: set[int]) -> Precondition:
     names = state.names(table)
     found = [(row.id, row.name) for key in keys if (row := names.get(key)) is not None]
-    return _premise(table, "id", ("id", "name"), [key for key, _ in found], found)
+    return _precondition(table, "id", ("id", "name"), [key for key, _ in found], found)

@@ -1,7 +1,7 @@
-"""How long callers wait for a database that stands still, and how many of them.
+"""Admission control: how long callers wait for a stalled database, and how many.
 
-Apart from what they wait for, which may be the committer, an answer, or a commit: each
-of them occupies a thread, and the threads of a process are one crowd.
+Separate from what they wait for (the committer, an answer, a commit), because each of
+them occupies a thread, and all share the threads of the process.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from gantt.engine.threads import Threads
 
 
 class AdmissionControl:
-    """``wait_s`` for everybody, then ``patient`` callers, up to
-    ``answer_timeout_s``. ``turned_away``: readers whose it was over."""
+    """All callers wait for ``wait_s``; then ``patient`` of them, in all up to
+    ``answer_timeout_s``. ``turned_away``: readers that were refused."""
 
     def __init__(self, options: EngineOptions, threads: Threads) -> None:
         self.limit_s = options.answer_timeout_s
@@ -23,28 +23,28 @@ class AdmissionControl:
         self.rest_s = self.limit_s - self.first_s
         self._seats = options.patient
         self._changed = threads.lock()
-        self._staying = 0
+        self._seated = 0
         self.turned_away = 0
 
     @contextmanager
-    def staying(self) -> Iterator[bool]:
-        """Whether there is a seat for somebody whose admission is over; it is taken
-        within."""
+    def seat(self) -> Iterator[bool]:
+        """Whether a caller that waited for ``wait_s`` may wait on; its seat is taken
+        meanwhile."""
         with self._changed:
-            self._staying += 1
-            has_seat = self._staying <= self._seats
+            self._seated += 1
+            has_seat = self._seated <= self._seats
         try:
             yield has_seat
         finally:
             with self._changed:
-                self._staying -= 1
+                self._seated -= 1
 
-    def lasts(self, wait: Callable[[float], bool], borne_s: float = 0.0) -> bool:
-        """Whether ``wait``, which is told how many seconds it may take, came true in
-        time. ``borne_s``: for how long others have waited for the same already."""
-        if wait(max(0.0, self.first_s - borne_s)):
+    def await_turn(self, wait: Callable[[float], bool], waited_s: float = 0.0) -> bool:
+        """Whether ``wait(timeout_s)`` returned True in time. ``waited_s``: for how long
+        others have waited for the same already."""
+        if wait(max(0.0, self.first_s - waited_s)):
             return True
-        with self.staying() as has_seat:
+        with self.seat() as has_seat:
             if has_seat and wait(self.rest_s):
                 return True
         with self._changed:

@@ -1,6 +1,6 @@
-"""Keeping up with what other processes commit, as fresh as the reader asks.
+"""Keeps the columns up to date with what other processes commit.
 
-Apart from the committer, because readers keep up without any lock of the database.
+Separate from the committer, because readers keep up without any lock of the database.
 """
 
 from __future__ import annotations
@@ -62,39 +62,39 @@ class LogTailer:
     ) -> None:
         self._store = store
         self.outage = Outage("the database", clock, threads)
-        # Of all callers of this process: for the committer too.
+        # For all callers of this process, of the committer too.
         self.admission = AdmissionControl(options, threads)
         self._replica = replica
         self._clock = clock
         self._bound_s: float | None = None
         self.keep_fresh(options)
         self._kept_changes = options.scheduler.kept_changes
-        # Loading took longer than any bound, perhaps: the first reader asks.
+        # Loading may have taken longer than any bound: the first reader asks.
         self._asked_at = -math.inf
         self._asking = threads.lock()
-        # When the last question was begun, and what the store said, or why nothing.
+        # When the store was last asked, and what it answered, or why it did not.
         self._answer: tuple[float, Cursor | StoreFailed] = (-math.inf, Cursor())
-        # When the question that is under way was begun.
+        # When the request that is under way was sent.
         self._asking_since: float | None = None
-        # What the store last said, and the first question since that it left open.
-        self._heard = replica.state.cursor
+        # What the store last answered, and when the first request since was sent.
+        self._latest = replica.state.cursor
         self._unanswered_since: float | None = None
-        # From where the log was found not to lead on, if that is so.
+        # The position that the log was found not to continue, if any.
         self._stranded: Cursor | None = None
         self.reloads = 0
 
     def keep_fresh(self, options: EngineOptions) -> None:
-        """Promise what ``options`` say from now on."""
+        """Keep reads as fresh as ``options`` say from now on."""
         is_bounded = options.freshness == "bounded"
         self._bound_s = options.bound_ms / 1000 if is_bounded else None
 
     def freshen(self) -> None:
-        """Make sure that the columns are as fresh as the options promise."""
+        """Make the columns as fresh as the options say. Raises StoreFailed."""
         if self._bound_s is None or self.age_s() > self._bound_s:
             self.look()
 
     def look(self) -> None:
-        """Come up to the end of the log as it is now. Raises StoreFailed."""
+        """Catch up with the end of the log as it is now. Raises StoreFailed."""
         try:
             self._look()
         except StoreFailed as failure:
@@ -117,20 +117,20 @@ class LogTailer:
             self._catch_up(end, is_lost=end.revision < durable)
         self._asked_at = max(self._asked_at, came_at)
 
-    def came_level(self, asked_at: float) -> None:
-        """The columns hold whatever was committed before ``asked_at``: the committer
-        has read the end of the log; under ``turn``."""
+    def caught_up(self, asked_at: float) -> None:
+        """The columns have what was committed before ``asked_at``: the committer has
+        read the end of the log; under ``turn``."""
         self._asked_at = max(self._asked_at, asked_at)
-        self._hear(self._replica.state.cursor)
+        self._answered(self._replica.state.cursor)
 
     def age_s(self) -> float:
         """For how long the columns may lack what others have committed."""
         return self._clock.monotonic() - self._asked_at
 
     def _end_since(self, came_at: float) -> Cursor:
-        """The end of the log, asked for after ``came_at``: by us, or for us by another
-        who came while we waited for our turn to ask. Raises StoreFailed; where the
-        database was silent for long, to all of them: each would wait as long again."""
+        """The end of the log, asked for after ``came_at``, by this caller or by another
+        while this one waited to ask. Raises StoreFailed; if the database was silent for
+        long, in all waiting callers: each would wait as long again."""
         self._wait_to_ask(came_at)
         try:
             asked_at, end = self._answer
@@ -143,14 +143,14 @@ class LogTailer:
         return end
 
     def _wait_to_ask(self, came_at: float) -> None:
-        """Take ``asking``. A caller that waits has a thread that others need, and a
-        server that stands still may say nothing for hours."""
+        """Take ``asking``. A waiting caller occupies a thread that others need, and a
+        stalled server may be silent for hours."""
         if self._asking.acquire(blocking=False):
             return
         since = self._asking_since
-        borne_s = 0.0 if since is None else came_at - since
-        if not self.admission.lasts(
-            lambda timeout_s: self._asking.acquire(timeout=timeout_s), borne_s
+        waited_s = 0.0 if since is None else came_at - since
+        if not self.admission.await_turn(
+            lambda timeout_s: self._asking.acquire(timeout=timeout_s), waited_s
         ):
             raise StoreFailed(
                 f"The database {self._store.url} does not answer, and the "
@@ -160,14 +160,14 @@ class LogTailer:
 
     def _asked(self) -> tuple[float, Cursor | StoreFailed]:
         """When the store was asked, and the end of the log, or why it is not known;
-        under ``asking``. Raises StoreFailed where that took no time."""
+        under ``asking``. Raises StoreFailed if that took no time."""
         end: Cursor | StoreFailed
         asked_at = self._asking_since = self._clock.monotonic()
         if self._unanswered_since is None:
             self._unanswered_since = asked_at
         try:
             end = self._store.cursor()
-            self._hear(end)
+            self._answered(end)
         except StoreFailed as failure:
             if self._clock.monotonic() - asked_at < _SILENT_S:
                 raise
@@ -176,22 +176,24 @@ class LogTailer:
             self._asking_since = None
         return asked_at, end
 
-    def _hear(self, end: Cursor) -> None:
-        self._heard, self._unanswered_since = end, None
+    def _answered(self, end: Cursor) -> None:
+        self._latest, self._unanswered_since = end, None
 
     def lag(self) -> int:
-        """By how many revisions the columns are behind what the store last said."""
-        return max(0, self._heard.revision - self._replica.durable)
+        """How many revisions the columns are behind what the store last answered."""
+        return max(0, self._latest.revision - self._replica.durable)
 
     def silence_s(self) -> float:
-        """For how long it has left questions unanswered; 0 when it answers."""
+        """For how many seconds the store has not answered; 0: it answers."""
         since = self._unanswered_since
         return 0.0 if since is None else max(0.0, self._clock.monotonic() - since)
 
     def _catch_up(self, end: Cursor, *, is_lost: bool) -> None:
-        """Come up to ``end``, unless somebody else has done so meanwhile."""
+        """Catch up with ``end``, unless another thread has done so meanwhile."""
         turn = self._replica.turn
-        if not self.admission.lasts(lambda timeout_s: turn.acquire(timeout=timeout_s)):
+        if not self.admission.await_turn(
+            lambda timeout_s: turn.acquire(timeout=timeout_s)
+        ):
             raise StoreFailed(
                 "The columns are locked: the database does not answer a "
                 "write, tables are being loaded, or a verify compares them "
@@ -200,18 +202,18 @@ class LogTailer:
             )
         try:
             if is_lost or not self._covers(end):
-                self.take_in(self._store.tail(self._replica.state.cursor))
+                self.apply_tail(self._store.tail(self._replica.state.cursor))
         finally:
             turn.release()
 
-    def take_in(self, tail: list[LogEntry] | None) -> None:
+    def apply_tail(self, tail: list[LogEntry] | None) -> None:
         """Apply a tail of the log, or start over where it does not continue ours.
 
         Under ``turn``, with nothing assumed.
         """
         if tail is None:
             known = self._replica.state.cursor
-            if self._stranded != known:  # whoever asks meanwhile tries again
+            if self._stranded != known:  # once: every caller meanwhile tries again
                 LOG.warning(
                     "the log does not continue revision %s: reloading all tables",
                     known,

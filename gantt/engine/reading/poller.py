@@ -1,9 +1,10 @@
-"""Keeps up with other processes even while nobody asks.
+"""Keeps up with other processes while there are no requests.
 
 A thread of its own, so that watchers and bounded readers find columns that are hardly
-older than a look, and a strict reader or the committer has little left to catch up
-with. Who is alone on a database looks less often: one look in ``_IDLE`` is enough. Who
-writes does not look at all: the committer reads the end of the log with every batch.
+older than the last look, and a strict reader or the committer has little left to catch
+up with. A process that is alone on a database looks less often, one in ``_IDLE`` times.
+One that writes does not look at all: the committer reads the end of the log with every
+batch.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gantt.errors import GanttError, StoreFailed
 
 LOG = logging.getLogger(__name__)
 
-# After so many looks that found nothing new, looks become rarer by that factor.
+# After so many looks that found nothing new, looks become rarer by the factor _IDLE.
 _QUIET = 50
 _IDLE = 10
 _PAUSE_S = 1.0
@@ -45,29 +46,29 @@ class Poller:
     def _run(self) -> None:
         quiet = 0
         pause_s = self._period_s
-        is_told = False
+        is_logged = False
         while not self._stop.wait(pause_s):
             if 0 <= (age_s := self._log_tailer.age_s()) < self._period_s:
-                pause_s = self._period_s - age_s  # somebody has just looked
+                pause_s = self._period_s - age_s  # another thread has just looked
                 continue
             before = self._replica.durable
             try:
                 self._log_tailer.look()
-            except StoreFailed:  # which the log tailer has told
-                # To ask is not cheap: the driver looks everywhere for the server.
+            except StoreFailed:  # logged by the log tailer
+                # Looking is not cheap: the driver tries every address of the server.
                 pause_s = min(
                     max(_PAUSE_S, 2 * pause_s), max(_LONGEST_S, self._period_s)
                 )
                 continue
             except GanttError as error:
-                if not is_told:
+                if not is_logged:
                     LOG.warning("cannot read what other processes wrote: %s", error)
-                is_told, pause_s = True, max(_PAUSE_S, self._period_s)
+                is_logged, pause_s = True, max(_PAUSE_S, self._period_s)
                 continue
             except Exception:  # a mistake of ours must not end it for good
                 LOG.exception("polling for other processes' writes failed")
                 pause_s = max(_PAUSE_S, self._period_s)
                 continue
-            is_told = False
+            is_logged = False
             quiet = 0 if self._replica.durable != before else quiet + 1
             pause_s = self._period_s * (_IDLE if quiet > _QUIET else 1)

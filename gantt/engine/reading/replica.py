@@ -1,15 +1,15 @@
 """The columns of this process, their locks, and how much of them is durable.
 
-Between "assumed" and "durable" a reader may compute but must not speak: it takes a
+Between "assumed" and "durable" a reader may compute but must not answer: it takes a
 ``Mark`` with its answer and waits until that mark is durable. A rollback or a reload
 begins a new epoch, and a reader that waits on the old one computes again.
 
 Locks, in the order in which they are taken: ``committer`` (a batch, from before it asks
-for the database's lock until it has given it up) before ``turn`` (catching up, or a
+for the database's lock until it has released it) before ``turn`` (catching up, or a
 batch between assume and settle) before ``search`` (one search at a time, so that a
-small question waits for one search at most) before ``lock`` (the columns, for array
-passes and plans). A long search releases ``lock`` on the way and takes it again,
-keeping ``search`` (``rest``).
+small read waits for one search at most) before ``lock`` (the columns, for array passes
+and plans). A long search releases ``lock`` from time to time, and keeps ``search``
+(``rest``).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Replica:
         self.committer = threads.lock()
         self.epoch = 0
         self.durable = state.revision
-        # As ``durable``, in calls of ``State.apply``: what ``touched`` is held against.
+        # As ``durable``, in calls of ``State.apply``: to compare ``touched`` with.
         self.settled = state.applied
         self._settled = threads.condition()
 
     @property
     def mark(self) -> Mark:
-        """Where the columns stand; ask under ``lock``."""
+        """Where the columns stand; read under ``lock``."""
         return Mark(self.epoch, self.state.revision)
 
     def wait(self, mark: Mark, admission: AdmissionControl) -> bool:
@@ -75,7 +75,7 @@ class Replica:
                     )
                 )
 
-        if not admission.lasts(is_over):
+        if not admission.await_turn(is_over):
             raise StoreFailed(
                 f"Revision {mark.revision} did not become durable in time; the "
                 "database does not answer. Try again later."
@@ -102,7 +102,7 @@ class Replica:
             self._settled.notify_all()
 
     def undo(self, changes: Iterable[Change], before: Cursor) -> None:
-        """Take back what was assumed since ``before``; under ``turn``."""
+        """Undo what was assumed since ``before``; under ``turn``."""
         with self.lock:
             inverses = [change.inverse() for change in reversed(list(changes))]
             self.state.apply(inverses, before)
@@ -117,7 +117,7 @@ class Replica:
         self.settle()
 
     def reload(self, load: Callable[[], tuple[State, int]]) -> None:
-        """Begin again from what the store has, and its stamp; under ``turn``."""
+        """Replace the State by what the store has; under ``turn``."""
         state, stamp = load()
         self.stamp = max(self.stamp, stamp)
         with self.lock:

@@ -1,7 +1,7 @@
-"""A long search lets others at the columns on the way.
+"""Rests of a long search, so that other threads can use the columns in between.
 
-It keeps ``search``, so that no other search begins meanwhile, and gives up ``lock``:
-small reads and the committer wait for one slice of it at the most.
+It keeps ``search``, so that no other search begins meanwhile, and releases ``lock``:
+small reads and the committer wait for one slice of it at most.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from gantt.engine.reading.replica import Replica
 from gantt.scheduler.pauses import Moved
 
 _REST_S: Final = 0.001
-_MOST_ANEW: Final = 2
+_MOST_RESTARTS: Final = 2
 
 
 class Rest:
-    """Of whoever has ``search``, which keeps the columns for ``slice_s``, and longer
-    where it cannot be interrupted; ``taken``: how many rests there were."""
+    """For the search that runs: it holds the columns for ``slice_s``, and longer where
+    it cannot be interrupted; ``taken``: how many rests there were."""
 
     def __init__(self, replica: Replica, clock: Clock, slice_s: float) -> None:
         self._replica = replica
@@ -29,15 +29,15 @@ class Rest:
         self._slice_s = slice_s
         self.taken = 0
 
-    def begin(self, times_anew: int) -> None:
-        """A search begins, under both locks. One that began anew too often is not
+    def begin(self, restarts: int) -> None:
+        """A search begins, under both locks; one that was restarted too often is not
         interrupted any more."""
         self._since = self._clock.monotonic()
         self._epoch = self._replica.epoch
-        self._is_allowed = times_anew < _MOST_ANEW
+        self._is_allowed = restarts < _MOST_RESTARTS
 
     def __call__(self) -> None:
-        """Raises Moved when the columns are others afterwards."""
+        """Raises Moved when the columns were replaced or rolled back meanwhile."""
         if not self._is_allowed:
             return
         if self._clock.monotonic() - self._since < self._slice_s:
@@ -45,7 +45,7 @@ class Rest:
         self.taken += 1
         self._replica.lock.release()
         try:
-            # Without it this thread would mostly have the lock again at once.
+            # Without a pause this thread would mostly get the lock again at once.
             self._clock.sleep(_REST_S)
         finally:
             self._replica.lock.acquire()
