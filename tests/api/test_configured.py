@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from granian.server.mp import MPServer
 
 from gantt.api.hosting.configured import Configured
 from gantt.api.hosting.processes import Processes
@@ -80,3 +81,26 @@ def test_a_process_goes_on_with_what_it_is_told(tmp_path: Path) -> None:
         books.retune(load(environ={}).engine)
         tender.turn()  # it was told that already
         assert books._checks.options.enabled_filters != ("ComputeFilter",)
+
+
+def test_streams_end_before_workers_are_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory.begin(str(tmp_path / "run"))
+    seen: list[bool] = []
+    monkeypatch.setattr(
+        MPServer, "shutdown", lambda _self, _code: seen.append(run.is_stopping())
+    )
+    processes = Processes("gantt", run=run, reread=load, delay_s=0)
+    assert not run.is_stopping()
+    processes.shutdown()
+    assert seen == [True]
+
+
+def test_only_public_methods_of_granian_are_overridden(tmp_path: Path) -> None:
+    run = RunDirectory.begin(str(tmp_path / "run"))
+    ours = {**vars(Processes), **vars(Processes("x", run=run, reread=load, delay_s=0))}
+    theirs = {*dir(MPServer("x"))}
+    added = ours.keys() - vars(MPServer("x")).keys()
+    shared = {name for name in added & theirs if not name.startswith("__")}
+    assert shared == {"shutdown", "signal_handler_interrupt", "signal_handler_reload"}

@@ -1,7 +1,6 @@
-"""granian's parent process, with what Gantt adds to signals and workers.
+"""granian's parent process, and what Gantt adds to its signals and its shutdown.
 
-Apart from ``server`` because importing this imports granian, which no other WSGI
-server needs.
+Separate from ``server`` because this imports granian, which no other WSGI server needs.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Processes(MPServer):
-    """SIGTERM: not ready, then drain. SIGHUP: ``reread`` the configuration, and have
-    the workers go on with it. A worker that dies is replaced; one that dies again
-    right after that ends the service."""
+    """SIGTERM: become unready, then drain. SIGHUP: ``reread`` the configuration for all
+    workers. A worker that dies is replaced; one that dies again right after that ends
+    the service."""
 
     def __init__(
         self,
@@ -38,16 +37,16 @@ class Processes(MPServer):
         self._run = run
         self._reread = reread
         self._delay_s = delay_s
-        self._is_told = False
-        # Whether a SIGHUP came that nothing was done about, and whether one is at work.
+        self._is_draining = False
+        # Whether a SIGHUP is pending, and whether one is being handled.
         self._must_reread = self._is_rereading = False
 
     def signal_handler_interrupt(self, *args: Any, **_kwargs: Any) -> None:
         """The first SIGTERM waits for load balancers; any further one does not."""
-        is_patient = args[:1] == (signal.SIGTERM,) and self._delay_s > 0
-        is_first, self._is_told = not self._is_told, True
+        must_wait = args[:1] == (signal.SIGTERM,) and self._delay_s > 0
+        is_first, self._is_draining = not self._is_draining, True
         self._run.drain()
-        if is_patient and is_first:
+        if must_wait and is_first:
             LOG.info("No longer ready; draining in %g s", self._delay_s)
             stop = super().signal_handler_interrupt
             timer = threading.Timer(self._delay_s, stop)
@@ -56,39 +55,32 @@ class Processes(MPServer):
         else:
             super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
 
+    def shutdown(self, exit_code: int = 0) -> None:
+        """Have the workers end their streams, for which they would wait, and stop."""
+        self._run.stop()
+        super().shutdown(exit_code)  # type: ignore[no-untyped-call]
+
     def signal_handler_reload(self, *_args: Any, **_kwargs: Any) -> None:
-        """One at a time: the next may come in the middle of this, and what was read
-        before it must not win."""
+        """One at a time: the next may interrupt this one, and the older configuration
+        must not win."""
         self._must_reread = True
         if self._is_rereading:
             return
         self._is_rereading = True
         while self._must_reread:
             self._must_reread = False
-            self._change()
+            self._reload_configuration()
         self._is_rereading = False
 
-    def _change(self) -> None:
-        """Workers go on with what they have when it cannot be used: all of them, and
-        those that replace them."""
+    def _reload_configuration(self) -> None:
+        """All workers, and those that replace them, keep the old configuration if the
+        new one cannot be used."""
         try:
             self._run.change(self._reread().mutable)
         except GanttError as error:
             LOG.error("SIGHUP: configuration unchanged. %s", error)
         except Exception:
-            # It would end the service: this runs in the middle of the parent's wait.
+            # Raised in a signal handler, it would end the service.
             LOG.exception("SIGHUP: configuration unchanged")
         else:
             LOG.info("SIGHUP: reloaded the configuration")
-
-    def _spawn_worker(self, *args: Any, **kwargs: Any) -> Any:
-        """A worker whose streams end before it is asked to stop: it waits for them."""
-        worker: Any = super()._spawn_worker(*args, **kwargs)
-        stop = worker.terminate
-
-        def terminate() -> None:
-            self._run.drain(worker.inner.pid)
-            stop()
-
-        worker.terminate = terminate
-        return worker

@@ -20,6 +20,7 @@ from gantt.errors import Refused
 
 _PREFIX = "gantt-run-"
 _DRAINING = "draining"
+_STOPPING = "stopping"
 _CHANGED = "changed"
 _METRICS = "metrics"
 
@@ -58,24 +59,26 @@ class RunDirectory(Struct, frozen=True):
         """Where each process keeps its counters."""
         return self._folder / _METRICS
 
-    def drain(self, pid: int | None = None) -> None:
-        """The process (None: all of them) will stop soon."""
-        name = _DRAINING if pid is None else f"{_DRAINING}.{pid}"
+    def drain(self) -> None:
+        """The service will stop soon."""
+        self._mark(_DRAINING)
+
+    def stop(self) -> None:
+        """The service stops now."""
+        self._mark(_DRAINING)
+        self._mark(_STOPPING)
+
+    def is_draining(self) -> bool:
+        """Whether the service will stop soon, or stops now."""
+        return (self._folder / _DRAINING).exists()
+
+    def is_stopping(self) -> bool:
+        """Whether the service stops now."""
+        return (self._folder / _STOPPING).exists()
+
+    def _mark(self, name: str) -> None:
         with contextlib.suppress(OSError):
             (self._folder / name).touch()
-
-    def is_draining(self, pid: int) -> bool:
-        """Whether that was said of this process."""
-        folder = self._folder
-        return (folder / _DRAINING).exists() or (folder / f"{_DRAINING}.{pid}").exists()
-
-    def is_ending(self, pid: int) -> bool:
-        """Whether the process was told so by itself: it is asked to stop now."""
-        return (self._folder / f"{_DRAINING}.{pid}").exists()
-
-    def welcome(self, pid: int) -> None:
-        """The process begins; what was said of another with its number is void."""
-        (self._folder / f"{_DRAINING}.{pid}").unlink(missing_ok=True)
 
     def change(self, settings: Mutable) -> None:
         """All workers are to go on with these. Raises OSError."""
@@ -104,7 +107,7 @@ class RunDirectory(Struct, frozen=True):
 
     def _clear(self) -> None:
         """Only what is known to be of a server that ran here before."""
-        said = (_DRAINING, _CHANGED)
+        said = (_DRAINING, _STOPPING, _CHANGED)
         for file in (one for name in said for one in self._folder.glob(f"{name}*")):
             file.unlink(missing_ok=True)
         for file in self.metrics.glob("*_*.db"):

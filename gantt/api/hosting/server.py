@@ -120,7 +120,6 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     # Ctrl-C is the parent's; a hang-up would end a worker without a word.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _end_with_parent()
-    run.welcome(os.getpid())
     try:
         settings = configured.settings
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
@@ -146,7 +145,7 @@ def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Engine]:
         pools,
         turned_away=build_turned_away(service.meters),
         refused=service.meters.refused,
-        is_stopping=partial(run.is_ending, os.getpid()),
+        is_stopping=run.is_stopping,
     )
     return front, service.gantt
 
@@ -202,7 +201,7 @@ def _open(
         settings.database_url, settings.engine, session=placement_session(settings)
     )
     try:
-        is_draining = _never if run is None else partial(run.is_draining, os.getpid())
+        is_draining = _never if run is None else run.is_draining
         watchers = Watchers(settings.serve.watchers, is_draining)
         policy = build_policy(settings)
         authenticate = build_authenticator(settings.auth)
