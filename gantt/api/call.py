@@ -71,7 +71,9 @@ class Unread(Struct, frozen=True):
 class Policy(Protocol):
     """Says who may do what."""
 
-    def allows(self, rule: str, caller: Caller, target: Mapping[str, Any]) -> str:
+    def allows(
+        self, rule: str, caller: Caller, target: Mapping[str, str | None]
+    ) -> str:
         """Empty when ``caller`` may; otherwise the text of the refusal."""
 
     def counts(self) -> dict[str, float]:
@@ -137,7 +139,7 @@ class Call:
         """The raw query, still percent-encoded."""
         return str(self.environ.get("QUERY_STRING", ""))
 
-    def authorize(self, rule: str, **target: Any) -> None:
+    def authorize(self, rule: str, **target: str | None) -> None:
         """Go on only if policy lets the caller do ``rule`` (its full name, such as
         ``placement:resource_providers:list``). Raises Problem 403."""
         refusal = self.door.policy.allows(rule, self.caller, target)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gantt.api.access.policy import DefaultPolicy, OsloPolicy, build_policy
+from gantt.api.access.oslo import OsloPolicy
+from gantt.api.access.policy import RULES, DefaultPolicy, build_policy
 from gantt.api.access.policy_files import read_rules
-from gantt.api.access.rules import RULES
 from gantt.api.call import Caller, Policy
 from gantt.conf import load
 from gantt.errors import Refused
@@ -88,6 +89,15 @@ def test_every_rule_is_known_to_both(engines: tuple[Policy, Policy]) -> None:
             )
 
 
+@pytest.mark.parametrize("is_new", [True, False])
+def test_both_engines_agree_on_every_rule(tmp_path: Path, is_new: bool) -> None:
+    ours = DefaultPolicy(enforce_new_defaults=is_new)
+    theirs = oslo(tmp_path, f"[oslo_policy]\nenforce_new_defaults = {is_new}\n")
+    for rule, caller, target in product(RULES, CALLERS, ({}, OWN, OTHER, UNSAID)):
+        expected = theirs.allows(rule, caller, target)
+        assert ours.allows(rule, caller, target) == expected, (rule, caller, target)
+
+
 def test_the_wrong_scope_is_told_by_the_bare_rule(
     engines: tuple[Policy, Policy],
 ) -> None:
@@ -138,7 +148,7 @@ def test_answers_are_remembered_by_caller_and_target(
 def test_so_many_answers_are_remembered_and_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.api.access.policy.REMEMBER_ANSWERS", 3)
+    monkeypatch.setattr("gantt.api.access.oslo.REMEMBER_ANSWERS", 3)
     policy = oslo(tmp_path, clock=lambda: 0.0)
     for number in range(10):
         policy.allows(USAGES, READER, {"project_id": str(number)})
@@ -282,7 +292,7 @@ def test_misspelt_rules_are_told_with_the_name_that_was_meant(
     )
     policy = oslo(tmp_path, clock=lambda: now[0])
     told = [
-        one.message for one in caplog.records if one.name == "gantt.api.access.policy"
+        one.message for one in caplog.records if one.name == "gantt.api.access.oslo"
     ]
     assert len([one for one in told if "policy rule" in one]) == 2
     assert f"did you mean '{LIST}'" in caplog.text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from pathlib import Path
 
-from gantt.api.access.rules import BASES, RULES
+from gantt.api.access.policy import BASES, RULES
 from gantt.conf import Settings, load
 
 CONFIGURATION = """
@@ -47,7 +47,7 @@ def settings_of(profile: Profile, folder: Path) -> Settings:
     if profile is Profile.CORS:
         text += CORS
     if profile is Profile.OPEN_POLICY:
-        names = [base.name for base in BASES if base.name != "admin_api"]
+        names = [name for name in BASES if name != "admin_api"]
         policy_file.write_text("".join(f'"{name}": "@"\n' for name in [*names, *RULES]))
     file = folder / "gantt.conf"
     file.write_text(text)

@@ -1,7 +1,7 @@
-"""Who is asking: noauth2, a file of tokens, or Keystone.
+"""Authentication strategies: noauth2, a file of tokens, or Keystone.
 
-Each strategy is one function from the WSGI environment to a ``Caller``, so that the
-rest of the service does not know which of them is in force.
+Each is a function from the WSGI environment to a ``Caller``, so that the rest of the
+service does not depend on the strategy.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LOG = logging.getLogger(__name__)
 Environ = Mapping[str, Any]
 Authenticate = Callable[[Environ], Caller]
 
-# What tells a client how to go on needs no token.
+# Documents that tell a client how to continue need no token.
 OPEN_PATHS = frozenset(("", "/", "/gantt/openapi.json"))
 REREAD_S = 2.0
 WHAT = "tokens file"
 
 
 def build_authenticator(options: AuthOptions) -> Authenticate:
-    """The strategy that was configured. Raises Refused."""
+    """The configured strategy. Raises Refused."""
     if options.strategy == "noauth2":
         return noauth2
     if options.strategy == "token":
@@ -43,7 +43,7 @@ def build_authenticator(options: AuthOptions) -> Authenticate:
 
 
 def noauth2(environ: Environ) -> Caller:
-    """Believe the token: ``user[:project]``, with roles from X-Roles. For tests."""
+    """Trust the token: ``user[:project]``, with roles from X-Roles. For tests."""
     token = environ.get("HTTP_X_AUTH_TOKEN")
     if token is None:
         raise unauthorized()
@@ -63,7 +63,7 @@ def noauth2(environ: Environ) -> Caller:
 
 
 def keystone(environ: Environ) -> Caller:
-    """What keystonemiddleware, which has judged the token already, says."""
+    """The identity set by keystonemiddleware, which has validated the token."""
     user = environ.get("HTTP_X_USER_ID") or environ.get("HTTP_X_USER")
     if not user:
         raise unauthorized()
@@ -81,8 +81,8 @@ def keystone(environ: Environ) -> Caller:
 class TokenFile:
     """Tokens from a file: ``token: {user: u, project: p, roles: [admin]}``.
 
-    Changes of the file hold within two seconds; a broken one leaves the last good
-    tokens in force and is logged.
+    Changes of the file apply within two seconds; while it is broken, which is logged,
+    the last good tokens stay in force.
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -104,7 +104,7 @@ class TokenFile:
             self._live.look()
         digest = _digest(sent)
         found = self._live.value.get(digest)
-        # Digests are compared, never tokens: the time taken tells nothing of use.
+        # Digests are compared instead of tokens, so timing reveals nothing of use.
         if found is None or not hmac.compare_digest(found[0], digest):
             raise unauthorized()
         return found[1]
@@ -113,7 +113,7 @@ class TokenFile:
         text, mode = read_text(WHAT, self._path)
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             LOG.warning(
-                "The tokens file %s is open to others than its owner: chmod 600 %s",
+                "The tokens file %s can be read by other users: chmod 600 %s",
                 self._path,
                 self._path,
             )
@@ -123,8 +123,8 @@ class TokenFile:
                 f"The tokens file {self._path} must map tokens to callers, such as "
                 "secret: {user: admin, project: admin, roles: [admin]}."
             )
-        # YAML makes other things of 0123, yes and null than what would be sent; and an
-        # empty token is what clients send that have none.
+        # YAML reads 0123, yes and null as other values than clients would send; and an
+        # empty token is what clients without a token send.
         if not all(isinstance(token, str) and token for token in data):
             raise Refused(
                 f"Every token in {self._path} must be a non-empty string: "
@@ -138,7 +138,7 @@ class TokenFile:
         return {digest: (digest, caller) for digest, caller in pairs}
 
     def _caller(self, entry: object, place: Callable[[], str]) -> Caller:
-        """One entry of the file; the token itself never shows in a message."""
+        """One entry of the file; messages never contain the token."""
         if not isinstance(entry, dict) or not isinstance(entry.get("user"), str):
             raise Refused(
                 f"Every token in {self._path}{place()} needs a user, such as "
@@ -148,8 +148,8 @@ class TokenFile:
         roles = entry.get("roles", [])
         if unknown or not isinstance(roles, list):
             raise Refused(
-                f"The tokens file {self._path}{place()} may say user, project, roles "
-                "(a list) and system_scope of a token"
+                f"The tokens file {self._path}{place()} may give user, project, roles "
+                "(a list) and system_scope for a token"
                 f"{'; not ' * bool(unknown)}{', '.join(map(str, unknown))}."
             )
         scope = entry.get("system_scope")
@@ -163,7 +163,7 @@ class TokenFile:
 
 
 def unauthorized() -> Problem:
-    """The 401 of a caller without a token that is worth anything."""
+    """The 401 for a caller without a valid token."""
     return Problem(401, vary=False)
 
 

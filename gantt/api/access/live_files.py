@@ -1,7 +1,7 @@
 """Files that an operator changes, and may break, while the service runs.
 
-Apart from what they say because one rule holds for all: a broken file is read once for
-each change, told and counted once, and what was read before stays in force.
+Separate from their contents because one rule holds for all: a broken file is read,
+logged and counted once for each change, and the last good contents stay in force.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ LOG = logging.getLogger(__name__)
 Stamp: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
-# A request waits while a changed file is parsed: some four seconds for this much YAML.
+# A request waits while a changed file is parsed: some four seconds for YAML this long.
 LARGEST_BYTES = 1024 * 1024
 
 
 class Live(Generic[T]):
-    """What files say, or as long as they are broken, what they said before."""
+    """The contents of files, and while those are broken, the last good contents."""
 
     def __init__(
         self, what: str, stamp: Callable[[], Stamp], read: Callable[[Stamp], T]
@@ -47,34 +47,34 @@ class Live(Generic[T]):
         self.value = read(self._stamp)
 
     def look(self) -> None:
-        """Read the files again if they have changed. One thread does, and the others
-        go on with what they have."""
+        """Read the files again if they have changed. One thread reads; others continue
+        with the present value."""
         if not self._looking.acquire(blocking=False):
             return
         try:
             try:
                 stamp = self._now()
-            except OSError as error:  # gone, or gone between two looks
+            except OSError as error:  # missing, perhaps only since it was listed
                 stamp = (error.errno,)
             if stamp != self._stamp:
-                # Before it is read: a broken file is not read for every request.
+                # Set first, so that a broken file is not read for every request.
                 self._stamp = stamp
-                self._take_over(stamp)
+                self._reload(stamp)
         finally:
             self._looking.release()
 
-    def _take_over(self, stamp: Stamp) -> None:
+    def _reload(self, stamp: Stamp) -> None:
         try:
             self.value = self._read(stamp)
         except Refused as error:
             self.errors += 1
-            LOG.error("%s The %s read before stays in force.", error, self._what)
+            LOG.error("%s The last good %s stays in force.", error, self._what)
         else:
-            LOG.info("read the %s again", self._what)
+            LOG.info("Reloaded the %s", self._what)
 
 
 def stamp_of(paths: Iterable[Path]) -> Stamp:
-    """Another one as soon as any of them has changed. Raises OSError."""
+    """Changes when any of the files does. Raises OSError."""
     return tuple(
         (str(path), status.st_mtime_ns, status.st_size, status.st_ino)
         for path in paths
@@ -85,7 +85,7 @@ def stamp_of(paths: Iterable[Path]) -> Stamp:
 def read_text(what: str, path: Path) -> tuple[str, int]:
     """The text of a file and its mode. Raises Refused."""
     try:
-        # A pipe in its place would keep an open that blocks waiting for its writer.
+        # Opening a named pipe would block until it has a writer.
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not stat.S_ISREG(mode):
@@ -110,25 +110,25 @@ def read_text(what: str, path: Path) -> tuple[str, int]:
 
 
 def parse(what: str, path: Path, text: str) -> Any:
-    """What ``text`` says as YAML, of which JSON is a part. Raises Refused, which does
-    not quote the file: there may be a token in it."""
+    """``text`` as YAML, of which JSON is a part. Raises Refused, which does not quote
+    the file: it may contain tokens."""
     import yaml  # oslo.config brings it
 
     try:
-        # Not libyaml's parser: it ends the process on brackets nested too deeply.
+        # Not libyaml's parser: deeply nested brackets crash it.
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f", line {mark.line + 1}"
     except RecursionError:
         raise Refused(f"The {what} {path} is nested too deeply: correct it.") from None
-    except Exception:  # such as a date that there is not
+    except Exception:  # such as an impossible date
         place = ""
     raise Refused(f"The {what} {path}{place} is not YAML: correct it.")
 
 
 def line_of(name: str, text: str) -> str:
-    """Where ``name`` is said, as it goes behind the name of the file."""
+    """The line that begins with ``name``, to be appended to the name of the file."""
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip(" \t{,\"'-").startswith(name):
             return f", line {number}"

@@ -1,8 +1,7 @@
-"""What is wrong with the operator's policy files, before oslo.policy reads them.
+"""Reads and checks the operator's policy files before oslo.policy gets the rules.
 
-Apart from the policy because oslo.policy takes what it is given: it denies by a rule
-that it cannot parse, grants by an empty one, and raises for the rest when the next
-request comes.
+oslo.policy accepts anything: it denies by a rule that it cannot parse, grants by an
+empty one, and raises for other faults only when the next request comes.
 """
 
 from __future__ import annotations
@@ -20,30 +19,30 @@ WHAT = "policy file"
 
 _DENY = "!"
 _REFERENCE = re.compile(r"(?<![\w%.])rule:([^\s()]+)")
-# oslo.policy asks this rule in place of one that is not there.
+# oslo.policy uses this rule in place of an undefined one.
 _DEFAULT = "default"
 
 
-class Said(NamedTuple):
-    """Rule -> what is said of it, and rule -> the file and its text."""
+class FileRules(NamedTuple):
+    """Rule -> its check as written, and rule -> its file and the text of that."""
 
     rules: dict[str, Any]
     files: dict[str, tuple[Path, str]]
 
     def place(self, name: str) -> str:
-        """Where the rule is, such as "/x/policy.yaml, line 3"."""
+        """The place of a rule, such as "/x/policy.yaml, line 3"."""
         path, text = self.files[name]
         return f"{path}{line_of(name, text)}"
 
 
 class PolicyFiles:
-    """The policy file and the files of the policy directories that ``conf`` names."""
+    """The policy file and the files in the policy directories of ``conf``."""
 
     def __init__(self, conf: Any) -> None:
         self._conf = conf
 
-    def found(self) -> tuple[Path, ...]:
-        """Those that are there, in the order in which they count."""
+    def paths(self) -> tuple[Path, ...]:
+        """Existing files; later ones take precedence."""
         options = self._conf.oslo_policy
         file = self._conf.find_file(options.policy_file)
         files = [Path(file)] if file else []
@@ -57,25 +56,25 @@ class PolicyFiles:
         return tuple(files)
 
     def stamp(self) -> Stamp:
-        """Another one as soon as any of them has changed. Raises OSError."""
-        return stamp_of(self.found())
+        """Changes when any of the files does. Raises OSError."""
+        return stamp_of(self.paths())
 
-    def said(self) -> Said:
-        """What they say together. Raises Refused."""
-        together = Said({}, {})
-        for path in self.found():
+    def rules(self) -> FileRules:
+        """The rules of all files. Raises Refused."""
+        together = FileRules({}, {})
+        for path in self.paths():
             one = read_rules(path)
             together.rules.update(one.rules)
             together.files.update(one.files)
         return together
 
 
-def read_rules(path: Path) -> Said:
-    """What one file says. Raises Refused, naming file and line."""
+def read_rules(path: Path) -> FileRules:
+    """The rules of one file. Raises Refused, naming file and line."""
     text, _ = read_text(WHAT, path)
     found = parse(WHAT, path, text)
     if found is None:
-        return Said({}, {})
+        return FileRules({}, {})
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         raise Refused(
             f"The policy file {path} must map names of rules to rules, one on each "
@@ -89,12 +88,12 @@ def read_rules(path: Path) -> Said:
                 "'role:admin or rule:service_api'; '@' allows all callers, "
                 "'!' none."
             )
-    return Said(found, dict.fromkeys(found, (path, text)))
+    return FileRules(found, dict.fromkeys(found, (path, text)))
 
 
 def _is_understood(said: object) -> bool:
-    """Whether oslo.policy can parse it: what it cannot becomes a denial, and it says so
-    in the log alone."""
+    """Whether oslo.policy can parse the check. It turns others into denials, and only
+    logs that."""
     from oslo_policy import policy
 
     if not isinstance(said, str | list):
@@ -102,12 +101,12 @@ def _is_understood(said: object) -> bool:
     try:
         check = policy.RuleDefault("rule", cast(str, said)).check
         return str(check).count(_DENY) <= str(said).count(_DENY)
-    except Exception:  # whatever its parser stumbles over
+    except Exception:  # its parser raises many types
         return False
 
 
 def misspelt(rules: Mapping[str, Any], known: Iterable[str]) -> Iterator[str]:
-    """What to tell of names in ``rules`` that mean nothing."""
+    """Warnings about names in ``rules`` that have no effect."""
     names = {*known, _DEFAULT}
     defined = names | rules.keys()
     referred = {name: rule for rule, said in rules.items() for name in _referred(said)}
@@ -126,7 +125,7 @@ def misspelt(rules: Mapping[str, Any], known: Iterable[str]) -> Iterator[str]:
 
 
 def _referred(said: object) -> list[str]:
-    """Names of rules that a rule refers to; of a list, those of all its parts."""
+    """Names of rules that a check refers to; for a list, those of all its parts."""
     if isinstance(said, str):
         return _REFERENCE.findall(said)
     return (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from gantt.api.access.rules import RULES
+from gantt.api.access.policy import RULES
 from gantt.api.routes import ROUTES
 from gantt.engine.gantt import Gantt
 from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, client_of
