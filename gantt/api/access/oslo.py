@@ -87,8 +87,8 @@ class OsloPolicy:
 
     @staticmethod
     def _refuse_lost(before: Stamp, now: Stamp) -> None:
-        """A file that disappeared or became empty is more likely a change half made than
-        a wish to do without it. Raises Refused."""
+        """A file that disappeared or became empty is more likely a half-made change
+        than a wish to do without it. Raises Refused."""
         sizes = {one[0]: one[2] for one in now if isinstance(one, tuple)}
         for one in before:
             if isinstance(one, tuple) and one[2] and not sizes.get(one[0]):
