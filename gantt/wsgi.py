@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gantt.api.call import Environ
@@ -48,7 +48,7 @@ class FirstRequest:
             return self._app
 
 
-def _open() -> Any:
+def _open() -> WsgiApp:
     import atexit
 
     from gantt.api.hosting.server import open_app, warn_of_unknown

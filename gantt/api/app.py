@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from gantt import errors
 from gantt.api.access.auth import (
@@ -28,7 +28,6 @@ from gantt.api.call import (
     Door,
     Environ,
     Policy,
-    Unread,
     text_of,
 )
 from gantt.api.hosting.envelope import (
@@ -54,6 +53,9 @@ from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, transla
 from gantt.conf import Settings
 from gantt.engine.protocol import Engine
 from gantt.observe.metrics import CONTENT_TYPE, Meters
+
+if TYPE_CHECKING:
+    from gantt.engine.gantt import Gantt
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = (
@@ -99,18 +101,11 @@ def build_turned_away(meters: Meters) -> WsgiApp:
     """Answers what the server has no thread for, from the loop: it must not wait."""
 
     def refuse_all(environ: Environ, start_response: StartResponse) -> list[bytes]:
-        unread: Unread = environ[UNREAD]
-        scene = Scene(
-            method=environ["REQUEST_METHOD"],
-            accept=environ["HTTP_ACCEPT"],
-            content_type=environ.get("CONTENT_TYPE") or "",
-            request_id=environ[REQUEST_ID],
-            version=None,
-        )
-        content_type, body = render(unread.problem(), scene)
+        problem: Problem = environ[UNREAD]
+        content_type, body = render(problem, scene_of(environ, None))
         length = ("content-length", str(len(body)))
-        headers = [("content-type", content_type), length, *unread.headers]
-        start_response(STATUS_LINES[unread.status], headers)
+        headers = [("content-type", content_type), length, *problem.headers]
+        start_response(STATUS_LINES[problem.status], headers)
         return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
 
     return logged(refuse_all, meters.served)
@@ -183,7 +178,7 @@ def send(call: Call, start_response: StartResponse) -> Iterable[bytes]:
     return chunks if call.environ["REQUEST_METHOD"] != "HEAD" else []
 
 
-def identify(environ: dict[str, Any], authenticate: Authenticate) -> Caller:
+def identify(environ: Environ, authenticate: Authenticate) -> Caller:
     """The caller; the version document needs none. Raises Problem 401."""
     if environ.get("PATH_INFO", "") in OPEN_PATHS:
         return ANONYMOUS
@@ -248,19 +243,23 @@ def refuse(call: Call, error: Exception) -> None:
 
 def write(call: Call, problem: Problem) -> None:
     """Make ``problem`` the answer of ``call``."""
-    environ = call.environ
-    scene = Scene(
-        method=environ["REQUEST_METHOD"],
-        accept=environ.get("HTTP_ACCEPT", "application/json"),
-        content_type=environ.get("CONTENT_TYPE") or "",
-        request_id=environ.get(REQUEST_ID, ""),
-        version=call.version if call.is_negotiated else None,
-    )
+    scene = scene_of(call.environ, call.version if call.is_negotiated else None)
     call.status = problem.status
     call.headers["content-type"], call.body = render(problem, scene)
     call.headers.update(problem.headers)
     if not problem.vary:
         call.headers.pop("vary", None)
+
+
+def scene_of(environ: Environ, version: int | None) -> Scene:
+    """What a refusal shows of its request; ``version`` None: not negotiated."""
+    return Scene(
+        method=environ["REQUEST_METHOD"],
+        accept=environ.get("HTTP_ACCEPT", "application/json"),
+        content_type=environ.get("CONTENT_TYPE") or "",
+        request_id=environ.get(REQUEST_ID, ""),
+        version=version,
+    )
 
 
 def _log_bug(call: Call, error: Exception) -> None:

@@ -24,11 +24,13 @@ from gantt.engine.protocol import Engine
 
 if TYPE_CHECKING:
     from gantt.conf import ApiOptions
+    from gantt.engine.gantt import Gantt
 
 Environ = dict[str, Any]
 
 CACHE_HEADERS_SINCE = 15
-# In the environment of a request whose body the server has not read: why, as Unread.
+# In the environment of a request whose body the server has not read: the Problem that
+# answers a request which needs it.
 UNREAD = "gantt.unread"
 
 
@@ -54,18 +56,6 @@ class Caller(Struct, frozen=True):
 
 
 ANONYMOUS: Final = Caller()
-
-
-class Unread(Struct, frozen=True):
-    """Why a server has not read a body: the answer to a request that needs it."""
-
-    status: int
-    text: str
-    headers: tuple[tuple[str, str], ...] = ()
-
-    def problem(self) -> Problem:
-        """The answer."""
-        return Problem(self.status, self.text, headers=self.headers)
 
 
 class Policy(Protocol):
@@ -174,9 +164,9 @@ class Call:
         server has given it up."""
         limit = self.options.max_body_bytes
         environ = self.environ
-        unread: Unread | None = environ.get(UNREAD)
+        unread: Problem | None = environ.get(UNREAD)
         if unread is not None:
-            raise unread.problem()
+            raise unread
         length = int(environ.get("CONTENT_LENGTH") or 0)
         if length > limit:
             raise Problem(413, f"A body may have at most {limit} bytes.")

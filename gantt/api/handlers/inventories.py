@@ -6,7 +6,7 @@ The answer to a write echoes the numbers as they were submitted (``4.0`` stays
 
 from __future__ import annotations
 
-from typing import Any
+from msgspec.structs import asdict
 
 from gantt.api.call import NOW, Call
 from gantt.api.wire import bodies
@@ -24,7 +24,6 @@ from gantt.model.commands import (
     AddInventory,
     DeleteInventories,
     DeleteInventory,
-    Inventory,
     SetInventories,
     SetInventory,
 )
@@ -40,7 +39,7 @@ def list_(call: Call, uuid: str) -> None:
         {
             "resource_provider_generation": found.generation,
             "inventories": {
-                name: _represent(one) for name, one in found.inventories.items()
+                name: asdict(one) for name, one in found.inventories.items()
             },
         },
         modified_at=found.modified_at,
@@ -110,7 +109,7 @@ def show(call: Call, uuid: str, resource_class: str) -> None:
     inventory = found.inventories.get(resource_class)
     if inventory is None:
         raise Problem(404, f"No inventory of class {resource_class} for {uuid}")
-    body = _represent(inventory)
+    body = asdict(inventory)
     if found.generation:
         body["resource_provider_generation"] = found.generation
     call.reply(body, modified_at=found.modified_at)
@@ -157,7 +156,7 @@ def delete(call: Call, uuid: str, resource_class: str) -> None:
 
 
 def _read(call: Call, uuid: str) -> ProviderInventories:
-    found: ProviderInventories | None = call.gantt.read(queries.inventories, uuid)
+    found = call.gantt.read(queries.inventories, uuid)
     if found is None:
         raise Problem(404, f"{no_provider(uuid)} : {no_provider(uuid)}")
     return found
@@ -166,14 +165,3 @@ def _read(call: Call, uuid: str) -> ProviderInventories:
 def _may_be_full(call: Call) -> bool:
     """Whether reserved may equal total."""
     return call.version >= 26
-
-
-def _represent(inventory: Inventory) -> dict[str, Any]:
-    return {
-        "total": inventory.total,
-        "reserved": inventory.reserved,
-        "min_unit": inventory.min_unit,
-        "max_unit": inventory.max_unit,
-        "step_size": inventory.step_size,
-        "allocation_ratio": inventory.allocation_ratio,
-    }

@@ -8,7 +8,6 @@ from gantt.api.call import NOW, Call
 from gantt.api.wire.problem import Problem
 from gantt.api.wire.query import Params, usage_query
 from gantt.api.wire.refusals import no_provider
-from gantt.model.answers import TypeUsages
 from gantt.placement import queries
 
 
@@ -34,7 +33,7 @@ def total(call: Call) -> None:
     params = Params(call.query_string)
     call.authorize("placement:usages", project_id=params.last.get("project_id"))
     query = usage_query(params, call.version)
-    found: dict[str, TypeUsages] = call.gantt.total_usages(query)
+    found = call.gantt.total_usages(query)
     usages: dict[str, Any] = {}
     if query.by_type:
         for name, sums in found.items():

@@ -9,11 +9,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import suppress
-from typing import Any
 
 from gantt.api.call import Environ
 from gantt.api.hosting.envelope import WsgiApp
-from gantt.api.hosting.reading import Exchange
+from gantt.api.hosting.reading import Exchange, Transport
 
 Headers = list[tuple[str, str]]
 # How soon the thread of a stream looks whether it is still wanted.
@@ -29,9 +28,9 @@ class Answer:
         self.status = 500
         self.headers: Headers = []
         self.body = b""
-        self.chunks: Any = None
+        self.chunks: Iterable[bytes] | None = None
 
-    def start(self, status: str, headers: Headers, _exc_info: Any = None) -> None:
+    def start(self, status: str, headers: Headers, _exc_info: object = None) -> None:
         """PEP 3333's start_response."""
         self.status = int(status[:3])
         self.headers = headers
@@ -76,21 +75,21 @@ class Stream:
         self._is_over = is_over
         self._is_gone = False
 
-    def run(self, answer: Answer) -> None:
+    def run(self, answer: Answer, chunks: Iterable[bytes]) -> None:
         """Until all is said or the client has gone. Raises what making it raises."""
         watch = asyncio.run_coroutine_threadsafe(self._watch(), self._loop)
         try:
             transport = self._exchange.response_stream(answer.status, answer.headers)
-            for chunk in answer.chunks:
+            for chunk in chunks:
                 if self._is_gone or (chunk and not self._say(transport, chunk)):
                     break
         finally:
             watch.cancel()
-            close = getattr(answer.chunks, "close", None)
+            close = getattr(chunks, "close", None)
             if close is not None:
                 close()
 
-    def _say(self, transport: Any, chunk: bytes) -> bool:
+    def _say(self, transport: Transport, chunk: bytes) -> bool:
         """Whether ``chunk`` was taken."""
         saying = asyncio.run_coroutine_threadsafe(_sent(transport, chunk), self._loop)
         while True:
@@ -107,7 +106,7 @@ class Stream:
         self._is_gone = True
 
 
-async def _sent(transport: Any, chunk: bytes) -> bool:
+async def _sent(transport: Transport, chunk: bytes) -> bool:
     try:
         await transport.send_bytes(chunk)
     except RuntimeError:  # granian's word for: the client has gone

@@ -11,7 +11,8 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from types import TracebackType
+from typing import Protocol
 from urllib.parse import quote
 
 from gantt.api.call import ANONYMOUS, Caller, Environ
@@ -19,7 +20,24 @@ from gantt.observe.logs import Lines
 
 LOG = logging.getLogger("gantt.api.access")
 
-StartResponse = Callable[..., Any]
+
+ExcInfo = (
+    tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
+)
+
+
+class StartResponse(Protocol):
+    """As PEP 3333 has it; what it returns is never used."""
+
+    def __call__(
+        self,
+        status: str,
+        headers: list[tuple[str, str]],
+        exc_info: ExcInfo | None = None,
+        /,
+    ) -> object: ...
+
+
 WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
 Served = Callable[[str, str, str, float], None]
 
@@ -149,8 +167,8 @@ def logged(app: WsgiApp, served: Served = _unmeasured) -> WsgiApp:
         path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
 
         def start(
-            status: str, headers: list[tuple[str, str]], exc_info: Any = None
-        ) -> Any:
+            status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None
+        ) -> object:
             headers.append(("x-openstack-request-id", request_id))
             if LOG.isEnabledFor(logging.INFO):
                 lines.log(_told(environ, path, status, headers, sent_id))

@@ -17,9 +17,8 @@ from collections.abc import Awaitable, Callable, Generator
 from functools import partial
 from io import BytesIO
 from time import monotonic
-from typing import Any
 
-from gantt.api.call import UNREAD, Environ, Unread
+from gantt.api.call import UNREAD, Environ
 from gantt.api.hosting.answering import Answer, Stream, ask, send
 from gantt.api.hosting.envelope import MOUNT, WsgiApp
 from gantt.api.hosting.environ import Scope, environ_of
@@ -27,6 +26,7 @@ from gantt.api.hosting.pool import Pool
 from gantt.api.hosting.pools import Pools
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
 from gantt.api.hosting.sharing import Shared
+from gantt.api.wire.problem import Problem
 
 LOG = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Front:
         self._loop = loop
         loop.call_later(TURN_S, self._turn)
 
-    def __rsgi__(self, scope: Scope, exchange: Exchange) -> Awaitable[Any]:
+    def __rsgi__(self, scope: Scope, exchange: Exchange) -> Awaitable[object]:
         if self._answered:
             self._settle()
         environ = environ_of(scope)
@@ -147,11 +147,11 @@ class Front:
 
     def _refusal(self, environ: Environ) -> Answer:
         self._refused(QUEUE_FULL)
-        environ[UNREAD] = Unread(
+        environ[UNREAD] = Problem(
             503,
             "As many requests wait for a thread as may (waiting_requests). Try again "
             "later.",
-            (("retry-after", str(RETRY_AFTER_S)),),
+            headers=(("retry-after", str(RETRY_AFTER_S)),),
         )
         return ask(self._turned_away, environ)
 
@@ -167,7 +167,8 @@ class Front:
         try:
             answer = ask(self._app, environ)
             if answer.chunks is not None:
-                Stream(self._loop, exchange, self._is_stopping).run(answer)
+                stream = Stream(self._loop, exchange, self._is_stopping)
+                stream.run(answer, answer.chunks)
             elif not is_sent:
                 self._loop.call_soon_threadsafe(self._conclude, answered, answer)
                 return
@@ -205,7 +206,7 @@ class Front:
             environ["wsgi.input"] = BytesIO(found)
         except NotRead as why:
             self._refused(why.reason)
-            environ[UNREAD] = why.told
+            environ[UNREAD] = why.problem
         pool = self._pool_of(environ)
         handed = self._hand(pool, environ, exchange, is_sent=body.is_whole)
         return self._refusal(environ) if handed is None else await handed

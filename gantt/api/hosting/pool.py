@@ -12,7 +12,6 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
 
 from msgspec import Struct
 
@@ -79,7 +78,7 @@ class Pool:
         threading.Thread(target=self._work, args=(job,), name=name, daemon=True).start()
 
     def _work(self, first: Job) -> None:
-        box: SimpleQueue[Any] = SimpleQueue()
+        box: SimpleQueue[Job] = SimpleQueue()
         job = first
         while True:
             try:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
-from gantt.api.call import Environ, Unread
+from gantt.api.call import Environ
+from gantt.api.wire.problem import Problem
 
 RETRY_AFTER_S = 1
 # What is read of a body that was refused, and for how long.
@@ -26,6 +27,13 @@ DRAINING = "draining"
 
 
 _MOST_DIGITS = 20
+
+
+class Transport(Protocol):
+    """The body of an answer that is sent in pieces."""
+
+    async def send_bytes(self, data: bytes) -> None:
+        """Raises RuntimeError when the client has gone."""
 
 
 class Exchange(Protocol):
@@ -44,7 +52,9 @@ class Exchange(Protocol):
         self, status: int, headers: list[tuple[str, str]], body: bytes
     ) -> None: ...
 
-    def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Any: ...
+    def response_stream(
+        self, status: int, headers: list[tuple[str, str]]
+    ) -> Transport: ...
 
 
 class BodyLimits(Struct, frozen=True):
@@ -61,12 +71,12 @@ class Gone(Exception):
 
 
 class NotRead(Exception):
-    """A body was given up: ``reason`` for metrics, ``told`` for the answer."""
+    """A body was given up: ``reason`` for metrics, ``problem`` for the answer."""
 
-    def __init__(self, reason: str, told: Unread) -> None:
+    def __init__(self, reason: str, problem: Problem) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.told = told
+        self.problem = problem
 
 
 class Bodies:
@@ -77,7 +87,7 @@ class Bodies:
         # Bytes of large bodies whose requests are not answered yet.
         self.held = 0
         # Bodies that are being read, by which tasks; in the order of their deadlines.
-        self._readers: dict[Body, asyncio.Task[Any]] = {}
+        self._readers: dict[Body, asyncio.Task[object]] = {}
         self._is_over = False
 
     @property
@@ -159,10 +169,10 @@ class Bodies:
         limits = self.limits
         if reason == TOO_LONG:
             text = f"A body may have at most {limits.most_bytes} bytes."
-            return NotRead(reason, Unread(413, text))
+            return NotRead(reason, Problem(413, text))
         if reason == TOO_SLOW:
             text = f"The body did not arrive within {limits.timeout_s:g} s."
-            return NotRead(reason, Unread(408, text))
+            return NotRead(reason, Problem(408, text))
         if reason == DRAINING:
             text = "The service stops, and the body has not arrived. Try again."
         else:
@@ -171,7 +181,7 @@ class Bodies:
                 "bytes, which are in use. Try again later."
             )
         later = (("retry-after", str(RETRY_AFTER_S)),)
-        return NotRead(reason, Unread(503, text, later))
+        return NotRead(reason, Problem(503, text, headers=later))
 
     def expire(self, now: float) -> None:
         """Give up those whose time is over."""

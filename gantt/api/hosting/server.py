@@ -35,6 +35,7 @@ from gantt.observe.logs import configure_logging, flush_logs
 
 if TYPE_CHECKING:
     from gantt.api.hosting.front import Front
+    from gantt.engine.gantt import Gantt
 
     # Decides at its import where counters are kept: serve says that first.
     from gantt.observe.metrics import Meters
@@ -95,7 +96,8 @@ def serve(source: Source) -> None:
     )
     LOG.info("Listening on http://%s", _shown(options))
     try:
-        loader: Callable[[], Any] = partial(make_worker_app, configured, run)
+        # granian asks for a callable, and takes an object with __rsgi__ as well.
+        loader: Any = partial(make_worker_app, configured, run)
         server.serve(target_loader=loader, wrap_loader=False)
     finally:
         run.end()

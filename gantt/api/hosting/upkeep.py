@@ -19,6 +19,9 @@ from gantt.errors import GanttError
 from gantt.observe.logs import set_debug
 from gantt.observe.metrics import Meters
 
+if TYPE_CHECKING:
+    from gantt.engine.gantt import Gantt
+
 LOG = logging.getLogger(__name__)
 PERIOD_S = 1.0
 

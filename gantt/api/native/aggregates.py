@@ -34,8 +34,7 @@ def list_(call: Call) -> Aggregates:
 
 def show(call: Call, uuid: str) -> HostAggregate:
     """GET /gantt/aggregates/{uuid}"""
-    found: tuple[HostAggregate, ...] = call.gantt.list_host_aggregates()
-    for aggregate in found:
+    for aggregate in call.gantt.list_host_aggregates():
         if aggregate.uuid == uuid:
             return aggregate
     raise NotFound(f"There is no host aggregate with uuid {uuid}.")

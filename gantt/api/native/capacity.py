@@ -16,5 +16,5 @@ def count(call: Call) -> Capacity:
     """POST /gantt/capacity"""
     body = _BODY.read(call)
     spec = read_spec(body.request_spec, body.filter_properties)
-    found: Capacity = call.gantt.capacity(owned(bound_to(call), spec))
+    found = call.gantt.capacity(owned(bound_to(call), spec))
     return redaction.capacity(call, found)

@@ -25,7 +25,7 @@ def list_(call: Call) -> Hosts:
 
 def show(call: Call, host: str, node: str) -> HostView:
     """GET /gantt/hosts/{host}/{node}"""
-    found: tuple[HostView, ...] = call.gantt.list_hosts(host=host, node=node)
+    found = call.gantt.list_hosts(host=host, node=node)
     if not found:
         raise NotFound(f"There is no host {host} with node {node}.")
     return found[0]
@@ -34,8 +34,7 @@ def show(call: Call, host: str, node: str) -> HostView:
 def update(call: Call, host: str, node: str) -> HostView:
     """PUT /gantt/hosts/{host}/{node}: what is left out stays as it is."""
     stats = read_stats(DOCUMENT.read(call), host=host)
-    view: HostView = call.gantt.update_host(host, node, stats)
-    return view
+    return call.gantt.update_host(host, node, stats)
 
 
 def delete(call: Call, host: str, node: str) -> None:

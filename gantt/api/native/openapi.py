@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from types import UnionType
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -120,7 +119,7 @@ def document(operations: Iterable[Operation]) -> Json:
     """The whole document, of ``operations`` and those of other tables."""
     known = (*operations, *OTHERS)
     sent = [kind for one in known for kind in (one.body, one.query) if kind is not None]
-    kinds = [*sent, *(kind for one in known for kind in _answers(one)), *_FORMS]
+    kinds = [*sent, *(kind for one in known for kind in one.answers), *_FORMS]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
     # By their names, for annotated types have no hash.
     schema_of = dict(zip(map(repr, kinds), schemas, strict=True))
@@ -145,13 +144,6 @@ def document(operations: Iterable[Operation]) -> Json:
             },
         },
     }
-
-
-def _answers(one: Operation) -> tuple[Any, ...]:
-    """The types that an operation may answer with."""
-    if isinstance(one.answer, UnionType):
-        return get_args(one.answer)
-    return () if one.answer is None else (one.answer,)
 
 
 def _operation(one: Operation, schema_of: dict[str, Json], components: Json) -> Json:
@@ -187,7 +179,7 @@ def _of_path(name: str) -> Json:
     }
 
 
-def _of_query(kind: Any, schema_of: dict[str, Json], components: Json) -> list[Json]:
+def _of_query(kind: object, schema_of: dict[str, Json], components: Json) -> list[Json]:
     """A parameter for each field of a type; of a mapping, whatever it has."""
     if kind is None:
         return []
@@ -201,7 +193,7 @@ def _of_query(kind: Any, schema_of: dict[str, Json], components: Json) -> list[J
 
 
 def _responses(one: Operation, schema_of: dict[str, Json]) -> Json:
-    answers = [schema_of[repr(kind)] for kind in _answers(one)]
+    answers = [schema_of[repr(kind)] for kind in one.answers]
     if answers:
         content = _json(answers[0] if len(answers) == 1 else {"anyOf": answers})
         found: Json = {"200": {"description": "The answer.", "content": content}}

@@ -1,14 +1,14 @@
-"""One operation of the native API: what the router, the policy and the OpenAPI document
-need to know of it, in one value.
+"""One operation of the native API, as the router and the OpenAPI document need it.
 
-Its handler takes the Call and the fields of the path and returns the answer; what is
-the same for all of them is done here.
+Its handler takes the Call and the fields of the path and returns the answer; whatever
+all operations have in common is done here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import NoneType, UnionType
+from typing import get_args, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -19,28 +19,37 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Operation(Struct, frozen=True):
-    """``rule`` "": for all. ``answer`` None: there is no body (204). ``body`` and
-    ``query``: types of what may be sent; ``errors``: statuses beyond those of every
-    operation."""
+    """``rule`` "": no authorization. ``body`` and ``query``: the types to decode, or
+    None; ``answer``: the type of an answer that the handler writes itself instead of
+    returning it; ``errors``: statuses beyond those of every operation."""
 
     method: str
     path: str
-    handler: Callable[..., Any]
+    handler: Callable[..., object]
     summary: str
     rule: str = ""
-    body: Any = None
-    query: Any = None
-    answer: Any = None
+    body: object = None
+    query: object = None
+    answer: object = None
     errors: tuple[int, ...] = ()
 
+    @property
+    def answers(self) -> tuple[object, ...]:
+        """The types of the answer; empty: there is no body (204)."""
+        kind = self.answer or get_type_hints(self.handler)["return"]
+        if isinstance(kind, UnionType):
+            return get_args(kind)
+        return () if kind is NoneType else (kind,)
+
     def perform(self, call: Call, **fields: str) -> None:
-        """Judge the caller, do it, and answer. Raises Problem or a refusal."""
+        """Authorize the caller, call the handler, and answer. Raises Problem and
+        GanttError."""
         call.check_accept()
         if self.rule:
             call.authorize(self.rule)
         with call.gantt.bearing(call.request_id):
             answer = self.handler(call, **fields)
-        if self.answer is None:
+        if answer is None:
             call.no_content()
         else:
             call.reply(_encode(answer), modified_at=None)

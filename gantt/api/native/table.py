@@ -37,8 +37,6 @@ from gantt.api.native.bodies import (
     SyncBody,
 )
 from gantt.api.native.operation import Operation
-from gantt.model.hosts import HostAggregate, HostView
-from gantt.model.selection import Capacity, Decision
 
 _CLAIM = "/gantt/claims/{claim}"
 _HOST = "/gantt/hosts/{host}/{node}"
@@ -64,7 +62,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "/gantt/openapi.json",
         describe,
         "This document; no authentication required.",
-        answer=dict[str, Any],
     ),
     Operation(
         "POST",
@@ -75,7 +72,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "for their instances, require gantt:claims:any.",
         rule="gantt:select",
         body=SelectBody,
-        answer=select.Selected | Decision,
         errors=(409,),
     ),
     Operation(
@@ -104,7 +100,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "projects, and names of hosts, require gantt:decisions:whole.",
         rule="gantt:decisions:list",
         query=DecisionsQuery,
-        answer=decisions.Decisions,
     ),
     Operation(
         "POST",
@@ -114,7 +109,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "limits them; names of hosts require gantt:decisions:whole.",
         rule="gantt:capacity",
         body=CapacityBody,
-        answer=Capacity,
     ),
     Operation(
         "GET",
@@ -124,7 +118,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "period, oldest first; beyond limit only the latest.",
         rule="gantt:usage_history",
         query=usage_history.UsageHistoryQuery,
-        answer=usage_history.UsageHistory,
     ),
     Operation(
         "GET",
@@ -133,7 +126,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "All hosts, by name.",
         rule="gantt:hosts:list",
         query=HostsQuery,
-        answer=hosts.Hosts,
     ),
     Operation(
         "GET",
@@ -141,7 +133,6 @@ OPERATIONS: tuple[Operation, ...] = (
         hosts.show,
         "One host.",
         rule="gantt:hosts:show",
-        answer=HostView,
         errors=(404,),
     ),
     Operation(
@@ -151,7 +142,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Store a host report; omitted fields keep their values.",
         rule="gantt:hosts:update",
         body=ReportForm,
-        answer=HostView,
     ),
     Operation(
         "DELETE",
@@ -168,7 +158,6 @@ OPERATIONS: tuple[Operation, ...] = (
         aggregates.list_,
         "All host aggregates, by name.",
         rule="gantt:aggregates:list",
-        answer=aggregates.Aggregates,
     ),
     Operation(
         "PUT",
@@ -192,7 +181,6 @@ OPERATIONS: tuple[Operation, ...] = (
         aggregates.show,
         "One host aggregate.",
         rule="gantt:aggregates:show",
-        answer=HostAggregate,
         errors=(404,),
     ),
     Operation(
@@ -225,7 +213,6 @@ OPERATIONS: tuple[Operation, ...] = (
         "Set the host's instances; answers whether nothing had to change.",
         rule="gantt:instances:sync",
         body=SyncBody,
-        answer=instances.Synced,
     ),
     Operation(
         "DELETE",

@@ -97,7 +97,7 @@ def _waited(call: Call, since: str | None, wait_s: float) -> Events:
     place = since
     while True:
         left_s = deadline - time.monotonic()
-        found: Events = call.gantt.events(place, wait_s=max(0.0, min(left_s, _TURN_S)))
+        found = call.gantt.events(place, wait_s=max(0.0, min(left_s, _TURN_S)))
         is_over = left_s <= _TURN_S or call.door.watchers.is_draining()
         if found.events or is_over:
             return found

@@ -90,40 +90,21 @@ def _are_unique(names: list[str]) -> bool:
     return len(set(names)) == len(names)
 
 
+def _plain(kind: type[W], schema_of: SchemaOf, since: int = 0) -> Form[W]:
+    """An object without numbers, or with a provider generation alone."""
+    return Form(kind, schema_of, since, accepted.fields(kind))
+
+
 CREATE_PROVIDER = _at_each_version(
-    Form(
-        wire.CreateProvider0,
-        schemas.create_provider,
-        0,
-        accepted.fields(wire.CreateProvider0),
-    ),
-    Form(
-        wire.CreateProvider14,
-        schemas.create_provider,
-        14,
-        accepted.fields(wire.CreateProvider14),
-    ),
+    _plain(wire.CreateProvider0, schemas.create_provider),
+    _plain(wire.CreateProvider14, schemas.create_provider, 14),
 )
 UPDATE_PROVIDER = _at_each_version(
-    Form(
-        wire.UpdateProvider0,
-        schemas.update_provider,
-        0,
-        accepted.fields(wire.UpdateProvider0),
-    ),
-    Form(
-        wire.UpdateProvider14,
-        schemas.update_provider,
-        14,
-        accepted.fields(wire.UpdateProvider14),
-    ),
+    _plain(wire.UpdateProvider0, schemas.update_provider),
+    _plain(wire.UpdateProvider14, schemas.update_provider, 14),
 )
-SET_INVENTORY = Form(
-    wire.SetInventory, schemas.set_inventory, 0, accepted.fields(wire.SetInventory)
-)
-ADD_INVENTORY = Form(
-    wire.AddInventory, schemas.add_inventory, 0, accepted.fields(wire.AddInventory)
-)
+SET_INVENTORY = _plain(wire.SetInventory, schemas.set_inventory)
+ADD_INVENTORY = _plain(wire.AddInventory, schemas.add_inventory)
 SET_INVENTORIES = Form(
     wire.SetInventories, schemas.set_inventories, 0, accepted.inventories
 )
@@ -137,12 +118,8 @@ SET_AGGREGATES = Form(
     accepted.fields(wire.SetAggregates19),
     lambda body: _are_unique(body.aggregates),
 )
-SET_TRAITS = Form(
-    wire.SetTraits, schemas.set_traits, 6, accepted.fields(wire.SetTraits)
-)
-NAME_CLASS = Form(
-    wire.NameClass, schemas.name_class, 2, accepted.fields(wire.NameClass)
-)
+SET_TRAITS = _plain(wire.SetTraits, schemas.set_traits, 6)
+NAME_CLASS = _plain(wire.NameClass, schemas.name_class, 2)
 SET_ALLOCATIONS = _at_each_version(
     Form(wire.Listed0, schemas.set_allocations, 0, accepted.listed(wire.Listed0)),
     Form(wire.Listed8, schemas.set_allocations, 8, accepted.listed(wire.Listed8)),

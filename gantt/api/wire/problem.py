@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from gantt import errors
 from gantt.api.wire.accept import HTML, JSON, best_error_type
 
@@ -210,25 +212,14 @@ def _cut(value: Any) -> Any:
     return value
 
 
-class Scene:
-    """What of the request shows in an error body; plain values."""
+class Scene(Struct, frozen=True):
+    """What an error body shows of its request. ``version`` None: not negotiated yet."""
 
-    __slots__ = ("accept", "content_type", "method", "request_id", "version")
-
-    def __init__(
-        self,
-        *,
-        method: str,
-        accept: str,
-        content_type: str,
-        request_id: str,
-        version: int | None,
-    ) -> None:
-        self.method = method
-        self.accept = accept
-        self.content_type = content_type
-        self.request_id = request_id
-        self.version = version  # None: not negotiated yet
+    method: str
+    accept: str
+    content_type: str
+    request_id: str
+    version: int | None
 
 
 def render(problem: Problem, scene: Scene) -> tuple[str, bytes]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import asdict
 
 from gantt.model.commands import Inventory
 from gantt.model.names import MAX_INT, MAX_NAME, MAX_PROVIDER_NAME, MAX_RATIO
@@ -68,14 +69,10 @@ class InventoryRecord(_Body, kw_only=True):
 
     def echo(self) -> dict[str, Any]:
         """The record as an answer shows it."""
-        return {
-            "total": self.total,
-            "reserved": self.reserved,
-            "min_unit": self.min_unit,
-            "max_unit": self.max_unit,
-            "step_size": self.step_size,
-            "allocation_ratio": self.allocation_ratio,
-        }
+        fields = asdict(self)
+        fields.pop("resource_provider_generation")
+        fields.pop("resource_class", None)
+        return fields
 
     def inventory(self) -> Inventory:
         """The record as the books know it."""
