@@ -30,21 +30,19 @@ from gantt.api.call import (
     Policy,
     text_of,
 )
-from gantt.api.hosting.envelope import (
+from gantt.api.hosting.middleware import (
     CALLER,
     ORIGIN_ID,
     REQUEST_ID,
     StartResponse,
     WsgiApp,
-    logged,
-    mounted,
-    with_health,
-    with_metrics,
-)
-from gantt.api.hosting.middleware import (
     accept_proxy_headers,
     allow_origins,
+    logged,
+    mounted,
     require_keystone,
+    with_health,
+    with_metrics,
 )
 from gantt.api.hosting.watchers import Watchers
 from gantt.api.routes import ROUTES, Route, Router

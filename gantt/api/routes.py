@@ -27,7 +27,7 @@ from gantt.api.handlers import (
     usages,
     verification,
 )
-from gantt.api.hosting.envelope import ROUTE
+from gantt.api.hosting.middleware import ROUTE
 from gantt.api.native import watch
 from gantt.api.native.operation import Operation
 from gantt.api.native.table import OPERATIONS

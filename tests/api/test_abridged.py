@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gantt.api.wire import abridged as abridging
 from gantt.api.wire import bodies, verdict
-from gantt.api.wire.abridged import LONGEST, abridged
 from gantt.api.wire.problem import Problem
+from gantt.api.wire.verdict import LONGEST, abridged
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 DATA = st.recursive(
@@ -52,14 +51,14 @@ def test_the_items_of_a_wide_list_are_not_measured(
 ) -> None:
     """Its number of items says that it is long."""
     measured = 0
-    measure = abridging._abridged
+    measure = verdict._abridged
 
     def counted(data: Any) -> tuple[Any, int]:
         nonlocal measured
         measured += 1
         return measure(data)
 
-    monkeypatch.setattr(abridging, "_abridged", counted)
+    monkeypatch.setattr(verdict, "_abridged", counted)
     names = {str(number): number for number in range(2 * LONGEST)}
     assert abridged([list(names.values()), names]) == [list(names.values()), names]
     assert measured == 3

@@ -8,10 +8,9 @@ import msgspec
 import pytest
 from granian.server.mp import MPServer
 
-from gantt.api.hosting.configured import Configured
 from gantt.api.hosting.processes import Processes
-from gantt.api.hosting.running import RunDirectory
-from gantt.api.hosting.upkeep import Tender
+from gantt.api.hosting.running import Configured, RunDirectory
+from gantt.api.hosting.upkeep import Upkeep
 from gantt.conf import Mutable, Settings, Source, load
 from gantt.connection import open_gantt
 from gantt.errors import Refused
@@ -72,15 +71,15 @@ def test_what_changes_is_told_whole_and_without_secrets() -> None:
 def test_a_process_goes_on_with_what_it_is_told(tmp_path: Path) -> None:
     run = RunDirectory.begin(str(tmp_path / "run"))
     with open_gantt("memory://") as books:
-        tender = Tender(Meters(books.counts), books, run)
-        tender.close()
+        upkeep = Upkeep(Meters(books.counts), books, run)
+        upkeep.close()
         filters = ("filter_scheduler", "enabled_filters")
         run.change(load(environ={}, overrides={filters: ["ComputeFilter"]}).mutable)
-        tender.turn()
-        assert books._checks.options.enabled_filters == ("ComputeFilter",)
+        upkeep.turn()
+        assert books._policy.enabled_filters == ("ComputeFilter",)
         books.retune(load(environ={}).engine)
-        tender.turn()  # it was told that already
-        assert books._checks.options.enabled_filters != ("ComputeFilter",)
+        upkeep.turn()  # it was told that already
+        assert books._policy.enabled_filters != ("ComputeFilter",)
 
 
 def test_streams_end_before_workers_are_stopped(

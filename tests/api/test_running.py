@@ -210,7 +210,7 @@ def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
     assert live.log.read_text().count("NoSuchFilter") == 1
     config.write_text(good.replace("debug = false", "debug = true"))
     live.process.send_signal(signal.SIGHUP)
-    read = "reloaded the configuration (process"
+    read = "Reloaded the configuration (process"
     until(lambda: live.log.read_text().count(read) == 2)
     assert workers(live) == before
     assert get(live, "/readyz") == (200, "OK")

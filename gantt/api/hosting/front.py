@@ -1,8 +1,8 @@
-"""What every request of ``gantt serve`` meets first, in the event loop of its worker.
+"""Receives every request of ``gantt serve``, in the event loop of a worker.
 
     head -> its kind: health and metrics (one answer for all that ask at once),
             long searches, all others
-         -> its body, whole, within its time and the memory for all
+         -> its whole body, within the deadline and the memory for all bodies
          -> a thread for that kind: the WSGI application, which answers
 
 No thread ever waits for a client, and no kind of request takes the threads of another.
@@ -19,42 +19,39 @@ from io import BytesIO
 from time import monotonic
 
 from gantt.api.call import UNREAD, Environ
-from gantt.api.hosting.answering import Answer, Stream, ask, send
-from gantt.api.hosting.envelope import MOUNT, WsgiApp
-from gantt.api.hosting.environ import Scope, environ_of
-from gantt.api.hosting.pool import Pool
-from gantt.api.hosting.pools import Pools
+from gantt.api.hosting.middleware import MOUNT, WsgiApp
+from gantt.api.hosting.pools import Pool, Pools, Shared
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
-from gantt.api.hosting.sharing import Shared
+from gantt.api.hosting.rsgi import Answer, Scope, Stream, ask, environ_of, send
 from gantt.api.wire.problem import Problem
 
 LOG = logging.getLogger(__name__)
 
 QUEUE_FULL = "queue_full"
-# How often deadlines and signs are looked at.
+# How often deadlines and the run directory are checked.
 TURN_S = 0.25
-# When what waits is not left to the threads that work any more.
+# How long jobs wait for busy threads before more threads are woken.
 CATCH_UP_S = 0.001
-# When the server stops: for how long bodies may still come in, and then, with nothing
-# under way, connections may still take their answers.
+# When the server stops: how long bodies may still arrive, and then, with no request in
+# progress, how long clients may still read their answers.
 LAST_BODIES_S = 1.0
 LAST_ANSWERS_S = 2.0
 
 _LIVE = ("/livez", f"{MOUNT}/livez")
 
 
-class _Nothing:
+class _Done:
     def __await__(self) -> Generator[None, None, None]:
         return
         yield
 
 
-_NOTHING = _Nothing()
+_DONE = _Done()
 
 
 class Front:
-    """``app`` as granian's RSGI calls it. ``turned_away`` answers what no thread is
-    left for; ``is_stopping``: whether this process was told to end."""
+    """``app`` as an RSGI application. ``turned_away`` answers requests for which there
+    is no thread; ``is_stopping``: whether the server stops now."""
 
     def __init__(
         self,
@@ -71,12 +68,12 @@ class Front:
         self._is_stopping = is_stopping
         self._pools = pools
         self._bodies = pools.bodies
-        # Requests that threads have answered and the loop has not settled yet.
+        # Answered by threads, but not noted by the loop yet.
         self._answered: deque[asyncio.Future[Answer | None]] = deque()
         self._under_way = 0
-        # Pools whose waiting requests get a thread in a moment.
+        # Pools that wake more threads in a moment.
         self._overdue: set[Pool] = set()
-        self._told_at = self._idle_since = 0.0
+        self._stopping_since = self._idle_since = 0.0
 
     # ---------------------------------------------------------------- granian's calls
 
@@ -95,14 +92,14 @@ class Front:
         environ["wsgi.input"] = BytesIO()
         if _is_livez(environ):
             send(exchange, ask(self._app, environ))
-            return _NOTHING
+            return _DONE
         shared = self._shared_of(environ)
         if shared is not None:
             return self._share(shared, environ, exchange)
         handed = self._hand(self._pool_of(environ), environ, exchange)
         if handed is None:
             send(exchange, self._refusal(environ))
-            return _NOTHING
+            return _DONE
         return handed
 
     # ------------------------------------------------------------------------ requests
@@ -133,8 +130,7 @@ class Front:
         *,
         is_sent: bool = True,
     ) -> asyncio.Future[Answer | None] | None:
-        """When it is answered, and the answer unless it is sent by then; None: it was
-        not taken."""
+        """A future of the answer, or of None once it is sent; None: not accepted."""
         answered: asyncio.Future[Answer | None] = self._loop.create_future()
         job = partial(self._carry_out, environ, exchange, answered, is_sent)
         if not pool.take(job):
@@ -149,8 +145,7 @@ class Front:
         self._refused(QUEUE_FULL)
         environ[UNREAD] = Problem(
             503,
-            "As many requests wait for a thread as may (waiting_requests). Try again "
-            "later.",
+            "The queue for threads is full (waiting_requests). Try again later.",
             headers=(("retry-after", str(RETRY_AFTER_S)),),
         )
         return ask(self._turned_away, environ)
@@ -162,8 +157,8 @@ class Front:
         answered: asyncio.Future[Answer | None],
         is_sent: bool,
     ) -> None:
-        """In a thread. The client has its answer before the loop knows: to wake the
-        loop for each request would cost as much as a small one."""
+        """In a thread. The loop learns later that the client has its answer: waking it
+        for each request would cost as much as a small request."""
         try:
             answer = ask(self._app, environ)
             if answer.chunks is not None:
@@ -174,8 +169,8 @@ class Front:
                 return
             else:
                 send(exchange, answer)
-        except BaseException:  # of a plug-in, say: the thread goes on
-            LOG.exception("%(REQUEST_METHOD)s %(PATH_INFO)s broke off", environ)
+        except BaseException:  # of a plug-in, say: the thread must survive
+            LOG.exception("%(REQUEST_METHOD)s %(PATH_INFO)s failed", environ)
         # Without an answer granian says 500.
         self._answered.append(answered)
 
@@ -186,7 +181,7 @@ class Front:
             if answer is not None:
                 await self._leave(body, exchange, answer)
         except Gone:
-            # Read only by a client that sends trailers, or has closed its half.
+            # Only a client that sends trailers, or has closed its half, reads this.
             send(exchange, _cut_off())
         finally:
             self._bodies.let_go(body)
@@ -194,7 +189,7 @@ class Front:
     async def _answer(
         self, environ: Environ, exchange: Exchange, body: Body
     ) -> Answer | None:
-        """None: it was sent. Raises Gone."""
+        """The answer; None: it was sent. Raises Gone."""
         environ["wsgi.input"] = BytesIO()
         if _is_livez(environ):
             return ask(self._app, environ)
@@ -212,7 +207,7 @@ class Front:
         return self._refusal(environ) if handed is None else await handed
 
     async def _leave(self, body: Body, exchange: Exchange, answer: Answer) -> None:
-        """Answer, and where the body has not been read, end the connection."""
+        """Answer, and close the connection if the body has not been read."""
         if body.is_whole:
             send(exchange, answer)
             return
@@ -221,7 +216,7 @@ class Front:
         try:
             if answer.body:
                 await transport.send_bytes(answer.body)
-        except RuntimeError:  # granian's word for: the client has gone
+        except RuntimeError:  # granian: the client has gone
             return
         await body.drain()
 
@@ -231,7 +226,7 @@ class Front:
         self, answered: asyncio.Future[Answer | None], answer: Answer | None
     ) -> None:
         self._under_way -= 1
-        if not answered.done():  # else: granian has given it up
+        if not answered.done():  # granian may have given it up
             answered.set_result(answer)
 
     def _catch_up(self, pool: Pool) -> None:
@@ -243,23 +238,23 @@ class Front:
             self._conclude(self._answered.popleft(), None)
 
     def _turn(self) -> None:
-        """Every quarter of a second."""
+        """Housekeeping, every quarter of a second."""
         self._loop.call_later(TURN_S, self._turn)
         self._settle()
         now = monotonic()
         self._bodies.expire(now)
-        if not self._told_at:
+        if not self._stopping_since:
             if self._is_stopping():
-                self._told_at = now
+                self._stopping_since = now
             return
-        if now - self._told_at >= LAST_BODIES_S:
+        if now - self._stopping_since >= LAST_BODIES_S:
             self._bodies.give_up()
         if self._under_way or self._bodies.reading:
             self._idle_since = 0.0
         elif not self._idle_since:
             self._idle_since = now
         elif now - self._idle_since >= LAST_ANSWERS_S:
-            # granian would wait for clients that say nothing, or read nothing.
+            # granian would wait for clients that neither send nor read.
             raise SystemExit(0)
 
 
@@ -272,6 +267,6 @@ def _cut_off() -> Answer:
 
 
 def _is_livez(environ: Environ) -> bool:
-    """Whether it is asked for what never waits."""
+    """Whether this is a liveness probe, which never waits."""
     is_read = environ["REQUEST_METHOD"] in ("GET", "HEAD")
     return is_read and environ["PATH_INFO"] in _LIVE

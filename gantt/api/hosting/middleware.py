@@ -1,19 +1,229 @@
-"""The WSGI middleware of other projects: CORS, proxy headers and Keystone's tokens.
+"""WSGI middleware: what wraps the routes, Gantt's own and that of other projects.
 
-All of it is imported when it is configured and not before, so that a service without
-it neither needs nor loads the packages of the ``openstack`` extra.
+Mount, health, metrics, request id and log line are ours. CORS, proxy headers and
+Keystone's tokens are imported when they are configured and not before, so that a
+service without them needs no package of the ``openstack`` extra.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+import random
+import re
+import time
+from collections.abc import Callable, Iterable
 from importlib import import_module
-from typing import Any, cast
+from types import TracebackType
+from typing import Any, Protocol, cast
+from urllib.parse import quote
 
 from gantt.api.access.auth import OPEN_PATHS
-from gantt.api.call import Environ
-from gantt.api.hosting.envelope import StartResponse, WsgiApp
+from gantt.api.call import ANONYMOUS, Caller, Environ
 from gantt.errors import Refused
+from gantt.observe.logs import Lines
+
+LOG = logging.getLogger("gantt.api.access")
+
+
+ExcInfo = (
+    tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
+)
+
+
+class StartResponse(Protocol):
+    """PEP 3333's start_response; its return value is never used."""
+
+    def __call__(
+        self,
+        status: str,
+        headers: list[tuple[str, str]],
+        exc_info: ExcInfo | None = None,
+        /,
+    ) -> object: ...
+
+
+WsgiApp = Callable[[Environ, StartResponse], Iterable[bytes]]
+Served = Callable[[str, str, str, float], None]
+
+MOUNT = "/placement"
+REQUEST_ID = "gantt.request_id"
+# The id for whatever the request does: that of its origin, or its own.
+ORIGIN_ID = "gantt.origin_id"
+ROUTE = "gantt.route"
+CALLER = "gantt.caller"
+
+_GLOBAL_ID = re.compile(r"req-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
+_PLAIN_PATH = re.compile(r"[!-~]*\Z")
+_LINE = '[%s %s %s %s] %s "%s %s" status: %s len: %s microversion: %s'
+_FIELDS = (
+    *("global_request_id", "request_id", "user", "project", "remote"),
+    *("method", "uri", "status", "len", "microversion"),
+)
+_VARIANTS = "89ab"
+
+
+def mounted(app: WsgiApp) -> WsgiApp:
+    """Serve ``app`` below ``/placement`` as well as at the root."""
+    below = MOUNT + "/"
+
+    def dispatch(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        path = environ.get("PATH_INFO", "")
+        if not path.isascii():
+            path = environ["PATH_INFO"] = _as_wsgi(path)
+        if path.startswith(below) or path == MOUNT:
+            environ["SCRIPT_NAME"] = environ.get("SCRIPT_NAME", "") + MOUNT
+            environ["PATH_INFO"] = path[len(MOUNT) :]
+        return app(environ, start_response)
+
+    return dispatch
+
+
+def _as_wsgi(path: str) -> str:
+    """``path`` as bytes in a str, as WSGI wants it; some servers leave text there."""
+    try:
+        path.encode("latin-1")
+    except UnicodeEncodeError:
+        return path.encode("utf-8", "replace").decode("latin-1")
+    return path
+
+
+def with_metrics(app: WsgiApp, read: Callable[[], bytes], content_type: str) -> WsgiApp:
+    """Answer /metrics with ``read()``, without authentication."""
+
+    def serve(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") != "/metrics" or environ["REQUEST_METHOD"] != "GET":
+            return app(environ, start_response)
+        body = read()
+        headers = [("content-type", content_type), ("content-length", str(len(body)))]
+        start_response("200 OK", headers)
+        return [body]
+
+    return serve
+
+
+def with_health(app: WsgiApp, unready: Callable[[], str]) -> WsgiApp:
+    """Answer /livez (this process answers), and /readyz and /healthcheck (it knows all
+    commits and can do its work; ``unready`` says why not, or "").
+
+    These need no token and write no log line."""
+    checks: dict[str, Callable[[], str]] = {
+        "/livez": str,
+        "/readyz": unready,
+        "/healthcheck": unready,
+    }
+
+    def check(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        probe = checks.get(environ.get("PATH_INFO", ""))
+        if probe is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return app(environ, start_response)
+        reason = probe()
+        body = f"NOT READY: {reason}".encode() if reason else b"OK"
+        start_response(
+            "503 Service Unavailable" if reason else "200 OK",
+            [
+                ("content-type", "text/plain; charset=UTF-8"),
+                ("content-length", str(len(body))),
+                ("cache-control", "no-store"),
+            ],
+        )
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+
+    return check
+
+
+def request_ids(rng: random.Random) -> Callable[[], str]:
+    """Returns a function that makes ``req-`` and a version 4 uuid.
+
+    Not uuid4(), which asks the kernel and so releases the interpreter's lock.
+    """
+    bits = rng.getrandbits
+
+    def make() -> str:
+        text = f"{bits(128):032x}"
+        return (
+            f"req-{text[:8]}-{text[8:12]}-4{text[13:16]}-"
+            f"{_VARIANTS[bits(2)]}{text[17:20]}-{text[20:]}"
+        )
+
+    return make
+
+
+def _unmeasured(route: str, method: str, code: str, seconds: float) -> None:
+    """Do not count requests."""
+
+
+def logged(app: WsgiApp, served: Served = _unmeasured) -> WsgiApp:
+    """Give the request an id, normalize its Accept header, log a line about it, and
+    call ``served`` with its route, method, status and seconds to the answer's start."""
+    make_id = request_ids(random.Random())  # noqa: S311 - ids are not secret
+    lines = Lines(LOG, _LINE, _FIELDS)
+    clock = time.perf_counter
+
+    def handle(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        started = clock()
+        request_id = environ[REQUEST_ID] = make_id()
+        sent_id = sent_request_id(environ)
+        environ[ORIGIN_ID] = sent_id or request_id
+        accept = environ.get("HTTP_ACCEPT")
+        if not accept or accept == "*/*":
+            environ["HTTP_ACCEPT"] = "application/json"
+        # Now, because what is called may rewrite the environment.
+        path = environ.get("SCRIPT_NAME", "") + environ.get("PATH_INFO", "")
+
+        def start(
+            status: str, headers: list[tuple[str, str]], exc_info: ExcInfo | None = None
+        ) -> object:
+            headers.append(("x-openstack-request-id", request_id))
+            if LOG.isEnabledFor(logging.INFO):
+                lines.log(_fields(environ, path, status, headers, sent_id))
+            route = environ.get(ROUTE, "")
+            served(route, environ["REQUEST_METHOD"], status[:3], clock() - started)
+            return start_response(status, headers, exc_info)
+
+        return app(environ, start)
+
+    return handle
+
+
+def sent_request_id(environ: Environ) -> str:
+    """The id that the client sent; "" if there is none, or a malformed one."""
+    for name in ("HTTP_X_OPENSTACK_REQUEST_ID", "HTTP_X_OPENSTACK_GLOBAL_REQUEST_ID"):
+        sent: str = environ.get(name, "")
+        if sent and _GLOBAL_ID.match(sent):
+            return sent
+    return ""
+
+
+def _fields(
+    environ: Environ,
+    path: str,
+    status: str,
+    headers: list[tuple[str, str]],
+    sent_id: str,
+) -> tuple[str, ...]:
+    """The fields of ``_LINE``."""
+    length = version = "-"
+    for name, value in headers:
+        if name == "content-length":
+            length = value
+        elif name == "openstack-api-version":
+            version = value.rpartition(".")[2]
+    caller: Caller = environ.get(CALLER, ANONYMOUS)
+    query = environ.get("QUERY_STRING")
+    uri = path if _PLAIN_PATH.match(path) else quote(path, encoding="latin-1")
+    return (
+        sent_id or "-",
+        environ[REQUEST_ID],
+        caller.user_id or "-",
+        caller.project_id or "-",
+        environ.get("REMOTE_ADDR", "-"),
+        environ["REQUEST_METHOD"],
+        f"{uri}?{query}" if query else uri,
+        status[:3],
+        length,
+        "-" if version == "-" else f"1.{version}",
+    )
+
 
 _ALLOW_HEADERS = [
     "X-Auth-Token",
@@ -36,7 +246,7 @@ _ALLOW_METHODS = ["GET", "PUT", "POST", "DELETE", "PATCH"]
 
 
 def require_keystone(app: WsgiApp, conf: Any) -> WsgiApp:
-    """Let Keystone judge the token of all but the version document."""
+    """Validate tokens with Keystone, except for open documents."""
     auth_token = _load("keystonemiddleware.auth_token", "auth_strategy keystone")
     guarded = auth_token.AuthProtocol(app, {"oslo_config_config": conf})
 
@@ -50,7 +260,7 @@ def require_keystone(app: WsgiApp, conf: Any) -> WsgiApp:
 
 
 def allow_origins(app: WsgiApp, conf: Any) -> WsgiApp:
-    """CORS as [cors] says, with what Placement's clients need as its defaults."""
+    """CORS as configured in [cors], whose defaults suit Placement's clients."""
     cors = _load("oslo_middleware.cors", "[cors] allowed_origin")
     conf.register_opts(cors.CORS_OPTS, "cors")
     conf.set_default("allow_headers", _ALLOW_HEADERS, "cors")
@@ -60,7 +270,7 @@ def allow_origins(app: WsgiApp, conf: Any) -> WsgiApp:
 
 
 def accept_proxy_headers(app: WsgiApp, conf: Any) -> WsgiApp:
-    """Believe X-Forwarded-* and Forwarded, for a service behind a proxy."""
+    """Trust X-Forwarded-* and Forwarded, for a service behind a proxy."""
     module = _load(
         "oslo_middleware.http_proxy_to_wsgi",
         "[oslo_middleware] enable_proxy_headers_parsing",

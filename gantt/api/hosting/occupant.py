@@ -1,8 +1,8 @@
-"""Which program listens on a port that is wanted: another Gantt, or something else.
+"""Finds the program that listens on a wanted port: another Gantt, or something else.
 
-Apart from the server, and of the standard library alone, so that ``scripts/run`` can
-ask before anything is installed: ``occupant.py HOST PORT PID_FILE`` exits with 0 where
-the port is free, 3 where the Gantt of that process serves on it, else 1.
+Uses the standard library alone, so that ``scripts/run`` can call it before anything is
+installed: ``occupant.py HOST PORT PID_FILE`` exits with 0 if the port is free, 3 if the
+Gantt of that process serves on it, else 1.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import NamedTuple
 TIMEOUT_S = 2.0
 PROC = Path("/proc")
 _LISTENS = "0A"
-_SERVER = "granian"  # what the processes of a server call themselves
-_MOST = 1 << 20  # bytes of an answer that is looked at
+_SERVER = "granian"  # the name of the processes of a server
+_MOST = 1 << 20  # bytes read of an answer
 
 
 class Occupant(NamedTuple):
-    """``is_gantt``: whether it answers as one. ``pid`` 0: not to be seen by this user;
+    """``is_gantt``: whether it answers as one. ``pid`` 0: not visible to this user;
     then ``program`` and ``folder`` are empty."""
 
     url: str
@@ -34,7 +34,7 @@ class Occupant(NamedTuple):
     folder: str = ""
 
     def __str__(self) -> str:
-        """A sentence for people."""
+        """A sentence for messages."""
         facts = [f"process {self.pid}"] if self.pid else []
         facts += [self.program] if self.program and not self.is_gantt else []
         facts += [f"started in {self.folder}"] if self.folder else []
@@ -44,15 +44,15 @@ class Occupant(NamedTuple):
         return f"Another program uses {self.url}{known}."
 
     def ending(self, port: int) -> str:
-        """What to stop, as far as this user can see."""
+        """What to stop, as far as is visible to this user."""
         if self.pid:
             return f"process {self.pid} (kill {self.pid})"
         return f"its process (as root, ss -ltnp 'sport = :{port}' names it)"
 
 
 def is_taken(host: str, port: int) -> bool:
-    """Whether the address cannot be listened on because something else does. Raises
-    OSError where it cannot be for another reason."""
+    """Whether another program listens on the address. Raises OSError where binding
+    fails for another reason."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -66,7 +66,7 @@ def is_taken(host: str, port: int) -> bool:
 
 
 def occupant(host: str, port: int) -> Occupant:
-    """What listens there, as far as it tells and this user may see."""
+    """The program that listens there, as far as it is visible to this user."""
     shown = f"[{host}]" if ":" in host else host
     pid = _server_of(_pid_of(port))
     return Occupant(
@@ -79,7 +79,7 @@ def occupant(host: str, port: int) -> Occupant:
 
 
 def _answers_as_gantt(host: str, port: int) -> bool:
-    """Whether the document that only Gantt has, open to any caller, is there."""
+    """Whether it serves the open document that only Gantt has."""
     wildcard = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - is not bound
     connection = HTTPConnection(wildcard.get(host, host), port, timeout=TIMEOUT_S)
     try:
@@ -93,8 +93,8 @@ def _answers_as_gantt(host: str, port: int) -> bool:
 
 
 def _pid_of(port: int) -> int:
-    """The process that listens on ``port``, not the workers that it started; 0: not to
-    be seen."""
+    """The process that listens on ``port``, not the workers that it started; 0: not
+    visible."""
     wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
     found: set[int] = set()
     for folder in PROC.glob("[0-9]*/fd"):
@@ -105,7 +105,7 @@ def _pid_of(port: int) -> int:
 
 
 def _server_of(pid: int) -> int:
-    """The parent of a worker, which is called as its workers are; else the process."""
+    """The parent of a worker, which has the same name; else the process itself."""
     parent = _parent_of(pid)
     name = _name_of(pid)
     return parent if name and name == _name_of(parent) and name == _SERVER else pid
@@ -137,7 +137,7 @@ def _inodes(port: int) -> set[str]:
 
 
 def _name_of(pid: int) -> str:
-    """What a process is called; a server may have changed it."""
+    """The name of a process, which a server may have changed."""
     try:
         text = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace")
     except OSError:
@@ -153,7 +153,7 @@ def _folder_of(pid: int) -> str:
 
 
 def main(host: str, port: int, pid_file: Path) -> int:
-    """For ``scripts/run``: say what is there; the status of the module's docstring."""
+    """For ``scripts/run``: print what is there. Returns the exit status."""
     if not is_taken(host, port):
         return 0
     found = occupant(host, port)

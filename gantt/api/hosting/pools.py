@@ -1,20 +1,180 @@
-"""What one worker has for requests: threads, by kind, and memory for their bodies.
+"""The threads of one worker: which of them answers which request.
 
-Apart from the front, so that it can be measured before there is an application.
+No kind of request takes the threads of another: quick ones, long ones, and health and
+metrics, whose answer is shared by all requests that ask at the same time. Queues are
+bounded, which those of the executors in the standard library are not.
 """
 
 from __future__ import annotations
 
-from gantt.api.hosting.envelope import MOUNT
-from gantt.api.hosting.pool import Pool, PoolLimits
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from queue import SimpleQueue
+from time import monotonic
+
+from msgspec import Struct
+
+from gantt.api.hosting.middleware import MOUNT
 from gantt.api.hosting.reading import Bodies, BodyLimits
-from gantt.api.hosting.sharing import Shared
+from gantt.api.hosting.rsgi import Answer
 from gantt.api.routes import is_long
 from gantt.conf import Settings
 
+LOG = logging.getLogger(__name__)
+
+Job = Callable[[], None]
+
+# So many work at once from the start. One thread at a time has the interpreter; more
+# only take it from each other, unless they wait for something else.
+_EAGER = 4
+
+
+class PoolLimits(Struct, frozen=True):
+    """``threads`` work at once; ``waiting`` jobs may wait for one of them."""
+
+    threads: int
+    waiting: int
+
+
+class Pool:
+    """Threads that carry out jobs, which should not raise.
+
+    More than a few are only woken when jobs have waited for a moment (``catch_up``),
+    because each would take the interpreter from the others.
+    """
+
+    def __init__(self, name: str, limits: PoolLimits) -> None:
+        self.limits = limits
+        self._name = name
+        self._lock = threading.Lock()
+        self._started = 0
+        self._idle: list[SimpleQueue[Job]] = []
+        self._jobs: deque[Job] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that wait."""
+        return len(self._jobs)
+
+    def take(self, job: Job) -> bool:
+        """Whether ``job`` was accepted. Never waits."""
+        with self._lock:
+            awake = self._started - len(self._idle)
+            if awake < _EAGER and awake < self.limits.threads:
+                self._give(job)
+                return True
+            is_over = awake >= self.limits.threads
+            if is_over and len(self._jobs) >= self.limits.waiting:
+                return False
+            self._jobs.append(job)
+            return True
+
+    def catch_up(self) -> None:
+        """Wake more threads for the jobs that wait."""
+        with self._lock:
+            idle = self.limits.threads - self._started + len(self._idle)
+            for _ in range(min(idle, len(self._jobs))):
+                self._give(self._jobs.popleft())
+
+    def _give(self, job: Job) -> None:
+        """Hand ``job`` to an idle thread or a new one; under the lock."""
+        if self._idle:
+            self._idle.pop().put(job)
+            return
+        self._started += 1
+        name = f"{self._name}-{self._started}"
+        # A daemon: a request that waits for the database must not keep the process up.
+        threading.Thread(target=self._work, args=(job,), name=name, daemon=True).start()
+
+    def _work(self, first: Job) -> None:
+        box: SimpleQueue[Job] = SimpleQueue()
+        job = first
+        while True:
+            try:
+                job()
+            except BaseException:  # the pool must not lose a thread
+                LOG.exception("%s: a job failed", self._name)
+            with self._lock:
+                if self._jobs:
+                    job = self._jobs.popleft()
+                    continue
+                self._idle.append(box)
+            del job  # it would keep its request in memory until the next one
+            job = box.get()
+
+
+PAUSE_S = 0.1
+
+Make = Callable[[], Answer]
+
+
+class Shared:
+    """One answer for all requests that ask at the same time.
+
+    An answer is never older than its question, and is made at most once in ``PAUSE_S``:
+    requests that come while one is made share the next. However many ask, they cost one
+    thread a small part of its time, and none is refused. Called in the event loop; the
+    answers are made in a thread of its own.
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float] = monotonic) -> None:
+        self._name = name
+        self._clock = clock
+        self._pool = Pool(name, PoolLimits(threads=1, waiting=1))
+        self._asked: list[asyncio.Future[Answer]] = []
+        self._is_idle = True
+        self._next_at = 0.0
+
+    async def answer(self, make: Make) -> Answer:
+        """The answer of ``make``, or of the ``make`` of another request."""
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._asked.append(answered)
+        if self._is_idle:
+            self._is_idle = False
+            self._schedule(make)
+        return await answered
+
+    def _schedule(self, make: Make) -> None:
+        wait_s = max(0.0, self._next_at - self._clock())
+        asyncio.get_running_loop().call_later(wait_s, self._begin, make)
+
+    def _begin(self, make: Make) -> None:
+        self._next_at = self._clock() + PAUSE_S
+        asked, self._asked = self._asked, []
+        loop = asyncio.get_running_loop()
+        self._pool.take(partial(self._make, loop, make, asked))
+
+    def _make(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        make: Make,
+        asked: list[asyncio.Future[Answer]],
+    ) -> None:
+        """In the thread of the pool."""
+        try:
+            answer = make()
+        except BaseException:
+            LOG.exception("%s: no answer could be made", self._name)
+            answer = Answer()
+        loop.call_soon_threadsafe(self._give, make, asked, answer)
+
+    def _give(
+        self, make: Make, asked: list[asyncio.Future[Answer]], answer: Answer
+    ) -> None:
+        for answered in asked:
+            if not answered.done():  # granian may have given it up
+                answered.set_result(answer)
+        self._is_idle = not self._asked
+        if self._asked:
+            self._schedule(make)
+
 
 class Pools:
-    """No kind of request takes the threads of another."""
+    """The pools of one worker, and its memory for bodies."""
 
     def __init__(self, settings: Settings) -> None:
         options = settings.serve
@@ -40,11 +200,11 @@ class Pools:
         )
 
     def shared_for(self, method: str, path: str) -> Shared | None:
-        """Where a request shares its answer with others; None: it does not."""
+        """Where requests share an answer; None: each has its own."""
         return self._shared.get((method, path.removeprefix(MOUNT)))
 
     def pool_for(self, method: str, path: str, query: str) -> Pool:
-        """The threads that answer any other request."""
+        """The threads for any other request."""
         path = path.removeprefix(MOUNT)
         return self.long if is_long(method, path, query) else self.quick
 

@@ -1,7 +1,7 @@
-"""Bodies of requests, read in the event loop: each within its time, all within so much
-memory, and what is left of a refused one for a moment, so that its sender hears why.
+"""Reads request bodies in the event loop: each within a deadline, all within a limit
+of memory.
 
-Apart from the front because no thread ever waits for a client, whatever it sends.
+The rest of a refused one is read for a moment, so that its sender gets the answer.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from gantt.api.call import Environ
 from gantt.api.wire.problem import Problem
 
 RETRY_AFTER_S = 1
-# What is read of a body that was refused, and for how long.
+# How much of a refused body is read, and for how long.
 DRAINED_BYTES = 64 * 1024
 DRAINED_S = 1.0
-# Bodies up to here are not counted: connections are, and that is limit enough.
+# Smaller bodies are not counted; the number of connections limits them.
 SMALL = 8 * 1024
 
 TOO_LONG, TOO_SLOW, TOO_MANY = "body_too_long", "body_too_slow", "bodies_full"
@@ -37,7 +37,7 @@ class Transport(Protocol):
 
 
 class Exchange(Protocol):
-    """A request of granian's RSGI, and the way to answer it."""
+    """A request of granian's RSGI, and how to answer it."""
 
     async def __call__(self) -> bytes:
         """The whole body."""
@@ -58,8 +58,8 @@ class Exchange(Protocol):
 
 
 class BodyLimits(Struct, frozen=True):
-    """Of one body: ``most_bytes``, ``timeout_s``. Of all large ones that were read and
-    are not answered yet: ``all_bytes``."""
+    """For one body: ``most_bytes``, ``timeout_s``. For all large bodies of unanswered
+    requests: ``all_bytes``."""
 
     most_bytes: int
     timeout_s: float
@@ -67,7 +67,7 @@ class BodyLimits(Struct, frozen=True):
 
 
 class Gone(Exception):
-    """The request broke off in the middle of its body."""
+    """The request was cut off within its body."""
 
 
 class NotRead(Exception):
@@ -80,30 +80,29 @@ class NotRead(Exception):
 
 
 class Bodies:
-    """Bodies under way; all of it in the event loop."""
+    """The bodies of unanswered requests; used in the event loop only."""
 
     def __init__(self, limits: BodyLimits) -> None:
         self.limits = limits
-        # Bytes of large bodies whose requests are not answered yet.
         self.held = 0
-        # Bodies that are being read, by which tasks; in the order of their deadlines.
+        # Bodies that are being read, with their tasks, by deadline.
         self._readers: dict[Body, asyncio.Task[object]] = {}
         self._is_over = False
 
     @property
     def reading(self) -> int:
-        """How many are being read."""
+        """Bodies that are being read."""
         return len(self._readers)
 
     def begin(self, environ: Environ, exchange: Exchange) -> Body:
-        """The body of a request that has one."""
+        """The body of a request with a body."""
         text: str = environ.get("CONTENT_LENGTH", "")
-        # Python reads no number of thousands of digits, leading zeros included.
+        # int() refuses thousands of digits, leading zeros included.
         digits = text.lstrip("0")[:_MOST_DIGITS] or "0"
         return Body(exchange, int(digits) if text.isdecimal() else None)
 
     async def read(self, body: Body, now: float) -> bytes:
-        """All of ``body``, its bytes held until ``let_go``. Raises NotRead, Gone."""
+        """All of ``body``, counted until ``let_go``. Raises NotRead, Gone."""
         limits = self.limits
         if body.length is not None and body.length > limits.most_bytes:
             raise self._refusal(body, TOO_LONG)
@@ -142,8 +141,8 @@ class Bodies:
         return b"".join(chunks)
 
     def _hold(self, body: Body, size: int) -> None:
-        """Bodies that began earlier make room: a sender that does not come to its end
-        must not keep others from theirs."""
+        """Count ``size`` bytes. The oldest unfinished bodies make room: senders that
+        never finish must not keep others out."""
         self.held += size - body.held
         body.held = size
         while self.held > self.limits.all_bytes:
@@ -153,14 +152,14 @@ class Bodies:
             self._give_up(oldest, TOO_MANY)
 
     def _give_up(self, body: Body, reason: str) -> None:
-        """Have the task that reads ``body`` refuse it."""
+        """Make the task that reads ``body`` refuse it."""
         if not body.given_up:
             self.let_go(body)
             body.given_up = reason
             self._readers[body].cancel()
 
     def let_go(self, body: Body) -> None:
-        """The request was answered."""
+        """Stop counting ``body``: its request was answered."""
         self.held -= body.held
         body.held = 0
 
@@ -174,30 +173,30 @@ class Bodies:
             text = f"The body did not arrive within {limits.timeout_s:g} s."
             return NotRead(reason, Problem(408, text))
         if reason == DRAINING:
-            text = "The service stops, and the body has not arrived. Try again."
+            text = "The service is stopping before the body has arrived. Try again."
         else:
             text = (
                 f"The bodies of all requests together may have {limits.all_bytes} "
-                "bytes, which are in use. Try again later."
+                "bytes, and all are in use. Try again later."
             )
         later = (("retry-after", str(RETRY_AFTER_S)),)
         return NotRead(reason, Problem(503, text, headers=later))
 
     def expire(self, now: float) -> None:
-        """Give up those whose time is over."""
+        """Give up bodies past their deadlines."""
         for body in self._readers:
             if body.deadline > now and not self._is_over:
                 return
             self._give_up(body, DRAINING if self._is_over else TOO_SLOW)
 
     def give_up(self) -> None:
-        """All of them, and those that begin from now on."""
+        """Give up all bodies, and any that begin from now on."""
         self._is_over = True
         self.expire(0.0)
 
 
 class Body:
-    """The body of one request, as far as it was read. ``length`` None: not known."""
+    """The body of one request. ``length`` None: unknown."""
 
     __slots__ = (
         "_chunks",
@@ -221,16 +220,16 @@ class Body:
         self._chunks: AsyncIterator[bytes] | None = None
 
     async def whole(self) -> bytes:
-        """All of it in one piece. Raises Gone."""
+        """The body in one piece. Raises Gone."""
         try:
             return await self.exchange()
-        except RuntimeError as error:  # granian's word for: the client has gone
+        except RuntimeError as error:  # granian: the client has gone
             raise Gone from error
 
     async def next_chunk(self) -> bytes | None:
-        """What comes next of it; None: that was all. Raises Gone."""
+        """The next piece; None after the last. Raises Gone."""
         try:
-            if self._chunks is None:  # granian allows to ask for it once
+            if self._chunks is None:  # granian allows this once
                 self._chunks = aiter(self.exchange)
             chunk = await anext(self._chunks)
         except StopAsyncIteration:
@@ -241,16 +240,16 @@ class Body:
         return chunk
 
     def is_cut(self, size: int) -> bool:
-        """Whether it ended, after ``size`` bytes, before its end.
+        """Whether the body was cut off after ``size`` bytes.
 
-        granian ends any body with one empty chunk. Another one before that is what it
-        makes of an error, and of trailers.
+        granian ends every body with one empty chunk. An empty chunk before that stands
+        for an error or trailers.
         """
         return self._empty > 1 if self.length is None else size < self.length
 
     async def drain(self) -> None:
-        """Read on for a moment and forget it. A connection that is closed over what
-        its client still sends takes the answer with it."""
+        """Read and discard more for a moment. Closing a connection while its client
+        still sends would discard the answer as well."""
         seen = 0
         try:
             async with asyncio.timeout(DRAINED_S):
@@ -259,4 +258,4 @@ class Body:
                     if seen > DRAINED_BYTES:
                         return
         except (TimeoutError, Gone):
-            return  # it was given up in the middle, or the client has gone
+            return  # read in part before, or the client has gone

@@ -1,7 +1,7 @@
-"""What the processes of one server tell each other: files in a directory of theirs.
+"""What the processes of one server share: their configuration and a run directory.
 
-Files, because the parent may not interrupt its workers, whose signals are the HTTP
-server's, and because what is in them outlives a worker that dies.
+The parent tells its workers by files, because their signals belong to the HTTP server,
+and because files outlive a worker that dies.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from gantt.conf import Mutable
+from gantt.conf import Mutable, Settings, Source
+from gantt.engine.opening import check_options
 from gantt.errors import Refused
 
 _PREFIX = "gantt-run-"
@@ -26,14 +28,14 @@ _METRICS = "metrics"
 
 
 class RunDirectory(Struct, frozen=True):
-    """``is_own``: made for this run, and removed with it."""
+    """Files at ``path``. ``is_own``: created for this run and removed after it."""
 
     path: str
     is_own: bool = False
 
     @classmethod
     def begin(cls, path: str) -> RunDirectory:
-        """An empty one at ``path`` ("": anywhere). Raises Refused."""
+        """An empty directory at ``path`` ("": a temporary one). Raises Refused."""
         if not path:
             _remove_left_behind()
             path = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
@@ -56,7 +58,7 @@ class RunDirectory(Struct, frozen=True):
 
     @property
     def metrics(self) -> Path:
-        """Where each process keeps its counters."""
+        """The directory of the counters of each process."""
         return self._folder / _METRICS
 
     def drain(self) -> None:
@@ -81,14 +83,14 @@ class RunDirectory(Struct, frozen=True):
             (self._folder / name).touch()
 
     def change(self, settings: Mutable) -> None:
-        """All workers are to go on with these. Raises OSError."""
+        """Make all workers use ``settings``. Raises OSError."""
         draft = self._folder / f"{_CHANGED}.new"
         draft.write_bytes(msgspec.json.encode(settings))
-        draft.replace(self._folder / _CHANGED)  # no worker reads a half of it
+        draft.replace(self._folder / _CHANGED)  # workers never read half of it
 
     def changed(self, since: int) -> tuple[int, Mutable] | None:
-        """What was said by that after ``since`` (0: the beginning), and a number that
-        stands for it; None: nothing."""
+        """The settings of the last ``change`` and its number; None: ``since`` is that
+        number, or there was no change. 0 is before the first."""
         path = self._folder / _CHANGED
         try:
             at = path.stat().st_mtime_ns
@@ -99,23 +101,23 @@ class RunDirectory(Struct, frozen=True):
             return None
 
     def end(self) -> None:
-        """Remove it, if it was made for this run; else what is in it."""
+        """Remove the directory, or if it is not its own, our files in it."""
         if self.is_own:
             shutil.rmtree(self.path, ignore_errors=True)
         else:
             self._clear()
 
     def _clear(self) -> None:
-        """Only what is known to be of a server that ran here before."""
-        said = (_DRAINING, _STOPPING, _CHANGED)
-        for file in (one for name in said for one in self._folder.glob(f"{name}*")):
+        """Remove files that are known to be of an earlier server."""
+        names = (_DRAINING, _STOPPING, _CHANGED)
+        for file in (one for name in names for one in self._folder.glob(f"{name}*")):
             file.unlink(missing_ok=True)
         for file in self.metrics.glob("*_*.db"):
             file.unlink(missing_ok=True)
 
 
 def _remove_left_behind() -> None:
-    """What servers of this user left that were killed."""
+    """Remove directories of killed servers of this user."""
     if not Path("/proc/self").exists():
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*-*"):
@@ -124,3 +126,29 @@ def _remove_left_behind() -> None:
             is_mine = folder.stat().st_uid == os.getuid()
             if is_mine and pid.isdigit() and not Path("/proc", pid).exists():
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+class Configured:
+    """The settings in force: the last good ones, whatever the files contain by now.
+
+    A forked worker inherits those of its parent, even while a file is being edited; a
+    spawned one reads the files.
+    """
+
+    def __init__(self, source: Source) -> None:
+        """Raises Refused."""
+        self._source = source
+        self.settings = self._read()
+
+    def reread(self) -> Settings:
+        """The settings as configured now. Raises Refused, and then nothing changes."""
+        self.settings = self._read()
+        return self.settings
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Configured, (self._source,))
+
+    def _read(self) -> Settings:
+        settings = self._source.load()
+        check_options(settings.engine)
+        return settings

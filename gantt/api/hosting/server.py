@@ -1,8 +1,8 @@
-"""``gantt serve``: the application under granian, in as many workers as are wanted.
+"""``gantt serve``: the application under granian, in one or more workers.
 
-The engine lives in the worker (it has threads, which a fork would lose), so a worker
-gets a ``Source`` and makes everything itself; the parent checks, listens, and replaces
-workers that die. Workers that cannot go on end the service with exit status 1.
+The engine has threads, which a fork would lose, so each worker builds its own from the
+configuration; the parent checks, listens, and replaces workers that die. Workers that
+cannot start end the service with exit status 1.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from gantt.api.hosting.configured import Configured
-from gantt.api.hosting.envelope import WsgiApp
+from gantt.api.hosting.middleware import WsgiApp
 from gantt.api.hosting.occupant import is_taken, occupant
-from gantt.api.hosting.running import RunDirectory
+from gantt.api.hosting.running import Configured, RunDirectory
 from gantt.api.hosting.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.engine.protocol import Engine
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from gantt.api.hosting.front import Front
     from gantt.engine.gantt import Gantt
 
-    # Decides at its import where counters are kept: serve says that first.
+    # Decides at import where counters are kept, which serve must set first.
     from gantt.observe.metrics import Meters
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ LOG = logging.getLogger(__name__)
 CONNECTIONS = 16384
 _OTHER_FILES = 256
 _PR_SET_PDEATHSIG = 1
-# Where prometheus_client has the processes of one server count.
+# The directory in which prometheus_client aggregates processes.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _GRANIAN_LOGS = {
     "handlers": {},
@@ -54,7 +53,7 @@ _GRANIAN_LOGS = {
 
 
 def serve(source: Source) -> None:
-    """Serve until SIGTERM or SIGINT, then finish what is under way.
+    """Serve until SIGTERM or SIGINT, then finish requests in progress.
 
     Raises Refused before anything listens; SystemExit(1) when a worker gives up.
     """
@@ -104,9 +103,9 @@ def serve(source: Source) -> None:
 
 
 def warn_of_unknown(settings: Settings) -> None:
-    """Warn of options that are not known."""
-    for told in settings.unknown:
-        LOG.warning("%s", told)
+    """Log a warning for each unknown option."""
+    for warning in settings.unknown:
+        LOG.warning("%s", warning)
 
 
 def _reread(configured: Configured) -> Settings:
@@ -116,10 +115,10 @@ def _reread(configured: Configured) -> Settings:
 
 
 def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
-    """In a worker: open the books and build the application over them."""
-    # The parent hears Ctrl-C and says SIGTERM; both at once can hang a worker.
+    """In a worker: open the engine and build the application. SystemExit on failure."""
+    # On Ctrl-C the parent sends SIGTERM; both signals at once can hang a worker.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    # Ctrl-C is the parent's; a hang-up would end a worker without a word.
+    # SIGHUP is for the parent; its default would end the worker.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     _end_with_parent()
     try:
@@ -127,9 +126,9 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
         front, gantt = _open_front(settings, run)
     except GanttError as error:
-        LOG.error("%s", error)  # written at once: it is an error
+        LOG.error("%s", error)  # errors are flushed at once
         sys.exit(1)
-    # A worker process ends without running atexit; these it does run.
+    # Workers end without atexit, but run these.
     Finalize(None, gantt.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
     return front
@@ -153,8 +152,8 @@ def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Engine]:
 
 
 def _allow_open_files(wanted: int) -> None:
-    """Raise the soft limit as far as the hard one lets us: without a file to spare,
-    a server can but spin."""
+    """Raise the soft limit as far as the hard one permits: without spare file
+    descriptors, a server spins."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if soft != resource.RLIM_INFINITY and soft < most:
@@ -162,9 +161,9 @@ def _allow_open_files(wanted: int) -> None:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel kill this worker when its parent is gone (Linux).
+    """Have the kernel kill this worker when its parent dies (Linux).
 
-    A worker without a parent would hold the port and could not be stopped by name.
+    An orphaned worker would keep the port, and could not be stopped by name.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -176,8 +175,8 @@ class _Service(Struct, frozen=True):
     meters: Meters
 
 
-def open_app(settings: Settings) -> tuple[WsgiApp, Engine]:
-    """The application and the Gantt under it. Raises Refused."""
+def open_app(settings: Settings) -> tuple[WsgiApp, Gantt]:
+    """The application and its engine. Raises Refused."""
     service = _open(settings)
     return service.app, service.gantt
 
@@ -187,11 +186,11 @@ def _open(
     run: RunDirectory | None = None,
     front_counts: Callable[[], Mapping[str, float]] = dict,
 ) -> _Service:
-    """``run``: where a parent process says what to do. Raises Refused."""
+    """``run``: the directory shared with the parent, if any. Raises Refused."""
     from gantt.api.access.auth import TokenFile, build_authenticator
     from gantt.api.access.policy import build_policy
     from gantt.api.app import build_app, build_meters
-    from gantt.api.hosting.upkeep import Tender
+    from gantt.api.hosting.upkeep import Upkeep
     from gantt.connection import open_gantt
 
     def counts() -> dict[str, float]:
@@ -199,7 +198,7 @@ def _open(
         return {**front_counts(), **tokens}
 
     check_database(settings)
-    books = open_gantt(
+    gantt = open_gantt(
         settings.database_url, settings.engine, session=placement_session(settings)
     )
     try:
@@ -207,9 +206,9 @@ def _open(
         watchers = Watchers(settings.serve.watchers, is_draining)
         policy = build_policy(settings)
         authenticate = build_authenticator(settings.auth)
-        meters = build_meters(books, watchers, policy, counts)
+        meters = build_meters(gantt, watchers, policy, counts)
         app = build_app(
-            books,
+            gantt,
             settings,
             policy=policy,
             authenticate=authenticate,
@@ -217,10 +216,10 @@ def _open(
             meters=meters,
         )
         if meters.folder:
-            Tender(meters, books, run)
-        return _Service(app, books, meters)
+            Upkeep(meters, gantt, run)
+        return _Service(app, gantt, meters)
     except BaseException:
-        books.close()
+        gantt.close()
         raise
 
 
@@ -229,7 +228,7 @@ def _never() -> bool:
 
 
 def check_database(settings: Settings) -> None:
-    """Raises Refused when there is no database, or one that workers cannot share."""
+    """Raises Refused without a database, or with one that workers cannot share."""
     url = settings.database_url
     if not url:
         raise Refused(
@@ -280,9 +279,9 @@ def is_loopback(host: str) -> bool:
 
 
 def check_port(options: ServeOptions) -> None:
-    """Raises Refused when the address is taken or is none of ours.
+    """Raises Refused when the address is in use or is not of this machine.
 
-    granian itself shares a port with any process that agrees to share it.
+    granian would share the port with any process that agrees to share it.
     """
     host, port = options.host, options.port
     try:

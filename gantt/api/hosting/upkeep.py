@@ -1,7 +1,7 @@
-"""What a serving process does beside answering: once a second, in a thread.
+"""What a serving process does once a second, in a thread of its own.
 
-It hands its counts on, for whichever process is asked for metrics, and takes over what
-may change while it runs, when the server says so.
+It publishes its counts, since any process may be asked for metrics, and applies a
+changed configuration.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ LOG = logging.getLogger(__name__)
 PERIOD_S = 1.0
 
 
-class Tender:
-    """Runs until the process ends. ``run`` None: it is not told of changes."""
+class Upkeep:
+    """Runs until the process ends. ``run`` None: the configuration is fixed."""
 
     def __init__(
         self, meters: Meters, gantt: Engine, run: RunDirectory | None = None
@@ -35,15 +35,15 @@ class Tender:
         self._meters = meters
         self._gantt = gantt
         self._directory = run
-        self._heard = 0
+        self._change = 0
         self._stop = threading.Event()
-        # Threads do not survive a fork: a process begins its own.
+        # Threads do not survive a fork: each process starts its own.
         self._thread = threading.Thread(
-            target=self._run, name="gantt-tender", daemon=True
+            target=self._run, name="gantt-upkeep", daemon=True
         )
         self._thread.start()
-        # What was counted since the last turn would go with the process. (Also where
-        # atexit is not run; before the engine is closed, which has 10.)
+        # The counts since the last turn would be lost. (Workers do not run atexit; the
+        # engine is closed later, at priority 10.)
         self._last = Finalize(None, self._mirror, exitpriority=20)
 
     def close(self) -> None:
@@ -59,24 +59,24 @@ class Tender:
             except GanttError as error:
                 LOG.warning("%s", error)
             except Exception:
-                LOG.exception("the task that runs every second failed")
+                LOG.exception("Upkeep failed")
 
     def _mirror(self) -> None:
         with suppress(GanttError, OSError):
             self._meters.mirror()
 
     def turn(self) -> None:
-        """Once."""
+        """Publish counts, and apply the configuration if it has changed."""
         self._meters.mirror()
-        told = self._directory and self._directory.changed(self._heard)
-        if told:
-            self._heard, settings = told
+        changed = self._directory and self._directory.changed(self._change)
+        if changed:
+            self._change, settings = changed
             apply_mutable(settings, self._gantt)
 
 
-def apply_mutable(settings: Mutable, gantt: Engine) -> None:
-    """Take over what may change while a process runs. Tokens and policy are read again
-    by themselves. Raises Refused."""
+def apply_mutable(settings: Mutable, gantt: Gantt) -> None:
+    """Apply the settings that may change while a process runs. Files of tokens and
+    policy are watched separately. Raises Refused."""
     gantt.retune(settings.engine)
     set_debug(settings.debug)
-    LOG.info("reloaded the configuration (process %d)", os.getpid())
+    LOG.info("Reloaded the configuration (process %d)", os.getpid())

@@ -1,7 +1,7 @@
-"""How many may watch at once: each of them occupies a thread of the server.
+"""Limits concurrent watchers, each of which occupies a thread of the server.
 
-Apart from the handler because the whole application shares it, and so does the server
-when it drains: streams end then by themselves, since nothing else can end them.
+The application shares it with the server, which drains: streams must then end by
+themselves, since nothing else can end them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _never() -> bool:
 
 
 class Watchers:
-    """At most ``limit`` at once. ``is_draining``: whether streams are to end."""
+    """At most ``limit`` at once. ``is_draining``: whether streams must end."""
 
     def __init__(
         self, limit: int = MOST, is_draining: Callable[[], bool] = _never
@@ -27,11 +27,11 @@ class Watchers:
         self._lock = threading.Lock()
         self.present = 0
         self.turned_away = 0
-        # Streams that have told as much as they may.
+        # Streams that have reached their limit of bytes.
         self.cut = 0
 
     def enter(self) -> bool:
-        """Whether there was room for one more, which must ``leave``."""
+        """Whether there was room for one more, which must later ``leave``."""
         with self._lock:
             if self.present >= self.limit:
                 self.turned_away += 1
@@ -40,7 +40,7 @@ class Watchers:
             return True
 
     def cut_off(self) -> None:
-        """A stream ends because it has told as much as it may."""
+        """Count a stream that ended at its limit of bytes."""
         with self._lock:
             self.cut += 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gantt.api.hosting.environ import environ_of
+from gantt.api.hosting.rsgi import environ_of
 
 
 class Headers(list[tuple[str, str]]):

@@ -36,4 +36,4 @@ def test_whatever_is_raised_ends_the_request(
         return front._under_way
 
     assert asyncio.run(ask()) == 0
-    assert "GET /traits broke off" in caplog.text
+    assert "GET /traits failed" in caplog.text

@@ -145,7 +145,7 @@ def test_the_oldest_unfinished_body_makes_room(start: Start) -> None:
     second = sent(live, head, b"x" * 60_000)
     answer = heard(first)
     assert (answer.status, answer.getheader("retry-after")) == (503, "1")
-    assert b"which are in use" in answer.read()
+    assert b"and all are in use" in answer.read()
     held(live, 60_000)
     second.sendall(b"x" * 30_000)
     assert heard(second).status == 400

@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from gantt.api.hosting.pool import Pool, PoolLimits
-from gantt.api.hosting.pools import Pools
+from gantt.api.hosting.pools import Pool, PoolLimits, Pools
 from gantt.conf import load
 
 

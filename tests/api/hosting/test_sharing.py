@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from gantt.api.hosting.answering import Answer
-from gantt.api.hosting.sharing import PAUSE_S, Shared
+from gantt.api.hosting.pools import PAUSE_S, Shared
+from gantt.api.hosting.rsgi import Answer
 
 
 def test_all_that_ask_at_once_share_one_answer() -> None:
