@@ -53,7 +53,7 @@ from gantt.engine.protocol import Engine
 from gantt.observe.metrics import CONTENT_TYPE, Meters
 
 if TYPE_CHECKING:
-    from gantt.engine.gantt import Gantt
+    pass
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = (

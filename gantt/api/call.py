@@ -24,7 +24,6 @@ from gantt.engine.protocol import Engine
 
 if TYPE_CHECKING:
     from gantt.conf import ApiOptions
-    from gantt.engine.gantt import Gantt
 
 Environ = dict[str, Any]
 

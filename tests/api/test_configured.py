@@ -76,10 +76,10 @@ def test_a_process_goes_on_with_what_it_is_told(tmp_path: Path) -> None:
         filters = ("filter_scheduler", "enabled_filters")
         run.change(load(environ={}, overrides={filters: ["ComputeFilter"]}).mutable)
         upkeep.turn()
-        assert books._policy.enabled_filters == ("ComputeFilter",)
+        assert books._checks.options.enabled_filters == ("ComputeFilter",)
         books.retune(load(environ={}).engine)
         upkeep.turn()  # it was told that already
-        assert books._policy.enabled_filters != ("ComputeFilter",)
+        assert books._checks.options.enabled_filters != ("ComputeFilter",)
 
 
 def test_streams_end_before_workers_are_stopped(

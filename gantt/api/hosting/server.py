@@ -34,7 +34,6 @@ from gantt.observe.logs import configure_logging, flush_logs
 
 if TYPE_CHECKING:
     from gantt.api.hosting.front import Front
-    from gantt.engine.gantt import Gantt
 
     # Decides at import where counters are kept, which serve must set first.
     from gantt.observe.metrics import Meters
@@ -175,7 +174,7 @@ class _Service(Struct, frozen=True):
     meters: Meters
 
 
-def open_app(settings: Settings) -> tuple[WsgiApp, Gantt]:
+def open_app(settings: Settings) -> tuple[WsgiApp, Engine]:
     """The application and its engine. Raises Refused."""
     service = _open(settings)
     return service.app, service.gantt

@@ -19,9 +19,6 @@ from gantt.errors import GanttError
 from gantt.observe.logs import set_debug
 from gantt.observe.metrics import Meters
 
-if TYPE_CHECKING:
-    from gantt.engine.gantt import Gantt
-
 LOG = logging.getLogger(__name__)
 PERIOD_S = 1.0
 
@@ -74,7 +71,7 @@ class Upkeep:
             apply_mutable(settings, self._gantt)
 
 
-def apply_mutable(settings: Mutable, gantt: Gantt) -> None:
+def apply_mutable(settings: Mutable, gantt: Engine) -> None:
     """Apply the settings that may change while a process runs. Files of tokens and
     policy are watched separately. Raises Refused."""
     gantt.retune(settings.engine)
