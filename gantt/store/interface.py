@@ -80,7 +80,8 @@ class Fingerprint(Struct, frozen=True):
 
 
 DECISION_INSTANCES: Final = 16
-"""So many instances a decision may have on average: some are for a thousand."""
+"""Where decisions are limited, one for more instances counts as several: some are for
+a thousand."""
 
 
 class Trimmed(Struct, frozen=True):
@@ -177,8 +178,8 @@ class SharedDecisions(Protocol):
         """Those that may be meant, the latest first. Raises StoreFailed."""
 
     def trim(self, keep: int) -> Trimmed:
-        """Drop all but the last ``keep``, or fewer where they are for more than
-        DECISION_INSTANCES each on average. Raises StoreFailed."""
+        """Drop all but the last ``keep``, of which one for more than
+        DECISION_INSTANCES counts as several. Raises StoreFailed."""
 
 
 class Store(Protocol):

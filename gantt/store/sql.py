@@ -239,7 +239,6 @@ class SqlStore(SqlChores):
         if self._writing is not None:
             self._writing.discard()
             self._writing = None
-        self.decisions.close()
         if is_mine:
             self._committer.release()
         self._database.close()

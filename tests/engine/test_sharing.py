@@ -10,13 +10,11 @@ import pytest
 from msgspec import msgpack
 from msgspec.structs import asdict, replace
 
-from gantt.engine.background.retention import BoundedDecisions
 from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
-from gantt.engine.scheduling import shared_form
+from gantt.engine.scheduling import sharing
 from gantt.engine.scheduling.records import Records
-from gantt.engine.scheduling.sharing import Sharing
 from gantt.engine.threads import SystemThreads
 from gantt.errors import NoValidHost, StoreFailed
 from gantt.model.hosts import HostStats
@@ -152,17 +150,25 @@ def join(table: Table) -> Iterator[Join]:
     """A process that shares ``table``."""
     joined: list[Records] = []
 
-    def of(*, is_held: bool = False, backlog: int = 100, scores: int = 500) -> Records:
-        records = Records(100)
-        records.sharing = Sharing(
-            BoundedDecisions(table, 10_000, SystemClock()),
+    def of(
+        *,
+        is_held: bool = False,
+        backlog: int = 100,
+        scores: int = 500,
+        records: int = 10_000,
+    ) -> Records:
+        process = Records(100)
+        process.share(
+            table,
             f"process {len(joined)}",
-            SchedulerOptions(shared_backlog=backlog, shared_scores=scores),
+            SchedulerOptions(
+                shared_backlog=backlog, shared_scores=scores, shared_records=records
+            ),
             SystemClock(),
             Held() if is_held else SystemThreads(),
         )
-        joined.append(records)
-        return records
+        joined.append(process)
+        return process
 
     yield of
     for one in joined:
@@ -242,17 +248,32 @@ def test_the_table_stays_short_whoever_leads(table: Table) -> None:
     options = SchedulerOptions(shared_records=0)
     records.share(table, "leader", options, SystemClock(), SystemThreads())
     (leader_task,) = records.leader_tasks()
-    assert (records.sharing, leader_task.is_due()) == (None, True)
+    records.add(decision("a"))
+    assert leader_task.is_due()
+    assert not table.rows
     table.rows = rows * 2_000
     assert (leader_task.run(), leader_task.is_due()) == (2_000, False)
     counts = records.counts()
     assert (counts["decisions_trimmed"], counts["decisions_shared"]) == (2_000, 10_000)
-    writer = BoundedDecisions(table, 10, SystemClock())
-    writer.add(rows * 1_000)
-    assert len(table.rows) == 16_000
-    writer.add(rows * 1_000)
+
+
+def test_processes_trim_the_table_where_the_leader_does_not(
+    table: Table, join: Join
+) -> None:
+    """The leader may be of a release that knows no such table."""
+    table.rows = [
+        SharedDecision("p", n, n, "r", None, False, 1, "", b"") for n in range(12_000)
+    ]
+    writer = join(is_held=True, backlog=20_000, records=10)
+    for _ in range(10_000):
+        writer.add(decision("d"))
+    assert writer.sharing is not None
+    writer.sharing._write()
+    assert len(table.rows) == 22_000
+    writer.add(decision("d"))
+    writer.close()
     assert len(table.rows) == 10_000
-    assert writer.counts()["decisions_trimmed"] == 12_000
+    assert writer.counts()["decisions_trimmed"] == 12_001
 
 
 def test_who_names_one_waits_for_it(table: Table, join: Join) -> None:
@@ -330,13 +351,13 @@ def test_a_record_comes_back_as_it_was() -> None:
         Score("b", "n", 0.5, {"X": (3.0, 0.0), "Y": (7.0, 0.0)}),
     )
     scored = replace(whole, scores=scores)
-    assert shared_form.decode(shared_form.encode(whole, scoring)) == scored
-    text = shared_form.encode(scored, None)
-    assert shared_form.decode(text) == scored
+    assert sharing.decode(sharing.encode(whole, scoring)) == scored
+    text = sharing.encode(scored, None)
+    assert sharing.decode(text) == scored
     # A later release may add fields, an older one had fewer.
     parts = msgpack.decode(text)
-    assert shared_form.decode(msgpack.encode([*parts, "more"])) == scored
-    found = shared_form.decode(msgpack.encode(parts[:-2]))
+    assert sharing.decode(msgpack.encode([*parts, "more"])) == scored
+    found = sharing.decode(msgpack.encode(parts[:-2]))
     assert found is not None
     assert asdict(found) == {**asdict(scored), "timings": {}, "is_dry_run": False}
 

@@ -323,8 +323,9 @@ def test_decisions_go_to_a_new_connection_when_theirs_was_ended(
     for number in (1, 2):
         row = SharedDecision("p", number, 1, "r", None, False, 1, ",i,", b"{}")
         assert store.decisions.add([row]) == 0
-        assert store.decisions._session is not None
-        hang_up(kind, server, store.decisions._session)
+        session = Session(store._database, Counter())
+        session.close()  # back to the pool, from which the next write takes it
+        hang_up(kind, server, session)
     assert [found.number for found in store.decisions.find(Asked())] == [2, 1]
 
 

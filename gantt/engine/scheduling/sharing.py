@@ -1,149 +1,123 @@
-"""Decisions of all processes: each writes down its own, and finds those of all.
+"""Decisions of all processes, through one table that each of them writes and reads.
 
-Apart from ``records``, which remember in this process alone: here is what waits to be
-written by a thread that no decision waits for, what becomes of it while the database is
-away, and how what is found there and here becomes one list.
+Apart from ``records``, which keeps what this process decided in memory: here a thread
+writes that in batches, so that no decision waits for it, and lookups read the table.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
-from msgspec import Struct
+import msgspec
+from msgspec import Struct, msgpack
+from msgspec.structs import astuple, replace
 
-from gantt.engine.background.retention import BoundedDecisions
 from gantt.engine.clock import Clock
 from gantt.engine.reading.outage import IsAway, not_away
-from gantt.engine.scheduling import shared_form
 from gantt.engine.threads import Thread, Threads
 from gantt.errors import GanttError
-from gantt.model.selection import Asked, Decision
+from gantt.model.selection import Asked, Decision, Score, Scoring, Selection, Step
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.options import SchedulerOptions
-from gantt.store.interface import DECISION_INSTANCES, SharedDecision
+from gantt.store.interface import DECISION_INSTANCES, SharedDecision, SharedDecisions
 
 LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 0.2
-"""Between two writes; decisions of this time are lost with a process that is killed."""
-_AGAIN_S: Final = 2 * PERIOD_S
-"""Until the second look for what may be on its way: it is written once a period, and
-writing takes a while where the database is busy."""
-_WAITERS: Final = 8
-"""How many may wait for it at once: each has a thread that others need."""
+"""Between two writes; a process that is killed loses the decisions of this time."""
+_AGAIN_S: Final = 2 * PERIOD_S  # a write takes a while where the database is busy
+_WAITERS: Final = 8  # each occupies a thread that other requests need
 _PAUSE_S: Final = 1.0
+_TRIM_S: Final = 10.0
+_DEFAULT_KEEP: Final = SchedulerOptions().shared_records
 _WRITING: Final = "decisions cannot be shared and are kept until they can"
 _FINDING: Final = "only decisions of this process are available"
 
 Own = Callable[[Asked], Mapping[int, Decision]]
-"""What is remembered here of what is asked for, by number."""
+"""What this process keeps of what is asked for, by number."""
 
 
 class Noted(Struct, frozen=True):
-    """A decision that is remembered; ``board``: its scores, not yet put into words."""
+    """A decision in memory, for so many ``instances``; ``board``: its scores, not yet
+    formatted."""
 
     number: int
     record: Decision
     board: Scoreboard | None
-
-    @property
-    def instances(self) -> int:
-        """That it is for; where none is named, hosts were chosen all the same."""
-        return max(len(self.record.instance_uuids), len(self.record.chosen))
+    instances: int
 
 
-class _Backlog:
-    """What is not written yet. When it is full, the oldest goes; a refusal only when
-    nothing else is left."""
+class Ring:
+    """At most ``limit`` decisions, of which one for more than DECISION_INSTANCES counts
+    as several. The oldest go first; with ``spares_refusals``, successes do."""
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._chosen: deque[Noted] = deque()
-        self._refused: deque[Noted] = deque()
-        self._instances = 0
+    def __init__(self, limit: int, *, spares_refusals: bool = False) -> None:
+        self._left = limit * DECISION_INSTANCES
+        self._spares_refusals = spares_refusals
+        self._queue: deque[Noted] = deque()
+        self._spared: deque[Noted] = deque()
 
     def __len__(self) -> int:
-        return len(self._chosen) + len(self._refused)
+        return len(self._queue) + len(self._spared)
 
     def add(self, one: Noted) -> int:
-        """How many went for it."""
-        queue = self._chosen if one.record.failure is None else self._refused
-        queue.append(one)
-        self._instances += one.instances
-        gone = 0
-        while len(self) > self._limit or (
-            len(self) > 1 and self._instances > DECISION_INSTANCES * self._limit
-        ):
-            self._instances -= (self._chosen or self._refused).popleft().instances
-            gone += 1
-        return gone
+        """How many were dropped to make room; the last one is not."""
+        is_spared = self._spares_refusals and one.record.failure is not None
+        (self._spared if is_spared else self._queue).append(one)
+        self._left -= max(one.instances, DECISION_INSTANCES)
+        dropped = 0
+        while self._left < 0 and len(self) > 1:
+            oldest = (self._queue or self._spared).popleft()
+            self._left += max(oldest.instances, DECISION_INSTANCES)
+            dropped += 1
+        return dropped
 
-    def take(self) -> list[Noted]:
-        """All of it, in order."""
-        found = sorted((*self._chosen, *self._refused), key=lambda one: one.number)
-        self._chosen.clear()
-        self._refused.clear()
-        self._instances = 0
-        return found
-
-
-class _Budget:
-    """``rate`` a second, and no more at once than in a second: scores cost more than
-    all else of a record, so that only some have them when there are very many."""
-
-    def __init__(self, rate: int, clock: Clock) -> None:
-        self._rate = rate
-        self._clock = clock
-        self._left = float(rate)
-        self._at = clock.monotonic()
-
-    def take(self) -> bool:
-        """Whether one more is within it; counted when a decision is made, so that those
-        which wait for the database lose nothing by it."""
-        now = self._clock.monotonic()
-        self._left = min(self._rate, self._left + self._rate * (now - self._at))
-        self._at = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True
+    def in_order(self) -> list[Noted]:
+        """All of them, the oldest first."""
+        return sorted((*self._queue, *self._spared), key=lambda one: one.number)
 
 
 class Sharing:
-    """The thread begins with the first decision."""
+    """Writes decisions of ``process``, a name that no other process ever has, finds
+    those of all, and trims the table. With ``shared_records`` 0 it only trims: the
+    leader may be told not to share while other processes do."""
 
     def __init__(
         self,
-        table: BoundedDecisions,
+        table: SharedDecisions,
         process: str,
         options: SchedulerOptions,
         clock: Clock,
         threads: Threads,
         is_away: IsAway = not_away,
     ) -> None:
-        """``process``: a name that no other process ever has."""
         self._table = table
         self._process = process
         self._options = options
         self._clock = clock
         self._threads = threads
-        self._thread: Thread | None = None
-        self._backlog = _Backlog(options.shared_backlog)
+        self._is_away = is_away
+        self.is_on = options.shared_records > 0
+        self._keep = options.shared_records or _DEFAULT_KEEP
+        self._trim_at = clock.monotonic()
+        self._lock = threads.lock()
         self._changed = threads.condition()
         self._stop = threads.event()
+        self._thread: Thread | None = None
         self._is_closed = False
-        self._is_away = is_away
+        self._backlog = self._empty()
+        self._second = self._scored = self._written = self._left = 0
+        self._unshared = self._unscored = self._unawaited = self._trimmed = 0
+        self._waiters = threading.Semaphore(_WAITERS)
         self._troubles: set[str] = set()
-        self._unshared = 0
-        self._waiters = 0
-        self._unawaited = 0
-        self._scores = _Budget(options.shared_scores, clock)
-        self._unscored = 0
 
     def counts(self) -> dict[str, float]:
-        """What waits, and what no other process will find."""
+        """What waits, what other processes cannot find, and what was trimmed.
+        ``decisions_shared``: rows, in the process that looked lately; else 0."""
+        is_recent = self._clock.monotonic() < self._trim_at + 2 * _TRIM_S
         return {
             "decisions_waiting": len(self._backlog),
             "decisions_waiting_limit": self._options.shared_backlog,
@@ -152,22 +126,34 @@ class Sharing:
             "decisions_unshared": self._unshared,
             "decisions_unscored": self._unscored,
             "decisions_unawaited": self._unawaited,
+            "decisions_trimmed": self._trimmed,
+            "decisions_shared": self._left if is_recent else 0,
         }
 
     # -- writing ------------------------------------------------------------------
 
     def note(self, one: Noted) -> None:
-        """Have it written down soon."""
-        with self._changed:
+        """Queue it to be written."""
+        with self._lock:
             is_first = not self._backlog
-            if one.board is not None and not self._scores.take():
+            if one.board is not None and not self._may_score():
                 self._unscored += 1
-                one = Noted(one.number, one.record, None)
+                one = replace(one, board=None)
             self._unshared += self._backlog.add(one)
-            if is_first:
-                self._changed.notify()
             if self._thread is None and not self._is_closed:
                 self._thread = self._threads.start(self._run, "gantt-decisions")
+        if is_first:
+            with self._changed:
+                self._changed.notify()
+
+    def _may_score(self) -> bool:
+        """Scores are most of the cost of a record: so many a second are written. It is
+        judged when a decision is made, so that waiting for the database costs none."""
+        second = int(self._clock.monotonic())
+        if second != self._second:
+            self._second, self._scored = second, 0
+        self._scored += 1
+        return self._scored <= self._options.shared_scores
 
     def close(self) -> None:
         """Write what waits, once."""
@@ -179,6 +165,9 @@ class Sharing:
             self._thread.join()
             self._write()
 
+    def _empty(self) -> Ring:
+        return Ring(self._options.shared_backlog, spares_refusals=True)
+
     def _run(self) -> None:
         pause_s = PERIOD_S
         while not self._is_closed:
@@ -189,44 +178,40 @@ class Sharing:
             pause_s = PERIOD_S if self._write() else _PAUSE_S
 
     def _write(self) -> bool:
-        """Whether nothing waits any more but what has come since."""
-        with self._changed:
-            taken = self._backlog.take()
-        if not taken:
-            return True
-        lost = 0
+        """Whether the database took what was waiting."""
+        with self._lock:
+            taken, self._backlog = self._backlog, self._empty()
         try:
             rows = self._rows(taken)
-            lost = len(taken) - len(rows) + self._table.add(rows)
+            lost = len(taken) - len(rows)
+            lost += self._table.add(rows) if rows else 0
+            self._troubles.discard(_WRITING)
+            self._trim_unless_led(len(rows))
         except GanttError as error:
-            self._tell(_WRITING, error)
-            with self._changed:
-                newer = self._backlog.take()
-                lost = sum(self._backlog.add(one) for one in (*taken, *newer))
+            self._report(_WRITING, error)
+            with self._lock:
+                newer, self._backlog = self._backlog, taken
+                self._unshared += sum(map(taken.add, newer.in_order()))
             return False
-        except Exception:  # a mistake of ours must not end it for good
+        except Exception:  # a bug must not end the thread
             LOG.exception("%d decisions are not shared", len(taken))
             lost = len(taken)
-        else:
-            self._troubles.discard(_WRITING)
-        finally:
-            with self._changed:
-                self._unshared += lost
+        with self._lock:
+            self._unshared += lost
         return True
 
-    def _rows(self, taken: list[Noted]) -> list[SharedDecision]:
-        """All but those that cannot be put into bytes: a plugin's values, perhaps."""
+    def _rows(self, taken: Ring) -> list[SharedDecision]:
+        """All but those that cannot be serialized: a plug-in's values, perhaps."""
         rows = []
-        for one in taken:
-            scoring = None if one.board is None else one.board.scoring()
+        for one in taken.in_order():
             try:
-                rows.append(self._row(one, shared_form.encode(one.record, scoring)))
+                rows.append(self._row(one))
             except (TypeError, ValueError) as error:
                 name = one.record.request_id
                 LOG.warning("the record of %r is not shared: %s", name, error)
         return rows
 
-    def _row(self, one: Noted, text: bytes) -> SharedDecision:
+    def _row(self, one: Noted) -> SharedDecision:
         record = one.record
         return SharedDecision(
             self._process,
@@ -237,55 +222,125 @@ class Sharing:
             record.failure is not None,
             one.instances,
             f",{','.join(record.instance_uuids)},",
-            text,
+            encode(record, None if one.board is None else one.board.scoring()),
         )
 
-    def _tell(self, text: str, error: GanttError) -> None:
-        """Once per trouble, not five times a second; an outage is told elsewhere."""
-        if text not in self._troubles and not self._is_away():
-            self._troubles.add(text)
-            LOG.warning("%s: %s", text, error)
+    # -- trimming -----------------------------------------------------------------
+
+    def is_due(self) -> bool:
+        """Whether the leader should trim."""
+        return self._clock.monotonic() >= self._trim_at
+
+    def trim(self) -> int:
+        """How many rows were dropped. Raises StoreFailed, and is due again later."""
+        self._trim_at = self._clock.monotonic() + _TRIM_S
+        return self._trim(self._keep)
+
+    def _trim_unless_led(self, written: int) -> None:
+        """The leader may be of a release without this table, so each process that has
+        written many rows trims as well, but no other process's more generous limit."""
+        self._written += written
+        keep = max(self._keep, _DEFAULT_KEEP)
+        if self._written > keep:
+            try:
+                self._trim(keep)
+            except GanttError as error:  # again after the next write
+                LOG.info("the table of decisions was not trimmed: %s", error)
+
+    def _trim(self, keep: int) -> int:
+        done = self._table.trim(keep)
+        self._written = 0
+        self._trimmed += done.dropped
+        self._left = done.left
+        return done.dropped
 
     # -- finding ------------------------------------------------------------------
 
     def find(self, asked: Asked, own: Own) -> tuple[Decision, ...]:
-        """Those of all processes, the latest first. Who names one that is not there is
-        told so only when it had time to come, unless many wait already."""
-        found, is_heard = self._look(asked, own)
+        """Those of all processes, the latest first. A lookup by name that finds nothing
+        looks again after a while, since a decision just made may not be written yet."""
+        found, is_answered = self._look(asked, own)
         is_named = (asked.request_id, asked.instance_uuid) != (None, None)
-        if found or not is_heard or not is_named or asked.limit <= 0:
+        if found or not is_answered or not is_named or asked.limit <= 0:
             return found
-        with self._changed:
-            if self._waiters >= _WAITERS:
-                self._unawaited += 1
-                return found
-            self._waiters += 1
+        if not self._waiters.acquire(blocking=False):
+            self._unawaited += 1
+            return found
         try:
             self._clock.sleep(_AGAIN_S)
         finally:
-            with self._changed:
-                self._waiters -= 1
+            self._waiters.release()
         return self._look(asked, own)[0]
 
     def _look(self, asked: Asked, own: Own) -> tuple[tuple[Decision, ...], bool]:
-        """What is there, and whether the database was heard."""
+        """What is there, and whether the database answered."""
+        rows: list[SharedDecision] = []
+        is_answered = False
         try:
-            rows, is_heard = self._table.find(asked), True
+            rows, is_answered = self._table.find(asked), True
             self._troubles.discard(_FINDING)
         except GanttError as error:
-            self._tell(_FINDING, error)
-            rows, is_heard = [], False
+            self._report(_FINDING, error)
         found = {(self._process, number): one for number, one in own(asked).items()}
         for row in rows:
             key = (row.process, row.number)
             # A write whose answer was lost is there twice.
-            if key not in found:
-                record = shared_form.decode(row.record)
-                if record is not None and asked.means(record):
-                    found[key] = record
-        latest = sorted(found.values(), key=_at, reverse=True)
-        return tuple(latest[: max(0, asked.limit)]), is_heard
+            record = None if key in found else decode(row.record)
+            if record is not None and asked.means(record):
+                found[key] = record
+        latest = sorted(found.values(), key=lambda one: one.at, reverse=True)
+        return tuple(latest[: max(0, asked.limit)]), is_answered
+
+    def _report(self, text: str, error: GanttError) -> None:
+        """Once per trouble, not five times a second; outages are logged elsewhere."""
+        if text not in self._troubles and not self._is_away():
+            self._troubles.add(text)
+            LOG.warning("%s: %s", text, error)
 
 
-def _at(record: Decision) -> int:
-    return record.at
+# -- the column ``record`` ------------------------------------------------------------
+#
+# msgpack: [1, scores by column or null, a field of Decision, the next, …]. Rows outlive
+# releases: steps, scores and selections are arrays of their fields too, so fields may
+# only be appended; any other change needs another number in front, and older releases
+# then skip the row.
+
+_FORM: Final = 1
+_ENCODER: Final = msgpack.Encoder()
+_FIELDS: Final = Decision.__struct_fields__
+_STEPS, _SCORES, _CHOSEN = map(_FIELDS.index, ("steps", "scores", "chosen"))
+
+
+def encode(record: Decision, scoring: Scoring | None) -> bytes:
+    """``scoring``: the scores, where ``record`` has none itself."""
+    fields: list[Any] = list(astuple(record))
+    fields[_STEPS] = [astuple(one) for one in record.steps]
+    fields[_SCORES] = [astuple(one) for one in record.scores]
+    fields[_CHOSEN] = [[astuple(one) for one in mine] for mine in record.chosen]
+    columns = None if scoring is None else astuple(scoring)
+    return _ENCODER.encode((_FORM, columns, *fields))
+
+
+def decode(data: bytes) -> Decision | None:
+    """None: this release does not know the form."""
+    try:
+        form, columns, *fields = msgpack.decode(data)
+        if form != _FORM:
+            return None
+        fields[_STEPS] = [_named(Step, one) for one in fields[_STEPS]]
+        fields[_SCORES] = [_named(Score, one) for one in fields[_SCORES]]
+        fields[_CHOSEN] = [
+            [_named(Selection, one) for one in mine] for mine in fields[_CHOSEN]
+        ]
+        if columns is not None:
+            scoring = msgspec.convert(_named(Scoring, columns), Scoring)
+            fields[_SCORES] = scoring.scores()
+        return msgspec.convert(_named(Decision, fields), Decision)
+    except (msgspec.MsgspecError, TypeError, ValueError, LookupError):
+        return None
+
+
+def _named(kind: type[Struct], values: Iterable[Any]) -> dict[str, Any]:
+    """By field name; fields that this release lacks, or that were added since, are
+    left out."""
+    return dict(zip(kind.__struct_fields__, values, strict=False))
