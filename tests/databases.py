@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import URL, create_engine, exc, make_url
 
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests import small_disk
 from tests.live import free_port
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 
 START_S = 60.0
 STOP_S = 30.0

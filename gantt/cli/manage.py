@@ -50,7 +50,7 @@ def db() -> None:
 @db.command()
 def sync() -> None:
     """Create or upgrade the tables."""
-    from gantt.store.schema import fitness as schema
+    from gantt.store import schema
 
     with told_plainly():
         say(schema.sync(*_place()))
@@ -59,7 +59,7 @@ def sync() -> None:
 @db.command()
 def version() -> None:
     """Print the revision of the tables."""
-    from gantt.store.schema import fitness as schema
+    from gantt.store import schema
 
     with told_plainly():
         place = _place()
@@ -75,7 +75,7 @@ def version() -> None:
 @click.argument("revision")
 def stamp(revision: str) -> None:
     """Record that the tables are at REVISION ('head': the newest), without changes."""
-    from gantt.store.schema import fitness as schema
+    from gantt.store import schema
 
     with told_plainly():
         url, options = _place()

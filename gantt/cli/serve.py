@@ -100,7 +100,7 @@ def prepare(settings: Settings, *, register_machine: bool) -> None:
     and not by each worker. Raises Refused, StoreFailed."""
     from gantt.conf import placement_session
     from gantt.connection import open_gantt
-    from gantt.store.schema import fitness as schema
+    from gantt.store import schema
 
     if settings.database_url == "memory://":
         if register_machine:

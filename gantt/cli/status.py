@@ -139,7 +139,7 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
 
     Exit status: 0 success, 1 warnings, 2 failures, 255 the checks could not be run.
     """
-    from gantt.store.schema.upgrade import obstacles
+    from gantt.store.adoption.legacy import obstacles
 
     try:
         settings = settings_for(database, config_files)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gantt import errors
 from gantt.model.changes import Change, Cursor, LogEntry
@@ -22,7 +22,6 @@ from gantt.sim.threads import SimLock
 from gantt.sim.world import Crashed
 from gantt.store.background.decisions import DecisionTable
 from gantt.store.database import Database, open_database
-from gantt.store.database.pipeline import Pipeline
 from gantt.store.interface import (
     Chunks,
     Fingerprint,
@@ -36,6 +35,9 @@ from gantt.store.interface import (
     UsageRows,
 )
 from gantt.store.sql import SqlStore
+
+if TYPE_CHECKING:
+    from gantt.store.database.psycopg_connection import Pipeline
 
 _PATIENCE_S = 10.0
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gantt import errors
 from gantt.store.database import Bulk, Database
-from gantt.store.database.pipeline import Pipeline
 from gantt.store.outcomes import Outcome
+
+if TYPE_CHECKING:
+    from gantt.store.database.psycopg_connection import Pipeline
 
 Values = Sequence[Any]
 

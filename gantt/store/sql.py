@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.store import schema
 from gantt.store.background.bookkeeping import SqlChores
 from gantt.store.background.decisions import DecisionTable
 from gantt.store.changelog.codec import Log
@@ -22,7 +23,6 @@ from gantt.store.interface import Chunks, Page, Precondition, StoreOptions
 from gantt.store.load import Loader
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.readers import Reader, Readers
-from gantt.store.schema import fitness as schema
 from gantt.store.session import Counter, Session, as_failure
 from gantt.store.write import Writer, check, check_preconditions
 

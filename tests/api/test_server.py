@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from gantt.api.hosting.server import check_bind, check_database, check_port, is_loopback
 from gantt.conf import AuthOptions, ServeOptions, Settings, load
 from gantt.errors import Refused
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 
 MAIN = """
 import sys

@@ -15,8 +15,7 @@ from gantt.cli.main import gantt
 from gantt.cli.manage import manage
 from gantt.cli.output import bars
 from gantt.connection import open_gantt
-from gantt.store import head
-from gantt.store.schema import fitness as schema
+from gantt.store import head, schema
 from tests.cli.conftest import Program
 from tests.foreign import placement_on
 from tests.store.adoption import consumer, fill, run

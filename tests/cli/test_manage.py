@@ -10,7 +10,7 @@ import pytest
 from gantt.cli.manage import manage
 from gantt.connection import open_gantt
 from gantt.model.commands import Inventory
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests.cli.conftest import Program
 
 

@@ -14,7 +14,7 @@ import gantt as library
 from gantt.cli.main import gantt
 from gantt.client import SchedulerClient
 from gantt.errors import Refused
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests.cli.conftest import Program
 
 UUID = "0e3cf1f0-96ab-5f9d-9f6c-6c7d2d6e2f11"

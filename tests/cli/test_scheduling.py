@@ -15,7 +15,7 @@ from gantt.cli.flavor import flavor
 from gantt.cli.main import gantt
 from gantt.client.remote import RemoteGantt
 from gantt.model.hosts import HostAggregate
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests import inprocess
 from tests.cli.conftest import Program
 

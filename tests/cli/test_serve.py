@@ -20,7 +20,7 @@ import pytest
 from gantt.cli.main import gantt
 from gantt.cli.session import DEFAULT_URL
 from gantt.client.remote import RemoteGantt
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests import live
 from tests.cli.conftest import Program
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gantt.cli.status import status
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests.cli.conftest import Program
 
 CHECKS = [

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from gantt.cli.main import gantt
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests.cli.conftest import Program
 from tests.live import free_port, program
 

@@ -17,10 +17,9 @@ from sqlalchemy import create_engine
 import gantt
 from gantt import errors
 from gantt.connection import open_gantt
-from gantt.store import head
+from gantt.store import head, schema
 from gantt.store.adoption.adopt import OURS, PLACEMENTS, RELEASED, adopt, release
 from gantt.store.adoption.legacy import Legacy, Owner
-from gantt.store.schema import fitness as schema
 from gantt.store.tables import UPSTREAM_HEAD
 from tests.databases import Databases
 from tests.foreign import placement_on

@@ -14,9 +14,8 @@ import pytest
 from sqlalchemy import Engine, create_engine, event, inspect, text
 
 from gantt import errors
-from gantt.store import open_store
+from gantt.store import open_store, schema
 from gantt.store.adoption.adopt import OURS, PLACEMENTS, RELEASED, adopt, release
-from gantt.store.schema import fitness as schema
 from tests.databases import Databases
 from tests.kinds import KINDS
 

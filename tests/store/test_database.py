@@ -13,7 +13,7 @@ import pytest
 from gantt import errors
 from gantt.store import StoreOptions
 from gantt.store.database import Database, open_database
-from gantt.store.database.bounded import BoundedConnection
+from gantt.store.database.psycopg_connection import BoundedConnection
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
 from tests.kinds import ON_SQLITE
 

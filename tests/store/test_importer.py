@@ -13,11 +13,10 @@ import gantt
 from gantt import errors
 from gantt.client import SchedulerClient
 from gantt.model.commands import Inventory
-from gantt.store import open_store
+from gantt.store import open_store, schema
 from gantt.store.adoption.adopt import adopt
 from gantt.store.adoption.importer import import_books
 from gantt.store.adoption.legacy import Legacy
-from gantt.store.schema import fitness as schema
 from tests.databases import Databases, execute
 from tests.foreign import placement_on
 from tests.kinds import SERVER_KINDS

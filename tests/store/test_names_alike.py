@@ -22,7 +22,7 @@ from gantt.model.commands import (
     Reshape,
     ReshapedProvider,
 )
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests.api.wsgi_client import Answer, WsgiClient
 
 TYPE = "INSTANCE"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 
 import psycopg
 import pytest
+from psycopg.adapt import Transformer
 
-from gantt.store.database.pipeline import Pipeline
+from gantt.store.database.psycopg_connection import Pipeline
 from tests.databases import Databases, Postgres
 
-pytestmark = pytest.mark.server("postgresql")
+ON_A_SERVER = pytest.mark.server("postgresql")
 READ = "SELECT %s::bigint + 1, %s::text, '%%'"
 FAIL = "SELECT 1 / %s::bigint"
 INSERT = "INSERT INTO traits (id, name) SELECT * FROM unnest(%s::int[], %s::text[])"
@@ -27,7 +29,7 @@ def connection(databases: Databases) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def pipeline(connection: psycopg.Connection) -> Pipeline:
-    return Pipeline(psycopg, connection)
+    return Pipeline(connection)
 
 
 def prepared(connection: psycopg.Connection) -> int:
@@ -39,6 +41,7 @@ def prepared(connection: psycopg.Connection) -> int:
     return int(found[0])
 
 
+@ON_A_SERVER
 def test_each_statement_has_its_own_result(
     connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
@@ -56,6 +59,7 @@ def test_each_statement_has_its_own_result(
     assert prepared(connection) == 2  # each text once
 
 
+@ON_A_SERVER
 def test_after_the_first_that_fails_nothing_is_carried_out(
     connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
@@ -74,6 +78,7 @@ def test_after_the_first_that_fails_nothing_is_carried_out(
     assert count.fetchall() == [(0,)]
 
 
+@ON_A_SERVER
 def test_what_the_server_forgot_is_prepared_again(
     connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
@@ -93,6 +98,7 @@ def test_what_the_server_forgot_is_prepared_again(
     assert ask() == [(2, "a", "%")]
 
 
+@ON_A_SERVER
 def test_nothing_is_prepared_where_that_is_not_wanted(
     connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
@@ -104,6 +110,7 @@ def test_nothing_is_prepared_where_that_is_not_wanted(
     assert prepared(connection) == 0
 
 
+@ON_A_SERVER
 def test_a_server_that_hangs_up_is_told_as_such(
     databases: Databases, connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
@@ -116,6 +123,7 @@ def test_a_server_that_hangs_up_is_told_as_such(
     assert connection.closed
 
 
+@ON_A_SERVER
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
 def test_what_is_no_text_is_not_sent(pipeline: Pipeline, text: str) -> None:
     with pytest.raises(UnicodeError), pipeline:
@@ -124,3 +132,24 @@ def test_what_is_no_text_is_not_sent(pipeline: Pipeline, text: str) -> None:
         asked = pipeline.cursor()
         asked.execute(READ, (1, "a"))
     assert asked.fetchall() == [(2, "a", "%")]
+
+
+LIBPQ = """
+    consume_input enter_pipeline_mode exit_pipeline_mode flush get_error_message
+    get_result is_busy pipeline_sync send_prepare send_query_params
+    send_query_prepared socket transaction_status
+"""
+
+
+def test_psycopg_has_what_is_used_below_its_public_interface() -> None:
+    """Release notes do not announce changes to these: see docs/adr/0006."""
+    for name in LIBPQ.split():
+        assert hasattr(psycopg.pq.PGconn, name), name
+    assert list(inspect.signature(psycopg.Connection.wait).parameters)[:2] == [
+        *("self", "gen"),
+    ]
+    assert {"set_pgresult", "load_rows"} <= set(dir(Transformer))
+    assert {"PIPELINE_SYNC", "FATAL_ERROR", "COMMAND_OK"} <= set(
+        psycopg.pq.ExecStatus.__members__
+    )
+    assert callable(psycopg.errors.error_from_result)

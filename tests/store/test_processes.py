@@ -7,8 +7,7 @@ import sys
 
 from gantt.model import rows
 from gantt.model.changes import Cursor
-from gantt.store import Store, open_store
-from gantt.store.schema import fitness as schema
+from gantt.store import Store, open_store, schema
 from tests.store import books
 
 BATCHES, PER_BATCH = 40, 3

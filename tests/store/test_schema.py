@@ -11,8 +11,7 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from gantt import errors
-from gantt.store import StoreOptions, open_store
-from gantt.store.schema import fitness as schema
+from gantt.store import StoreOptions, open_store, schema
 from gantt.store.tables import FORMAT
 from tests.store import books
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -179,6 +182,45 @@ def test_an_old_client_library_waits_after_each_statement(
     monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
     write_once(store)
     assert len(entries(store)) == 1
+
+
+STOPPED_WRITER = """
+import os, signal, sys
+from gantt.model import rows
+from gantt.model.changes import Cursor
+from gantt.store import StoreOptions, open_store
+from gantt.store.session import Session
+from tests.store import books
+
+send_rows = Session.send_rows
+
+def send_and_stop(session, bulk, values):
+    answer = send_rows(session, bulk, values)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return answer
+
+Session.send_rows = send_and_stop
+transaction = open_store(sys.argv[1], StoreOptions(idle_timeout_s=1)).begin()
+made = books.made(rows.TRAITS, books.name_row(50, "CUSTOM_LATE"))
+transaction.write([books.entry(Cursor(1, "b"), made)])
+"""
+
+
+@ON_POSTGRESQL
+def test_a_writer_stopped_in_mid_batch_loses_the_head_lock(url: str) -> None:
+    """With ``Connection.pipeline()`` it would keep the lock until it goes on: each
+    statement leaves when it is executed, and until a Sync the server does not take the
+    session to be idle."""
+    store = open_store(url, StoreOptions(create=True, lock_timeout_s=5))
+    writer = subprocess.Popen([sys.executable, "-c", STOPPED_WRITER, url])
+    try:
+        _, status = os.waitpid(writer.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        store.begin().rollback()
+    finally:
+        writer.kill()
+        writer.wait()
+        store.close()
 
 
 @ON_POSTGRESQL

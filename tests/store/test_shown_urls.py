@@ -17,7 +17,7 @@ from gantt.sim import __main__ as simulation
 from gantt.sim.run import Plan
 from gantt.store import StoreOptions
 from gantt.store.database import Database, open_database
-from gantt.store.database.naming import command
+from gantt.store.database.url import command
 from tests.cli.conftest import Program
 from tests.databases import Databases
 from tests.kinds import SERVER_KINDS

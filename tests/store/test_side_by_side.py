@@ -11,8 +11,7 @@ import pytest
 from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor
-from gantt.store import StoreOptions, open_store
-from gantt.store.schema import fitness as schema
+from gantt.store import StoreOptions, open_store, schema
 from gantt.store.sql import SqlStore
 from gantt.store.tables import FORMAT
 from tests.databases import execute

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.schema import CreateTable
 
 from gantt.model.rows import FLEET
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from gantt.store.tables import COLUMNS, metadata
 
 MYSQL = MySQLDialect_pymysql()

@@ -77,7 +77,7 @@ class Records:
                 self.decided += 1
             else:
                 self.refused += 1
-            self.observer.decided(record)
+            self._observer.decided(record)
         self.note_change(record.why)
         # A dry run may name no instance and choose hosts all the same.
         instances = max(len(record.instance_uuids), len(record.chosen))
@@ -150,26 +150,6 @@ class Records:
         }
 
 
-<<<<<<< HEAD
-=======
-class Recorded:
-    """The records of an engine, as the library's public method."""
-
-    _records: Records
-
-    def decisions(
-        self,
-        *,
-        request_id: str | None = None,
-        instance_uuid: str | None = None,
-        project_id: str | None = None,
-        limit: int = 100,
-    ) -> tuple[Decision, ...]:
-        asked = Asked(request_id, instance_uuid, project_id, limit)
-        return self._records.find(asked)
-
-
->>>>>>> b687140 (Keep records of decisions in a ring buffer and one plain table)
 def _line(noted: Noted) -> str:
     """The request, its outcome, from how many hosts, and at which revision."""
     record = noted.record

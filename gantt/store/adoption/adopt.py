@@ -16,14 +16,13 @@ from sqlalchemy import Connection, exc, func, inspect, select, text
 
 from gantt import errors
 from gantt.model.rows import FLEET
-from gantt.store import head
+from gantt.store import head, schema
 from gantt.store.adoption import legacy
 from gantt.store.adoption.legacy import Legacy, Owner
 from gantt.store.database import Database, open_database
-from gantt.store.database.naming import command
+from gantt.store.database.url import command
 from gantt.store.interface import StoreOptions
-from gantt.store.schema import fitness as schema
-from gantt.store.schema.fitness import Found
+from gantt.store.schema import Found
 from gantt.store.tables import (
     BOOKS,
     UPSTREAM_HEAD,

@@ -28,14 +28,13 @@ from sqlalchemy import (
 
 from gantt import errors
 from gantt.model import rows
-from gantt.store import head
+from gantt.store import head, schema
 from gantt.store.adoption import legacy
 from gantt.store.adoption.adopt import PLACEMENT_TABLES, advance, counts, refuse_unfit
 from gantt.store.adoption.legacy import Legacy, Owner
 from gantt.store.database import Database, open_database
-from gantt.store.database.naming import command
+from gantt.store.database.url import command
 from gantt.store.interface import StoreOptions
-from gantt.store.schema import fitness as schema
 from gantt.store.tables import BOOKS, gantt_decisions, gantt_usage_history
 
 CHUNK = 5_000

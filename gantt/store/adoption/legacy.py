@@ -10,9 +10,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import Connection, Select, Table, func, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    Table,
+    exc,
+    func,
+    insert,
+    inspect,
+    select,
+    update,
+)
 
 from gantt import errors
+from gantt.store.database import Database, open_database
+from gantt.store.database.url import command
+from gantt.store.interface import StoreOptions
 from gantt.store.tables import (
     allocations,
     consumers,
@@ -190,3 +203,29 @@ def _dangling(child: Table, column: str, parent: str) -> Select[Any]:
 
 def _number(connection: Connection, query: Select[Any]) -> int:
     return int(connection.execute(query).scalar_one())
+
+
+def obstacles(url: str, options: StoreOptions | None = None) -> Legacy:
+    """Count them. Raises Refused when there are no books to look at."""
+    database = open_database(url, options or StoreOptions())
+    try:
+        if (reason := database.refusal()) is not None:
+            raise errors.Refused(reason)
+        with database.engine.connect() as connection:
+            _require_books(connection, database)
+            return count(connection)
+    except exc.DBAPIError as error:
+        cause = error.orig if isinstance(error.orig, Exception) else error
+        raise errors.Refused(str(database.failure(cause))) from error
+    finally:
+        database.close()
+
+
+def _require_books(connection: Connection, database: Database) -> None:
+    present = set(inspect(connection).get_table_names())
+    wanted = {resource_providers.name, allocations.name, consumers.name}
+    if missing := sorted(wanted - present):
+        raise errors.Refused(
+            f"The database {database.url} has no books ({', '.join(missing)} are "
+            f"missing): name another one, or run {command(database, 'db sync')}."
+        )

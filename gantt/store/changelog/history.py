@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sqlalchemy import bindparam, literal_column, select
+from sqlalchemy import bindparam, delete, func, literal_column, select, update
 
 from gantt.errors import Gone
 from gantt.model.changes import Cursor, LogEntry
@@ -19,9 +19,11 @@ from gantt.store.database import Database
 from gantt.store.head import BEGINNINGS
 from gantt.store.interface import Page
 from gantt.store.session import Session
-from gantt.store.tables import gantt_log
+from gantt.store.tables import gantt_head, gantt_log
 
 T = TypeVar("T")
+# Rows that are dropped at once: no committer waits for long.
+_STEP = 10_000
 Read = Callable[[Callable[[Session], T]], T]
 
 
@@ -67,3 +69,37 @@ class History:
 def _entry(row: Any) -> LogEntry:
     revision, batch, at, kind, request_id, changes = row
     return LogEntry(revision, batch, at, kind, request_id, decode(changes))
+
+
+class Compactor:
+    """Deletes by ranges of the primary key."""
+
+    def __init__(self, database: Database) -> None:
+        revision = gantt_log.c.revision
+        self._range = database.compile(
+            select(func.min(revision), func.max(revision))
+        ).text
+        self._drop = database.compile(
+            delete(gantt_log).where(
+                revision >= bindparam("from_revision"),
+                revision <= bindparam("to_revision"),
+            )
+        ).text
+        self._mark = database.compile(
+            update(gantt_head)
+            .where(gantt_head.c.id == literal_column("1"))
+            .values(compacted_to=bindparam("to_revision"))
+        ).text
+
+    def step(self, session: Session, keep: int) -> int:
+        """Drop some rows older than the last ``keep``, under the head lock; how many
+        went. None left to drop when 0."""
+        first, last = session.one(self._range)
+        if last is None:
+            return 0
+        bound = min(last - max(keep, 1), first + _STEP - 1)
+        if bound < first:
+            return 0
+        dropped = session.execute_many(self._drop, [(first, bound)])
+        session.execute(self._mark, (bound,))
+        return dropped

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
 from sqlalchemy import (
@@ -30,10 +30,12 @@ from gantt import errors
 from gantt.model.changes import Change
 from gantt.store import times
 from gantt.store.database.bulk import Bulks
-from gantt.store.database.pipeline import Pipeline
 from gantt.store.database.url import shown
 from gantt.store.interface import StoreOptions
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite, UnknownOutcome
+
+if TYPE_CHECKING:
+    from gantt.store.database.psycopg_connection import Pipeline
 
 LOG = logging.getLogger(__name__)
 POOLED = (

@@ -5,11 +5,11 @@ Apart from the others for its sequences, its error states and its session settin
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import psycopg
 from sqlalchemy import URL, Connection, Engine, Table, event, exc
 
 from gantt import errors
@@ -25,7 +25,11 @@ from gantt.store.database.dialect import (
     Database,
     not_kept,
 )
-from gantt.store.database.pipeline import Pipeline
+from gantt.store.database.psycopg_connection import (
+    BoundedConnection,
+    Pipeline,
+    Silence,
+)
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 _NO_DATABASE = re.compile(r'database ".*" does not exist')
@@ -87,8 +91,7 @@ class PostgresDatabase(Database):
         return engine
 
     def _open(self, _dialect: object, _record: object, args: Any, more: Any) -> Any:
-        bounded = importlib.import_module("gantt.store.database.bounded")
-        connection = bounded.BoundedConnection.connect(*args, **more)
+        connection = BoundedConnection.connect(*args, **more)
         self.bound(connection, self.lost_s)
         return connection
 
@@ -97,8 +100,7 @@ class PostgresDatabase(Database):
             connection.silence_s = silence_s
 
     def is_silence(self, error: Exception) -> bool:
-        bounded = importlib.import_module("gantt.store.database.bounded")
-        return isinstance(error, bounded.Silence)
+        return isinstance(error, Silence)
 
     @property
     def _lost_ms(self) -> int:
@@ -128,9 +130,8 @@ class PostgresDatabase(Database):
         return ("; ".join(["SET TIME ZONE 'UTC'", *set_all]),)
 
     def pipeline(self, connection: Any) -> Pipeline | None:
-        driver = self.engine.dialect.loaded_dbapi
-        # An old client library has none.
-        return Pipeline(driver, connection) if driver.Pipeline.is_supported() else None
+        # Old client libraries have none.
+        return Pipeline(connection) if psycopg.Pipeline.is_supported() else None
 
     def pour(
         self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]
@@ -139,14 +140,13 @@ class PostgresDatabase(Database):
         driver: Any = connection.connection.driver_connection
         names = ", ".join(f'"{column.name}"' for column in table.c)
         text = f'COPY "{table.name}" ({names}) FROM STDIN'
-        errors_of = self.engine.dialect.loaded_dbapi
         try:
             with driver.cursor() as cursor, cursor.copy(text) as copy:
                 for row in rows:
                     copy.write_row(row)
-        except errors_of.IntegrityError as error:
+        except psycopg.IntegrityError as error:
             raise exc.IntegrityError(text, None, error) from error
-        except errors_of.Error as error:
+        except psycopg.Error as error:
             raise exc.DBAPIError(text, None, error) from error
 
     def warnings(self, found: Mapping[str, str]) -> list[str]:
@@ -171,9 +171,9 @@ class PostgresDatabase(Database):
     def is_lost(self, error: Exception) -> bool:
         # The driver has nothing to say of the state of a server that it lost.
         state = getattr(error, "sqlstate", None)
-        driver = self.engine.dialect.loaded_dbapi
         if state is None:
-            return isinstance(error, driver.OperationalError | driver.InterfaceError)
+            lost = psycopg.OperationalError | psycopg.InterfaceError
+            return isinstance(error, lost)
         return state.startswith("08") or state in self._ENDS
 
     def _meaning(self, error: Exception) -> type[Exception]:

@@ -17,7 +17,7 @@ from sqlalchemy import URL, Engine, create_engine
 from gantt import errors
 from gantt.store import times
 from gantt.store.database.dialect import UNKNOWN, Database, not_kept
-from gantt.store.database.naming import command
+from gantt.store.database.url import command
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 

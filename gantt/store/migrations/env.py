@@ -1,4 +1,4 @@
-"""What alembic runs: the connection comes from ``gantt.store.schema.fitness``.
+"""What alembic runs: the connection comes from ``gantt.store.schema``.
 
 It is a file of its own because alembic asks for it by this name. Gantt keeps its
 place in a version table of its own: ``alembic_version`` belongs to Placement.

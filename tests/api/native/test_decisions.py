@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gantt.connection import open_gantt
-from gantt.store.schema import fitness as schema
+from gantt.store import schema
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, C, client_of, report
 from tests.api.wsgi_client import WsgiClient
 

@@ -1,28 +1,70 @@
-"""Statements that go to PostgreSQL in one piece, and are waited for once.
+"""What is needed of psycopg below its public interface: bounded waits, and batches that
+leave in one piece.
 
-Apart from psycopg's own pipeline, below which this stands, on its ``pq``, because a
-committer waits under a lock that everybody wants: here a statement costs a tenth, and
-it is certain what leaves when. At any message the server stops its clock for idle
-transactions, until a Sync: a writer that paused in between would keep the lock for
-ever. So everything leaves at the end, a Sync being the last of it and nothing else.
+Apart from the dialect because this is all that a release of psycopg can break. The
+reasons why ``Connection.pipeline()`` is not used are in docs/adr/0006.
 """
 
 from __future__ import annotations
 
 import selectors
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Sequence
 from itertools import count
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
+from psycopg import Connection, OperationalError
+from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq.abc import PGresult
+
+T = TypeVar("T")
 _BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED"
-# Whatever was prepared is gone, or no longer what it was.
+# The prepared statement is gone, or no longer fits its table.
 _UNPREPARED = frozenset({"26000", "0A000"})
 
 
+class Silence(OperationalError):
+    """The server has not answered for too long; the connection is closed."""
+
+
+class BoundedConnection(Connection[Any]):
+    """``silence_s``: how long a statement waits for its answer; None: for ever. A
+    server that stands still goes on acknowledging TCP probes, so they do not tell."""
+
+    silence_s: float | None = None
+
+    def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
+        """As the driver's own. Raises Silence, after which it is closed."""
+        if self.silence_s is None:
+            return super().wait(gen, *args, **more)
+        try:
+            return super().wait(_bounded(gen, self.silence_s), *args, **more)
+        except Silence:
+            self.close()
+            raise
+
+
+def _bounded(steps: Generator[Any, Any, T], silence_s: float) -> Generator[Any, Any, T]:
+    """The driver's steps, resumed every tenth of a second with 0: nothing is ready."""
+    deadline = time.monotonic() + silence_s
+    try:
+        wanted = next(steps)
+        while True:
+            ready = yield wanted
+            if not ready and time.monotonic() > deadline:
+                raise Silence(f"the server has said nothing for {silence_s:g} s")
+            wanted = steps.send(ready)
+    except StopIteration as end:
+        found: T = end.value
+        return found
+
+
 class Sent:
-    """A statement of a Pipeline: after its end, what a cursor has of its result."""
+    """A statement of a Pipeline; after its end, its result as a cursor has it."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -31,20 +73,20 @@ class Sent:
         self.result: Any = None
 
     def execute(self, text: str, values: Sequence[Any] = ()) -> None:
-        """Have it sent. ``values``: texts, whole numbers, None; arrays as texts.
-        Raises UnicodeError for what is no text."""
+        """Queue it. ``values``: texts, integers, None; arrays as texts. Raises
+        UnicodeError for a text that PostgreSQL cannot hold."""
         self.text = text
         self.values = [None if one is None else _encoded(one) for one in values]
         self._pipeline.queued.append(self)
 
     @property
     def rowcount(self) -> int:
-        """How many rows it touched, or gave."""
+        """How many rows it touched or returned."""
         return int(self.result.command_tuples or 0)
 
     @property
     def description(self) -> object:
-        """None: it gives no rows."""
+        """None: it returns no rows."""
         return self.result.nfields or None
 
     def fetchall(self) -> list[Any]:
@@ -57,15 +99,14 @@ class Pipeline:
     transaction. Raises the error of the first that fails; none after it is carried
     out."""
 
-    def __init__(self, driver: Any, connection: Any) -> None:
-        """``driver``: psycopg, and a connection of it that is not in use."""
-        self._driver = driver
+    def __init__(self, connection: Connection[Any]) -> None:
+        """``connection``: not in use by any other thread."""
         self._connection = connection
         self._pq = connection.pgconn
         self._prepared: dict[str, bytes] = {}
-        # When psycopg would have prepared by itself; None: nothing is to be prepared.
+        # psycopg's own setting, restored at the end; None: nothing is to be prepared.
         self._threshold: int | None = None
-        # The connection may have had, or get, another that prepares the same.
+        # A pooled connection may have had another Pipeline with the same statements.
         self._names = (f"gantt_{uuid4().hex}_{n}".encode() for n in count())
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._pq.socket, selectors.EVENT_READ)
@@ -75,15 +116,14 @@ class Pipeline:
         """For one statement."""
         return Sent(self)
 
-    def loaded(self, result: Any) -> list[Any]:
-        """The rows of a result, as psycopg reads their types."""
-        reader = self._driver.adapt.Transformer(self._connection)
+    def loaded(self, result: PGresult) -> list[Any]:
+        """The rows of a result, converted as psycopg does."""
+        reader = Transformer(self._connection)
         reader.set_pgresult(result)
-        rows: list[Any] = reader.load_rows(0, result.ntuples, tuple)
-        return rows
+        return reader.load_rows(0, result.ntuples, tuple)
 
     def leave(self) -> None:
-        """Let others have the connection as it was, if it still is."""
+        """Give the connection back as it was."""
         self._ready.close()
         if self._threshold is not None:
             self._connection.prepare_threshold = self._threshold
@@ -102,13 +142,11 @@ class Pipeline:
             self._carry_out(queued)
 
     def _carry_out(self, queued: list[Sent]) -> None:
-        # What psycopg had prepared itself it would have the server forget at the next
-        # rollback, and with it whatever we had.
+        # At a rollback psycopg deallocates all if it prepared any by itself.
         if self._connection.prepare_threshold is not None:
             self._threshold = self._connection.prepare_threshold
             self._connection.prepare_threshold = None
-        status = self._driver.pq.TransactionStatus
-        is_begun = self._pq.transaction_status != status.IDLE
+        is_begun = self._pq.transaction_status != TransactionStatus.IDLE
         self._pq.enter_pipeline_mode()
         if not is_begun:
             self._pq.send_query_params(_BEGIN, None)
@@ -117,17 +155,22 @@ class Pipeline:
             self._send(one, new)
         self._pq.pipeline_sync()
         self._flush()
-        results: list[Any] = []
+        results: list[PGresult] = []
         if not self._read(results):
-            self._raise_first(results)
-            told = self._pq.get_error_message() or "the server has hung up"
-            raise self._driver.OperationalError(told)
+            _raise_first(results)
+            text = self._pq.get_error_message() or "the server has hung up"
+            raise OperationalError(text)
         self._pq.exit_pipeline_mode()
         self._settle(queued, new, results if is_begun else results[1:])
-        self._raise_first(results)
+        try:
+            _raise_first(results)
+        except Exception as error:
+            if getattr(error, "sqlstate", None) in _UNPREPARED:
+                self._prepared.clear()
+            raise
 
     def _send(self, one: Sent, new: dict[str, bytes]) -> None:
-        """Into the buffer of the connection, which the socket gets when it is large."""
+        """Into the buffer of libpq, which writes to the socket beyond 8 KiB."""
         if self._threshold is None:  # poolers do not keep them
             self._pq.send_query_params(_numbered(one.text), one.values)
             return
@@ -138,8 +181,8 @@ class Pipeline:
         self._pq.send_query_prepared(name, one.values)
 
     def _flush(self) -> None:
-        """All of it goes out. What comes in meanwhile is read: the server may wait for
-        that before it takes the rest."""
+        """Write all of it. Answers are read meanwhile: the server may wait for that
+        before it takes the rest."""
         both = selectors.EVENT_READ | selectors.EVENT_WRITE
         while self._pq.flush():
             self._ready.modify(self._pq.socket, both)
@@ -147,9 +190,9 @@ class Pipeline:
                 self._pq.consume_input()
         self._ready.modify(self._pq.socket, selectors.EVENT_READ)
 
-    def _read(self, results: list[Any]) -> bool:
+    def _read(self, results: list[PGresult]) -> bool:
         """Add the result of each statement; whether all came, up to the Sync."""
-        kinds, silence = self._driver.pq.ExecStatus, 0
+        silence = 0
         while silence < 2:  # each result ends with one
             while self._pq.is_busy():
                 self._ready.select()
@@ -157,30 +200,28 @@ class Pipeline:
             result = self._pq.get_result()
             silence = silence + 1 if result is None else 0
             if result is not None:
-                if result.status == kinds.PIPELINE_SYNC:
+                if result.status == ExecStatus.PIPELINE_SYNC:
                     return True
                 results.append(result)
         return False
 
     def _settle(
-        self, queued: list[Sent], new: dict[str, bytes], results: list[Any]
+        self, queued: list[Sent], new: dict[str, bytes], results: list[PGresult]
     ) -> None:
-        """Tell the statements their results, and keep what was prepared, which outlives
+        """Give the statements their results, and keep what was prepared, which outlives
         a transaction that fails."""
-        kinds, told = self._driver.pq.ExecStatus, iter(results)
+        answers = iter(results)
         for one in queued:
             name = new.pop(one.text, None)
-            if name is not None and next(told).status == kinds.COMMAND_OK:
+            if name is not None and next(answers).status == ExecStatus.COMMAND_OK:
                 self._prepared[one.text] = name
-            one.result = next(told)
+            one.result = next(answers)
 
-    def _raise_first(self, results: list[Any]) -> None:
-        for result in results:
-            if result.status == self._driver.pq.ExecStatus.FATAL_ERROR:
-                error = self._driver.errors.error_from_result(result)
-                if error.sqlstate in _UNPREPARED:
-                    self._prepared.clear()
-                raise error
+
+def _raise_first(results: list[PGresult]) -> None:
+    for result in results:
+        if result.status == ExecStatus.FATAL_ERROR:
+            raise error_from_result(result)
 
 
 def _encoded(value: object) -> bytes:

@@ -17,7 +17,7 @@ from gantt import errors
 from gantt.model.rows import FLEET
 from gantt.store.database import Database, open_database
 from gantt.store.database.dialect import POOLED
-from gantt.store.database.naming import command
+from gantt.store.database.url import command
 from gantt.store.head import RELEASED
 from gantt.store.interface import StoreOptions
 from gantt.store.outcomes import DefiniteAbort, Outcome

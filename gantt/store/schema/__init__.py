@@ -1,1 +1,0 @@
-"""The schema: whether a database fits this release, and making it so."""
