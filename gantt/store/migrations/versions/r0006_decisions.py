@@ -1,47 +1,35 @@
-"""What was decided lately, by whichever process.
+"""The latest decisions of all processes.
 
-It only adds a table, so that whoever still runs the release before can go on until the
-last process is replaced; what that release decides, only its own processes tell.
+Those of processes of the release before are found in these processes alone.
 """
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import mysql
 
+from gantt.store.columns import Bytes, Json, Revision, exact, required, texts
 from gantt.store.migrations.steps import create_table
 
 revision = "0006_decisions"
 down_revision = "0005_usage"
-branch_labels = None
-depends_on = None
-
-_EXACT = {"charset": "utf8mb4", "collation": "utf8mb4_bin"}
 
 
 def upgrade() -> None:
-    text = sa.String(255).with_variant(mysql.VARCHAR(255, **_EXACT), "mysql")
-    long = sa.Text().with_variant(mysql.LONGTEXT(**_EXACT), "mysql")
     create_table(
         "gantt_decisions",
-        sa.Column(
-            "id",
-            sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-            primary_key=True,
-        ),
-        sa.Column("process", text, nullable=False),
-        sa.Column("number", sa.BigInteger(), nullable=False),
-        sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("request_id", text, nullable=False),
-        sa.Column("project_id", text),
-        sa.Column("is_refused", sa.Boolean(), nullable=False),
-        sa.Column("instances", sa.Integer(), nullable=False),
-        sa.Column("instance_uuids", long, nullable=False),
-        sa.Column("record", sa.LargeBinary(2**31 - 1), nullable=False),
+        sa.Column("id", Revision, primary_key=True),
+        *texts("process"),
+        *required(sa.BigInteger, "number", "at"),
+        *texts("request_id"),
+        sa.Column("project_id", exact()),
+        *required(sa.Boolean, "is_refused"),
+        *required(sa.Integer, "instances"),
+        *required(Json, "instance_uuids"),
+        *required(Bytes, "record"),
     )
     if op.get_bind().dialect.name == "postgresql":
-        # To compress what is soon gone would cost as much as to insert it.
+        # To compress rows that are soon deleted would cost as much as to insert them.
         op.execute("ALTER TABLE gantt_decisions SET (toast_tuple_target = 8160)")
 
 
