@@ -1,7 +1,7 @@
 """Columns as the tables and the migrations define them.
 
-Migrations depend on these alone, never on ``tables``, which show the latest schema: what
-a function here returns must not change.
+Migrations use these and never ``tables``, which show the latest schema: what a function
+here returns must not change.
 """
 
 from __future__ import annotations

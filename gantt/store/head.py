@@ -1,9 +1,9 @@
-"""What the head row says of who may write here, and how a new history begins.
+"""The head row, which says whether this release may write here, and new histories.
 
-It stands apart because the row outlives every process: one that goes on after the
-database was handed back, or was upgraded under it, must find that out here. The log
-begins anew whenever the row says something new, a gap behind its last revision: no
-cursor continues into it, so that whoever held one loads again, and meets the row.
+Apart because the row outlives every process: one that still runs after the database
+was handed back or upgraded finds that out here. Whenever the row changes, a new log
+begins after a gap behind the last revision: no cursor continues into it, so that
+processes load everything again, and read the row.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from gantt.store.tables import FORMAT, gantt_fingerprint, gantt_head, gantt_log
 from gantt.store.times import to_micros
 
 LOG = logging.getLogger(__name__)
-# The format of books that are in nobody's hands but Placement's own.
+# The format of books that were handed back to Placement.
 RELEASED = 0
-# Of the first revision of a history: nothing before it leads there.
+# Kinds of the first revision of a history: nothing before it leads there.
 ADOPT, RELEASE, IMPORT = "Adopt", "Release", "Import"
 BEGINNINGS = frozenset({ADOPT, RELEASE, IMPORT})
-# Far enough from the last revision that a log up to there does not lead to it.
+# From the last revision of the log before, which therefore does not lead to it.
 _GAP = 2
 
 
 def refusal(found: int | None, where: str) -> str | None:
-    """Why a running process must leave a database in the format ``found`` alone."""
+    """Why a running process must not use a database in the format ``found``."""
     if found == FORMAT:
         return None
     if found is None:
@@ -49,19 +49,19 @@ def refusal(found: int | None, where: str) -> str | None:
     if found == RELEASED:
         return (
             f"The database {where} was handed back to OpenStack Placement "
-            "(`gantt-manage release`): nothing is read from it or written to it any "
-            "more. Stop this process, or take the database back with "
-            "`gantt-manage adopt`."
+            "(`gantt-manage release`): it is no longer read or "
+            "written. Stop this process, or take the database back with `gantt-manage "
+            "adopt`."
         )
     return (
-        f"The database {where} is in format {found} now, this program reads and "
+        f"The database {where} is in format {found} now, this release reads and "
         f"writes format {FORMAT}: another version of Gantt took it over. Restart "
         "with that version."
     )
 
 
 class HeadRow:
-    """The head row as the store's own connections read it."""
+    """The head row on connections of the store."""
 
     def __init__(self, database: Database) -> None:
         self._url = database.url
@@ -69,15 +69,15 @@ class HeadRow:
         head = head.where(gantt_head.c.id == literal_column("1"))
         self._read = database.compile(head).text
         self._lock = database.compile(head.with_for_update()).text
-        self._has_told = False
-        self._telling = threading.Lock()
+        self._is_logged = False
+        self._logging = threading.Lock()
 
     def read(self, session: Session) -> None:
-        """Raises StoreFailed unless the books are this program's."""
+        """Raises StoreFailed unless this release may use the books."""
         self._judge(session.one(self._read))
 
     def lock(self, session: Session) -> Answer:
-        """Ask for the lock, kept to the end of the transaction, for ``judge``."""
+        """Request the lock, held until the transaction ends; ``judge`` the answer."""
         return session.send(self._lock)
 
     def judge(self, answer: Answer) -> None:
@@ -86,16 +86,16 @@ class HeadRow:
 
     def _judge(self, row: tuple[int] | None) -> None:
         reason = refusal(row[0] if row else None, self._url)
-        with self._telling:  # many ask, and one tells
-            if reason is not None and not self._has_told:
+        with self._logging:  # many threads come here, one logs
+            if reason is not None and not self._is_logged:
                 LOG.critical("%s", reason)
-            self._has_told = reason is not None
+            self._is_logged = reason is not None
         if reason is not None:
             raise errors.StoreFailed(reason)
 
 
 def lock(connection: Connection) -> int | None:
-    """Wait until no committer writes, and keep it so; the format, None without the
+    """Wait until no committer writes, and exclude them; the format, None without the
     row."""
     row = select(gantt_head.c.format).where(gantt_head.c.id == 1).with_for_update()
     found = connection.execute(row).scalar()
@@ -103,9 +103,9 @@ def lock(connection: Connection) -> int | None:
 
 
 def begin_history(connection: Connection, kind: str, *, becomes: int = FORMAT) -> int:
-    """Begin the log anew under a new epoch; the revision at which it begins.
+    """Begin a new log under a new epoch; the revision at which it begins.
 
-    ``becomes``: the format, which says who may write from here on.
+    ``becomes``: the format, which says which release may write from now on.
     The caller holds the lock and commits.
     """
     ends = func.max(gantt_log.c.revision), func.max(gantt_log.c.at)
@@ -127,6 +127,6 @@ def begin_history(connection: Connection, kind: str, *, becomes: int = FORMAT) -
         .where(gantt_head.c.id == 1)
         .values(format=becomes, epoch=gantt_head.c.epoch + 1, compacted_to=revision - 1)
     )
-    # What a clean stop left says nothing of the books from here on.
+    # The fingerprint of the last clean stop no longer applies.
     connection.execute(update(gantt_fingerprint).values(revision=0, batch="", facts=""))
     return revision

@@ -1,7 +1,7 @@
-"""What the engine may ask of a store, whatever keeps the books behind it.
+"""What the engine needs of a store.
 
-It stands apart so that the committer can be read, and tested, without SQL:
-``MemoryStore`` and ``SqlStore`` implement the same two protocols.
+Apart so that the committer can be read, and tested, without SQL: ``MemoryStore`` and
+``SqlStore`` implement the same protocols.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gantt.model.usage_history import HistoryQuery, UsageRecord
 class StoreOptions(Struct, frozen=True):
     """How to open a store.
 
-    ``create``: make the tables, or bring them up to date, before opening.
+    ``create``: create the tables, or bring them up to date, before opening.
     ``lock_timeout_s``: how long ``begin`` waits for the head lock.
     ``idle_timeout_s``: a writer that pauses so long within a transaction loses it
     (server databases). ``pool_size``: connections for readers.
-    ``tail_limit``: who is further behind than so many revisions is told to reload.
-    ``chunk``: rows per list while loading. ``named``: the options that name this
-    database to ``gantt-manage``, for messages; None: its URL does.
+    ``tail_limit``: a process that is more revisions behind reloads. ``chunk``: rows per
+    list while loading. ``named``: the options by which ``gantt-manage`` finds this
+    database, for messages; None: its URL.
     """
 
     create: bool = False
@@ -47,20 +47,19 @@ class Page(Struct, frozen=True):
 
 
 class Lead(Struct, frozen=True):
-    """Who leads the leader tasks (``holder`` "": nobody), and how often that was
-    said."""
+    """The leader (``holder`` "": none), and its heartbeats so far."""
 
     holder: str = ""
     beat: int = 0
 
 
 class Precondition(Struct, frozen=True):
-    """What a batch leaves as it is and yet relies on: once it is written, the rows of
-    ``table`` whose column ``by`` is among ``keys`` are exactly ``rows``, each the
-    values of ``columns``; NULL counts as 0, or as what stands for it.
+    """What a batch does not write and yet relies on: once it is written, the rows of
+    ``table`` with column ``by`` in ``keys`` are exactly ``rows``, each the values of
+    ``columns``; NULL counts as 0, or as its substitute.
 
-    It would hold if nobody else wrote; Placement moves no generation when it changes
-    aggregates, names or parents.
+    Only other programs can break it: Placement changes aggregates, names and parents
+    without incrementing a generation.
     """
 
     table: str
@@ -85,16 +84,16 @@ a thousand."""
 
 
 class Trimmed(Struct, frozen=True):
-    """Rows that went, and that are left."""
+    """Rows that were dropped, and that are left."""
 
     dropped: int
     left: int
 
 
 class SharedDecision(Struct, frozen=True):
-    """A record of a decision, as any process finds it. ``number``: its own among those
-    of ``process``. ``instance_uuids``: each between commas; ``instances``: how many it
-    is for. ``record``: all of it, in a form that the engine understands."""
+    """A decision in the shared table. ``number``: unique within ``process``.
+    ``instance_uuids``: each between commas; ``instances``: their number. ``record``:
+    all of it, as the engine encodes it."""
 
     process: str
     number: int
@@ -121,14 +120,14 @@ class Transaction(Protocol):
         """Entries after ``after``, oldest first, ``old`` of their changes None.
 
         None: the log does not continue ``after`` (history lost or compacted, or too
-        far behind), so that everything must be loaded again.
+        far behind); everything must be loaded again.
         """
 
     def write(
         self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
-        """The rows of all changes, and a log row per entry; once per transaction.
-        ``preconditions`` are looked at after that.
+        """Write all changes, and a log row per entry; once per transaction.
+        ``preconditions`` are checked after that.
 
         Raises ForeignWrite, DataError, DefiniteAbort, errors.StoreFailed; the
         caller then rolls back.
@@ -138,21 +137,21 @@ class Transaction(Protocol):
         """Raises DefiniteAbort, UnknownOutcome; the transaction is over either way."""
 
     def rollback(self) -> None:
-        """Forget what was written and give up the lock; never raises, may repeat."""
+        """Undo what was written and release the lock; never raises, may repeat."""
 
 
 class UsageRows(Protocol):
     """The usage history under the head lock. Spans are ``since`` <= start < ``until``,
-    in microseconds; methods raise outcomes, for whoever opened it to translate."""
+    in microseconds; methods raise outcomes, which ``Store.usage_rows`` translates."""
 
     def now(self) -> int | None:
         """As ``Transaction.now``."""
 
     def first(self, period_s: int, since: int, until: int) -> int | None:
-        """Where the first period of that length begins, of those in the span."""
+        """The begin of the first period of that length in the span."""
 
     def last(self, period_s: int, since: int, until: int) -> int | None:
-        """Where the last one begins."""
+        """The begin of the last one."""
 
     def find(self, asked: HistoryQuery) -> list[UsageRecord]:
         """As ``Store.usage_history``."""
@@ -160,22 +159,22 @@ class UsageRows(Protocol):
     def replace(
         self, period_s: int, start: int, records: Sequence[UsageRecord]
     ) -> None:
-        """``records`` in place of whatever is there of the period from ``start`` on."""
+        """Replace all records of the period that begins at ``start``."""
 
     def drop(self, period_s: int, since: int, until: int) -> int:
-        """Forget the periods in the span; how many records went."""
+        """Drop the periods in the span; how many records were dropped."""
 
 
 class SharedDecisions(Protocol):
-    """The last decisions of all processes; used by any thread. What the machine or the
-    server loses when it fails may be more than elsewhere: they are no books."""
+    """The last decisions of all processes; used by any thread. If the machine or the
+    server fails, the last second of them may be lost: they are not books."""
 
     def add(self, rows: Sequence[SharedDecision]) -> int:
-        """All that the database can hold; how many it cannot. Raises StoreFailed, and
-        then some may be there."""
+        """Add all that the database can hold; how many it cannot. Raises StoreFailed,
+        and then some may have been added."""
 
     def find(self, asked: Asked) -> list[SharedDecision]:
-        """Those that may be meant, the latest first. Raises StoreFailed."""
+        """Rows that may match, the latest first. Raises StoreFailed."""
 
     def trim(self, keep: int) -> Trimmed:
         """Drop all but the last ``keep``, of which one for more than
@@ -187,22 +186,22 @@ class Store(Protocol):
 
     @property
     def url(self) -> str:
-        """Where the books are, the password hidden."""
+        """The URL of the books, the password hidden."""
 
     @property
     def statements(self) -> int:
-        """SQL statements sent so far; one for all rows that go out together."""
+        """SQL statements sent so far; one for many rows counts once."""
 
     @property
     def decisions(self) -> SharedDecisions | None:
-        """Where processes tell each other what they decided; None: there are none."""
+        """The table of shared decisions; None: there is none."""
 
     def fold(self, name: str) -> str:
-        """What of ``name`` the database compares when it asks for uniqueness."""
+        """``name`` as the database compares it for uniqueness."""
 
     def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-        """The changes as the tables will give them back: some databases keep times and
-        ratios less exactly than they were given."""
+        """The changes as the tables will return them: some databases store times and
+        ratios less exactly."""
 
     def load(self) -> tuple[Cursor, Chunks]:
         """One consistent snapshot: its cursor, and chunks of rows by table in the
@@ -218,23 +217,23 @@ class Store(Protocol):
         """As ``Transaction.tail``, without the lock."""
 
     def begin(self) -> Transaction:
-        """Take the head lock. Raises DefiniteAbort when it cannot be had in time,
-        errors.StoreFailed when the database cannot be reached or written."""
+        """Take the head lock. Raises DefiniteAbort if it is not free in time,
+        errors.StoreFailed if the database cannot be reached or written."""
 
     def has_batch(self, end: Cursor) -> bool | None:
-        """Whether the log bears the batch that ends, or would end, at ``end``, judged
-        under the head lock. None: nobody can tell, because the log was compacted past
-        that place, or begun anew. Raises as ``begin``."""
+        """Whether the log has the batch that ends, or would end, at ``end``, judged
+        under the head lock. None: unknown, because the log was compacted beyond that
+        revision, or a new one was begun. Raises as ``begin``."""
 
     def fingerprint(self) -> Fingerprint:
         """The fingerprint of the tables as they are. Raises errors.StoreFailed, as do
         the other methods from here on."""
 
     def saved_fingerprint(self) -> Fingerprint | None:
-        """What ``save_fingerprint`` left, if anything."""
+        """The saved fingerprint, if any."""
 
     def save_fingerprint(self, fingerprint: Fingerprint) -> None:
-        """Leave a fingerprint for the next start."""
+        """Save a fingerprint for the next start."""
 
     def history(self, after: Cursor) -> Page:
         """A page of entries after ``after``, whose batch may be a prefix ("": any),
@@ -242,21 +241,20 @@ class Store(Protocol):
         when the log does not continue ``after``."""
 
     def compact(self, keep: int) -> int:
-        """Drop all but the last ``keep`` log rows (at least one); how many went."""
+        """Drop all but the last ``keep`` log rows (at least one); how many."""
 
     def leader(self) -> Lead:
-        """Who leads the leader_tasks."""
+        """The leader of the leader tasks."""
 
     def lead(self, holder: str, seen: Lead) -> Lead | None:
-        """Lead as ``holder`` ("": nobody) if the row is still as it was ``seen``; the
-        row from now on, or None when somebody else was faster."""
+        """Lead as ``holder`` ("": give up) if the row is still as ``seen``; the new
+        row, or None if another process was faster."""
 
     def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
-        """What was asked for, the latest first."""
+        """Matching records, the latest first."""
 
     def usage_rows(self) -> AbstractContextManager[UsageRows]:
-        """The usage history under the head lock; all that is done within is kept, or
-        nothing of it."""
+        """The usage history under the head lock, in one transaction."""
 
     def close(self) -> None:
-        """Let go of all connections; a second call does nothing."""
+        """Close all connections; a second call does nothing."""

@@ -1,7 +1,7 @@
 """Reads all tables in one snapshot, as rows, in lists of a few thousand.
 
-It stands apart from the other statements because a cold start waits for it: rows go
-from the driver's tuples straight into their types.
+Apart from the other statements because a cold start waits for it: rows go from the
+driver's tuples straight into their types.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Loader:
 
 
 def _with_flags(chunk: list[Any], flags: list[int]) -> list[list[Any]]:
-    """Booleans, where some databases have 0 and 1: the log tells them apart."""
+    """Booleans, where some databases return 0 and 1: the log distinguishes them."""
     found = [list(values) for values in chunk]
     for values in found:
         for place in flags:
@@ -71,7 +71,7 @@ def _all_rows(table: Table, columns: tuple[str, ...]) -> Any:
 
 
 def _read(table: Table, name: str) -> ColumnElement[Any]:
-    """A column, with what NULL means in it in databases that older releases made."""
+    """A column, with the meaning of NULL in databases made by older releases."""
     column = table.c[name]
     if name == "generation":
         return func.coalesce(column, literal_column("0"))

@@ -1,7 +1,7 @@
 """A store without SQL for ``memory://``: it keeps the end of the log and no rows.
 
-It stands apart from the SQL store because the columns of the one process that uses it
-are all there is: nothing to load, nobody to catch up with.
+The columns of the one process that uses it are the only copy: there is nothing to load
+and no other writer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gantt.store.interface import (
 )
 from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 
-# What watchers may still ask for.
+# Revisions that watchers may still read.
 _KEPT = 10_000
 
 
@@ -35,8 +35,7 @@ def _nothing() -> Chunks:
 
 
 class MemoryStore:
-    """Remembers how far the log has come, and its last entries for watchers, as long
-    as the process lives."""
+    """Keeps the end of the log, and its last entries for watchers, in memory."""
 
     url = "memory://"
     statements = 0
@@ -60,7 +59,7 @@ class MemoryStore:
 
     def load(self) -> tuple[Cursor, Chunks]:
         if self._end.revision:
-            # Empty books in place of those that are in the columns would be a lie.
+            # Empty books would contradict the columns.
             raise errors.StoreFailed("The store memory:// has no rows to load again.")
         return self._end, _nothing()
 
@@ -123,7 +122,7 @@ class MemoryStore:
         self._is_closed = True
 
     def finish(self, entries: Sequence[LogEntry]) -> None:
-        """Move the end of the log past ``entries``, if any, and give up the lock."""
+        """Move the end of the log past ``entries``, if any, and release the lock."""
         if entries:
             self._log.extend(entries)
             self._end = Cursor(entries[-1].revision, entries[-1].batch)
@@ -189,7 +188,7 @@ class MemoryTransaction:
     def write(
         self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
-        del preconditions  # nobody else could write
+        del preconditions  # there is no other writer
         revision = self._store.cursor().revision
         for entry in entries:
             revision += 1

@@ -1,8 +1,7 @@
-"""What can become of a batch other than being durable, between store and engine.
+"""How a batch can fail to become durable, between store and engine.
 
-They stand apart from ``gantt.errors`` because no client ever hears of them: the
-committer settles each one by itself (plan again, replay one by one, look for the batch,
-reload).
+Apart from ``gantt.errors`` because no client ever sees them: the committer settles each
+(plan again, replay one by one, look for the batch, reload).
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ class Outcome(Exception):
 
 
 class DefiniteAbort(Outcome):
-    """Nothing of the batch was kept; the same batch may succeed when tried again."""
+    """Nothing of the batch was stored; the same batch may succeed when retried."""
 
 
 class DataError(Outcome):
-    """Nothing was kept: this database cannot hold a value of the batch."""
+    """Nothing was stored: this database cannot hold a value of the batch."""
 
 
 class UnknownOutcome(Outcome):
-    """COMMIT failed without an answer: ask ``Store.has_batch`` whether it was kept; it
-    may be that nobody can tell.
+    """COMMIT failed without an answer: ``Store.has_batch`` says whether it was stored,
+    if that can still be determined.
 
-    ``failure``: what to tell the callers if it was not, and trying again is no use.
+    ``failure``: the error for callers if it was not and a retry is useless.
     """
 
     def __init__(self, text: str, failure: StoreFailed | None = None) -> None:
@@ -35,4 +34,4 @@ class UnknownOutcome(Outcome):
 
 
 class ForeignWrite(Outcome):
-    """Nothing was kept: the tables are not as the log says; reload and alarm."""
+    """Nothing was stored: the tables are not as the log says; reload and alarm."""

@@ -1,7 +1,7 @@
 """Connections for small reads: a few, so that readers of a server do not queue.
 
-Apart from the store, because who holds which connection, and what becomes of one that
-broke, is the same for every question. Each statement is a transaction of its own.
+Apart from the store, because borrowing a connection, and replacing a broken one, is the
+same for every query. Each statement is a transaction of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Reader(Session):
-    """A session, and what it last saw: a hint belongs to its connection."""
+    """A session and what it last saw: a hint belongs to its connection."""
 
     def __init__(self, database: Database, counter: Counter) -> None:
         super().__init__(database, counter)
@@ -44,7 +44,7 @@ class Readers:
         self.is_closed = False
 
     def read(self, query: Callable[[Reader], T]) -> T:
-        """What ``query`` says, asked once more if the connection broke. Raises
+        """The result of ``query``, repeated once if the connection broke. Raises
         StoreFailed."""
         with self._seated():
             self._database.check_place()
@@ -65,13 +65,13 @@ class Readers:
 
     @contextmanager
     def _seated(self) -> Iterator[None]:
-        """Nobody waits longer than the questions before us may take."""
+        """Hold one of the connections; wait no longer than earlier queries may."""
         limit_s = 2 * self._database.lost_s
         if not self._seats.acquire(timeout=limit_s):
             raise errors.StoreFailed(
                 f"All {self._database.options.pool_size} connections for readers of "
-                f"{self._database.url} have been in use for {limit_s} s. Look whether "
-                "it answers, and try again later."
+                f"{self._database.url} have been in use for {limit_s} s. Check "
+                "whether it answers, and try again later."
             )
         try:
             yield
@@ -84,7 +84,7 @@ class Readers:
             raise errors.StoreFailed(f"The store {self._database.url} is closed.")
 
     def close(self) -> None:
-        """Close all connections, after the questions that are under way."""
+        """Close all connections, after the queries that are under way."""
         self.is_closed = True
         while (reader := self._taken()) is not None:
             reader.discard()
@@ -97,7 +97,7 @@ class Readers:
 
     @contextmanager
     def _returned(self, reader: Reader) -> Iterator[None]:
-        """Afterwards the next one may have it, unless it broke."""
+        """Return it to the others at the end, unless it broke."""
         try:
             yield
         except BaseException:

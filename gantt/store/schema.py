@@ -1,7 +1,7 @@
-"""Whether a database is fit to be opened, and making it so.
+"""Checks whether a database can be opened, and migrates its schema.
 
-It stands apart from the store because it runs once, before anything is trusted: every
-way in which a database can be wrong ends here, in a text that says what to do.
+Apart from the store because it runs once, before anything is trusted: every way in
+which a database can be wrong ends here, in a message that says what to do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, exc, inspect, literal, select, text, update
 
 from gantt import errors
 from gantt.model.rows import FLEET
-from gantt.store.database import Database, open_database
+from gantt.store.database import Database, cause_of, database_at
 from gantt.store.database.dialect import POOLED
 from gantt.store.database.url import command
 from gantt.store.head import RELEASED
@@ -49,10 +49,10 @@ HEAD = REVISIONS[-1]
 
 
 class Found(Struct, frozen=True):
-    """What is in a database, before anything is believed about it.
+    """What is in a database, before anything is trusted.
 
-    ``has_head``: the table is there, with its row or without. ``is_begun``: the first
-    migration broke off, which leaves a part of itself on MariaDB; no row was written.
+    ``has_head``: the table exists, with or without its row. ``is_begun``: the first
+    migration broke off, which leaves some tables on MariaDB; no row was written.
     """
 
     has_books: bool
@@ -70,30 +70,26 @@ class Found(Struct, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether the migrations came as far as the committer."""
+        """Whether the migrations got as far as the head row."""
         return self.has_head and self.revision not in (None, REVISIONS[0])
 
 
 def check(url: str, options: StoreOptions | None = None) -> None:
     """Raises errors.Refused unless the database can be opened as it is."""
-    database = open_database(url, options or StoreOptions())
-    try:
+    with database_at(url, options) as database:
         check_database(database)
-    finally:
-        database.close()
 
 
 def sync(
     url: str, options: StoreOptions | None = None, *, spares_newer: bool = False
 ) -> str:
-    """Make the tables or bring them up to date; the revision they now have.
+    """Create the tables or bring them up to date; the revision they now have.
 
-    ``spares_newer``: to those that a newer Gantt has added to, and that this release
-    can still use, nothing is done. Raises errors.Refused, and then nothing was changed.
+    ``spares_newer``: leave tables alone that a newer Gantt has added to, if this
+    release can still use them. Raises errors.Refused, and then nothing was changed.
     """
     options = msgspec.structs.replace(options or StoreOptions(), create=True)
-    database = open_database(url, options)
-    try:
+    with database_at(url, options) as database:
         found = look(database)
         if spares_newer and is_expanded(found):
             return str(found.revision)
@@ -102,28 +98,22 @@ def sync(
             _migrate(database)
         check_database(database)
         return HEAD
-    finally:
-        database.close()
 
 
 def version(url: str, options: StoreOptions | None = None) -> str | None:
     """The revision of the schema; None when Gantt has no tables there."""
-    database = open_database(url, options or StoreOptions())
-    try:
+    with database_at(url, options) as database:
         return look(database).revision
-    finally:
-        database.close()
 
 
 def to_sync(url: str, options: StoreOptions | None = None) -> str:
-    """What to type for ``sync``."""
-    database = open_database(url, options or StoreOptions())
-    database.close()
-    return command(database, "db sync")
+    """The command line for ``sync``."""
+    with database_at(url, options) as database:
+        return command(database, "db sync")
 
 
 def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
-    """Say that the schema is at ``revision`` ("head": the newest), changing no table.
+    """Record that the schema is at ``revision`` ("head": the newest); no table changes.
 
     Raises errors.Refused for a revision that does not exist.
     """
@@ -133,12 +123,9 @@ def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
             f"There is no schema revision {revision}: the revisions are "
             f"{', '.join(REVISIONS)}."
         )
-    database = open_database(url, options or StoreOptions())
-    try:
+    with database_at(url, options) as database:
         look(database)
         _migrate_to(database, "stamp", wanted)
-    finally:
-        database.close()
 
 
 def check_database(database: Database) -> None:
@@ -147,29 +134,29 @@ def check_database(database: Database) -> None:
     if is_expanded(found):
         database.warn(
             f"its schema is at revision {found.revision}, which a newer Gantt made. It "
-            f"is still in format {FORMAT}, so this program goes on beside that."
+            f"is still in format {FORMAT}, so this release can run beside that one."
         )
         found = msgspec.structs.replace(found, revision=HEAD)
     refuse_foreign(database, found)
     where, run = database.url, command(database, "db sync")
     if found.is_begun and found.has_books:
         raise errors.Refused(
-            f"The tables of {where} were not all made, an attempt broke off: run {run}."
+            f"The tables of {where} are incomplete, an attempt broke off: run {run}."
         )
     if not found.has_books and found.revision is None:
         raise errors.Refused(
             f"The database {where} has none of Gantt's tables: correct the URL, or "
-            f"make them with {run}."
+            f"create them with {run}."
         )
     if found.revision != HEAD:
         raise errors.Refused(
-            f"The schema of {where} is at revision {found.revision}, this program "
+            f"The schema of {where} is at revision {found.revision}, this release "
             f"needs {HEAD}: run {run}."
         )
     if found.missing:
         raise errors.Refused(
-            f"The database {where} says that it is at revision {HEAD}, yet it has no "
-            f"table {', '.join(found.missing)}: restore it from a backup."
+            f"The database {where} claims to be at revision {HEAD} but has no table "
+            f"{', '.join(found.missing)}: restore it from a backup."
         )
     if found.format is None:
         raise errors.Refused(
@@ -180,7 +167,7 @@ def check_database(database: Database) -> None:
 
 
 def refuse_foreign(database: Database, found: Found) -> None:
-    """Raises errors.Refused for what neither opening nor migrating may touch."""
+    """Raises errors.Refused for a database that must be neither opened nor migrated."""
     where = database.url
     if found.is_begun:
         return
@@ -197,21 +184,21 @@ def refuse_foreign(database: Database, found: Found) -> None:
         )
     if found.format is not None and found.format != FORMAT:
         raise errors.Refused(
-            f"The database {where} is held in format {found.format}, this program "
-            f"reads and writes format {FORMAT}: use the version of Gantt that made it."
+            f"The database {where} is in format {found.format}, this release reads and "
+            f"writes format {FORMAT}: use the version of Gantt that made it."
         )
     if found.has_books and found.upstream_revision != UPSTREAM_HEAD:
         raise errors.Refused(
             f"The table {UPSTREAM_VERSION_TABLE} of {where} says "
-            f"{found.upstream_revision}, the tables of this program are those of "
+            f"{found.upstream_revision}, the tables of this release are those of "
             f"{UPSTREAM_HEAD}: has Placement been upgraded on this database? Bring "
             "its schema to that revision first."
         )
 
 
 def is_expanded(found: Found) -> bool:
-    """Whether a newer Gantt has added to the tables, and taken nothing away yet: that
-    changes the format. Processes of this release may go on until they are replaced."""
+    """Whether a newer Gantt has added to the tables and not removed anything yet, which
+    would change the format. Processes of this release may run until replaced."""
     return _is_newer(found) and found.format == FORMAT
 
 
@@ -220,33 +207,32 @@ def _is_newer(found: Found) -> bool:
 
 
 def refuse_newer(database: Database, found: Found) -> None:
-    """Raises errors.Refused for tables that a newer Gantt has made."""
+    """Raises errors.Refused for tables that a newer Gantt made."""
     if _is_newer(found):
         raise errors.Refused(
             f"The schema of {database.url} is at revision {found.revision}, which this "
-            f"program does not know (newest known: {HEAD}): a newer Gantt made it. "
+            f"release does not know (newest known: {HEAD}): a newer Gantt made it. "
             "Upgrade this program, or restore a backup from before."
         )
 
 
 def look(database: Database) -> Found:
-    """What is there. Raises errors.Refused when there is nothing to look at."""
+    """What is there. Raises errors.Refused if the database cannot be reached."""
     if (reason := database.refusal()) is not None:
         raise errors.Refused(reason)
     try:
-        # A connection of the store first: its error names what to do.
+        # A connection of the store first: its error says what to do.
         Session(database, Counter()).close()
         with database.engine.connect() as connection:
             return found_in(connection)
     except errors.StoreFailed as error:
         raise errors.Refused(str(error)) from error
     except exc.DBAPIError as error:
-        cause = error.orig if isinstance(error.orig, Exception) else error
-        raise errors.Refused(str(database.failure(cause))) from error
+        raise errors.Refused(str(database.failure(cause_of(error)))) from error
 
 
 def found_in(connection: Connection) -> Found:
-    """What ``connection`` sees; under a lock, nothing of it changes meanwhile."""
+    """What ``connection`` sees; under a lock, it does not change meanwhile."""
     tables = set(inspect(connection).get_table_names())
     has_head = gantt_head.name in tables
     wanted = select(gantt_head.c.format)
@@ -281,7 +267,7 @@ def _version_in(connection: Connection, table: str, tables: set[str]) -> str | N
 
 
 def _probe(database: Database) -> None:
-    """Write, and think better of it: finds what only shows then."""
+    """Write and roll back: finds what only shows then."""
     session = Session(database, Counter())
     same = update(gantt_fingerprint).values(facts=gantt_fingerprint.c.facts)
     try:
@@ -290,7 +276,7 @@ def _probe(database: Database) -> None:
         database.check_settings(session.all(database.read_back))
         database.is_in_use = True
         if _is_shared(database):
-            database.warn(f"two connections have one session of the server: {POOLED}")
+            database.warn(f"two connections share one session of the server: {POOLED}")
     except DefiniteAbort as abort:
         raise errors.Refused(
             f"The database {database.url} is locked by another process "
@@ -304,7 +290,7 @@ def _probe(database: Database) -> None:
 
 
 def _is_shared(database: Database) -> bool:
-    """Whether something in between gives the session of one connection to another."""
+    """Whether a pooler in between gives one server session to two connections."""
     if database.session_id is None:
         return False
     with (
@@ -320,32 +306,30 @@ def _migrate(database: Database) -> None:
     try:
         _migrate_to(database, "upgrade", "head")
     except exc.DBAPIError as error:
-        cause = error.orig if isinstance(error.orig, Exception) else error
-        raise errors.Refused(
-            f"The tables could not be made: {database.failure(cause)}"
-        ) from error
+        failure = database.failure(cause_of(error))
+        raise errors.Refused(f"The tables could not be created: {failure}") from error
 
 
 def _migrate_to(database: Database, action: str, revision: str) -> None:
-    """Let alembic do ``action`` in one transaction, alone on the database."""
+    """Have alembic do ``action`` in one transaction, excluding other migrations."""
     with database.engine.begin() as connection:
-        keep_others_away(database, connection)
+        exclude_migrations(database, connection)
         run_alembic(connection, action, revision)
 
 
-def keep_others_away(database: Database, connection: Connection) -> None:
-    """Until ``connection`` ends no other migration runs. Raises errors.Refused."""
+def exclude_migrations(database: Database, connection: Connection) -> None:
+    """Exclude other migrations until ``connection`` ends. Raises errors.Refused."""
     for statement in database.migrate:
-        told = connection.exec_driver_sql(statement)
-        if told.returns_rows and told.scalar() == 0:  # MariaDB's way to say no
+        answer = connection.exec_driver_sql(statement)
+        if answer.returns_rows and answer.scalar() == 0:  # MariaDB's get_lock
             raise errors.Refused(
-                f"Another process is changing the tables of {database.url}: try again "
-                "when it has ended."
+                f"Another process is migrating the tables of {database.url}: try again "
+                "when it has finished."
             )
 
 
 def run_alembic(connection: Connection, action: str, revision: str) -> None:
-    """Let alembic do ``action`` in the transaction of ``connection``."""
+    """Have alembic do ``action`` in the transaction of ``connection``."""
     from alembic import command
 
     getattr(command, action)(_config(connection), revision)

@@ -1,6 +1,6 @@
-"""One connection of the driver, with errors put into the store's own words.
+"""One connection of the driver, with its errors translated to outcomes.
 
-It stands apart, below SQLAlchemy's Connection, because the committer sends few
+Apart from, and below, SQLAlchemy's Connection, because the committer sends few
 statements many times: their texts are compiled once and rows go to the driver as
 tuples.
 """
@@ -29,9 +29,9 @@ class Counter:
 
 
 class Answer:
-    """What a statement that was sent has brought, once it was waited for.
+    """The result of a statement, once it was waited for.
 
-    ``rows``: of a query, all of them. ``count``: how many rows it touched.
+    ``rows``: all of a query. ``count``: how many rows it touched.
     """
 
     def __init__(self, cursors: list[Any]) -> None:
@@ -47,8 +47,8 @@ class Answer:
                 self.rows += cursor.fetchall()
 
     def drop(self) -> None:
-        """Nobody reads it: else SQLite would keep what it read, past a rollback, for as
-        long as anybody keeps the error with its frames, and could not write again."""
+        """Discard it unread: else SQLite would keep its read lock, past a rollback, for
+        as long as the error with its frames is referenced."""
         for cursor in self._cursors:
             with suppress(Exception):  # the connection may be gone
                 cursor.close()
@@ -67,12 +67,12 @@ class Session:
         self._cursor = self._driver.cursor()
         self._pipeline: Pipeline | None = None
         self.is_lost = False
-        # Lost because nothing was said for too long: another one would wait as long.
+        # Lost because the server was silent: a new connection would wait as long.
         self.is_silent = False
         self._is_discarded = False
-        # By table: up to where its sequence was set on this connection.
-        self.told: dict[str, int] = {}
-        # Within ``together``: what is to be waited for at its end.
+        # By table: the value to which this connection advanced its sequence.
+        self.advanced: dict[str, int] = {}
+        # Within ``together``: the answers to wait for at its end.
         self._sent: list[Answer] | None = None
 
     def execute(self, text: str, values: Values = ()) -> Any:
@@ -95,8 +95,8 @@ class Session:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Wait but once for all that is sent within, if the database can do so. Raises
-        the outcome of the first that fails; nothing after it is carried out."""
+        """Wait only once for all that is sent within, if the database supports it.
+        Raises the outcome of the first that fails; none after it is carried out."""
         sent: list[Answer] = []
         self._sent = sent
         try:
@@ -106,7 +106,7 @@ class Session:
             for answer in sent:
                 answer.take()
         except BaseException as error:
-            self.told.clear()  # of what was sent, some may not have been carried out
+            self.advanced.clear()  # some statements may not have been carried out
             if self._pipeline is None:
                 for answer in sent:
                     answer.drop()
@@ -117,7 +117,7 @@ class Session:
             self._sent = None
 
     def send(self, text: str, values: Values = ()) -> Answer:
-        """Send a statement; what it brings is there once it was waited for."""
+        """Send a statement; its answer is filled once it was waited for."""
         self._counter.statements += 1
         try:
             cursor = self._open_cursor()
@@ -165,7 +165,7 @@ class Session:
                 yield chunk
             cursor.close()
         except BaseException:
-            # Nobody wants the rest, and the connection is in the middle of it.
+            # The rest is not needed, and the connection is in the middle of it.
             self._database.abandon(cursor)
             self.discard()
             raise
@@ -176,8 +176,8 @@ class Session:
             self.execute(statement)
 
     def commit(self) -> None:
-        """Raises DefiniteAbort, ForeignWrite, DataError or UnknownOutcome; then
-        nothing is pending any more."""
+        """Raises DefiniteAbort, ForeignWrite, DataError or UnknownOutcome; the
+        transaction is over in any case."""
         self._counter.statements += 1
         try:
             self._driver.commit()
@@ -191,13 +191,13 @@ class Session:
             raise
 
     def rollback(self) -> None:
-        """Forget what is pending; a connection that cannot do so is discarded."""
+        """Undo what is pending; a connection that cannot do so is discarded."""
         if self.is_lost:
             self.discard()
             return
         try:
             self._driver.rollback()
-        except Exception:  # whatever it is, this connection is of no more use
+        except Exception:  # of any kind: this connection is unusable
             self.discard()
 
     def set_autocommit(self) -> None:
@@ -241,5 +241,5 @@ class Session:
 
 
 def as_failure(outcome: Outcome, url: str) -> errors.StoreFailed:
-    """What an outcome means to somebody who was only reading."""
+    """An outcome as an error for callers that only read."""
     return errors.StoreFailed(f"The database {url} did not answer: {outcome}")

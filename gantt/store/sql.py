@@ -1,7 +1,7 @@
-"""The store on SQL: who holds which connection, and what their failures mean.
+"""The store on SQL: connections, the head lock, and the meaning of their failures.
 
-It stands apart from the statements (``load``, ``write``, ``log``, …) that it sends:
-here is only the order of connecting, locking, committing and giving back.
+Apart from the statements that it sends (``load``, ``write``, ``changelog``, …): here is
+only the order of connecting, locking, committing and giving back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.store import schema
-from gantt.store.background.bookkeeping import SqlChores
+from gantt.store.background.bookkeeping import SqlSideTables
 from gantt.store.background.decisions import DecisionTable
 from gantt.store.changelog.codec import Log
 from gantt.store.changelog.history import History
@@ -30,8 +30,8 @@ T = TypeVar("T")
 Along = Callable[[Session], None]
 
 
-class SqlStore(SqlChores):
-    """Rows and log in a database that ``schema.check`` found fit."""
+class SqlStore(SqlSideTables):
+    """Rows and log in a database that ``schema.check`` accepted."""
 
     @classmethod
     def open(cls, url: str, options: StoreOptions) -> SqlStore:
@@ -59,8 +59,8 @@ class SqlStore(SqlChores):
         self._head = HeadRow(database)
         self._committer = threading.Lock()
         self._writing: Session | None = None
-        # How far the engine had come when it last asked, so that the committer can ask
-        # for what follows while it waits for the lock.
+        # The revision that the engine last read, so that the committer can ask for what
+        # follows it together with the lock.
         self.reached = 0
         self._readers = Readers(database, self._counter)
         self.decisions = DecisionTable(
@@ -77,7 +77,7 @@ class SqlStore(SqlChores):
 
     @property
     def clock(self) -> str | None:
-        """The query for the database's clock, if it is to be asked."""
+        """The query for the database's clock; None: it has none."""
         return self._database.clock
 
     def fold(self, name: str) -> str:
@@ -103,11 +103,11 @@ class SqlStore(SqlChores):
         return self._history.page(self._read, after)
 
     def _look(self, reader: Reader) -> Cursor:
-        """The end of the log; asked for only if another connection has committed."""
+        """The end of the log; queried only if another connection has committed."""
         hint = self._database.hint
         if hint is None:
             return self.log.end(reader)
-        # The hint before the look: a commit in between is then looked for again.
+        # The hint first: a commit in between is then found by the next call.
         version = reader.one(hint)[0]
         if reader.seen is None or reader.seen[0] != version:
             reader.seen = (version, self.log.end(reader))
@@ -135,7 +135,7 @@ class SqlStore(SqlChores):
         except Outcome as outcome:
             raise as_failure(outcome, self.url) from outcome
         finally:
-            # Not back to the pool: its page cache is of no more use.
+            # Not back to the pool: its page cache is useless now.
             session.discard()
 
     def _snapshot(self) -> Session:
@@ -156,7 +156,7 @@ class SqlStore(SqlChores):
 
     def take_head(self, along: Along | None = None) -> Session:
         """The writer's connection with the head lock; ``along`` sends what is to be
-        carried out right after that."""
+        carried out right after it."""
         self._database.check_place()
         if not self._committer.acquire(timeout=self._database.options.lock_timeout_s):
             raise DefiniteAbort(f"The committer of {self.url} was not free in time.")
@@ -167,7 +167,7 @@ class SqlStore(SqlChores):
             raise
 
     def _locked_session(self, along: Along | None) -> Session:
-        """Locked on the connection that there is; on a new one if that broke."""
+        """Lock on the open connection; on a new one if that broke."""
         if self._writing is not None:
             try:
                 return self._lock(self._writing, along)
@@ -201,8 +201,7 @@ class SqlStore(SqlChores):
         return session
 
     def finish(self, session: Session, end: Callable[[], None]) -> None:
-        """Run ``end`` (commit or rollback) and give up the committer, whatever
-        happens."""
+        """Run ``end`` (commit or rollback), and release the committer in any case."""
         try:
             end()
         finally:
@@ -211,8 +210,8 @@ class SqlStore(SqlChores):
             self._committer.release()
 
     @contextmanager
-    def _chore(self) -> Iterator[Session]:
-        """A write of no client: under the head lock, and it may fail as a whole."""
+    def _under_head_lock(self) -> Iterator[Session]:
+        """A write on behalf of no client, under the head lock; it fails as a whole."""
         try:
             session = self.take_head()
             try:
@@ -234,7 +233,7 @@ class SqlStore(SqlChores):
 
     def close(self) -> None:
         self._readers.close()
-        # Wait for a commit that is under way, but not for ever.
+        # Wait for a commit that is under way, but not without limit.
         is_mine = self._committer.acquire(timeout=self._database.options.lock_timeout_s)
         if self._writing is not None:
             self._writing.discard()
@@ -253,8 +252,8 @@ class SqlTransaction:
         self._is_open = True
 
     def _ask(self, session: Session) -> None:
-        """Send the questions of every batch, right behind that for the lock: each is
-        answered by what is there once the one before it was carried out."""
+        """Send the queries of every batch right behind that for the lock: each sees the
+        database as it is once the one before it was carried out."""
         clock = self._store.clock
         self._clock = None if clock is None else session.send(clock)
         self._from = self._store.reached
@@ -266,7 +265,7 @@ class SqlTransaction:
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         log, found = self._store.log, self._tail.rows
         if self._from <= after.revision and not log.is_cut(found):
-            # Readers may have come further while we waited for the lock.
+            # Readers may have advanced while this waited for the lock.
             newer = [row for row in found if row[0] >= after.revision]
             entries = log.read(self._session, newer, after)
         else:

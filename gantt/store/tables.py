@@ -247,7 +247,7 @@ gantt_claims = Table(
     _index(rows.CLAIMS, "claim"),
 )
 
-# The identity of this database, and how to read it; its one row is the committer's lock.
+# The identity of this database and its format; its one row is the committer's lock.
 gantt_head = Table(
     "gantt_head",
     metadata,

@@ -1,8 +1,8 @@
 """Writes the rows of a batch of changes in a constant number of statements.
 
-It stands apart from the log because it may forget: of all changes to one row in a
-batch only the first old and the last new value matter. ``Plan`` decides that without
-SQL; ``Writer`` sends it, and compares what the database had with what was known.
+Apart from the log because of all changes to one row in a batch only the first old and
+the last new value matter here. ``plan`` decides that without SQL; ``Writer`` sends it,
+and compares what the database had with what was known.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gantt.store.tables import BOOKS, COLUMNS
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
-# So far ahead a sequence is told of ids: most batches then need not tell it again.
+# Sequences are advanced so far ahead that most batches need not do it again.
 _AHEAD = 1000
 _HIGHEST = 2**31 - 1
-# What must be as it was known when a row is changed, beside its key: generations, what
-# Placement changes without moving one, and what tells rows apart where a database
-# gives an id again (SQLite does).
+# What must be as known when a row is changed, beside its key: generations, what
+# Placement changes without incrementing one, and what distinguishes rows where a
+# database reuses ids (SQLite does).
 _KNOWN: dict[str, tuple[str, ...]] = {
     rows.PROVIDERS: (
         *("generation", "uuid", "name"),
@@ -48,8 +48,8 @@ _KNOWN: dict[str, tuple[str, ...]] = {
         if row_type is rows.NameRow
     },
 }
-# Of a row that is deleted: its root is taken before (``uproot``), and who a consumer
-# belongs to is no matter any more.
+# Not compared when a row is deleted: its root was set to itself before (``uproot``),
+# and the owner of a consumer no longer matters.
 _UNASKED: dict[str, frozenset[str]] = {
     rows.PROVIDERS: frozenset({"root_provider_id"}),
     rows.CONSUMERS: frozenset({"project_id", "user_id", "consumer_type_id"}),
@@ -108,7 +108,7 @@ def plan(changes: Iterable[Change]) -> list[Step]:
 
 
 def _needs_order(changes: list[Change]) -> bool:
-    """Whether a row moves within a constraint, or a key is given anew."""
+    """Whether a row moves within a constraint, or a key is reused."""
     is_link = isinstance(changes[0].new or changes[0].old, rows.LinkRow)
     gone: set[Key] = set()
     for change in changes:
@@ -123,7 +123,7 @@ def _needs_order(changes: list[Change]) -> bool:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    """What unique and foreign keys know of a row, beside its own key."""
+    """What unique and foreign keys contain of a row, beside its own key."""
     if isinstance(row, rows.ConsumerRow):
         return (row.uuid,)
     if isinstance(row, rows.ProviderRow):
@@ -141,8 +141,8 @@ def _coalesced(table: str, changes: list[Change]) -> tuple[Step, Step, Step]:
     last: dict[Key, Row | None] = {}
     for change in changes:
         first.setdefault(change.key, change.old)
-        # Children are deleted before parents, but made after them: so deletes go
-        # by the order of last changes, and the others by that of first changes.
+        # Children are deleted before parents, but inserted after them: so deletes go
+        # in the order of last changes, and the others in that of first changes.
         last.pop(change.key, None)
         last[change.key] = change.new
     deletes = [(first[key], None) for key, new in last.items() if new is None]
@@ -155,12 +155,12 @@ def _coalesced(table: str, changes: list[Change]) -> tuple[Step, Step, Step]:
 
 
 def _runs(table: str, changes: list[Change]) -> list[Step]:
-    """Every change by itself, but for neighbours that may go in any order: one
-    statement has none, and updates none of its rows twice."""
+    """Every change by itself, except for adjacent inserts: within one statement there
+    is no order, and no row is updated twice."""
     steps: list[Step] = []
     for change in changes:
         if change.old == change.new:
-            continue  # never there, or nothing new but the time, kept to the second
+            continue  # never existed, or only the time changed, within a second
         verb = INSERT if change.old is None else UPDATE if change.new else DELETE
         if not steps or steps[-1].verb != verb or verb != INSERT:
             steps.append(Step(table, verb, []))
@@ -202,8 +202,8 @@ class _TableStatements:
         return session.send_rows(statement, values)
 
     def _update(self, pairs: list[tuple[Any, Any]]) -> tuple[Bulk, Picker]:
-        """The UPDATE that sets what differs in any of ``pairs`` and no more: a column
-        that is not set costs no index its upkeep."""
+        """The UPDATE that sets only what differs in any of ``pairs``: a column that is
+        not set costs no index update."""
         places = tuple(
             place
             for place in range(len(self._columns))
@@ -241,7 +241,7 @@ class Writer:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._tables = {name: _TableStatements(database, name) for name in ROW_TYPES}
-        # InnoDB keeps a row that is still referred to, be it by itself.
+        # InnoDB does not delete a row that is referred to, even by itself.
         self._uproot = database.bulk.update(
             BOOKS[rows.PROVIDERS], ["root_provider_id"], ["id"]
         )
@@ -266,8 +266,7 @@ class Writer:
     def ask(
         self, session: Session, preconditions: Iterable[Precondition]
     ) -> list[tuple[Precondition, Answer]]:
-        """Ask for what ``preconditions`` are about; ``check_preconditions``
-        afterwards."""
+        """Select the rows of ``preconditions``; ``check_preconditions`` afterwards."""
         return [
             (one, session.send_rows(self._select(one), [(key,) for key in one.keys]))
             for one in preconditions
@@ -282,7 +281,7 @@ class Writer:
         return self._selects[wanted]
 
     def _advance(self, session: Session, step: Step) -> None:
-        """Tell the sequence of the table of the ids that were given without it."""
+        """Advance the sequence of the table past ids that were given without it."""
         if self._database.advance is None:
             return
         highest = max(
@@ -290,12 +289,11 @@ class Writer:
             for _, new in step.pairs
             if new is not None and not isinstance(new, rows.LinkRow)
         )
-        # A sequence stays where it was set even if the transaction is rolled back, so
-        # what this connection was told holds for as long as it lasts.
-        if highest > session.told.get(step.table, -1):
-            told = max(highest, min(highest + _AHEAD, _HIGHEST))
-            session.send(self._database.advance, (told, step.table))
-            session.told[step.table] = told
+        # A sequence is not rolled back, so the value holds as long as the connection.
+        if highest > session.advanced.get(step.table, -1):
+            value = max(highest, min(highest + _AHEAD, _HIGHEST))
+            session.send(self._database.advance, (value, step.table))
+            session.advanced[step.table] = value
 
     def _converter(self) -> ToValues:
         """Row to values; a batch has few different times, so each is made once."""
@@ -315,7 +313,7 @@ class Writer:
 
 
 def check(sent: list[tuple[Step, Answer]]) -> None:
-    """Raises ForeignWrite when a row was not as the change says it was."""
+    """Raises ForeignWrite if a row was not as the change says."""
     for step, answer in sent:
         if (touched := answer.count) != len(step.pairs):
             raise ForeignWrite(
@@ -325,8 +323,7 @@ def check(sent: list[tuple[Step, Answer]]) -> None:
 
 
 def check_preconditions(asked: list[tuple[Precondition, Answer]]) -> None:
-    """Raises ForeignWrite when there is more, less or other than a precondition
-    says."""
+    """Raises ForeignWrite if the rows are not exactly those of a precondition."""
     for precondition, answer in asked:
         found = frozenset(tuple(row) for row in answer.rows)
         if strange := found ^ precondition.rows:

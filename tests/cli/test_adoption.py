@@ -154,7 +154,7 @@ def test_commands_say_when_they_lack_a_database(
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE gantt_head SET format = 9", "format 9, this program .* format 1"),
+        ("UPDATE gantt_head SET format = 9", "format 9, this release .* format 1"),
         (f"UPDATE gantt_head SET format = {head.RELEASED}", "gantt-manage .*adopt"),
     ],
 )

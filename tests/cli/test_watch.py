@@ -59,5 +59,5 @@ def test_without_since_it_begins_now(url: str) -> None:
 def test_a_place_that_is_gone_ends_with_status_1(url: str) -> None:
     answer = CliRunner().invoke(program, ["watch", "--url", url, "--since", "9999"])
     assert answer.exit_code == 1
-    assert "has not come to revision 9999" in answer.output
+    assert "has not reached revision 9999" in answer.output
     assert "without --since" in answer.output

@@ -165,7 +165,7 @@ def test_a_place_in_another_history_is_gone(books: Gantt) -> None:
         books.submit(create(number))
     with pytest.raises(Gone, match="has another batch at revision 2"):
         books.events("2-00000000", wait_s=5)
-    with pytest.raises(Gone, match="has not come to revision 7"):
+    with pytest.raises(Gone, match="has not reached revision 7"):
         books.events("7", wait_s=5)
 
 
@@ -177,7 +177,7 @@ def test_who_waits_is_told_when_the_log_was_compacted_under_it(
         books.submit(create(number))
     place = books.events(2).events[0].id
     open_store(url, StoreOptions()).compact(3)
-    with pytest.raises(Gone, match="begins at 5: what is older was compacted away"):
+    with pytest.raises(Gone, match="begins at 5: older revisions were compacted"):
         books.events(place)
     with pytest.raises(Gone, match="begins at 5"):
         books.events(0)

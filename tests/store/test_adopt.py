@@ -123,7 +123,9 @@ def test_a_gantt_that_runs_says_once_that_the_books_changed_hands(
         assert len(set(told)) == len(told)
         adopt(old)
         assert not books.unready()
-        with pytest.raises(errors.Gone, match=r"begun anew at revision \d+ \(Adopt\)"):
+        with pytest.raises(
+            errors.Gone, match=r"A new log was begun at revision \d+ \(Adopt\)"
+        ):
             books.events(place)
     assert "is back after" in caplog.text
 
@@ -176,7 +178,7 @@ def test_nothing_to_adopt_or_to_release(tmp_path: Path, old: str) -> None:
         adopt(f"sqlite:///{path}")
     with pytest.raises(errors.Refused, match="not Gantt's"):
         release(old)
-    with pytest.raises(errors.Refused, match="memory:// keeps no tables"):
+    with pytest.raises(errors.Refused, match="memory:// has no tables"):
         adopt("memory://")
 
 
@@ -324,6 +326,6 @@ def test_a_running_gantt_stops_when_a_newer_one_takes_over(
         answer = ours("PUT", "/traits/CUSTOM_LATE", version=39)
         assert answer.status == 503
         assert "cannot be reached or used now" in answer.text
-        assert "is in format 2 now, this program reads and writes format 1" in (
+        assert "is in format 2 now, this release reads and writes format 1" in (
             caplog.text
         )

@@ -63,7 +63,7 @@ def test_a_url_as_it_should_be_warns_of_nothing(
     [
         ("sqlite://", "memory://"),
         ("sqlite:///:memory:", "memory://"),
-        ("memory://", "keeps no tables"),
+        ("memory://", "has no tables"),
         ("oracle://db/gantt", "not a database that Gantt knows"),
         ("memory:///x", "memory:// alone"),
         ("no url at all", "cannot be read"),

@@ -61,7 +61,7 @@ def test_another_history_is_told_from_this_one(store: Store) -> None:
     end = fill(store, 3)
     with pytest.raises(Gone, match="has another batch at revision 2"):
         store.history(Cursor(2, "no" + end.batch))
-    with pytest.raises(Gone, match="has not come to revision 9: 9-abcd"):
+    with pytest.raises(Gone, match="has not reached revision 9: 9-abcd"):
         store.history(Cursor(9, "abcd"))
 
 
@@ -70,7 +70,7 @@ def test_what_was_compacted_away_is_gone(store: Store) -> None:
     end = fill(store, 9)
     store.compact(4)
     for lost in (Cursor(), Cursor(1), Cursor(5, end.batch)):
-        with pytest.raises(Gone, match=r"not in the log any more, which begins at 6"):
+        with pytest.raises(Gone, match=r"no longer in the log, which begins at 6"):
             store.history(lost)
     assert len(store.history(Cursor(6)).entries) == 3
 

@@ -223,7 +223,7 @@ def test_another_format(url: str, path: Path) -> None:
     schema.sync(url)
     _run(path, "UPDATE gantt_head SET format = 7")
     for use in (open_store, schema.sync, schema.check):
-        with pytest.raises(errors.Refused, match=r"format 7, this program .* format 1"):
+        with pytest.raises(errors.Refused, match=r"format 7, this release .* format 1"):
             use(url)
 
 
@@ -277,7 +277,7 @@ def test_a_lock_that_keeps_readers_away_too(url: str, path: Path) -> None:
 
 def test_tables_that_cannot_be_made_leave_nothing_behind(url: str, path: Path) -> None:
     _run(path, "CREATE VIEW gantt_log AS SELECT 1")
-    with pytest.raises(errors.Refused, match="could not be made"):
+    with pytest.raises(errors.Refused, match="could not be created"):
         schema.sync(url)
     assert _one(path, "SELECT count(*) FROM sqlite_master WHERE type = 'table'") == 0
 

@@ -484,7 +484,7 @@ NAMES = (
 def test_names_are_one_name_where_the_server_says_so(store: SqlStore) -> None:
     names = [*NAMES, "a ", " a"]
     select = Statement("SELECT count(*) FROM traits WHERE name = %s", ("name",))
-    with store._chore() as session:
+    with store._under_head_lock() as session:
         for number, name in enumerate(names):
             session.execute("DELETE FROM traits")
             session.execute(

@@ -24,9 +24,9 @@ LOG = logging.getLogger(__name__)
 
 # Heartbeats within the silence after which others take a leader to be gone.
 _BEATS = 4
-# Between two looks while the database is away.
+# Between two attempts while the database is away.
 _LONGEST_S = 4.0
-# Revisions between two looks at how long the log is.
+# Revisions between two compactions.
 _COMPACT_EVERY = 1_000
 
 
@@ -122,13 +122,13 @@ class LeaderTasks:
     def __init__(
         self,
         leadership: Leadership,
-        leader_tasks: tuple[LeaderTask, ...],
+        tasks: tuple[LeaderTask, ...],
         period_s: float,
         threads: Threads,
         is_away: IsAway = not_away,
     ) -> None:
         self._leadership = leadership
-        self._leader_tasks = leader_tasks
+        self._tasks = tasks
         self._period_s = period_s
         self._stop = threads.event()
         self._is_away = is_away
@@ -138,7 +138,7 @@ class LeaderTasks:
 
     @property
     def is_leading(self) -> bool:
-        """Whether this process does the leader_tasks."""
+        """Whether this process does the tasks."""
         return self._leadership.is_mine
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class LeaderTasks:
             self._leadership.give_up()
         except GanttError as error:
             LOG.debug(
-                "cannot give up the lead, another process will take over in time: %s",
+                "cannot give up the lead; another process will take over later: %s",
                 error,
             )
 
@@ -169,10 +169,10 @@ class LeaderTasks:
                 LOG.exception("the leader tasks failed and will restart")
 
     def _do(self) -> None:
-        for leader_task in self._leader_tasks:
+        for task in self._tasks:
             try:
-                if leader_task.is_due():
-                    self.done[leader_task.name] += leader_task.run()
+                if task.is_due():
+                    self.done[task.name] += task.run()
             except GanttError as error:
                 # The database may be away: what is to be done is there afterwards.
                 self._warn(f"leader_task {leader_task.name} failed", error)

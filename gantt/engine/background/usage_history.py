@@ -65,7 +65,7 @@ class UsageHistory:
         self._counts = dict.fromkeys(("samples", "rollups", "dropped", "left_out"), 0)
 
     def counts(self) -> dict[str, float]:
-        """What was done so far, and the limit that may have cut it; for metrics."""
+        """What was done so far, and the limit on classes; for metrics."""
         counts = {f"usage_{name}": count for name, count in self._counts.items()}
         return {"usage_classes_limit": self._options.usage_classes, **counts}
 
@@ -96,8 +96,8 @@ class UsageHistory:
         return is_on and self._clock.monotonic() >= self._due_at
 
     def run(self) -> int:
-        """Step by step until nothing is left to do; how many steps that were. Raises
-        StoreFailed, and is then due again soon."""
+        """Take steps until nothing is left to do; how many. Raises StoreFailed, and is
+        then due again soon."""
         self._due_at = self._clock.monotonic() + _RETRY_S
         totals = self._totals()
         for done in range(_STEPS):
@@ -120,7 +120,7 @@ class UsageHistory:
 
     def _step(self, rows: UsageRows, now: int, totals: Totals) -> bool:
         """Do the first of these that is due; whether any was. Nothing is dropped while
-        something is over and not rolled up."""
+        a complete period is not yet aggregated."""
         return (
             self._sample(rows, now, totals)
             or any(self._roll_up(rows, now, *pair) for pair in pairwise(_PERIODS))
@@ -139,7 +139,7 @@ class UsageHistory:
         most, start = self._options.usage_classes, _begin(now, finest_s)
         rows.replace(finest_s, start, sampled(totals, start, finest_s, most))
         for period_s in _PERIODS[1:]:
-            # Made too soon if it is there: a clock was ahead, and was set back.
+            # Computed too soon if it exists: a clock was ahead, and was set back.
             begin = _begin(start, period_s)
             rows.drop(period_s, begin, begin + 1)
         self._counts["samples"] += 1
@@ -155,8 +155,8 @@ class UsageHistory:
         return True
 
     def _roll_up(self, rows: UsageRows, now: int, finer_s: int, coarser_s: int) -> bool:
-        """Make the first record that is over and not made, of the finer ones there
-        are: more come for the time that is now alone, see ``_sample``."""
+        """Aggregate the first complete period that has finer records and no record yet.
+        Finer records are only ever added for the present, see ``_sample``."""
         over = _begin(now, coarser_s)
         last = rows.last(coarser_s, 0, over)
         since = 0 if last is None else last + coarser_s * MICROS
@@ -179,5 +179,5 @@ class UsageHistory:
 
 
 def _begin(at: int, period_s: int) -> int:
-    """Where the period begins that holds the time ``at``."""
+    """The begin of the period that contains the time ``at``."""
     return at - at % (period_s * MICROS)

@@ -1,9 +1,9 @@
 """Taking over a database that OpenStack Placement made, and handing it back.
 
-It stands apart from ``schema`` because both are an operator's decision about who owns
-the books: nothing here happens by itself. What Placement has is left as it is, but for
-rows that it would mend itself; Gantt's tables only stand beside it, and stay when the
-database is handed back, so that it can be taken over again with all that they hold.
+Apart from ``schema`` because both are an operator's decision: nothing here happens by
+itself. Placement's tables are left as they are, except for rows that Placement would
+repair itself. Gantt's tables are added beside them, and stay when the database is
+handed back, so that it can be taken over again with all that they hold.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from msgspec import Struct
-from sqlalchemy import Connection, exc, func, inspect, select, text
+from sqlalchemy import Connection, func, inspect, select, text
 
 from gantt import errors
 from gantt.model.rows import FLEET
 from gantt.store import head, schema
 from gantt.store.adoption import legacy
 from gantt.store.adoption.legacy import Legacy, Owner
-from gantt.store.database import Database, open_database
+from gantt.store.database import Database, database_at
 from gantt.store.database.url import command
-from gantt.store.interface import StoreOptions
 from gantt.store.schema import Found
 from gantt.store.tables import (
     BOOKS,
@@ -35,15 +34,15 @@ from gantt.store.tables import (
 
 PLACEMENT_RELEASE = "16.0.0"
 PLACEMENT_TABLES = tuple(name for name in BOOKS if name not in FLEET)
-# Older schemas of Placement, which its own migrations lead on from.
+# Older schemas of Placement, which its own migrations can upgrade.
 _OLDER = ("b4ed3a175331", "611cd6dffd7b", "b5c396305c25", "422ece571366")
 
 
 class Adoption(Struct, frozen=True):
     """What taking over did, or would do.
 
-    ``was``: whose the books were. ``mended``: rows that were filled in. ``counts``:
-    rows by table. ``revision``: where the log begins; None when nothing was done.
+    ``was``: the owner before. ``mended``: rows that were repaired. ``counts``: rows by
+    table. ``revision``: where the log begins; None: nothing was done.
     """
 
     url: str
@@ -56,8 +55,8 @@ class Adoption(Struct, frozen=True):
 class Release(Struct, frozen=True):
     """What handing back did, or would do.
 
-    ``was``: whose the books were. ``leased``: claims that were neither confirmed nor
-    have expired, whose allocations stay. ``dropped``: tables that are gone.
+    ``was``: the owner before. ``leased``: claims neither confirmed nor expired, whose
+    allocations stay. ``dropped``: tables that are gone.
     """
 
     url: str
@@ -72,56 +71,56 @@ _NOBODY = Owner()
 
 
 def adopt(url: str, *, owner: Owner = _NOBODY, is_dry: bool = False) -> Adoption:
-    """Take over the books at ``url``; twice does no more than once.
+    """Take over the books at ``url``; may be repeated.
 
     Raises Refused, and then nothing was changed.
     """
     with _alone(url) as (database, connection):
         found = schema.found_in(connection)
         refuse_unfit(database, found)
-        whose = _whose(found)
-        if whose == OURS:
+        owned_by = _owner_of(found)
+        if owned_by == OURS:
             schema.refuse_foreign(database, found)
         present = counts(connection, _present(connection))
-        if whose == OURS and present and not _has_history(connection):
-            whose = PLACEMENTS  # taking it over broke off
-        if whose == OURS:
-            return Adoption(database.url, whose, Legacy(), present, None)
+        if owned_by == OURS and present and not _has_history(connection):
+            owned_by = PLACEMENTS  # taking it over broke off
+        if owned_by == OURS:
+            return Adoption(database.url, owned_by, Legacy(), present, None)
         schema.refuse_newer(database, found)
         legacy.require_whole(connection, database.url)
         if is_dry:
             mended = legacy.count(connection)
-            return Adoption(database.url, whose, mended, present, None)
+            return Adoption(database.url, owned_by, mended, present, None)
         mended = legacy.mend(connection, owner, database.url)
         revision = _take_over(connection, found)
-        return Adoption(database.url, whose, mended, present, revision)
+        return Adoption(database.url, owned_by, mended, present, revision)
 
 
 def release(url: str, *, drop: bool = False, is_dry: bool = False) -> Release:
-    """Hand the books at ``url`` back to Placement; twice does no more than once.
+    """Hand the books at ``url`` back to Placement; may be repeated.
 
-    ``drop``: take Gantt's own tables away as well, with what hosts have reported and
-    what is claimed. Raises Refused, and then nothing was changed.
+    ``drop``: also drop Gantt's own tables, with what hosts have reported and what is
+    claimed. Raises Refused, and then nothing was changed.
     """
     with _alone(url) as (database, connection):
         found = schema.found_in(connection)
-        whose = _whose(found)
-        if whose == PLACEMENTS:
+        owned_by = _owner_of(found)
+        if owned_by == PLACEMENTS:
             raise errors.Refused(
-                f"The database {database.url} is not Gantt's, so that there is "
-                "nothing to hand back."
+                f"The database {database.url} is not Gantt's, so there is nothing to "
+                "hand back."
             )
-        if whose == OURS:
+        if owned_by == OURS:
             schema.refuse_foreign(database, found)
         present = counts(connection, _present(connection))
         leased = _leased(connection)
         gone = _own_tables(connection) if drop else ()
         if not is_dry:
-            if whose == OURS:
+            if owned_by == OURS:
                 _hand_back(database, connection)
             for name in gone:
                 connection.execute(text(f"DROP TABLE {name}"))
-        return Release(database.url, whose, present, leased, gone)
+        return Release(database.url, owned_by, present, leased, gone)
 
 
 def counts(connection: Connection, tables: Iterable[str]) -> dict[str, int]:
@@ -135,38 +134,32 @@ def counts(connection: Connection, tables: Iterable[str]) -> dict[str, int]:
 
 @contextmanager
 def _alone(url: str) -> Iterator[tuple[Database, Connection]]:
-    """A transaction that no migration and no committer runs beside; commits at the end.
+    """A transaction that excludes migrations and committers; commits at the end.
 
-    Raises Refused for what the database refuses.
+    Raises Refused for errors of the database.
     """
-    database = open_database(url, StoreOptions())
-    try:
+    with database_at(url) as database:
         found = schema.look(database)
         with database.engine.begin() as connection:
-            schema.keep_others_away(database, connection)
+            schema.exclude_migrations(database, connection)
             if found.has_head:
                 head.lock(connection)
             yield database, connection
-    except exc.DBAPIError as error:
-        cause = error.orig if isinstance(error.orig, Exception) else error
-        raise errors.Refused(str(database.failure(cause))) from error
-    finally:
-        database.close()
 
 
-def _whose(found: Found) -> str:
+def _owner_of(found: Found) -> str:
     if found.is_released:
         return RELEASED
     return OURS if found.is_ours else PLACEMENTS
 
 
 def _has_history(connection: Connection) -> bool:
-    """Whether the log has begun: whatever Gantt itself writes is in it."""
+    """Whether the log has begun: it has everything that Gantt writes."""
     return connection.execute(select(gantt_log.c.revision).limit(1)).first() is not None
 
 
 def refuse_unfit(database: Database, found: Found) -> None:
-    """Raises Refused unless the tables are those of Placement as we know them."""
+    """Raises Refused unless the tables are those of the known release of Placement."""
     where = database.url
     if not found.has_books:
         raise errors.Refused(
@@ -177,13 +170,13 @@ def refuse_unfit(database: Database, found: Found) -> None:
     if revision != UPSTREAM_HEAD:
         raise errors.Refused(
             f"The table {UPSTREAM_VERSION_TABLE} of {where} says {revision}, this "
-            f"program knows the tables of {UPSTREAM_HEAD} (OpenStack Placement "
+            f"release knows the tables of {UPSTREAM_HEAD} (OpenStack Placement "
             f"{PLACEMENT_RELEASE}): {_way_out(revision)}"
         )
     if missing := sorted(set(PLACEMENT_TABLES) & set(found.missing)):
         raise errors.Refused(
-            f"The database {where} says that it is at revision {UPSTREAM_HEAD}, yet it "
-            f"has no table {', '.join(missing)}: restore it from a backup."
+            f"The database {where} claims to be at revision {UPSTREAM_HEAD} but has no "
+            f"table {', '.join(missing)}: restore it from a backup."
         )
 
 
@@ -195,8 +188,8 @@ def _way_out(revision: str | None) -> str:
         )
     if revision is None:
         return (
-            "no release of Placement left it so. If the tables are those of that "
-            f"release, run its `placement-manage db stamp {UPSTREAM_HEAD}` first."
+            "no release of Placement leaves it so. If the tables are those of this "
+            f"one, run its `placement-manage db stamp {UPSTREAM_HEAD}` first."
         )
     return "it is probably newer. Use a Gantt that knows it."
 
@@ -211,13 +204,13 @@ def _take_over(connection: Connection, found: Found) -> int:
 
 
 def _hand_back(database: Database, connection: Connection) -> None:
-    """From here on every committer and every reader of ours finds that it must stop."""
+    """From now on all committers and readers of Gantt find that they must stop."""
     advance(database, connection, PLACEMENT_TABLES)
     head.begin_history(connection, head.RELEASE, becomes=head.RELEASED)
 
 
 def advance(database: Database, connection: Connection, tables: Iterable[str]) -> None:
-    """Let no sequence give an id again that was given without it."""
+    """Advance the sequences past ids that were given without them."""
     if database.advance is None:
         return
     for name in counts(connection, tables):
@@ -241,8 +234,8 @@ def _present(connection: Connection) -> tuple[str, ...]:
 
 
 def _own_tables(connection: Connection) -> tuple[str, ...]:
-    """Gantt's own tables that are there. What says that they are all there goes first,
-    and the head last: where it breaks off in between, both commands go on."""
+    """Gantt's own tables that exist. The version goes first and the head last, so that
+    both commands can be repeated if dropping breaks off."""
     tables = set(inspect(connection).get_table_names())
     mine = sorted(set(metadata.tables) - set(PLACEMENT_TABLES) - {"gantt_head"})
     return tuple(

@@ -1,8 +1,8 @@
-"""Copies the books from one database into another, of whatever dialect.
+"""Copies the books from one database into another, also across dialects.
 
-It stands apart from ``adopt``, which leaves the books where they are: here every row is
-read in one snapshot and written in one transaction, and both sides are added up
-afterwards, so that either all of it is there or nothing.
+Apart from ``adopt``, which leaves the books where they are: here every row is read in
+one snapshot and written in one transaction, and the sums of both sides are compared, so
+that everything is copied or nothing.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ from gantt.store import head, schema
 from gantt.store.adoption import legacy
 from gantt.store.adoption.adopt import PLACEMENT_TABLES, advance, counts, refuse_unfit
 from gantt.store.adoption.legacy import Legacy, Owner
-from gantt.store.database import Database, open_database
+from gantt.store.database import Database, database_at
 from gantt.store.database.url import command
-from gantt.store.interface import StoreOptions
 from gantt.store.tables import BOOKS, gantt_decisions, gantt_usage_history
 
 CHUNK = 5_000
@@ -42,28 +41,27 @@ _NOBODY = Owner()
 _CUSTOM = "CUSTOM\\_%"
 
 Progress = Callable[[str, int, int], None]
-"""Called with a table, the rows of it that are copied, and all of its rows."""
+"""Called with a table, how many of its rows are copied, and how many it has."""
 
 
 class Sums(Struct, frozen=True):
-    """What the rows of one table add up to: their number, each column of whole numbers
-    by name, and all ratios."""
+    """Sums of one table: its rows, each column of integers by name, and all ratios."""
 
     rows: int
     columns: dict[str, int]
     ratios: float
 
     def agrees_with(self, other: Sums) -> bool:
-        """Whether both say the same. MariaDB keeps a ratio less exactly than others."""
+        """Whether both are equal. MariaDB stores ratios less exactly than others."""
         return (self.rows, self.columns) == (other.rows, other.columns) and isclose(
             self.ratios, other.ratios, rel_tol=1e-6
         )
 
 
 class Copied(Struct, frozen=True):
-    """What an import did, or would do. ``mended``: rows that were filled in after the
-    comparison. ``replaced``: rows that had to go. ``compared``: by table, the sums of
-    the source and of the target; empty after a dry run. ``revision``: where the log
+    """What an import did, or would do. ``mended``: rows that were repaired after the
+    comparison. ``replaced``: rows that were deleted. ``compared``: by table, the sums
+    of the source and of the target; empty after a dry run. ``revision``: where the log
     begins; None after a dry run."""
 
     source: str
@@ -84,10 +82,10 @@ def import_books(
     is_dry: bool = False,
     progress: Progress | None = None,
 ) -> Copied:
-    """Copy everything at ``source`` to ``target``, whose tables are made if need be.
+    """Copy everything at ``source`` to ``target``, creating its tables if needed.
 
-    ``replace``: rows of the target may go. Raises Refused, and then the target holds
-    what it held.
+    ``replace``: rows of the target may be deleted. Raises Refused, and then the target
+    is unchanged.
     """
     if _shown(source) == _shown(target):
         raise errors.Refused(f"{_shown(source)} cannot be copied to itself.")
@@ -99,7 +97,7 @@ def import_books(
         if is_dry:
             mended = legacy.count(reader)
             return Copied(old.url, _shown(target), found, there, mended, {}, None)
-        # Now, because a server ends a writer that waits for a reader.
+        # Before writing, because a server ends a writer that waits for a reader.
         wanted = {name: _sums(reader, BOOKS[name]) for name in found}
         schema.sync(target)
         with _alone(target) as (new, writer):
@@ -126,23 +124,18 @@ def import_books(
 
 @contextmanager
 def _snapshot(url: str) -> Iterator[tuple[Database, Connection]]:
-    database = open_database(url, StoreOptions())
-    try:
+    with database_at(url) as database:
         schema.look(database)
         with database.engine.connect() as connection:
             for statement in database.snapshot:
                 connection.exec_driver_sql(statement)
             yield database, connection
             connection.rollback()
-    except exc.DBAPIError as error:
-        raise _refused(database, error) from error
-    finally:
-        database.close()
 
 
 def _tables(database: Database, connection: Connection) -> tuple[str, ...]:
-    """What there is to copy, parents first: of a database that is Placement's or was
-    handed back, Placement's own. Raises Refused."""
+    """The tables to copy, parents first: only Placement's, if the database belongs to
+    Placement. Raises Refused."""
     found = schema.found_in(connection)
     refuse_unfit(database, found)
     if not found.has_head or found.is_released:
@@ -151,7 +144,7 @@ def _tables(database: Database, connection: Connection) -> tuple[str, ...]:
     if found.revision != schema.HEAD:
         raise errors.Refused(
             f"The schema of {database.url} is at revision {found.revision}, this "
-            f"program copies {schema.HEAD}: run {command(database, 'db sync')} first."
+            f"release copies {schema.HEAD}: run {command(database, 'db sync')} first."
         )
     return tuple(BOOKS)
 
@@ -161,28 +154,25 @@ def _tables(database: Database, connection: Connection) -> tuple[str, ...]:
 
 @contextmanager
 def _alone(url: str) -> Iterator[tuple[Database, Connection]]:
-    database = open_database(url, StoreOptions())
-    try:
-        with database.engine.begin() as connection:
-            for statement in database.begin:
-                connection.exec_driver_sql(statement)
-            head.lock(connection)
-            yield database, connection
-    except exc.IntegrityError as error:
-        raise errors.Refused(
-            f"{database.url} does not take a row ({_cause(error)}): it may hold for "
-            "one what differs there, such as names in capitals. Nothing was copied."
-        ) from error
-    except exc.DBAPIError as error:
-        raise _refused(database, error) from error
-    finally:
-        database.close()
+    with database_at(url) as database:
+        try:
+            with database.engine.begin() as connection:
+                for statement in database.begin:
+                    connection.exec_driver_sql(statement)
+                head.lock(connection)
+                yield database, connection
+        except exc.IntegrityError as error:
+            reason = " ".join(str(error.orig).split())
+            raise errors.Refused(
+                f"{database.url} does not take a row ({reason}): it may treat names as "
+                "equal that differ in the source, such as in capitals. Nothing was "
+                "copied."
+            ) from error
 
 
 def _glance(url: str) -> dict[str, int]:
-    """What a target holds that may not exist yet."""
-    database = open_database(url, StoreOptions(create=False))
-    try:
+    """Rows by table of a target that may not exist yet."""
+    with database_at(url) as database:
         if database.refusal() is not None:
             return {}
         with database.engine.connect() as connection:
@@ -191,14 +181,10 @@ def _glance(url: str) -> dict[str, int]:
                 schema.refuse_foreign(database, found)
             present = [name for name in BOOKS if name not in found.missing]
             return _substance(connection, present)
-    except exc.DBAPIError as error:
-        raise _refused(database, error) from error
-    finally:
-        database.close()
 
 
 def _substance(connection: Connection, tables: Iterable[str]) -> dict[str, int]:
-    """Rows by table that are more than the names which every Gantt adds by itself."""
+    """Rows by table, without the standard names that every Gantt adds."""
     found = counts(connection, tables)
     for name in {rows.RESOURCE_CLASSES, rows.TRAITS} & found.keys():
         table = BOOKS[name]
@@ -212,13 +198,13 @@ def _refuse_full(url: str, there: dict[str, int], *, replace: bool) -> None:
     if there and not replace:
         listed = ", ".join(f"{number} {name}" for name, number in there.items())
         raise errors.Refused(
-            f"{_shown(url)} is not empty ({listed}): name an empty database, or give "
-            "--replace to lose what it holds."
+            f"{_shown(url)} is not empty ({listed}): name an empty database, or pass "
+            "--replace to delete what it holds."
         )
 
 
 def _clear(connection: Connection, *, with_records: bool) -> None:
-    """``with_records``: what tells of books that were there goes as well."""
+    """``with_records``: also delete usage history and decisions."""
     for records in (gantt_usage_history, gantt_decisions) if with_records else ():
         connection.execute(delete(records))
     providers = BOOKS[rows.PROVIDERS]
@@ -244,7 +230,7 @@ def _copied(
 
 
 def _silent(table: str, done: int, total: int) -> None:
-    """Nobody watches."""
+    """No progress is shown."""
 
 
 def _chunks(reader: Connection, table: Table) -> Iterator[Sequence[Row[Any]]]:
@@ -260,7 +246,7 @@ def _chunks(reader: Connection, table: Table) -> Iterator[Sequence[Row[Any]]]:
 
 
 def _by_depth(providers: Sequence[Row[Any]]) -> list[Row[Any]]:
-    """Each after its parent and its root; what hangs on itself comes last."""
+    """Each after its parent and its root; cycles come last."""
     children: dict[int | None, list[Row[Any]]] = {}
     for one in providers:
         children.setdefault(one.parent_provider_id, []).append(one)
@@ -274,7 +260,7 @@ def _by_depth(providers: Sequence[Row[Any]]) -> list[Row[Any]]:
 
 
 def _sums(connection: Connection, table: Table) -> Sums:
-    """Every column of numbers: keys and references, amounts, generations, ratios."""
+    """Sums of all numeric columns: keys, references, amounts, generations, ratios."""
     whole = [column for column in table.c if isinstance(column.type, Integer)]
     ratios = [column for column in table.c if isinstance(column.type, Float)]
     asked = (func.sum(column) for column in (*whole, *ratios))
@@ -288,29 +274,16 @@ def _sums(connection: Connection, table: Table) -> Sums:
 
 
 def _refuse_unlike(database: Database, compared: dict[str, tuple[Sums, Sums]]) -> None:
-    """Raises Refused, which undoes the import, when both sides do not add up alike."""
+    """Raises Refused, which undoes the import, if the sums of both sides differ."""
     unlike = [name for name, (old, new) in compared.items() if not old.agrees_with(new)]
     if unlike:
         raise errors.Refused(
-            f"What was written to {database.url} does not add up to what was read "
+            f"The sums of what was written to {database.url} differ from what was read "
             f"({', '.join(unlike)}). Nothing was copied."
         )
 
 
-# -- words ----------------------------------------------------------------------------
-
-
 def _shown(url: str) -> str:
     """A URL without its password."""
-    database = open_database(url, StoreOptions())
-    database.close()
-    return database.url
-
-
-def _refused(database: Database, error: exc.DBAPIError) -> errors.Refused:
-    cause = error.orig if isinstance(error.orig, Exception) else error
-    return errors.Refused(str(database.failure(cause)))
-
-
-def _cause(error: exc.DBAPIError) -> str:
-    return " ".join(str(error.orig).split())
+    with database_at(url) as database:
+        return database.url

@@ -1,7 +1,7 @@
-"""Rows that old releases of Placement, or hands, could leave behind; and mending them.
+"""Incomplete rows that old releases of Placement, or manual edits, could leave behind.
 
-It stands apart because Placement mends the same things in the same way
-(``placement-manage db online_data_migrations``): what is done here is right for both.
+Placement repairs the same in the same way (``placement-manage db
+online_data_migrations``), so that the result is right for both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from sqlalchemy import (
     Connection,
     Select,
     Table,
-    exc,
     func,
     insert,
     inspect,
@@ -23,7 +22,7 @@ from sqlalchemy import (
 )
 
 from gantt import errors
-from gantt.store.database import Database, open_database
+from gantt.store.database import Database, database_at
 from gantt.store.database.url import command
 from gantt.store.interface import StoreOptions
 from gantt.store.tables import (
@@ -59,7 +58,7 @@ _REFERENCES: tuple[tuple[Table, str, str], ...] = (
 
 
 class Legacy(Struct, frozen=True):
-    """How many rows are not as they should be; zero of each is well.
+    """How many rows are incomplete.
 
     ``no_generation``, ``no_root``: providers without; ``no_record``: consumers that
     have allocations and no record of project and user.
@@ -75,14 +74,14 @@ class Legacy(Struct, frozen=True):
 
 
 class Owner(Struct, frozen=True):
-    """Whose the consumers without a record are: external ids."""
+    """The project and user of consumers without a record: external ids."""
 
     project: str = NOBODY
     user: str = NOBODY
 
 
 def count(connection: Connection) -> Legacy:
-    """What ``mend`` would do."""
+    """What ``mend`` would repair."""
     return Legacy(
         no_generation=_number(connection, _providers_without("generation")),
         no_root=_number(connection, _providers_without("root_provider_id")),
@@ -91,8 +90,8 @@ def count(connection: Connection) -> Legacy:
 
 
 def require_whole(connection: Connection, where: str) -> None:
-    """Raises Refused when rows name others that do not exist: nobody can tell what
-    was meant."""
+    """Raises Refused if rows refer to others that do not exist: these cannot be
+    repaired."""
     wrong = [
         f"{found} of {child.name}.{column}"
         for child, column, parent in _REFERENCES
@@ -100,14 +99,13 @@ def require_whole(connection: Connection, where: str) -> None:
     ]
     if wrong:
         raise errors.Refused(
-            f"Rows of {where} name others that do not exist ({', '.join(wrong)}): "
-            "correct or delete these rows first, Placement can do nothing with them "
-            "either."
+            f"Rows of {where} refer to others that do not exist ({', '.join(wrong)}): "
+            "correct or delete these rows first, Placement cannot use them either."
         )
 
 
 def mend(connection: Connection, owner: Owner, where: str) -> Legacy:
-    """Fill in what is missing; how much was. Raises Refused for parents in a circle.
+    """Fill in what is missing; how much was. Raises Refused for a cycle of parents.
 
     The caller commits.
     """
@@ -124,7 +122,7 @@ def mend(connection: Connection, owner: Owner, where: str) -> Legacy:
 
 
 def _mend_roots(connection: Connection, where: str) -> None:
-    """Roots first, then level by level what hangs below those that have one."""
+    """Roots first, then their descendants level by level."""
     table = resource_providers
     rootless = table.c.root_provider_id.is_(None)
     top = table.c.parent_provider_id.is_(None)
@@ -144,8 +142,8 @@ def _mend_roots(connection: Connection, where: str) -> None:
             )
     if left := _number(connection, _providers_without("root_provider_id")):
         raise errors.Refused(
-            f"The parents of {left} providers in {where} lead in a circle, so that "
-            "they have no root: correct parent_provider_id of one of them."
+            f"The parents of {left} providers in {where} form a cycle, so that they "
+            "have no root: correct parent_provider_id of one of them."
         )
 
 
@@ -206,19 +204,13 @@ def _number(connection: Connection, query: Select[Any]) -> int:
 
 
 def obstacles(url: str, options: StoreOptions | None = None) -> Legacy:
-    """Count them. Raises Refused when there are no books to look at."""
-    database = open_database(url, options or StoreOptions())
-    try:
+    """What ``adopt`` would mend. Raises Refused when there are no books."""
+    with database_at(url, options) as database:
         if (reason := database.refusal()) is not None:
             raise errors.Refused(reason)
         with database.engine.connect() as connection:
             _require_books(connection, database)
             return count(connection)
-    except exc.DBAPIError as error:
-        cause = error.orig if isinstance(error.orig, Exception) else error
-        raise errors.Refused(str(database.failure(cause))) from error
-    finally:
-        database.close()
 
 
 def _require_books(connection: Connection, database: Database) -> None:

@@ -1,5 +1,4 @@
-"""What the store on SQL keeps beside the books, for leader tasks and for the next
-start.
+"""What the store on SQL keeps beside the books, for leader tasks and the next start.
 
 Apart from the books: no client waits for any of it, and each write fails as a whole.
 """
@@ -27,8 +26,8 @@ from gantt.store.tables import gantt_leader
 T = TypeVar("T")
 
 
-class SqlChores(ABC):
-    """The part of SqlStore that is not about the books."""
+class SqlSideTables(ABC):
+    """The methods of SqlStore that are not about the books."""
 
     def _prepare_leader_tasks(self, database: Database) -> None:
         self._fingerprints = Fingerprints(database)
@@ -39,18 +38,18 @@ class SqlChores(ABC):
     @property
     @abstractmethod
     def url(self) -> str:
-        """Where the books are."""
+        """The URL of the books."""
 
     @abstractmethod
     def _read(self, query: Callable[[Reader], T]) -> T:
-        """Ask on a connection for small reads."""
+        """Run a query on a connection for small reads."""
 
     @abstractmethod
     def _snapshot(self) -> Session:
         """A transaction that reads one snapshot."""
 
     @abstractmethod
-    def _chore(self) -> AbstractContextManager[Session]:
+    def _under_head_lock(self) -> AbstractContextManager[Session]:
         """A transaction under the head lock that commits at its end."""
 
     def fingerprint(self) -> Fingerprint:
@@ -60,21 +59,21 @@ class SqlChores(ABC):
         except Outcome as outcome:
             raise as_failure(outcome, self.url) from outcome
         finally:
-            # Not back to the pool: on MariaDB a snapshot may idle for ever, and the
-            # next to get this connection could be the committer.
+            # Not back to the pool: on MariaDB a snapshot may idle without limit, and
+            # the committer could get this connection next.
             session.discard()
 
     def saved_fingerprint(self) -> Fingerprint | None:
         return self._read(self._fingerprints.saved)
 
     def save_fingerprint(self, fingerprint: Fingerprint) -> None:
-        with self._chore() as session:
+        with self._under_head_lock() as session:
             self._fingerprints.save(session, fingerprint)
 
     def compact(self, keep: int) -> int:
         total = 0
         while True:
-            with self._chore() as session:
+            with self._under_head_lock() as session:
                 dropped = self._compactor.step(session, keep)
             total += dropped
             if not dropped:
@@ -84,7 +83,7 @@ class SqlChores(ABC):
         return self._read(self._leadership.read)
 
     def lead(self, holder: str, seen: Lead) -> Lead | None:
-        with self._chore() as session:
+        with self._under_head_lock() as session:
             return self._leadership.take(session, holder, seen)
 
     def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
@@ -92,12 +91,15 @@ class SqlChores(ABC):
 
     @contextmanager
     def usage_rows(self) -> Iterator[SqlUsageRows]:
-        with self._chore() as session:
+        with self._under_head_lock() as session:
             yield SqlUsageRows(self._usage, session)
 
 
 class Leadership:
-    """Statements on ``gantt_leader``."""
+    """Statements on ``gantt_leader``.
+
+    The row has no time: the leader increments ``beat``, and others watch by their own
+    clocks whether it changes, so that no wrong clock makes two leaders for long."""
 
     def __init__(self, database: Database) -> None:
         table = gantt_leader.c
@@ -110,31 +112,26 @@ class Leadership:
                 beat=bindparam("to_beat"),
             )
         )
-        self._insert_values = self._insert.picker(("the_id", "to_holder", "to_beat"))
         self._update = database.compile(
             update(gantt_leader)
             .where(one)
             .values(holder=bindparam("to_holder"), beat=bindparam("to_beat"))
         )
-        self._update_values = self._update.picker(("to_holder", "to_beat"))
 
     def read(self, session: Session) -> Lead:
-        """Who leads."""
+        """The leader."""
         row = session.one(self._read)
         return Lead() if row is None else Lead(row[0], int(row[1]))
 
     def take(self, session: Session, holder: str, seen: Lead) -> Lead | None:
-        """Lead as ``holder`` if the row is still as it was ``seen``; under the head
-        lock. The row from now on, or None when somebody else was faster."""
+        """Lead as ``holder`` if the row is still as ``seen``; under the head lock. The
+        new row, or None if another process was faster."""
         row = session.one(self._read)
         found = Lead() if row is None else Lead(row[0], int(row[1]))
         if found != seen:
             return None
         mine = Lead(holder, seen.beat + 1)
-        if row is None:
-            values = self._insert_values((1, mine.holder, mine.beat))
-            session.execute(self._insert.text, values)
-        else:
-            values = self._update_values((mine.holder, mine.beat))
-            session.execute(self._update.text, values)
+        change = self._insert if row is None else self._update
+        values = change.values(the_id=1, to_holder=mine.holder, to_beat=mine.beat)
+        session.execute(change.text, values)
         return mine

@@ -21,13 +21,12 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    literal_column,
     select,
 )
 
 from gantt.errors import StoreFailed
 from gantt.model.selection import Asked
-from gantt.store.database import Database, Statement
+from gantt.store.database import Database, Statement, limited
 from gantt.store.interface import DECISION_INSTANCES, SharedDecision, Trimmed
 from gantt.store.outcomes import DataError, Outcome
 from gantt.store.readers import Readers
@@ -69,8 +68,8 @@ class DecisionTable:
 
     def _newest(self, query: Select[Any]) -> Statement:
         """The first ``most`` rows of ``query``, the latest first."""
-        limited = query.limit(bindparam("most")).offset(literal_column("0"))
-        return self._database.compile(limited.order_by(gantt_decisions.c.id.desc()))
+        ordered = query.order_by(gantt_decisions.c.id.desc())
+        return self._database.compile(limited(ordered, "most"))
 
     def add(self, rows: Sequence[SharedDecision]) -> int:
         values = [_values(one) for one in rows]
@@ -99,7 +98,7 @@ class DecisionTable:
             literal = re.sub("[/%_]", r"/\g<0>", _clean(asked.instance_uuid))
             values["instance_uuid"] = f"%,{literal},%"
         wanted = self._newest(query)
-        given = [values[name] for name in wanted.names]
+        given = wanted.values(**values)
         rows = self._readers.read(lambda session: session.all(wanted.text, given))
         return [SharedDecision(*one) for one in rows]
 

@@ -1,7 +1,7 @@
-"""What the tables add up to: how a start notices that somebody else wrote to them.
+"""Sums over the tables, by which a start detects writes of other programs.
 
-It stands apart because it looks at tables as a foreigner would, by aggregate SQL, and
-so cannot share a mistake with the columns that it is compared with.
+Apart from the columns that they are compared with: aggregate SQL cannot share a bug
+with them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gantt.store.tables import BOOKS, gantt_fingerprint, gantt_log
 
 
 class Fingerprints:
-    """Takes, keeps and reads fingerprints."""
+    """Takes, saves and reads fingerprints."""
 
     def __init__(self, database: Database) -> None:
         self._generations = [n for n, t in BOOKS.items() if "generation" in t.c]
@@ -51,11 +51,9 @@ class Fingerprints:
             )
         )
         names = ("revision", "batch", "facts")
-        save = database.compile(
+        self._save = database.compile(
             update(gantt_fingerprint).values({n: bindparam("to_" + n) for n in names})
         )
-        self._save = save.text
-        self._save_values = save.picker(tuple("to_" + name for name in names))
 
     def take(self, session: Session) -> Fingerprint:
         """The fingerprint of the tables as they are."""
@@ -71,19 +69,23 @@ class Fingerprints:
         )
 
     def saved(self, session: Session) -> Fingerprint | None:
-        """What the last clean stop left, if it left anything."""
+        """The fingerprint of the last clean stop, if any."""
         row = session.one(self._read.text)
         if row is None or not row[2]:
             return None
         counts, generations = msgspec.json.decode(
             row[2], type=tuple[dict[str, int], dict[str, int]]
         )
-        # What an older release did not count, it did not have.
+        # Tables that an older release did not count were empty.
         counts = dict.fromkeys(BOOKS, 0) | counts
         return Fingerprint(int(row[0]), row[1], counts, generations)
 
     def save(self, session: Session, fingerprint: Fingerprint) -> None:
-        """Leave ``fingerprint`` for the next start; the caller commits."""
+        """Save ``fingerprint`` for the next start; the caller commits."""
         facts = msgspec.json.encode((fingerprint.counts, fingerprint.generations))
-        row = (fingerprint.revision, fingerprint.batch, facts.decode())
-        session.execute(self._save, self._save_values(row))
+        values = self._save.values(
+            to_revision=fingerprint.revision,
+            to_batch=fingerprint.batch,
+            to_facts=facts.decode(),
+        )
+        session.execute(self._save.text, values)

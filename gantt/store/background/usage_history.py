@@ -1,17 +1,17 @@
 """Statements on ``gantt_usage_history``.
 
-It stands apart from the books: no revision, no log, nothing that is decided hangs on
-it. Who writes holds the head lock, so that two who lead for a moment take turns.
+Apart from the books: no revision, no log, and no decision depends on it. Writers hold
+the head lock, so that two processes that lead for a moment take turns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, Integer, bindparam, delete, literal_column, select
+from sqlalchemy import bindparam, delete, select
 
 from gantt.model.usage_history import HistoryQuery, UsageRecord
-from gantt.store.database import Database
+from gantt.store.database import Database, limited
 from gantt.store.session import Session
 from gantt.store.tables import gantt_usage_history
 
@@ -19,8 +19,6 @@ from gantt.store.tables import gantt_usage_history
 _COLUMNS = tuple(
     {"period_s": "period"}.get(name, name) for name in UsageRecord.__struct_fields__
 )
-_NONE: ColumnElement[int] = literal_column("0")  # else SQLAlchemy makes it a parameter
-_SPAN = ("the_period", "since", "until")
 
 
 class UsageHistory:
@@ -33,17 +31,15 @@ class UsageHistory:
             table.start >= bindparam("since"),
             table.start < bindparam("until"),
         )
-        # At most so many rows; of the ends of a span one, by the key: min and max of
-        # all would read what is in between.
-        most = bindparam("most", type_=Integer)
-        start = select(table.start).where(*within).limit(most).offset(_NONE)
-        records = (
+        # Of the ends of a span one row, by the key: min and max of all would read what
+        # is in between.
+        start = limited(select(table.start).where(*within), "most")
+        records = limited(
             select(*(table[name] for name in _COLUMNS))
             .where(*within)
             # Both ways down: that is the key, read backwards, and nothing is sorted.
-            .order_by(table.start.desc(), table.resource_class.desc())
-            .limit(most)
-            .offset(_NONE)
+            .order_by(table.start.desc(), table.resource_class.desc()),
+            "most",
         )
         of_class = records.where(table.resource_class == bindparam("the_class"))
         self.clock = database.clock
@@ -56,16 +52,19 @@ class UsageHistory:
 
     def find(self, session: Session, asked: HistoryQuery) -> list[UsageRecord]:
         """As ``Store.usage_history``."""
-        name = asked.resource_class
-        statement = self.records if name is None else self.of_class
-        pick = statement.picker((*_SPAN, "the_class", "most"))
-        span = (asked.period_s, asked.since, asked.until)
-        rows = session.all(statement.text, pick((*span, name, asked.limit)))
-        return [UsageRecord(*row) for row in rows]
+        statement = self.records if asked.resource_class is None else self.of_class
+        values = statement.values(
+            the_period=asked.period_s,
+            since=asked.since,
+            until=asked.until,
+            the_class=asked.resource_class,
+            most=asked.limit,
+        )
+        return [UsageRecord(*row) for row in session.all(statement.text, values)]
 
 
 class SqlUsageRows:
-    """The rows while a session holds the head lock; see ``contract.UsageRows``."""
+    """The rows while a session holds the head lock; see ``interface.UsageRows``."""
 
     def __init__(self, history: UsageHistory, session: Session) -> None:
         self._history = history

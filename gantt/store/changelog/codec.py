@@ -1,7 +1,7 @@
-"""How the changes of one revision are kept in a log row: as msgpack, new values only.
+"""The log: how changes are encoded in its rows (msgpack, new values only), and queries.
 
-It stands apart because log rows outlive programs: other processes, other versions and
-feeds read them, so the numbers below are never given anew and fields only added last.
+Log rows outlive programs: other processes, other releases and feeds read them, so the
+numbers below are never reused and fields are only appended.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, bindparam, literal_column, select
+from sqlalchemy import bindparam, select
 
 from gantt import errors
 from gantt.model import rows
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Key, Row
-from gantt.store.database import Database
+from gantt.store.database import Database, limited
 from gantt.store.session import Answer, Session
 from gantt.store.tables import gantt_log
 
@@ -43,8 +43,6 @@ TABLE_NUMBERS: dict[str, int] = {
 
 _MAX_KIND = 64
 _MAX_REQUEST_ID = 255
-# Said in full, because SQLite otherwise gets it as a parameter.
-_NONE: ColumnElement[int] = literal_column("0")
 
 _Keys = list[tuple[int, Key, msgspec.Raw]]
 _ENCODER = msgspec.msgpack.Encoder()
@@ -86,20 +84,14 @@ class Log:
         log = gantt_log.c
         self._limit = database.options.tail_limit
         self._end = database.compile(
-            select(log.revision, log.batch)
-            .order_by(log.revision.desc())
-            .limit(literal_column("1"))
-            .offset(_NONE)
+            limited(select(log.revision, log.batch).order_by(log.revision.desc()), 1)
         )
         self._last_at = database.compile(
-            select(log.at)
-            .order_by(log.revision.desc())
-            .limit(literal_column("1"))
-            .offset(_NONE)
+            limited(select(log.at).order_by(log.revision.desc()), 1)
         )
         self._after = database.compile(
-            # Of a range that is open at one end PostgreSQL expects a third of the log,
-            # and would rather sort all of it than follow the index.
+            # PostgreSQL expects a third of the log in a range that is open at one end,
+            # and would sort all of it instead of using the index.
             select(*(log[name] for name in LogEntry.__struct_fields__))
             .where(
                 log.revision >= bindparam("from_revision"),
@@ -108,11 +100,12 @@ class Log:
             .order_by(log.revision)
         )
         self._first_from = database.compile(
-            select(log.revision, log.batch)
-            .where(log.revision >= bindparam("from_revision"))
-            .order_by(log.revision)
-            .limit(literal_column("1"))
-            .offset(_NONE)
+            limited(
+                select(log.revision, log.batch)
+                .where(log.revision >= bindparam("from_revision"))
+                .order_by(log.revision),
+                1,
+            )
         )
         self._insert = database.bulk.insert(gantt_log, LogEntry.__struct_fields__)
 
@@ -122,12 +115,12 @@ class Log:
         return Cursor(int(row[0]), row[1]) if row else Cursor()
 
     def stamp(self, session: Session) -> int:
-        """When the last revision was made; 0 without one."""
+        """The time of the last revision; 0 without one."""
         row = session.one(self._last_at.text)
         return int(row[0]) if row else 0
 
     def ask(self, session: Session, revision: int) -> Answer:
-        """Send the question for all from ``revision`` on, for ``read``."""
+        """Send the query for all from ``revision`` on, for ``read``."""
         return session.send(self._after.text, (revision, revision + self._limit + 1))
 
     def tail(self, session: Session, after: Cursor) -> list[LogEntry] | None:
@@ -138,13 +131,13 @@ class Log:
     def read(
         self, session: Session, found: list[Any], after: Cursor
     ) -> list[LogEntry] | None:
-        """The same of rows that were asked for from ``after`` on."""
+        """As ``tail``, of rows that ``ask`` found from ``after`` on."""
         if not after.revision:
-            # Where the log began there is no row that would be missing.
+            # Before the first revision there is no row at the cursor.
             if not found and self.end(session).revision:
                 return None
         else:
-            # The row at the cursor itself tells whether this is the same history.
+            # The row at the cursor itself shows whether this is the same history.
             if not found or (found[0][0], found[0][1]) != (after.revision, after.batch):
                 return None
             del found[0]
@@ -154,15 +147,15 @@ class Log:
         return [_entry(*row) for row in found]
 
     def is_cut(self, found: list[Any]) -> bool:
-        """Whether there was more than is ever read at once."""
+        """Whether there was more than is read at once."""
         return len(found) > self._limit + 1
 
     def has_batch(self, session: Session, end: Cursor) -> bool | None:
-        """Whether the row at ``end`` is that batch's; None when there is none, and
-        later ones are.
+        """Whether the row at ``end`` is that batch's; None: there is none, but later
+        ones.
 
-        Who was cut off during COMMIT may come back after the log was compacted past
-        its batch: "it is not there" would have it carried out again.
+        A process cut off during COMMIT may come back after the log was compacted beyond
+        its batch: False would make it write the batch again.
         """
         found = session.one(self._first_from.text, (end.revision,))
         if found is None:

@@ -1,7 +1,7 @@
-"""The log as a watcher reads it: in pages, from any place that is still there.
+"""The log for watchers, in pages from any revision that it still has, and compaction.
 
-Apart from ``log``, by which processes keep up: they load all tables again when they
-have fallen behind, a watcher wants every revision or to be told that it cannot have it.
+Apart from ``codec``, by which processes catch up: they load all tables again when they
+are too far behind, while a watcher gets every revision, or an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantt.errors import Gone
 from gantt.model.changes import Cursor, LogEntry
 from gantt.store.changelog.codec import decode
 from gantt.store.changelog.pages import PAGE, is_at, why_gone
-from gantt.store.database import Database
+from gantt.store.database import Database, limited
 from gantt.store.head import BEGINNINGS
 from gantt.store.interface import Page
 from gantt.store.session import Session
@@ -33,17 +33,15 @@ class History:
     def __init__(self, database: Database) -> None:
         log = gantt_log.c
         self._after = database.compile(
-            select(*(log[name] for name in LogEntry.__struct_fields__))
-            .where(log.revision >= bindparam("from_revision"))
-            .order_by(log.revision)
-            .limit(literal_column(str(PAGE + 1)))
-            .offset(literal_column("0"))
+            limited(
+                select(*(log[name] for name in LogEntry.__struct_fields__))
+                .where(log.revision >= bindparam("from_revision"))
+                .order_by(log.revision),
+                PAGE + 1,
+            )
         ).text
         self._first = database.compile(
-            select(log.revision, log.kind)
-            .order_by(log.revision)
-            .limit(literal_column("1"))
-            .offset(literal_column("0"))
+            limited(select(log.revision, log.kind).order_by(log.revision), 1)
         ).text
 
     def page(self, read: Read[Any], after: Cursor) -> Page:
@@ -62,7 +60,7 @@ class History:
             begun_by = kind if kind in BEGINNINGS else ""
             batch = rows[0][1] if rows else None
             raise Gone(why_gone(after, first, batch, begun_by=begun_by))
-        # Not under the lock of the connection: others read on it, too.
+        # Decoded after the connection was given back.
         return Page(start, [_entry(row) for row in rows[:PAGE]])
 
 
@@ -92,8 +90,8 @@ class Compactor:
         ).text
 
     def step(self, session: Session, keep: int) -> int:
-        """Drop some rows older than the last ``keep``, under the head lock; how many
-        went. None left to drop when 0."""
+        """Drop some rows older than the last ``keep``, under the head lock; how many.
+        0: none is left to drop."""
         first, last = session.one(self._range)
         if last is None:
             return 0

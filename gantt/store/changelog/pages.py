@@ -1,6 +1,6 @@
-"""Where a watcher stands in a log, and why it may not go on from there.
+"""The position of a watcher in a log, and why it cannot continue from there.
 
-Apart from ``history`` because the store without SQL pages through its log as well.
+Apart from ``history`` because stores without SQL page through their logs as well.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAGE = 100
 """Revisions that are read at once."""
 
 _ADVICE = (
-    "Load what you need anew, and watch from the cursor that a watch without 'since' "
+    "Load what you need again, and watch from the cursor that a watch without 'since' "
     "begins with."
 )
 
@@ -34,30 +34,30 @@ def page_of(log: Sequence[LogEntry], after: Cursor) -> Page:
 
 
 def is_at(after: Cursor, found: Cursor) -> bool:
-    """Whether ``found`` is the place that ``after`` means."""
+    """Whether ``after``, whose batch may be a prefix, means ``found``."""
     return found.revision == after.revision and found.batch.startswith(after.batch)
 
 
 def why_gone(
     after: Cursor, first: int | None, batch: str | None, *, begun_by: str = ""
 ) -> str:
-    """Why no log goes on from ``after``: its ``first`` revision, and the ``batch`` of
-    the row at that revision, if there is one, say. ``begun_by``: what began a history
-    there; "": nothing did."""
+    """Why a log does not continue ``after``. ``first``: its first revision; ``batch``:
+    of its row at that of ``after``, if any; ``begun_by``: the kind of ``first`` if it
+    began a new history, else ""."""
     place = f"{after.revision}-{after.batch[:8]}" if after.batch else after.revision
     if first is not None and after.revision < first:
         if begun_by:
             return (
-                f"The log was begun anew at revision {first} ({begun_by}): {place} "
+                f"A new log was begun at revision {first} ({begun_by}): {place} "
                 f"belongs to the history before. {_ADVICE}"
             )
         return (
-            f"Revision {after.revision} is not in the log any more, which begins at "
-            f"{first}: what is older was compacted away. {_ADVICE}"
+            f"Revision {after.revision} is no longer in the log, which begins at "
+            f"{first}: older revisions were compacted. {_ADVICE}"
         )
     if batch is None:
         return (
-            f"The log has not come to revision {after.revision}: {place} belongs to "
+            f"The log has not reached revision {after.revision}: {place} belongs to "
             f"another history, as after a restored backup. {_ADVICE}"
         )
     return (

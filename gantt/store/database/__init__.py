@@ -1,18 +1,21 @@
-"""Every difference between SQLite, PostgreSQL and MariaDB, and nothing else.
-
-It stands apart so that no other module asks which database it talks to.
-"""
+"""All differences between SQLite, PostgreSQL and MariaDB: no other module asks which
+database it talks to."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import exc
+
 from gantt import errors
 from gantt.store.database.bulk import Bulk, Bulks
-from gantt.store.database.dialect import Database, Statement
+from gantt.store.database.dialect import Database, Statement, limited
 from gantt.store.database.sqlite import SqliteDatabase
 from gantt.store.database.url import understood, unknown
 from gantt.store.interface import StoreOptions
 
-__all__ = ["Bulk", "Bulks", "Database", "SqliteDatabase", "Statement", "open_database"]
+__all__ = ["Bulk", "Bulks", "Database", "SqliteDatabase", "Statement", "limited"]
 
 _EXTRAS = {"postgresql": "postgresql", "mysql": "mysql"}
 
@@ -40,3 +43,21 @@ def open_database(url: str, options: StoreOptions) -> Database:
             f"gantt-scheduler[{extra}]."
         ) from error
     raise unknown(parsed)
+
+
+@contextmanager
+def database_at(url: str, options: StoreOptions | None = None) -> Iterator[Database]:
+    """The database at ``url``, closed at the end. Raises Refused, also for errors of
+    the database within."""
+    database = open_database(url, options or StoreOptions())
+    try:
+        yield database
+    except exc.DBAPIError as error:
+        raise errors.Refused(str(database.failure(cause_of(error)))) from error
+    finally:
+        database.close()
+
+
+def cause_of(error: exc.DBAPIError) -> Exception:
+    """The driver's own error."""
+    return error.orig if isinstance(error.orig, Exception) else error

@@ -1,8 +1,8 @@
-"""One change of many rows, in as few statements as a database lets us.
+"""One change of many rows, in as few statements as a database allows.
 
 Apart from the dialects, which choose: rows as arrays in one statement of a fixed text
-(PostgreSQL), rows joined in by blocks (MariaDB), or updates row by row (SQLite, where a
-statement is a call and not a journey). What counts is how often one has to wait.
+(PostgreSQL), rows joined in blocks (MariaDB), or updates row by row (SQLite, where a
+statement is a call and not a round trip).
 """
 
 # ruff: noqa: S608 - of our own tables and columns
@@ -24,8 +24,8 @@ NULL_IS = "null_is"
 _BLOCKS = (64, 16, 4, 1)
 # The same for nine values and SQLite alone.
 _MOST = 3_000
-# Letters and bytes that MariaDB gets at once, where a block has more than one row:
-# quoted and in UTF-8 they stay below any ``max_allowed_packet``.
+# Characters and bytes that MariaDB gets at once in a block of several rows: quoted and
+# in UTF-8 they stay below any ``max_allowed_packet``.
 _ROOM = 500_000
 _SIZE = re.compile(r"\(\d+\)")
 
@@ -34,11 +34,11 @@ class Bulk(Protocol):
     """A statement for any number of rows."""
 
     def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
-        """Send it for ``rows``; the cursors whose counts of rows add up."""
+        """Send it for ``rows``; the cursors, whose row counts add up."""
 
 
 class Bulks:
-    """INSERTs of many rows, and what else there is row by row."""
+    """INSERTs of many rows; everything else row by row."""
 
     # How much a block of rows may hold; 0: whatever they hold.
     room: ClassVar[int] = 0
@@ -50,8 +50,8 @@ class Bulks:
     def insert(
         self, table: Table, columns: Sequence[str], *, at_once: bool = False
     ) -> Bulk:
-        """A row: a value for each of ``columns``. ``at_once``: in one statement if that
-        can be, made anew for each number of rows."""
+        """A row: a value for each of ``columns``. ``at_once``: in one statement if
+        possible, whose text depends on the number of rows."""
         head = f"INSERT INTO {table.name} ({self._list(columns)}) VALUES "
         group = "(" + ", ".join([self._mark] * len(columns)) + ")"
         most = _MOST if at_once else 0
@@ -71,7 +71,7 @@ class Bulks:
         return _EachRow(f"DELETE FROM {table.name} WHERE {found}")
 
     def select(self, table: Table, columns: Sequence[str], by: str) -> Bulk:
-        """A row: a value of ``by``, whose rows are wanted."""
+        """A row: a value of ``by``; selects the rows that have it."""
         head = f"{self._wanted(table, columns)} WHERE {self._quoted(by)} IN ("
         return _Chosen(head, self._mark)
 
@@ -87,7 +87,7 @@ class Bulks:
         return ", ".join(self._quoted(name) for name in columns)
 
     def _found(self, table: Table, where: Iterable[str], given: str = "") -> str:
-        """The condition for a row; ``given``: with whose columns it is compared."""
+        """The condition for a row; ``given``: the table with the values to compare."""
         return " AND ".join(
             f"{self._known(table, name)} = "
             + (f"{given}.was_{name}" if given else self._mark)
@@ -95,7 +95,7 @@ class Bulks:
         )
 
     def _known(self, table: Table, name: str) -> str:
-        """A column as it is compared with what was known: NULL counts as 0 or "", or as
+        """A column as it is compared with known values: NULL counts as 0 or "", or as
         the column that stands for it."""
         column = f"{table.name}.{self._quoted(name)}"
         if isinstance(table.c[name].type, String):
@@ -107,14 +107,14 @@ class Bulks:
         return f"coalesce({column}, {other})"
 
     def _exact(self, text: str) -> str:
-        """Text to be compared letter by letter."""
+        """Text to be compared exactly."""
         return text
 
 
 class JoinedBulks(Bulks):
     """UPDATEs join the rows they are given, in blocks, instead of going one by one.
 
-    The server hangs up on a statement that is too long, which says nothing of why.
+    The server disconnects on a statement that is too long, without a reason.
     """
 
     room: ClassVar[int] = _ROOM
@@ -136,12 +136,12 @@ class JoinedBulks(Bulks):
         )
 
     def _exact(self, text: str) -> str:
-        # Said in full, since a column and a value may be of different collations.
+        # Explicit, since a column and a value may have different collations.
         return f"convert({text} USING utf8mb4) COLLATE utf8mb4_bin"
 
 
 class ArrayBulks(Bulks):
-    """One statement whatever the number of rows, its text always the same: so it is
+    """One statement for any number of rows, with a constant text, so that it is
     prepared once. A parameter is the array of a column."""
 
     def __init__(self, dialect: Dialect) -> None:
@@ -151,7 +151,7 @@ class ArrayBulks(Bulks):
     def insert(
         self, table: Table, columns: Sequence[str], *, at_once: bool = True
     ) -> Bulk:
-        del at_once  # it always is
+        del at_once  # always
         given = self._given([(table, name, name) for name in columns])
         head = f"INSERT INTO {table.name} ({self._list(columns)})"
         return _Arrays(f"{head} SELECT * FROM {given}")
@@ -259,13 +259,13 @@ class _Arrays(Struct, frozen=True):
 
 
 def array(values: Sequence[Any]) -> str:
-    """An array as PostgreSQL reads it: far cheaper to make than the driver's own."""
+    """An array as PostgreSQL reads it: far cheaper to build than the driver's own."""
     kinds = set(map(type, values))
     if kinds == {int}:
         return "{" + ",".join(map(str, values)) + "}"
     if kinds == {str}:
         text = '","'.join(values)
-        # Nothing that stands for something else, but for what was put in between.
+        # No escapes needed: the only quotes are those of the separators.
         if "\\" not in text and text.count('"') == 2 * (len(values) - 1):
             return f'{{"{text}"}}'
     return "{" + ",".join(map(_element, values)) + "}"

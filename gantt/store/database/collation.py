@@ -1,8 +1,8 @@
-"""What a collation of MariaDB tells apart, learned from the server itself.
+"""Which names a collation of MariaDB considers equal, learned from the server.
 
-Apart from the dialect, because it is a table and no SQL: each character has a weight,
-names of equal weights are one name. Rules compare names without asking the database, so
-that the weights are fetched once, when the store is opened.
+Apart from the dialect, because it is a table and not SQL: each character has a weight,
+and names of equal weights are equal. Rules compare names without asking the database,
+so the weights are fetched once, when the store is opened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DIGIT = " UNION ALL ".join(f"SELECT {n} AS d" for n in range(16))
 
 
 def column_query(table: str, column: str) -> str:
-    """Asks for the character set and the collation of a column."""
+    """Selects the character set and the collation of a column."""
     return (
         "SELECT character_set_name, collation_name FROM information_schema.columns "  # noqa: S608 - our constants
         f"WHERE table_schema = database() AND table_name = '{table}' "
@@ -29,7 +29,7 @@ def column_query(table: str, column: str) -> str:
 
 
 def weights_query(charset: str, collation: str) -> str:
-    """Asks for (code point, weight in hexadecimal) of all that may be alike."""
+    """Selects (code point, weight in hexadecimal) of characters that may be equal."""
     low, high = _LIMITS
     return (
         f"SELECT n, hex(weight_string(convert(char(n USING utf32) USING {charset}) "  # noqa: S608 - names from the server
@@ -40,9 +40,9 @@ def weights_query(charset: str, collation: str) -> str:
 
 
 def folding(collation: str, weights: Iterable[Weight]) -> Callable[[str], str]:
-    """Maps a name to what ``collation`` compares of it."""
+    """Maps a name to what ``collation`` compares."""
     table = _table(weights)
-    # Standard SQL compares as if the shorter name were filled up with blanks.
+    # Standard SQL compares as if the shorter name were padded with blanks.
     is_padded = "nopad" not in collation and "0900" not in collation
 
     def fold(name: str) -> str:
@@ -52,8 +52,8 @@ def folding(collation: str, weights: Iterable[Weight]) -> Callable[[str], str]:
 
 
 def _table(weights: Iterable[Weight]) -> dict[int, str]:
-    """Each character to the first of those with its weight; ASCII stays ASCII, which
-    is what ``str.translate`` is quick at."""
+    """Maps each character to the first with its weight; ASCII stays ASCII, for which
+    ``str.translate`` is fast."""
     found = sorted((int(point), weight) for point, weight in weights)
     stands_for: dict[str, str] = {}
     for point, weight in found:

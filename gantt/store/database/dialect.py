@@ -1,14 +1,13 @@
-"""What every database is asked, and what its answers mean to the store.
+"""What the store needs of every database.
 
 Apart from the dialects, so that the rest of the store sees one type: how to connect,
-take the head lock, read one snapshot, tell the time, and what an error means.
+take the head lock, read one snapshot or the clock, and classify an error.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import Struct
@@ -16,11 +15,15 @@ from sqlalchemy import (
     URL,
     Connection,
     Engine,
+    Integer,
+    Select,
     Table,
+    bindparam,
     create_engine,
     event,
     exc,
     insert,
+    literal_column,
 )
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.pool import PoolProxiedConnection
@@ -44,15 +47,15 @@ POOLED = (
 )
 
 MAKE_IT = (
-    "make it with CREATE DATABASE on the server, or correct its name in the URL; "
-    "`gantt-manage db sync` makes the tables only."
+    "create it with CREATE DATABASE on the server, or correct its name in the URL; "
+    "`gantt-manage db sync` creates only the tables."
 )
 
-# How often, and how many times, TCP asks a silent peer before it is given up.
+# Seconds between TCP probes of a silent peer, and how many may go unanswered.
 PROBE_S, PROBES = 2, 3
 CONNECT_S = 10
 
-UNKNOWN = "unknown"  # to this server, or not to be seen
+UNKNOWN = "unknown"  # to this server, or not readable
 
 
 class Statement(Struct, frozen=True):
@@ -61,42 +64,46 @@ class Statement(Struct, frozen=True):
     text: str
     names: tuple[str, ...]
 
-    def picker(self, given: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-        """Maps values in the order of ``given`` to the parameters."""
-        places = [given.index(name) for name in self.names]
-        if len(places) == 1:
-            place = places[0]
-            return lambda values: (values[place],)
-        return itemgetter(*places)
+    def values(self, **named: Any) -> list[Any]:
+        """The parameters, in their order."""
+        return [named[name] for name in self.names]
+
+
+def limited(query: Select[Any], most: int | str) -> Select[Any]:
+    """The first ``most`` rows of ``query``; a parameter if it is a name. (SQLite would
+    make one of an offset that is not in the text.)"""
+    is_name = isinstance(most, str)
+    limit = bindparam(most, type_=Integer) if is_name else literal_column(str(most))
+    return query.limit(limit).offset(literal_column("0"))
 
 
 class Database:
-    """One database by its URL; subclasses say what is particular to a dialect."""
+    """One database by its URL; subclasses hold what a dialect does differently."""
 
     # Statements that open a writing transaction, before the row lock.
     begin: ClassVar[tuple[str, ...]] = ()
-    # Statements before a write that may be lost when the machine or the server fails.
+    # Statements before a write that may be lost if the machine or the server fails.
     begin_lightly: ClassVar[tuple[str, ...]] = ()
-    # Whether the head row is locked by reading it; else ``begin`` keeps others away.
+    # Whether the head row is locked by reading it; else ``begin`` locks the database.
     has_row_lock: ClassVar[bool] = True
-    # Statements that keep other migrations away until the transaction ends.
+    # Statements that exclude other migrations until the transaction ends.
     migrate: ClassVar[tuple[str, ...]] = ()
     # Statements that open a transaction which reads one snapshot.
     snapshot: ClassVar[tuple[str, ...]] = ()
     # The clock in whole microseconds; None: use the clock of the process.
     clock: ClassVar[str | None] = None
-    # A cheap number that moves whenever another connection has committed.
+    # A cheap number that changes whenever another connection has committed.
     hint: ClassVar[str | None] = None
-    # The session of the server that serves a connection; None: there is no server.
+    # The server session behind a connection; None: there is no server.
     session_id: ClassVar[str | None] = None
-    # Moves the sequence of a table (%s: name) past an id (%s) that was given.
+    # Advances the sequence of a table (second parameter) past an id (first).
     advance: ClassVar[str | None] = None
 
-    # Settings by name and value: those that ``settings`` set, as they are now, and
-    # those of the server that matter.
+    # Settings by name and value, as they are now: those that ``settings`` sets, and
+    # relevant ones of the server.
     read_back: ClassVar[str] = ""
 
-    # How statements for many rows are made.
+    # How statements for many rows are built.
     bulks: ClassVar[type[Bulks]] = Bulks
 
     to_time: Callable[[int | None], Any] = staticmethod(times.to_datetime)
@@ -106,12 +113,12 @@ class Database:
         self.options = options
         self.engine = self._make_engine(url)
         self.bulk = self.bulks(self.engine.dialect)
-        # Whether new connections are looked at as ``check_settings`` does.
+        # Whether ``check_settings`` is applied to new connections.
         self.is_in_use = False
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         event.listen(self.engine, "connect", self._prepare)
-        # While the pool tests a connection, none waits for long; a session that has
-        # it may load all tables, or migrate. ``set_autocommit`` is for small reads.
+        # The pool's own tests of a connection are bounded; a session that uses it may
+        # load all tables, or migrate. ``set_autocommit`` is for small reads.
         event.listen(self.engine, "checkout", lambda found, *_: self.bound(found, None))
         event.listen(
             self.engine, "checkin", lambda found, *_: self.bound(found, self.lost_s)
@@ -125,14 +132,14 @@ class Database:
             isolation_level="READ COMMITTED",
             pool_size=self.options.pool_size,
             pool_recycle=3600,
-            # Writer and reader keep theirs: checkouts are rare, and must be alive.
+            # Writers and readers keep theirs: checkouts are rare and must be alive.
             pool_pre_ping=True,
             **more,
         )
 
     def _prepare(self, connection: DBAPIConnection, _record: object) -> None:
-        """Set what every connection needs. Raises StoreFailed where it must stick and
-        does not."""
+        """Set what every connection needs. Raises StoreFailed where a setting must
+        stick and does not."""
         cursor = connection.cursor()
         for statement in self.settings():
             cursor.execute(statement)
@@ -144,31 +151,31 @@ class Database:
         connection.commit()
 
     def _prepare_more(self, cursor: Any) -> None:
-        """What is not the same on every server of a kind."""
+        """Settings that not every server of a kind knows."""
 
     def check_settings(self, rows: Iterable[Any]) -> None:
-        """Tell the operator, once, what of the answer to ``read_back`` makes commits
-        less durable or did not stick. Raises StoreFailed for what would make answers
-        wrong."""
+        """Warn the operator, once, of settings in the answer to ``read_back`` that make
+        commits less durable or did not stick. Raises StoreFailed for those that would
+        make answers wrong."""
         for warning in self.warnings({str(name): str(value) for name, value in rows}):
             self.warn(warning)
 
     @property
     def silence_s(self) -> int:
-        """After so long TCP asks a silent peer whether it is there."""
+        """After so many seconds TCP probes a silent peer."""
         return max(1, int(self.options.idle_timeout_s))
 
     @property
     def lost_s(self) -> int:
-        """After so long it is taken not to be."""
+        """After so many seconds of silence it is considered gone."""
         return self.silence_s + PROBE_S * PROBES
 
     def bound(self, connection: Any, silence_s: float | None) -> None:
         """From now on statements of a driver's connection wait so long for an answer;
-        None: for ever. A database without a server always answers."""
+        None: without limit. A database without a server always answers."""
 
     def is_silence(self, error: Exception) -> bool:
-        """Whether it is that nothing was said for so long."""
+        """Whether the server exceeded the limit of ``bound``."""
         del error
         return False
 
@@ -198,28 +205,27 @@ class Database:
 
     @property
     def driver_errors(self) -> tuple[type[Exception], ...]:
-        """What the driver raises, and what its conversion of values does."""
+        """Errors of the driver, and of its conversion of values."""
         driver = self.engine.dialect.loaded_dbapi
         return (driver.Error, OverflowError, UnicodeError)
 
     def set_autocommit(self, connection: Any) -> None:
-        """Make a driver's connection commit each statement by itself, and wait for none
-        of them longer than a small read may take."""
+        """Make a driver's connection commit each statement by itself, and bound each as
+        a small read."""
         self.bound(connection, self.lost_s)
         connection.autocommit = True
 
     def pipeline(self, connection: Any) -> Pipeline | None:
-        """What has many statements go out in one piece, if the driver can do so."""
+        """Sends many statements in one piece, if the driver supports it."""
         del connection
         return None
 
     def stream(self, connection: Any) -> Any:
-        """A cursor that gives the first rows before it has the last."""
+        """A cursor that returns the first rows before it has the last."""
         return connection.cursor()
 
     def abandon(self, cursor: Any) -> None:
-        """What such a cursor has not given is not wanted; its connection is closed
-        next."""
+        """Drop the rest of such a cursor; its connection is closed next."""
 
     def pour(
         self, connection: Connection, table: Table, rows: Sequence[Sequence[Any]]
@@ -230,45 +236,45 @@ class Database:
         connection.execute(insert(table), found)
 
     def fold(self, name: str) -> str:
-        """What of ``name`` this database compares when it asks for uniqueness."""
+        """``name`` as this database compares it for uniqueness."""
         return name
 
     def learn(self, ask: Callable[[str], list[Any]]) -> None:
-        """Find out what depends on the server; ``ask`` gives the rows of a query."""
+        """Find out what depends on the server; ``ask`` returns the rows of a query."""
         del ask
 
     def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-        """The changes as the tables will give them back."""
+        """The changes as the tables will return them."""
         return changes
 
     def warnings(self, found: Mapping[str, str]) -> list[str]:
-        """What to tell of settings as they were ``found``. Raises StoreFailed."""
+        """Warnings about settings as they were ``found``. Raises StoreFailed."""
         del found
         return []
 
     def refusal(self) -> str | None:
-        """Why there can be no database at this URL, as far as seen from outside."""
+        """Why there is no usable database at this URL, before connecting."""
         return None
 
     def check_place(self) -> None:
-        """Raises StoreFailed when what is open is no longer what the URL names."""
+        """Raises StoreFailed if the URL no longer names the file that is open."""
 
     def failure(self, error: BaseException) -> errors.StoreFailed:
-        """That this error stops all work on the database, and what to do about it."""
+        """This error as one that stops all work on the database, with advice."""
         advice = self.advice(error) or "is it running, and may this user use it?"
         return errors.StoreFailed(
             f"The database {self.url} failed ({one_line(error)}): {advice}"
         )
 
     def advice(self, error: BaseException) -> str | None:
-        """What to do about an error, where the dialect knows."""
+        """What to do about an error; None: unknown."""
         del error
         return None
 
     def warn(self, text: str) -> None:
-        """Tell the operator, once."""
-        if text not in self._told:
-            self._told.add(text)
+        """Log a warning for the operator, once."""
+        if text not in self._warned:
+            self._warned.add(text)
             LOG.warning("%s: %s", self.url, text)
 
     def is_lost(self, error: Exception) -> bool:
@@ -276,7 +282,7 @@ class Database:
         return bool(self.engine.dialect.is_disconnect(error, None, None))  # type: ignore[arg-type]
 
     def classify(self, error: Exception) -> Exception:
-        """What an error of the driver means before COMMIT was sent."""
+        """The outcome of an error of the driver before COMMIT was sent."""
         text = one_line(error)
         if isinstance(error, (OverflowError, UnicodeError)):
             return DataError(text)
@@ -286,7 +292,7 @@ class Database:
         return self.failure(error) if meaning is errors.StoreFailed else meaning(text)
 
     def classify_commit(self, error: Exception) -> Exception:
-        """What an error during COMMIT means."""
+        """The outcome of an error during COMMIT."""
         text = one_line(error)
         if self.is_lost(error):
             return UnknownOutcome(text)
@@ -296,12 +302,12 @@ class Database:
         return UnknownOutcome(text, self.failure(error))
 
     def _meaning(self, error: Exception) -> type[Exception]:
-        """The outcome that the error code of the driver stands for."""
+        """The outcome for an error code of the driver."""
         raise NotImplementedError
 
 
 def not_kept(found: Mapping[str, str], wanted: Mapping[str, str]) -> list[str]:
-    """What to tell of settings of a connection that are not as they were set."""
+    """Warnings about settings of a connection that did not stick."""
     return [
         f"{name} is {value}, not {wish}: {POOLED}"
         for name, wish in wanted.items()

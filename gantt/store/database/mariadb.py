@@ -1,6 +1,6 @@
 """MariaDB, MySQL and Galera through PyMySQL.
 
-Apart from the others because it keeps some values otherwise than they were given, and
+Apart from the others because it stores some values less exactly than given, and
 compares names by a collation.
 """
 
@@ -57,10 +57,10 @@ def _whole(micros: int | None) -> int | None:
 
 
 def _single(number: float) -> float:
-    """What a FLOAT column gives back: single precision, told in six digits."""
+    """What a FLOAT column returns: single precision, printed in six digits."""
     try:
         (single,) = _FLOAT.unpack(_FLOAT.pack(number))
-    except OverflowError:  # the database will say so
+    except OverflowError:  # the database will refuse it
         return number
     return float(f"{single:.6g}")
 
@@ -83,7 +83,7 @@ class MysqlDatabase(Database):
     clock = "SELECT unix_timestamp(now(6)) * 1000000"
     session_id = "SELECT connection_id()"
     bulks = JoinedBulks
-    # Not every server knows all of them, and none minds being asked so.
+    # Not every server knows all of them; asked like this, none fails.
     read_back = (
         "SHOW SESSION VARIABLES WHERE variable_name IN ("
         "'innodb_flush_log_at_trx_commit', 'tx_isolation', 'transaction_isolation', "
@@ -93,12 +93,12 @@ class MysqlDatabase(Database):
 
     # lock timeout, deadlock, record changed (Galera), not yet in the cluster
     _ABORTS = frozenset({1205, 1213, 1020, 1047, 3572})
-    # shutdown, aborted, killed, and MySQL's idle for too long: the server hangs up
+    # shutdown, aborted, killed, and MySQL's idle for too long: the server disconnects
     _ENDS = frozenset({1053, 1152, 1927, 4031})
     _FOREIGN = frozenset({1062, 1451, 1452})
     _DATA = frozenset({1048, 1264, 1265, 1292, 1366, 1406, 1690, 1153})
 
-    _FULL = "its disk is full: make room; nothing was half written."
+    _FULL = "its disk is full: make room; no write is half done."
     _ADVICE: ClassVar[dict[int, str]] = {
         1021: _FULL,
         1114: _FULL,
@@ -106,12 +106,12 @@ class MysqlDatabase(Database):
         1040: "raise its max_connections, or lower max_pool_size and workers.",
     }
 
-    # What most servers take for a start; ``learn`` asks this one.
+    # Defaults of most servers; ``learn`` asks this one.
     _charset = "utf8mb4"
     _fold: Callable[[str], str] = staticmethod(str.casefold)
 
     def _make_engine(self, url: URL, **more: Any) -> Engine:
-        # The driver's own is to wait for ever, once TCP has found the machine.
+        # By default the driver waits without limit once TCP is connected.
         given = {
             "connect_timeout": CONNECT_S,
             "read_timeout": self.lost_s,
@@ -121,16 +121,16 @@ class MysqlDatabase(Database):
         return super()._make_engine(url, connect_args=mine, **more)
 
     def _prepare(self, connection: Any, record: object) -> None:
-        self._have_probed(connection._sock)
+        self._enable_probes(connection._sock)
         super()._prepare(connection, record)
 
-    def _have_probed(self, peer: socket.socket) -> None:
-        """Else a machine that vanishes is waited for until the system's own probes find
-        out, after two hours."""
+    def _enable_probes(self, peer: socket.socket) -> None:
+        """Probe the peer: by default the system detects a machine that vanished only
+        after two hours."""
         if peer.family == socket.AF_UNIX:
             return
         peer.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in (  # not every system knows all of them
+        for name, value in (  # not on every system
             ("TCP_KEEPIDLE", self.silence_s),
             ("TCP_KEEPINTVL", PROBE_S),
             ("TCP_KEEPCNT", PROBES),
@@ -140,16 +140,16 @@ class MysqlDatabase(Database):
                 peer.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
     def bound(self, connection: Any, silence_s: float | None) -> None:
-        if connection is not None:  # what the pool gets back may be closed
-            # The driver looks at them before each statement, and has no other way.
+        if connection is not None:  # the pool may get back a closed one
+            # The driver reads them before each statement and offers no other way.
             connection._read_timeout = connection._write_timeout = silence_s
 
     def is_silence(self, error: Exception) -> bool:
-        # The driver raises its own error while it handles that of the socket.
+        # The driver's error is raised while it handles that of the socket.
         return isinstance(error.__context__, TimeoutError) and self.is_lost(error)
 
     def _prepare_more(self, cursor: Any) -> None:
-        # The first is MariaDB's, the second Galera's; ``warnings`` sees what it did.
+        # The first is MariaDB's, the second Galera's; ``warnings`` checks the effect.
         for setting in (
             f"idle_transaction_timeout = {self.silence_s}",
             "wsrep_sync_wait = 1",
@@ -164,7 +164,7 @@ class MysqlDatabase(Database):
         return max(1, int(self.options.lock_timeout_s))
 
     def settings(self) -> tuple[str, ...]:
-        # The first resource class bears the id 0, which is not "give me one".
+        # The first resource class has the id 0, which must not mean "generate one".
         return (
             "SET SESSION sql_mode = 'TRADITIONAL,NO_AUTO_VALUE_ON_ZERO'",
             "SET SESSION time_zone = '+00:00'",
@@ -193,50 +193,50 @@ class MysqlDatabase(Database):
 
     def warnings(self, found: Mapping[str, str]) -> list[str]:
         self._require_strictness(found.get("sql_mode", UNKNOWN))
-        told = []
+        warnings = []
         value = found.get("innodb_flush_log_at_trx_commit", UNKNOWN)
         if value != "1":
-            told.append(
+            warnings.append(
                 f"innodb_flush_log_at_trx_commit is {value}: a crash can lose answered "
                 "writes"
             )
-        told += not_kept(found, {"innodb_lock_wait_timeout": str(self._wait_s)})
-        # MariaDB calls it by the first name, newer ones and MySQL by the second.
+        warnings += not_kept(found, {"innodb_lock_wait_timeout": str(self._wait_s)})
+        # MariaDB uses the first name, newer releases and MySQL the second.
         level = "tx_isolation" if "tx_isolation" in found else "transaction_isolation"
-        told += not_kept(found, {level: "READ-COMMITTED"})
+        warnings += not_kept(found, {level: "READ-COMMITTED"})
         idle = found.get("idle_transaction_timeout", UNKNOWN)  # unknown to MySQL
         if idle != str(self.silence_s):
-            told.append(
-                f"idle_transaction_timeout is {idle}: a writer that stands still keeps "
-                f"the lock until its connection ends; {POOLED}"
+            warnings.append(
+                f"idle_transaction_timeout is {idle}: a writer that stops keeps the "
+                f"lock until its connection ends; {POOLED}"
             )
         charset = found.get("character_set_database", UNKNOWN)
         if not charset.startswith("utf8"):
-            told.append(
+            warnings.append(
                 f"the character set is {charset}: names with other letters are refused"
             )
         waits = found.get("wsrep_sync_wait", UNKNOWN)
         if found.get("wsrep_on") == "ON" and not (waits.isdigit() and int(waits) & 1):
-            told.append(
+            warnings.append(
                 f"wsrep_sync_wait is {waits} on a node of a Galera cluster: reads do "
                 "not see what other nodes have acknowledged"
             )
-        return told
+        return warnings
 
     def _require_strictness(self, mode: str) -> None:
-        """Otherwise names would be cut off, and VCPU get another number than 0."""
+        """Otherwise names could be truncated, and VCPU get another id than 0."""
         modes = set(mode.split(","))
         is_strict = bool(modes & {"STRICT_TRANS_TABLES", "STRICT_ALL_TABLES"})
         if is_strict and "NO_AUTO_VALUE_ON_ZERO" in modes:
             return
         raise errors.StoreFailed(
-            f"The database {self.url} did not keep the sql_mode that it was given "
-            f"('{mode}'), so that values could be changed as they are written: a "
+            f"The database {self.url} did not keep the sql_mode that was set (it is "
+            f"'{mode}'), so that values could be changed as they are written: a "
             "pooler in between must keep one session for each connection."
         )
 
     def advice(self, error: BaseException) -> str | None:
-        if "No space left on device" in str(error):  # while writing a file of its own
+        if "No space left on device" in str(error):  # while it writes a temporary file
             return self._FULL
         return self._ADVICE.get(error.args[0] if error.args else 0)
 
@@ -245,12 +245,12 @@ class MysqlDatabase(Database):
         return code in self._ENDS or super().is_lost(error)
 
     def stream(self, connection: Any) -> Any:
-        # The plain cursor of this driver takes in all rows before it gives one.
+        # The plain cursor of this driver reads all rows before it returns one.
         return connection.cursor(importlib.import_module("pymysql.cursors").SSCursor)
 
     def abandon(self, cursor: Any) -> None:
-        # When it is collected it would wait for the rest, and complain on stderr where
-        # the server is gone.
+        # When garbage collected it would read the rest, and warn on stderr if the
+        # server is gone.
         if cursor._result is not None:
             cursor._result.unbuffered_active = False
 

@@ -36,7 +36,7 @@ _NO_DATABASE = re.compile(r'database ".*" does not exist')
 
 
 class PostgresDatabase(Database):
-    """READ COMMITTED, a row lock on the head, sequences that must be told of ids."""
+    """READ COMMITTED, a row lock on the head, sequences advanced past given ids."""
 
     begin_lightly = ("SET LOCAL synchronous_commit = off",)
     migrate = ("SELECT pg_advisory_xact_lock(7163980911)",)
@@ -48,7 +48,7 @@ class PostgresDatabase(Database):
     session_id = "SELECT pg_backend_pid()"
     bulks = ArrayBulks
     to_time = staticmethod(times.to_text)
-    # nextval first: never back to an id that another writer has taken.
+    # nextval first: never go back to an id that another writer has taken.
     advance = (
         "SELECT setval(s, greatest(nextval(s), %s)) "
         "FROM (SELECT pg_get_serial_sequence(%s, 'id')::regclass AS s) AS t"
@@ -60,25 +60,24 @@ class PostgresDatabase(Database):
         "'idle_in_transaction_session_timeout')"
     )
 
-    # serialization failure, deadlock, lock not available, cancelled; what had been
-    # prepared was forgotten, or no longer fits a table that was altered
+    # serialization failure, deadlock, lock not available, cancelled; a prepared
+    # statement was dropped, or no longer fits an altered table
     _ABORTS = frozenset({"40001", "40P01", "55P03", "57014", "26000", "0A000"})
-    # idle too long within a transaction, shutdowns: the server hangs up
+    # idle too long within a transaction, shutdowns: the server disconnects
     _ENDS = frozenset({"25P03", "57P01", "57P02", "57P03"})
     _FOREIGN = frozenset({"23505", "23503"})
 
-    # Prepared statements that are not where they were prepared.
     _ADVICE: ClassVar[dict[str, str]] = {
         "3D000": MAKE_IT,
         "42P05": f"{POOLED}.",
-        "53100": "its disk is full: make room; nothing was half written.",
+        "53100": "its disk is full: make room; no write is half done.",
         "53300": "raise its max_connections, or lower max_pool_size and workers.",
     }
 
     def _make_engine(self, url: URL, **more: Any) -> Engine:
-        # As for the server below: a wait for one that is gone ends.
+        # Waits for a server that is gone must end.
         given = {
-            # The driver's own is two minutes.
+            # The driver's default is two minutes.
             "connect_timeout": CONNECT_S,
             "keepalives_idle": self.silence_s,
             "keepalives_interval": PROBE_S,
@@ -96,7 +95,7 @@ class PostgresDatabase(Database):
         return connection
 
     def bound(self, connection: Any, silence_s: float | None) -> None:
-        if connection is not None:  # what the pool gets back may be closed
+        if connection is not None:  # the pool may get back a closed one
             connection.silence_s = silence_s
 
     def is_silence(self, error: Exception) -> bool:
@@ -116,9 +115,9 @@ class PostgresDatabase(Database):
         }
 
     def settings(self) -> tuple[str, ...]:
-        # A machine that vanishes with half of a batch on its way leaves a server that
-        # waits for the rest, which is not idle: only TCP can tell, by default after two
-        # hours, and the lock would be held so long.
+        # A client machine that vanishes with half of a batch sent leaves a server that
+        # waits for the rest and is not idle: only TCP detects that, by default after
+        # two hours, and the lock would be held so long.
         waits = {
             **self._waits,
             "tcp_keepalives_idle": self.silence_s,
@@ -150,26 +149,26 @@ class PostgresDatabase(Database):
             raise exc.DBAPIError(text, None, error) from error
 
     def warnings(self, found: Mapping[str, str]) -> list[str]:
-        told = []
+        warnings = []
         value = found.get("synchronous_commit", UNKNOWN)
         if value not in ("on", "remote_apply"):
-            told.append(
+            warnings.append(
                 f"synchronous_commit is {value}: a crash can lose answered writes"
             )
         wanted = {
             "transaction_isolation": "read committed",
             **{name: str(value) for name, value in self._waits.items()},
         }
-        return told + not_kept(found, wanted)
+        return warnings + not_kept(found, wanted)
 
     def advice(self, error: BaseException) -> str | None:
         state = getattr(error, "sqlstate", None)
         if state is None and _NO_DATABASE.search(str(error)):
-            return MAKE_IT  # the driver gives no state to what fails while it connects
+            return MAKE_IT  # errors while connecting have no state
         return self._ADVICE.get(state or "")
 
     def is_lost(self, error: Exception) -> bool:
-        # The driver has nothing to say of the state of a server that it lost.
+        # Errors of a lost connection have no state.
         state = getattr(error, "sqlstate", None)
         if state is None:
             lost = psycopg.OperationalError | psycopg.InterfaceError

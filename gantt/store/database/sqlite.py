@@ -1,7 +1,7 @@
 """SQLite: a file of this machine, one writer at a time.
 
-Apart from the servers, because most of it is about files: where they are, whether they
-are still there, and what its error codes mean.
+Apart from the servers, because most of it is about files: where they are, and whether
+they are still there.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class SqliteDatabase(Database):
     """A file, write-ahead log, one writer; the lock is BEGIN IMMEDIATE."""
 
     begin = ("BEGIN IMMEDIATE",)
-    # The next commit that is synced takes it along. Each statement is a transaction:
-    # nothing is locked while this thread waits for the others to let it go on.
+    # The next synced commit includes it. Each statement is a transaction: nothing is
+    # locked while this thread waits for the interpreter.
     begin_lightly = ("PRAGMA synchronous = NORMAL",)
     migrate = ("BEGIN IMMEDIATE",)
     has_row_lock = False
@@ -62,8 +62,8 @@ class SqliteDatabase(Database):
         "writable for this user.",
         sqlite3.SQLITE_CANTOPEN: "it cannot be opened: name a file that exists, and "
         "make it and its directory readable and writable for this user.",
-        sqlite3.SQLITE_FULL: "the disk is full: make room; nothing was half written.",
-        sqlite3.SQLITE_IOERR: "the disk gave an error: see the system's log.",
+        sqlite3.SQLITE_FULL: "the disk is full: make room; no write is half done.",
+        sqlite3.SQLITE_IOERR: "the disk reported an error: see the system's log.",
         sqlite3.SQLITE_NOTADB: "it is not an SQLite database: name another file.",
         sqlite3.SQLITE_CORRUPT: "it is damaged: restore it from a backup.",
     }
@@ -71,11 +71,12 @@ class SqliteDatabase(Database):
     def _make_engine(self, url: URL, **more: Any) -> Engine:
         if not url.database or url.database == ":memory:":
             raise errors.Refused(
-                f"{self.url} keeps nothing: name a file (sqlite:////var/lib/gantt.db), "
-                "or use memory:// for books that end with the process."
+                f"{self.url} would not be stored: name a file "
+                "(sqlite:////var/lib/gantt.db), or use memory:// for books that end "
+                "with the process."
             )
         self.path, self._uri = _sqlite_uri(url)
-        # Which file the first connection has opened.
+        # The file that the first connection opened.
         self._opened: tuple[int, int] | None = None
         return create_engine(
             "sqlite+pysqlite:///file",
@@ -98,17 +99,16 @@ class SqliteDatabase(Database):
         return connection
 
     def check_place(self) -> None:
-        # A file that was deleted can still be written to; no other process would find
-        # it again.
+        # A deleted file can still be written to, but no other process would find it.
         if self._opened is None or self._found() == self._opened:
             return
         raise errors.StoreFailed(
             f"The database {self.url} was moved, deleted or replaced while it was in "
-            "use, so that nothing can be kept: put the file back, or restart."
+            "use, so that nothing can be stored: put the file back, or restart."
         )
 
     def _found(self) -> tuple[int, int] | None:
-        """Which file the path leads to now; None: none, or it is not plain."""
+        """Device and inode of the path now; None: no file, or not a plain path."""
         try:
             found = self.path and self.path.stat()
         except OSError:
@@ -130,22 +130,22 @@ class SqliteDatabase(Database):
         )
 
     def set_autocommit(self, connection: Any) -> None:
-        del connection  # it is, from the start
+        del connection  # always on
 
     def warnings(self, found: Mapping[str, str]) -> list[str]:
-        told = []
+        warnings = []
         if (mode := found.get("journal_mode", UNKNOWN)).lower() != "wal":
-            told.append(
+            warnings.append(
                 f"journal_mode is {mode}, not wal: readers and the writer will wait"
             )
         if (value := found.get("synchronous", UNKNOWN)) not in ("2", "3"):
-            told.append(f"synchronous is {value}: a crash can lose answered writes")
+            warnings.append(f"synchronous is {value}: a crash can lose answered writes")
         if (value := found.get("foreign_keys", UNKNOWN)) != "1":
-            told.append(
+            warnings.append(
                 f"foreign_keys is {value}: rows can be left behind by another writer"
             )
         wait_ms = str(int(self.options.lock_timeout_s * 1000))
-        return told + not_kept(found, {"busy_timeout": wait_ms})
+        return warnings + not_kept(found, {"busy_timeout": wait_ms})
 
     def refusal(self) -> str | None:
         if self.path is None or self.path.is_file():
@@ -162,12 +162,12 @@ class SqliteDatabase(Database):
             return None
         run = command(self, "db sync")
         return (
-            f"There is no database at {path}: correct the URL, or make one with {run}."
-            f"{self._four_slashes()}"
+            f"There is no database at {path}: correct the URL, or create it with "
+            f"{run}.{self._four_slashes()}"
         )
 
     def _four_slashes(self) -> str:
-        """What a relative path may have been meant to be."""
+        """A hint, if a relative path was probably meant to be absolute."""
         path = self.path
         if path is None or path.is_absolute() or not Path("/", path).parent.is_dir():
             return ""
@@ -180,12 +180,12 @@ class SqliteDatabase(Database):
         return None if code is None else self._ADVICE.get(code & 0xFF)
 
     def is_lost(self, error: Exception) -> bool:
-        del error  # a file has no connection that could break
+        del error  # a file has no connection
         return False
 
     def _meaning(self, error: Exception) -> type[Exception]:
         code = getattr(error, "sqlite_errorcode", None)
-        if code is None:  # the module's own: a value of a type it cannot bind
+        if code is None:  # the module's own: a type that it cannot bind
             is_value = isinstance(error, sqlite3.InterfaceError | sqlite3.DataError)
             return DataError if is_value else errors.StoreFailed
         if code in self._FOREIGN:
@@ -196,7 +196,7 @@ class SqliteDatabase(Database):
 
 
 def _sqlite_uri(url: URL) -> tuple[Path | None, str]:
-    """The file of an SQLite URL, if it is plain, and the URI to open it with."""
+    """The file of an SQLite URL, if it is a plain path, and the URI to open it."""
     query = {name: value for name, value in url.query.items() if name != "uri"}
     name = url.database or ""
     if name.startswith("file:"):

@@ -1,7 +1,7 @@
-"""Database URLs: which driver one means, and what to type instead of one that is wrong.
+"""Database URLs: their drivers, suggestions for mistyped ones, and commands with them.
 
-Apart from the dialects, because a URL is most often mistyped before any of them is
-known: a path without a scheme, a slash too few, the address of a service.
+Apart from the dialects, because mistyped URLs often have none: a path without a scheme,
+a slash too few, the address of a service.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FORMS = (
 
 
 def understood(url: str) -> URL:
-    """The URL with the driver that Gantt uses in place of others of old files. Raises
+    """The URL with the driver that Gantt uses in place of others in old files. Raises
     Refused."""
     try:
         parsed = make_url(url)
@@ -63,24 +63,24 @@ def understood(url: str) -> URL:
 
 
 def shown(url: URL) -> str:
-    """``url`` for messages and commands, its secrets hidden. No other place renders
-    one: SQLAlchemy hides the user's password, but not those of the query."""
+    """``url`` for messages and commands, its secrets hidden. Only this renders URLs:
+    SQLAlchemy hides the user's password, but not secrets in the query."""
     return without_secrets(url.render_as_string(hide_password=True))
 
 
 def unknown(url: URL) -> errors.Refused:
-    """That no dialect goes by the scheme of ``url``."""
+    """The error for a scheme without a dialect."""
     named = shown(url)
     if url.get_backend_name() == "memory":
         return errors.Refused(
-            f"{named} keeps no tables: name a database, for example "
+            f"{named} has no tables: name a database, for example "
             "sqlite:////var/lib/gantt/gantt.db; books in memory are memory:// alone."
         )
     return errors.Refused(f"{named} is not a database that Gantt knows. {_FORMS}")
 
 
 def _meant(url: str) -> str:
-    """What to type in place of something that is no URL."""
+    """A suggestion in place of something that is not a URL."""
     if url.startswith("sqlite:"):
         return _sqlite_forms(url.removeprefix("sqlite:"))
     if (service := _SERVICE.fullmatch(url)) is not None:

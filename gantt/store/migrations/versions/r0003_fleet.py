@@ -1,7 +1,7 @@
 """The fleet: what hosts report, what is said of them, and what is claimed on them.
 
-Like all later revisions it only adds tables, so that processes of the release before can
-go on until the last of them is replaced.
+Like all later revisions it only adds tables, so that processes of the release before
+can go on until the last of them is replaced.
 """
 
 from __future__ import annotations
