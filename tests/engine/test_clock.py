@@ -15,7 +15,7 @@ from gantt.model.changes import Cursor
 from gantt.store import open_store
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore, ScriptedClock
-from tests.engine.test_chores import Steady, until
+from tests.engine.test_leader_tasks import Steady, until
 from tests.engine.test_outcomes import create, names
 from tests.engine.test_scheduling import ask, held, report
 from tests.kinds import ON_SQLITE

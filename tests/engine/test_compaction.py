@@ -65,6 +65,6 @@ def test_a_log_that_cannot_be_compacted_is_told_and_stops_nobody(
     books = connect(shared, log_length=10, sweep_s=0.01)
     for number in range(1, 8):
         books.submit(create(number))
-    while "leader_task compact failed: disk full" not in caplog.text:
+    while "leader task 'compact' failed: disk full" not in caplog.text:
         time.sleep(0.01)
     assert books.revision == 7

@@ -1,4 +1,4 @@
-"""What is remembered of decisions is bounded, whatever they are for."""
+"""The ring buffer of decisions is bounded, whatever they are for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _names(records: Records) -> list[str]:
     return [one.request_id for one in records.find(Asked())]
 
 
-def test_the_last_decisions_are_kept() -> None:
+def test_the_latest_decisions_are_kept() -> None:
     records = Records(3)
     for number in range(5):
         records.add(_decision(f"d{number}", 1))
@@ -25,7 +25,7 @@ def test_the_last_decisions_are_kept() -> None:
     assert records.counts()["decisions_limit"] == 3
 
 
-def test_fewer_are_kept_of_those_for_very_many_instances() -> None:
+def test_decisions_for_many_instances_count_as_several() -> None:
     records = Records(10)
     for number in range(5):
         records.add(_decision(f"d{number}", 70))
@@ -36,14 +36,14 @@ def test_fewer_are_kept_of_those_for_very_many_instances() -> None:
     assert _names(records)[-1] == "d10"
 
 
-def test_the_last_one_is_kept_however_large() -> None:
+def test_the_latest_decision_is_always_kept() -> None:
     records = Records(1)
     for name in ("a", "b"):
         records.add(_decision(name, 1000))
         assert _names(records) == [name]
 
 
-def test_instances_that_nobody_named_count_by_their_hosts() -> None:
+def test_unnamed_instances_are_counted_by_their_hosts() -> None:
     records, host = Records(10), (Selection(None, "a", "a"),)
     for number in range(5):
         dry = replace(_decision(f"d{number}", 0), chosen=(host,) * 70, is_dry_run=True)
@@ -52,7 +52,7 @@ def test_instances_that_nobody_named_count_by_their_hosts() -> None:
     assert (records.decided, records.refused) == (0, 0)
 
 
-def test_only_what_is_asked_for() -> None:
+def test_lookups_return_only_matching_decisions() -> None:
     records = Records(10)
     records.add(_decision("a", 2))
     for asked, is_meant in (

@@ -1,4 +1,4 @@
-"""Decisions that any process tells, whichever made them."""
+"""Decisions of all processes, found by any."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import SharedDecision, Trimmed
 from tests.engine.conftest import Connect, opened
-from tests.engine.test_chores import until
+from tests.engine.test_leader_tasks import until
 
 ODD = "req-%_/'\0" + "é" * 300
 
@@ -60,7 +60,7 @@ def names(books: Gantt, **asked: str | int | None) -> list[str]:
     return [one.request_id for one in books.decisions(**asked)]  # type: ignore[arg-type]
 
 
-def test_any_process_tells_what_all_decided(url: str, connect: Connect) -> None:
+def test_any_process_finds_the_decisions_of_all(url: str, connect: Connect) -> None:
     open_gantt(url).close()  # with the names of resource classes
     one, two = connect(opened(url)), connect(opened(url))
     report(one, "a", "b")
@@ -184,7 +184,7 @@ def kept(table: Table) -> list[str]:
     return [row.request_id for row in table.rows]
 
 
-def test_the_oldest_successes_are_left_out_first(table: Table, join: Join) -> None:
+def test_the_oldest_successes_are_dropped_first(table: Table, join: Join) -> None:
     records = join(is_held=True, backlog=3)
     for number in range(6):
         failure = "none" if number in (0, 4) else None
@@ -213,7 +213,7 @@ class Board:
         return self.scoring().scores()
 
 
-def test_of_very_many_only_some_are_shared_with_scores(join: Join) -> None:
+def test_scores_are_shared_up_to_a_rate(join: Join) -> None:
     one, two = join(is_held=True, scores=2), join()
     for number in range(3):
         one.add(decision(f"d{number}", number), Board())  # type: ignore[arg-type]
@@ -223,14 +223,14 @@ def test_of_very_many_only_some_are_shared_with_scores(join: Join) -> None:
     assert [len(found.scores) for found in two.find(Asked())] == [0, 1, 1]
 
 
-def test_what_waits_is_written_when_the_database_is_back(
+def test_waiting_decisions_are_written_after_an_outage(
     table: Table, join: Join, caplog: pytest.LogCaptureFixture
 ) -> None:
     records, other = join(), join(is_held=True)
     other.add(decision("other", 5))
     table.failures = 3
     records.add(decision("a", 10))
-    # What is known here is told all the same, and nobody waits for more.
+    # Own decisions are found nevertheless, without waiting for more.
     since = time.monotonic()
     assert other.find(Asked("a")) == ()
     assert [one.request_id for one in other.find(Asked())] == ["other"]
@@ -241,8 +241,7 @@ def test_what_waits_is_written_when_the_database_is_back(
     assert records.counts()["decisions_waiting"] == 0
 
 
-def test_the_table_stays_short_whoever_leads(table: Table) -> None:
-    """One who does not share, or one who knows no such table."""
+def test_a_leader_that_does_not_share_trims_the_table(table: Table) -> None:
     rows = [SharedDecision("p", n, n, "r", None, False, 1, "", b"") for n in range(6)]
     records = Records(100)
     options = SchedulerOptions(shared_records=0)
@@ -257,7 +256,7 @@ def test_the_table_stays_short_whoever_leads(table: Table) -> None:
     assert (counts["decisions_trimmed"], counts["decisions_shared"]) == (2_000, 10_000)
 
 
-def test_processes_trim_the_table_where_the_leader_does_not(
+def test_writers_trim_the_table_if_the_leader_does_not(
     table: Table, join: Join
 ) -> None:
     """The leader may be of a release that knows no such table."""
@@ -276,7 +275,7 @@ def test_processes_trim_the_table_where_the_leader_does_not(
     assert writer.counts()["decisions_trimmed"] == 12_001
 
 
-def test_who_names_one_waits_for_it(table: Table, join: Join) -> None:
+def test_a_lookup_by_name_looks_again(table: Table, join: Join) -> None:
     one, two = join(), join()
     two.add(decision("b"))
     since = time.monotonic()
@@ -298,7 +297,7 @@ class Endless(SystemClock):
         self.ask()
 
 
-def test_not_all_who_ask_may_wait(table: Table) -> None:
+def test_waiting_lookups_are_limited(table: Table) -> None:
     clock = Endless()
     records = Records(1)
     records.share(table, "p", SchedulerOptions(), clock, Held())
@@ -311,9 +310,7 @@ def test_not_all_who_ask_may_wait(table: Table) -> None:
     assert (clock.waits, table.looks) == (9, 19)
 
 
-def test_what_is_there_twice_or_in_a_newer_form_is_told_once_or_not(
-    table: Table, join: Join
-) -> None:
+def test_duplicates_and_unknown_forms_are_skipped(table: Table, join: Join) -> None:
     one, two = join(is_held=True), join(is_held=True)
     for at in (1, 2):
         one.add(decision(f"d{at}", at))
@@ -331,7 +328,7 @@ def test_what_is_there_twice_or_in_a_newer_form_is_told_once_or_not(
         assert [found.at for found in records.find(Asked())] == [2, 1]
 
 
-def test_a_record_comes_back_as_it_was() -> None:
+def test_a_record_round_trips() -> None:
     scoring = Scoring(
         [("a", "n"), ("b", "n")],
         [2.0, 0.5],
@@ -362,7 +359,7 @@ def test_a_record_comes_back_as_it_was() -> None:
     assert asdict(found) == {**asdict(scored), "timings": {}, "is_dry_run": False}
 
 
-def test_what_cannot_be_put_into_bytes_holds_up_no_other(
+def test_a_record_that_cannot_be_encoded_is_skipped(
     table: Table, join: Join, caplog: pytest.LogCaptureFixture
 ) -> None:
     records = join(is_held=True)

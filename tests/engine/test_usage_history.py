@@ -1,4 +1,4 @@
-"""The usage history: whoever leads, and wherever he dies, nothing is lost or twice."""
+"""The usage history: a change of leader at any step loses and repeats nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gantt.placement.usage_history import rolled_up, sampled
 from gantt.store.interface import Store, UsageRows
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore, ScriptedClock
-from tests.engine.test_chores import leads, until
+from tests.engine.test_leader_tasks import leads, until
 from tests.kinds import ON_SQLITE
 
 HOUR, DAY = 3_600 * MICROS, 86_400 * MICROS
@@ -109,7 +109,7 @@ def naive(samples: list[UsageRecord], period: str, now: int) -> list[UsageRecord
     ]
 
 
-def test_leaders_die_anywhere(
+def test_a_leader_can_die_at_any_step(
     store: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet, rng = Fleet(), random.Random(5)
@@ -164,7 +164,7 @@ def kind() -> str:
     return "sqlite"
 
 
-def test_it_is_due_once_in_a_while_and_has_bounds(
+def test_it_is_due_periodically_and_bounded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store, fleet = Dying(opened("memory://"), Fleet()), Fleet()
@@ -201,7 +201,7 @@ def test_it_is_due_once_in_a_while_and_has_bounds(
         found(one, "week")
 
 
-def test_an_hour_that_a_clock_ended_too_soon_is_made_anew() -> None:
+def test_an_hour_ended_early_by_a_wrong_clock_is_computed_again() -> None:
     fleet = Fleet()
     one = history(Dying(opened("memory://"), fleet), fleet)
     for hours, made in ((0, []), (1, [1]), (-0.5, []), (0.5, [2])):
@@ -211,7 +211,7 @@ def test_an_hour_that_a_clock_ended_too_soon_is_made_anew() -> None:
             assert [record.samples for record in found(one, period)] == made
 
 
-def test_what_failed_is_tried_again_soon() -> None:
+def test_a_failed_step_is_retried_soon() -> None:
     store, fleet = opened("memory://"), Fleet()
     dying = Dying(store, fleet)
     dying.left = 1
@@ -225,9 +225,7 @@ def test_what_failed_is_tried_again_soon() -> None:
 
 
 @ON_SQLITE
-def test_another_engine_goes_on_where_the_leader_died(
-    url: str, connect: Connect
-) -> None:
+def test_the_next_leader_continues(url: str, connect: Connect) -> None:
     clock = ScriptedClock(START)
     options = {"sweep_s": 0.01, "leader_silence_s": 0.3, "clock": clock}
     first = connect(opened(url), **options)

@@ -188,7 +188,7 @@ def must_agree(ours: Service, theirs: Service) -> None:
 
 
 def run(url: str, *statements: str) -> list[tuple[object, ...]]:
-    """Send statements past everybody; the rows of the last."""
+    """Send statements directly to the database; the rows of the last."""
     engine = create_engine(url)
     with engine.begin() as connection:
         for statement in statements:

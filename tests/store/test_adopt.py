@@ -69,7 +69,7 @@ def empty(
 
 
 @pytest.mark.slow
-def test_there_and_back_and_there_again(empty: str, tmp_path: Path) -> None:
+def test_adopt_release_and_adopt_again(empty: str, tmp_path: Path) -> None:
     with placement_on(empty) as placement:
         fill(placement)
         taken = adopt(empty)
@@ -107,7 +107,7 @@ def must_stay_away(url: str) -> None:
             use(url)
 
 
-def test_a_gantt_that_runs_says_once_that_the_books_changed_hands(
+def test_a_running_engine_logs_a_release_once(
     old: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     adopt(old)
@@ -133,7 +133,7 @@ def test_a_gantt_that_runs_says_once_that_the_books_changed_hands(
 # -- what is refused ------------------------------------------------------------------
 
 
-def test_what_is_not_adopted_is_refused_with_the_way_to_go(old: str) -> None:
+def test_opening_a_placement_database_names_adopt(old: str) -> None:
     for use in (schema.check, schema.sync, gantt.connect):
         with pytest.raises(errors.Refused, match="gantt-manage .*adopt"):
             use(old)
@@ -158,7 +158,7 @@ def test_what_is_not_adopted_is_refused_with_the_way_to_go(old: str) -> None:
         ),
     ],
 )
-def test_other_tables_than_those_of_that_release(
+def test_unknown_schema_revisions_are_refused(
     old: str, statement: str, said: str
 ) -> None:
     run(old, statement)
@@ -168,7 +168,7 @@ def test_other_tables_than_those_of_that_release(
     assert run(old, "SELECT name FROM sqlite_master WHERE name LIKE 'gantt%'") == []
 
 
-def test_nothing_to_adopt_or_to_release(tmp_path: Path, old: str) -> None:
+def test_databases_without_books_are_refused(tmp_path: Path, old: str) -> None:
     path = tmp_path / "none.db"
     with pytest.raises(errors.Refused, match="no database at"):
         adopt(f"sqlite:///{path}")
@@ -182,7 +182,7 @@ def test_nothing_to_adopt_or_to_release(tmp_path: Path, old: str) -> None:
         adopt("memory://")
 
 
-def test_what_a_newer_gantt_has_released_is_left_to_it(old: str) -> None:
+def test_a_database_released_by_a_newer_gantt_is_refused(old: str) -> None:
     adopt(old)
     release(old)
     run(old, "UPDATE gantt_alembic_version SET version_num = '0099_later'")
@@ -193,7 +193,7 @@ def test_what_a_newer_gantt_has_released_is_left_to_it(old: str) -> None:
 # -- once, twice, not at all ----------------------------------------------------------
 
 
-def test_a_dry_run_tells_and_changes_nothing(old: str) -> None:
+def test_a_dry_run_reports_and_changes_nothing(old: str) -> None:
     run(old, "UPDATE resource_providers SET generation = NULL WHERE id = 1")
     before = _dump(old)
     told = adopt(old, is_dry=True)
@@ -211,7 +211,7 @@ def _dump(url: str) -> list[str]:
         return list(connection.iterdump())
 
 
-def test_both_may_be_repeated(old: str) -> None:
+def test_adopt_and_release_are_idempotent(old: str) -> None:
     adopt(old)
     once = _dump(old)
     assert adopt(old).was == OURS
@@ -222,7 +222,7 @@ def test_both_may_be_repeated(old: str) -> None:
     assert _dump(old) == once
 
 
-def test_an_adoption_that_broke_off_goes_on(old: str) -> None:
+def test_an_interrupted_adoption_is_resumed(old: str) -> None:
     """MariaDB keeps each CREATE TABLE, whatever comes after it."""
     run(
         old,
@@ -233,7 +233,7 @@ def test_an_adoption_that_broke_off_goes_on(old: str) -> None:
     schema.check(old)
 
 
-def test_dropped_tables_leave_what_placement_had(old: str, filled: Path) -> None:
+def test_dropping_tables_leaves_those_of_placement(old: str, filled: Path) -> None:
     before = _tables(f"sqlite:///{filled}")
     adopt(old)
     assert "gantt_head" in release(old, drop=True).dropped
@@ -256,7 +256,7 @@ LEGACY = (
 
 
 @pytest.mark.slow
-def test_rows_of_old_releases_are_mended(old: str, tmp_path: Path) -> None:
+def test_incomplete_rows_are_repaired(old: str, tmp_path: Path) -> None:
     run(old, *LEGACY)
     assert adopt(old, owner=Owner("nobody's", "none")).mended == Legacy(5, 5, 2)
     with gantt_on(old, tmp_path) as ours:
@@ -274,7 +274,7 @@ def test_rows_of_old_releases_are_mended(old: str, tmp_path: Path) -> None:
             must_agree(ours, placement)
 
 
-def test_parents_in_a_circle_have_no_root(old: str) -> None:
+def test_a_cycle_of_parents_is_refused(old: str) -> None:
     run(
         old,
         "UPDATE resource_providers SET root_provider_id = NULL",
@@ -289,7 +289,7 @@ def test_parents_in_a_circle_have_no_root(old: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_running_gantt_stops_when_the_books_are_handed_back(
+def test_a_running_engine_stops_after_a_release(
     old: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     adopt(old)
@@ -314,7 +314,7 @@ def test_a_running_gantt_stops_when_the_books_are_handed_back(
         must_agree(ours, placement)
 
 
-def test_a_running_gantt_stops_when_a_newer_one_takes_over(
+def test_a_running_engine_stops_after_an_upgrade(
     old: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     adopt(old)

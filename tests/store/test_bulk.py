@@ -1,4 +1,4 @@
-"""What goes to the driver for many rows, dialect by dialect."""
+"""What is sent to the driver for many rows, by dialect."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sent(bulk: Bulk, rows: list[tuple[Any, ...]]) -> list[tuple[str, Sequence[An
 
 
 @pytest.mark.parametrize("url", [SQLITE, POSTGRES, MARIADB])
-def test_every_value_has_its_mark(url: str) -> None:
+def test_every_value_has_a_placeholder(url: str) -> None:
     for bulk, width in zip(statements(url), (2, 3, 2), strict=True):
         for text, values in sent(bulk, [tuple(range(width))] * 3):
             is_many = isinstance(values[0], tuple)  # for each row once more
@@ -58,7 +58,7 @@ def test_every_value_has_its_mark(url: str) -> None:
     ("url", "counts"),
     [(SQLITE, [5, 1, 1]), (POSTGRES, [1, 1, 1]), (MARIADB, [5, 5, 1])],
 )
-def test_rows_go_in_few_statements(url: str, counts: list[int]) -> None:
+def test_rows_are_sent_in_few_statements(url: str, counts: list[int]) -> None:
     # 16, 4, 1, 1 and 1 where rows go in blocks
     insert, update, delete = statements(url)
     narrow: list[tuple[Any, ...]] = [(1, 2)] * 23
@@ -67,19 +67,19 @@ def test_rows_go_in_few_statements(url: str, counts: list[int]) -> None:
     assert [len(one) for one in found] == counts
 
 
-def test_a_postgres_text_does_not_depend_on_the_rows() -> None:
+def test_postgresql_statements_do_not_depend_on_the_rows() -> None:
     for bulk in statements(POSTGRES):
         assert sent(bulk, [(1, 2, 3)])[0][0] == sent(bulk, [(4, 5, 6)] * 99)[0][0]
 
 
-def test_types_of_arrays_bear_no_size() -> None:
+def test_array_types_have_no_size() -> None:
     """A cast to varchar(200) would cut a long name off without a word."""
     (text, values) = sent(statements(POSTGRES)[0], [(1, "a"), (2, None)])[0]
     assert "unnest(%s::INTEGER[], %s::VARCHAR[])" in text
     assert values == ["{1,2}", '{"a",NULL}']
 
 
-def test_an_array_says_what_its_elements_are() -> None:
+def test_array_literals() -> None:
     assert array([1, None, -2]) == "{1,NULL,-2}"
     assert array([1, 20]) == "{1,20}"
     assert array(["a", "", "b,c"]) == '{"a","","b,c"}'
@@ -91,8 +91,8 @@ def test_an_array_says_what_its_elements_are() -> None:
     assert array([b"\x00\xff"]) == '{"\\\\x00ff"}'
 
 
-def test_long_rows_go_to_mariadb_by_few() -> None:
-    # It hangs up on whoever sends more than it takes at once.
+def test_long_rows_are_sent_to_mariadb_in_small_blocks() -> None:
+    # The server disconnects clients that send more at once.
     long = [(number, "x" * 200_000) for number in range(10)]
     for bulk, width in zip(statements(MARIADB)[:2], (2, 3), strict=True):
         rows = [(*row, 0)[:width] for row in long]

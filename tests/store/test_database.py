@@ -41,7 +41,7 @@ def _open(url: str) -> Database:
         ("mariadb+pymysql://db/gantt", "pymysql"),
     ],
 )
-def test_urls_of_old_files_are_understood_with_a_warning(
+def test_old_driver_names_are_accepted_with_a_warning(
     given: str, driver: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -50,7 +50,7 @@ def test_urls_of_old_files_are_understood_with_a_warning(
 
 
 @pytest.mark.parametrize("url", [POSTGRES, MARIADB, "sqlite:////tmp/x.db"])
-def test_a_url_as_it_should_be_warns_of_nothing(
+def test_a_correct_url_warns_of_nothing(
     url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
@@ -80,7 +80,7 @@ def test_a_url_as_it_should_be_warns_of_nothing(
         ("postgresql://a:b:c/gantt", "cannot be read"),
     ],
 )
-def test_urls_that_are_refused(url: str, text: str) -> None:
+def test_invalid_urls_are_refused(url: str, text: str) -> None:
     with pytest.raises(errors.Refused, match=text):
         _open(url)
 
@@ -204,7 +204,7 @@ def test_an_error_during_commit(
         (MARIADB, _mariadb(2003), "is it running"),
     ],
 )
-def test_what_to_do_about_it_is_told(url: str, error: Exception, advice: str) -> None:
+def test_errors_come_with_advice(url: str, error: Exception, advice: str) -> None:
     assert advice in str(_open(url).failure(error))
 
 
@@ -222,19 +222,19 @@ def given_to_connect(url: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, obj
     return given
 
 
-def test_nobody_waits_long_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_a_connection_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for url, wanted in ((POSTGRES, "10"), (f"{POSTGRES}?connect_timeout=3", "3")):
         given = given_to_connect(url, monkeypatch)
         assert str(given["connect_timeout"]) == wanted
 
 
-def test_a_full_disk_at_commit_is_told_once_it_is_settled() -> None:
+def test_a_full_disk_at_commit_is_reported_after_it_is_settled() -> None:
     outcome = _open(SQLITE).classify_commit(_sqlite(sqlite3.SQLITE_FULL))
     assert isinstance(outcome, UnknownOutcome)
     assert "disk is full: make room" in str(outcome.failure)
 
 
-def test_a_lost_connection_at_commit_may_be_tried_again() -> None:
+def test_a_lost_connection_at_commit_can_be_retried() -> None:
     outcome = _open(POSTGRES).classify_commit(LOST[POSTGRES])
     assert isinstance(outcome, UnknownOutcome)
     assert outcome.failure is None
@@ -289,7 +289,7 @@ AS_SET = {
         (SQLITE, "busy_timeout", "0"),
     ],
 )
-def test_a_setting_that_did_not_stick_is_told_once(
+def test_a_setting_that_did_not_stick_is_logged_once(
     url: str, name: str, value: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     database = _open(url)
@@ -306,7 +306,7 @@ def test_a_setting_that_did_not_stick_is_told_once(
     assert f" is {value or 'unknown'}" in told.message
 
 
-def test_no_node_of_galera_need_wait_for_others(
+def test_galera_without_sync_wait_is_warned_about(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     found = {**AS_SET[MARIADB], "wsrep_on": "OFF", "wsrep_sync_wait": "0"}
@@ -315,12 +315,12 @@ def test_no_node_of_galera_need_wait_for_others(
 
 
 @pytest.mark.parametrize("mode", ["STRICT_ALL_TABLES", "NO_AUTO_VALUE_ON_ZERO", ""])
-def test_a_server_that_could_change_values_is_not_used(mode: str) -> None:
+def test_a_server_without_strict_mode_is_refused(mode: str) -> None:
     with pytest.raises(errors.StoreFailed, match="did not keep the sql_mode"):
         _open(MARIADB).check_settings({**AS_SET[MARIADB], "sql_mode": mode}.items())
 
 
-def test_what_the_url_says_of_keepalives_holds(
+def test_keepalives_in_the_url_take_precedence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = given_to_connect(POSTGRES + "?keepalives_idle=77", monkeypatch)

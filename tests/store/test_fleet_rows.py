@@ -1,4 +1,4 @@
-"""The fleet survives: tables, log and columns tell the same, whatever was written."""
+"""Tables, log and columns agree on the fleet, whatever was written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def same(left: State, right: State) -> bool:
     return check.differences(left, right) == [] == check.problems(left)
 
 
-def test_tables_and_log_tell_the_same_of_everything(store: Store) -> None:
+def test_tables_and_log_agree(store: Store) -> None:
     live = State()
     changes = [change for table, row in SAMPLE for change in books.made(table, row)]
     kept = store.as_kept(tuple(changes))
@@ -50,7 +50,7 @@ def test_tables_and_log_tell_the_same_of_everything(store: Store) -> None:
         assert loaded(store).next_id(table) == live.next_id(table)
 
 
-def test_a_fleet_is_there_after_a_restart(store: Store, url: str) -> None:
+def test_a_fleet_survives_a_restart(store: Store, url: str) -> None:
     changes = [change for table, row in SAMPLE for change in books.made(table, row)]
     books.write(store, changes)
     before = loaded(store)
@@ -69,7 +69,7 @@ def test_a_fleet_is_there_after_a_restart(store: Store, url: str) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.integers(0, 2**32), st.integers(1, 4))
-def test_batches_at_random(tmp_path: Path, seed: int, batches: int) -> None:
+def test_random_batches(tmp_path: Path, seed: int, batches: int) -> None:
     rng = random.Random(seed)
     url = f"sqlite:///{tmp_path}/{seed}-{batches}.db"
     store = open_store(url, StoreOptions(create=True))

@@ -1,7 +1,7 @@
-"""OpenStack Placement goes on writing beside Gantt, on one database.
+"""OpenStack Placement keeps writing beside Gantt, to one database.
 
-It must not, and nothing keeps it from it: whatever it did is noticed when Gantt first
-writes to the same thing, told to the operator, and never written over.
+It must not, but nothing prevents it: whatever it did is detected when Gantt first writes
+to the same rows, reported to the operator, and never overwritten.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _beside(
             yield Beside(ours, theirs, caplog)
 
 
-def test_what_another_wrote_is_noticed_and_kept(beside: Beside) -> None:
+def test_foreign_writes_are_detected_and_kept(beside: Beside) -> None:
     for touch in (
         _a_generation_moved_on,
         _a_name_was_changed,
@@ -255,7 +255,7 @@ def _a_consumer_came_again(ours: Service, theirs: Service) -> None:
 
 
 def _join(service: Service, number: int, *aggregates: int) -> Answer:
-    """As it is done by those who know no generation of it yet."""
+    """As a client does that knows no generation of it yet."""
     path = f"/resource_providers/{provider(number)}/aggregates"
     body = [f"aaaaaaaa-0000-4000-8000-{one:012}" for one in aggregates]
     return service("PUT", path, version=18, body=body)
@@ -448,7 +448,7 @@ def _both_claim_at_once_and_nothing_acknowledged_is_lost(beside: Beside) -> None
                 kept.append(number)
             if others.done():
                 break
-            time.sleep(0.005)  # SQLite lets whoever is quicker in, again and again
+            time.sleep(0.005)  # SQLite is not fair
         others.result()
     assert kept
     assert theirs

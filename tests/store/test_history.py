@@ -1,4 +1,4 @@
-"""Pages of the log for watchers, and who leads, on every store."""
+"""Pages of the log for watchers, and leadership, on every store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def fill(store: Store, count: int) -> Cursor:
     )
 
 
-def test_pages_lead_from_the_beginning_to_the_end(store: Store) -> None:
+def test_pages_cover_the_whole_log(store: Store) -> None:
     assert store.history(Cursor()).entries == []
     end = fill(store, PAGE + 7)
     first = store.history(Cursor())
@@ -57,7 +57,7 @@ def test_pages_lead_from_the_beginning_to_the_end(store: Store) -> None:
     assert first.entries[0].changes[0].new == books.name_row(1, "CUSTOM_1")
 
 
-def test_another_history_is_told_from_this_one(store: Store) -> None:
+def test_a_cursor_of_another_history_is_gone(store: Store) -> None:
     end = fill(store, 3)
     with pytest.raises(Gone, match="has another batch at revision 2"):
         store.history(Cursor(2, "no" + end.batch))
@@ -66,7 +66,7 @@ def test_another_history_is_told_from_this_one(store: Store) -> None:
 
 
 @pytest.mark.parametrize("store", KINDS, indirect=True)
-def test_what_was_compacted_away_is_gone(store: Store) -> None:
+def test_a_compacted_revision_is_gone(store: Store) -> None:
     end = fill(store, 9)
     store.compact(4)
     for lost in (Cursor(), Cursor(1), Cursor(5, end.batch)):
@@ -75,7 +75,7 @@ def test_what_was_compacted_away_is_gone(store: Store) -> None:
     assert len(store.history(Cursor(6)).entries) == 3
 
 
-def test_one_of_two_leads_and_the_other_may_follow(store: Store) -> None:
+def test_only_one_of_two_processes_can_lead(store: Store) -> None:
     seen = store.leader()
     assert seen == Lead()
     mine = store.lead("a", seen)

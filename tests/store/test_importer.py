@@ -1,4 +1,4 @@
-"""Books are copied from one database into another, whatever the dialects."""
+"""Copies of books between databases, also across dialects."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def server(request: pytest.FixtureRequest, databases: Databases) -> Iterator[str
         yield url
 
 
-def test_there_and_back_over_a_server(
+def test_a_copy_to_a_server_and_back_is_equal(
     old: str, new: str, server: str, tmp_path: Path
 ) -> None:
     import_books(old, server)
     with placement_on(old) as placement, gantt_on(server, tmp_path) as ours:
         must_agree(ours, placement)
-        # Sequences give ids that nobody has.
+        # Sequences return unused ids.
         write(ours, 5)
         import_books(server, new)
         with gantt_on(new, tmp_path) as again:
@@ -75,7 +75,7 @@ def test_there_and_back_over_a_server(
             assert found.verify().problems == ()
 
 
-def test_what_was_copied_is_told_and_compared(old: str, new: str) -> None:
+def test_a_copy_is_reported_and_compared(old: str, new: str) -> None:
     seen: list[tuple[str, int, int]] = []
     done = import_books(old, new, progress=lambda *each: seen.append(each))
     assert done.counts["resource_providers"] == 5
@@ -89,13 +89,13 @@ def test_what_was_copied_is_told_and_compared(old: str, new: str) -> None:
         schema.check(old)
 
 
-def test_a_dry_run_makes_nothing(old: str, new: str, tmp_path: Path) -> None:
+def test_a_dry_run_creates_nothing(old: str, new: str, tmp_path: Path) -> None:
     told = import_books(old, new, is_dry=True)
     assert (told.counts["resource_providers"], told.revision) == (5, None)
     assert not (tmp_path / "new.db").exists()
 
 
-def test_what_is_there_goes_only_when_asked(old: str, new: str) -> None:
+def test_a_target_is_only_replaced_on_request(old: str, new: str) -> None:
     with closing(gantt.connect(new, create=True)) as found:
         found.create_provider("in the way")
         execute(new, *RECORDS)
@@ -105,19 +105,19 @@ def test_what_is_there_goes_only_when_asked(old: str, new: str) -> None:
         assert import_books(old, new, replace=True).replaced["resource_providers"] == 1
         for table in ("gantt_usage_history", "gantt_decisions"):
             assert execute(new, f"SELECT count(*) FROM {table}") == [(0,)]
-        # Who runs on finds other books, and takes them as they are.
+        # A process that still runs finds other books and loads them.
         found.create_provider("after")
         names = {each.name for each in found.list_providers()}
         assert {"host-0", "after"} <= names
         assert "in the way" not in names
 
 
-def test_the_names_that_every_gantt_adds_are_not_in_the_way(old: str, new: str) -> None:
+def test_standard_names_do_not_make_a_target_full(old: str, new: str) -> None:
     gantt.connect(new, create=True).close()
     import_books(old, new)
 
 
-def test_books_of_gantt_come_with_their_fleet(new: str, tmp_path: Path) -> None:
+def test_the_fleet_is_copied_from_a_gantt_database(new: str, tmp_path: Path) -> None:
     source = f"sqlite:///{tmp_path / 'gantt.db'}"
     with closing(gantt.connect(source, create=True)) as found:
         uuid = found.create_provider("host").uuid
@@ -130,7 +130,7 @@ def test_books_of_gantt_come_with_their_fleet(new: str, tmp_path: Path) -> None:
         each.close()
 
 
-def test_rows_of_old_releases_are_mended_in_the_copy(old: str, new: str) -> None:
+def test_incomplete_rows_are_repaired_in_the_copy(old: str, new: str) -> None:
     run(
         old,
         "UPDATE resource_providers SET generation = NULL, root_provider_id = NULL",
@@ -142,7 +142,7 @@ def test_rows_of_old_releases_are_mended_in_the_copy(old: str, new: str) -> None
         assert found.verify().problems == ()
 
 
-def test_parents_may_come_after_their_children(old: str, new: str) -> None:
+def test_children_may_precede_their_parents(old: str, new: str) -> None:
     run(
         old,
         "UPDATE resource_providers SET parent_provider_id = 5, root_provider_id = 5 "
@@ -168,7 +168,7 @@ def test_parents_may_come_after_their_children(old: str, new: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_copied_is_not_copied_at_all(
+def test_a_failed_copy_leaves_the_target_unchanged(
     old: str, new: str, statement: str, said: str
 ) -> None:
     run(old, statement)
@@ -178,7 +178,9 @@ def test_what_cannot_be_copied_is_not_copied_at_all(
         assert run(new, "SELECT count(*) FROM traits") == [(0,)]
 
 
-def test_places_that_make_no_sense(old: str, new: str, tmp_path: Path) -> None:
+def test_invalid_sources_and_targets_are_refused(
+    old: str, new: str, tmp_path: Path
+) -> None:
     with pytest.raises(errors.Refused, match="to itself"):
         import_books(old, old)
     with pytest.raises(errors.Refused, match="no database at"):
@@ -191,7 +193,9 @@ def test_places_that_make_no_sense(old: str, new: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.server("mariadb")
-def test_names_that_are_one_to_the_target(old: str, databases: Databases) -> None:
+def test_names_that_the_target_considers_equal_are_refused(
+    old: str, databases: Databases
+) -> None:
     run(old, "INSERT INTO traits (name) VALUES ('CUSTOM_gold')")
     with databases.database("mariadb") as url:
         with pytest.raises(errors.Refused, match=r"CUSTOM_.*capitals"):

@@ -1,4 +1,4 @@
-"""What log rows hold is read by other processes and releases."""
+"""The encoding of log rows, which other processes and releases read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_numbers_of_the_tables_never_change() -> None:
     assert set(TABLE_NUMBERS) == set(rows.ROW_TYPES)
 
 
-def test_only_new_values_are_kept() -> None:
+def test_only_new_values_are_stored() -> None:
     old, new = books.provider_row(3), books.provider_row(3, generation=1)
     changes = (
         books.moved(rows.PROVIDERS, old, new),
@@ -48,12 +48,12 @@ def test_only_new_values_are_kept() -> None:
     )
 
 
-def test_the_form_on_disk() -> None:
+def test_the_encoding_on_disk() -> None:
     data = encode(books.made(rows.TRAITS, rows.NameRow(5, "CUSTOM_A", 1, None)))
     assert msgspec.msgpack.decode(data) == [[2, 5, [5, "CUSTOM_A", 1, None]]]
 
 
-def test_rows_of_the_fleet_come_back_as_they_were() -> None:
+def test_fleet_rows_round_trip() -> None:
     made: dict[str, rows.Row] = {
         rows.SERVICES: books.service_row(1, "h\u00f6st", disabled=True),
         rows.HOSTS: books.host_row(1, '{"vcpus": 8}'),
@@ -70,7 +70,7 @@ def test_rows_of_the_fleet_come_back_as_they_were() -> None:
     assert msgspec.msgpack.decode(encode(changes))[0][2][3:5] == [True, False]
 
 
-def test_fields_that_a_later_release_adds_last_are_passed_over() -> None:
+def test_appended_fields_of_later_releases_are_ignored() -> None:
     data = msgspec.msgpack.encode([[2, 5, [5, "CUSTOM_A", 1, None, "later"]]])
     (change,) = decode(data)
     assert change.new == rows.NameRow(5, "CUSTOM_A", 1, None)
@@ -79,6 +79,6 @@ def test_fields_that_a_later_release_adds_last_are_passed_over() -> None:
 @pytest.mark.parametrize(
     "data", [b"\xc1", msgspec.msgpack.encode([[99, 5, None]]), b""]
 )
-def test_what_cannot_be_read_names_a_newer_gantt(data: bytes) -> None:
+def test_an_unreadable_row_names_a_newer_gantt(data: bytes) -> None:
     with pytest.raises(errors.StoreFailed, match="newer Gantt"):
         decode(data)

@@ -1,4 +1,4 @@
-"""The store without SQL keeps the promises of the contract that it can keep."""
+"""The store without SQL implements as much of the interface as it can."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_commit_moves_the_end_of_the_log() -> None:
     assert store.tail(Cursor()) is None
 
 
-def test_a_rollback_leaves_no_trace() -> None:
+def test_a_rollback_undoes_everything() -> None:
     store = open_store("memory://")
     transaction = store.begin()
     transaction.write([books.entry(Cursor(1, "b"), CHANGES)])
@@ -38,7 +38,7 @@ def test_a_rollback_leaves_no_trace() -> None:
     assert store.cursor() == Cursor()
 
 
-def test_a_revision_that_does_not_follow_is_foreign() -> None:
+def test_a_gap_in_revisions_is_a_foreign_write() -> None:
     store = open_store("memory://")
     transaction = store.begin()
     with pytest.raises(ForeignWrite):
@@ -46,7 +46,7 @@ def test_a_revision_that_does_not_follow_is_foreign() -> None:
     transaction.rollback()
 
 
-def test_the_lock_is_waited_for_and_given_up() -> None:
+def test_waiting_for_the_lock_times_out() -> None:
     store = open_store("memory://", StoreOptions(lock_timeout_s=0.01))
     held = store.begin()
     assert held.now() is None
@@ -56,7 +56,7 @@ def test_the_lock_is_waited_for_and_given_up() -> None:
     store.begin().rollback()
 
 
-def test_nothing_is_loaded_and_a_fingerprint_is_kept() -> None:
+def test_nothing_is_loaded_and_the_fingerprint_is_saved() -> None:
     store = open_store("memory://")
     cursor, chunks = store.load()
     assert (cursor, list(chunks)) == (Cursor(), [])

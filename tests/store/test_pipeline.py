@@ -1,4 +1,4 @@
-"""What goes to PostgreSQL in one piece: what comes back, and after what failed."""
+"""Statements sent to PostgreSQL in one piece: their results and failures."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_statement_has_its_own_result(
 
 
 @ON_A_SERVER
-def test_after_the_first_that_fails_nothing_is_carried_out(
+def test_statements_after_a_failed_one_are_not_carried_out(
     connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
     with pytest.raises(psycopg.errors.DivisionByZero), pipeline:
@@ -79,7 +79,7 @@ def test_after_the_first_that_fails_nothing_is_carried_out(
 
 
 @ON_A_SERVER
-def test_what_the_server_forgot_is_prepared_again(
+def test_a_deallocated_statement_is_prepared_again(
     connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
     def ask() -> list[tuple[object, ...]]:
@@ -99,7 +99,7 @@ def test_what_the_server_forgot_is_prepared_again(
 
 
 @ON_A_SERVER
-def test_nothing_is_prepared_where_that_is_not_wanted(
+def test_nothing_is_prepared_without_a_threshold(
     connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
     connection.prepare_threshold = None
@@ -111,7 +111,7 @@ def test_nothing_is_prepared_where_that_is_not_wanted(
 
 
 @ON_A_SERVER
-def test_a_server_that_hangs_up_is_told_as_such(
+def test_a_disconnect_is_an_operational_error(
     databases: Databases, connection: psycopg.Connection, pipeline: Pipeline
 ) -> None:
     number = connection.info.backend_pid
@@ -125,7 +125,7 @@ def test_a_server_that_hangs_up_is_told_as_such(
 
 @ON_A_SERVER
 @pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
-def test_what_is_no_text_is_not_sent(pipeline: Pipeline, text: str) -> None:
+def test_invalid_text_is_not_sent(pipeline: Pipeline, text: str) -> None:
     with pytest.raises(UnicodeError), pipeline:
         pipeline.cursor().execute(INSERT, ("{900}", f'{{"{text}"}}'))
     with pipeline:
@@ -141,7 +141,7 @@ LIBPQ = """
 """
 
 
-def test_psycopg_has_what_is_used_below_its_public_interface() -> None:
+def test_psycopg_has_the_inner_functions_in_use() -> None:
     """Release notes do not announce changes to these: see docs/adr/0006."""
     for name in LIBPQ.split():
         assert hasattr(psycopg.pq.PGconn, name), name

@@ -1,4 +1,4 @@
-"""Two processes on one SQLite file: every batch is kept, each at its own revision."""
+"""Two processes on one SQLite file: every batch is stored, each at its own revision."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ store.close()
 """
 
 
-def test_two_writers_lose_nothing(url: str) -> None:
+def test_two_writers_lose_no_batch(url: str) -> None:
     schema.sync(url)
     sizes = (str(BATCHES), str(PER_BATCH))
     writers = [
@@ -68,10 +68,8 @@ def _traits(store: Store) -> list[rows.NameRow]:
     return [row for row in found if isinstance(row, rows.NameRow)]
 
 
-def test_two_processes_may_make_the_tables_at_once(url: str) -> None:
-    program = (
-        "import sys; from gantt.store.schema import fitness; fitness.sync(sys.argv[1])"
-    )
+def test_processes_can_create_the_tables_at_once(url: str) -> None:
+    program = "import sys; from gantt.store import schema; schema.sync(sys.argv[1])"
     makers = [
         subprocess.Popen([sys.executable, "-c", program, url], stderr=subprocess.PIPE)
         for _ in range(3)

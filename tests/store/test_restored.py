@@ -68,7 +68,7 @@ def copy(source: Path, target: Path) -> None:
     new.close()
 
 
-def test_a_restored_backup_is_noticed_by_every_process(
+def test_every_process_detects_a_restored_backup(
     services: list[Live], tmp_path: Path
 ) -> None:
     books, backup = tmp_path / "books.db", tmp_path / "backup.db"

@@ -1,4 +1,4 @@
-"""Every way in which a database can be wrong ends in a text that says what to do."""
+"""Every way in which a database can be wrong ends in a message that says what to do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _one(path: Path, query: str) -> object:
 # Making and keeping tables.
 
 
-def test_sync_makes_the_tables_and_says_what_they_correspond_to(
+def test_sync_creates_the_tables_and_records_both_revisions(
     url: str, path: Path
 ) -> None:
     assert schema.sync(url) == schema.HEAD == schema.version(url)
@@ -64,7 +64,7 @@ def test_a_second_sync_changes_nothing(url: str, path: Path) -> None:
     assert _one(path, "SELECT count(*) FROM traits") == 1
 
 
-def test_sync_goes_on_from_an_older_revision(url: str, path: Path) -> None:
+def test_sync_upgrades_from_an_older_revision(url: str, path: Path) -> None:
     schema.sync(url)
     _run(
         path,
@@ -106,7 +106,7 @@ def _back_to_the_committer(url: str, path: Path) -> None:
     )
 
 
-def test_books_without_a_fleet_are_brought_up_by_sync(url: str, path: Path) -> None:
+def test_sync_upgrades_books_without_a_fleet(url: str, path: Path) -> None:
     _back_to_the_committer(url, path)
     for use in (open_store, schema.check):
         with pytest.raises(
@@ -123,9 +123,7 @@ def test_books_without_a_fleet_are_brought_up_by_sync(url: str, path: Path) -> N
     store.close()
 
 
-def test_a_library_that_may_make_tables_makes_the_missing_ones(
-    url: str, path: Path
-) -> None:
+def test_create_adds_missing_tables(url: str, path: Path) -> None:
     _back_to_the_committer(url, path)
     store = open_store(url, StoreOptions(create=True))
     books.write(store, books.made("gantt_hosts", books.host_row(1)))
@@ -133,19 +131,19 @@ def test_a_library_that_may_make_tables_makes_the_missing_ones(
     store.close()
 
 
-def test_the_revisions_are_those_of_the_migrations(url: str) -> None:
+def test_every_migration_is_a_known_revision(url: str) -> None:
     scripts = ScriptDirectory("gantt/store/migrations").walk_revisions()
     assert tuple(each.revision for each in reversed(list(scripts))) == (
         schema.REVISIONS
     )
 
 
-def test_create_makes_the_tables_before_opening(url: str) -> None:
+def test_create_makes_tables_before_opening(url: str) -> None:
     open_store(url, StoreOptions(create=True)).close()
     schema.check(url)
 
 
-def test_stamp_moves_the_revision_alone(url: str) -> None:
+def test_stamp_changes_only_the_revision(url: str) -> None:
     schema.sync(url)
     schema.stamp(url, "0001_books")
     assert schema.version(url) == "0001_books"
@@ -164,7 +162,7 @@ def test_the_version_of_a_database_without_tables_is_none(url: str, path: Path) 
 # Refusals.
 
 
-def test_a_missing_file_is_not_made_by_looking(url: str, path: Path) -> None:
+def test_checking_does_not_create_a_file(url: str, path: Path) -> None:
     with pytest.raises(errors.Refused, match=r"no database at .*gantt-manage .* sync"):
         open_store(url)
     with pytest.raises(errors.Refused, match="no database at"):
@@ -172,25 +170,25 @@ def test_a_missing_file_is_not_made_by_looking(url: str, path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_missing_directory(tmp_path: Path) -> None:
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/absent/books.db"
     for use in (open_store, schema.sync, schema.check):
         with pytest.raises(errors.Refused, match=r"absent does not exist: create it"):
             use(url)
 
 
-def test_a_directory_is_no_file(tmp_path: Path) -> None:
+def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(errors.Refused, match="is not a file"):
         schema.sync(f"sqlite:///{tmp_path}")
 
 
-def test_an_empty_database(url: str, path: Path) -> None:
+def test_an_empty_database_is_refused(url: str, path: Path) -> None:
     path.touch()
     with pytest.raises(errors.Refused, match=r"none of Gantt's tables.*db sync`"):
         open_store(url)
 
 
-def test_something_that_is_not_a_database(url: str, path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused(url: str, path: Path) -> None:
     path.write_text("These are no books, only words. " * 100)
     for use in (open_store, schema.sync, schema.check):
         with pytest.raises(errors.Refused, match="not an SQLite database"):
@@ -198,7 +196,7 @@ def test_something_that_is_not_a_database(url: str, path: Path) -> None:
     assert path.read_text().startswith("These")
 
 
-def test_the_tables_of_placement_are_to_be_adopted(url: str, path: Path) -> None:
+def test_tables_of_placement_must_be_adopted(url: str, path: Path) -> None:
     schema.sync(url)
     _run(
         path,
@@ -212,14 +210,14 @@ def test_the_tables_of_placement_are_to_be_adopted(url: str, path: Path) -> None
             use(url)
 
 
-def test_a_revision_of_a_newer_gantt(url: str, path: Path) -> None:
+def test_a_revision_of_a_newer_gantt_is_refused(url: str, path: Path) -> None:
     schema.sync(url)
     _run(path, "UPDATE gantt_alembic_version SET version_num = '0099_later'")
     with pytest.raises(errors.Refused, match=r"0099_later, which .* newer Gantt"):
         schema.sync(url)
 
 
-def test_another_format(url: str, path: Path) -> None:
+def test_another_format_is_refused(url: str, path: Path) -> None:
     schema.sync(url)
     _run(path, "UPDATE gantt_head SET format = 7")
     for use in (open_store, schema.sync, schema.check):
@@ -227,14 +225,14 @@ def test_another_format(url: str, path: Path) -> None:
             use(url)
 
 
-def test_tables_that_placement_has_upgraded(url: str, path: Path) -> None:
+def test_tables_upgraded_by_placement_are_refused(url: str, path: Path) -> None:
     schema.sync(url)
     _run(path, "UPDATE alembic_version SET version_num = 'ffff'")
     with pytest.raises(errors.Refused, match=r"says ffff, .* a082b8bb98d0"):
         open_store(url)
 
 
-def test_a_head_without_its_row(url: str, path: Path) -> None:
+def test_a_missing_head_row_is_refused(url: str, path: Path) -> None:
     schema.sync(url)
     _run(path, "DELETE FROM gantt_head")
     with pytest.raises(errors.Refused, match="lost its row: restore"):
@@ -242,20 +240,20 @@ def test_a_head_without_its_row(url: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("table", ["traits", "gantt_log", "gantt_claims"])
-def test_a_table_that_is_gone(url: str, path: Path, table: str) -> None:
+def test_a_missing_table_is_refused(url: str, path: Path, table: str) -> None:
     schema.sync(url)
     _run(path, f"DROP TABLE {table}")
     with pytest.raises(errors.Refused, match=f"no table {table}: restore it"):
         open_store(url)
 
 
-def test_a_read_only_database(url: str, path: Path) -> None:
+def test_a_read_only_database_is_refused(url: str, path: Path) -> None:
     schema.sync(url)
     with pytest.raises(errors.Refused, match="read-only: make the file"):
         open_store(f"sqlite:///file:{path}?mode=ro&uri=true")
 
 
-def test_a_locked_database(url: str, path: Path) -> None:
+def test_a_locked_database_is_refused(url: str, path: Path) -> None:
     schema.sync(url)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
@@ -266,7 +264,7 @@ def test_a_locked_database(url: str, path: Path) -> None:
     holder.close()
 
 
-def test_a_lock_that_keeps_readers_away_too(url: str, path: Path) -> None:
+def test_an_exclusive_lock_is_reported(url: str, path: Path) -> None:
     path.touch()
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
@@ -275,7 +273,7 @@ def test_a_lock_that_keeps_readers_away_too(url: str, path: Path) -> None:
     holder.close()
 
 
-def test_tables_that_cannot_be_made_leave_nothing_behind(url: str, path: Path) -> None:
+def test_a_failed_migration_leaves_nothing_behind(url: str, path: Path) -> None:
     _run(path, "CREATE VIEW gantt_log AS SELECT 1")
     with pytest.raises(errors.Refused, match="could not be created"):
         schema.sync(url)

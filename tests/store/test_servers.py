@@ -1,4 +1,4 @@
-"""What only a server can do to a store: hang up, deadlock, fold names, keep less."""
+"""What only a server does: disconnect, deadlock, fold names, store less exactly."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def entries(store: SqlStore) -> list[rows.Row]:
     return books.contents(store).get(rows.TRAITS, [])
 
 
-def test_a_database_that_does_not_exist(server: DatabaseServer) -> None:
+def test_a_missing_database_is_refused(server: DatabaseServer) -> None:
     with pytest.raises(Refused, match=r"nowhere.*CREATE DATABASE.*correct its name"):
         open_store(server.url("nowhere"), StoreOptions(create=True))
 
@@ -84,7 +84,7 @@ def write_once(store: SqlStore, batch: str = "b") -> None:
         transaction.rollback()
 
 
-def test_a_session_is_set_as_the_design_says(
+def test_session_settings(
     kind: str, store: SqlStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     store.fingerprint()  # reads a snapshot, which may take its time
@@ -119,7 +119,7 @@ def test_a_session_is_set_as_the_design_says(
     session.discard()
 
 
-def test_settings_that_lose_writes_are_told_once(
+def test_settings_that_lose_writes_are_logged_once(
     kind: str, url: str, server: DatabaseServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     risky, safe = {
@@ -159,7 +159,7 @@ def test_the_clock_of_the_server_counts_microseconds(store: SqlStore) -> None:
     assert any(now % 1_000_000 for now in found)
 
 
-def test_who_pauses_before_the_commit_loses_the_lock_too(store: SqlStore) -> None:
+def test_a_writer_paused_before_the_commit_loses_the_lock(store: SqlStore) -> None:
     """A message that a driver sends late can stop the server's clock."""
     paused = store.begin()
     paused.write([books.entry(Cursor(1, "b"), TRAIT)])
@@ -176,7 +176,7 @@ def test_who_pauses_before_the_commit_loses_the_lock_too(store: SqlStore) -> Non
     [pytest.param("postgresql", marks=pytest.mark.server("postgresql"))],
     indirect=True,
 )
-def test_an_old_client_library_waits_after_each_statement(
+def test_old_client_libraries_work_without_pipelines(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(psycopg.Pipeline, "is_supported", lambda: False)
@@ -224,8 +224,8 @@ def test_a_writer_stopped_in_mid_batch_loses_the_head_lock(url: str) -> None:
 
 
 @ON_POSTGRESQL
-def test_what_goes_together_leaves_at_once(store: SqlStore) -> None:
-    # Between its parts no clock of the server runs: who paused there kept the lock.
+def test_statements_sent_together_leave_at_the_end(store: SqlStore) -> None:
+    # Between parts no timeout of the server runs: a writer paused there keeps the lock.
     session = Session(store._database, Counter())
     with session.together():
         session.start(store._database.begin)
@@ -237,7 +237,7 @@ def test_what_goes_together_leaves_at_once(store: SqlStore) -> None:
 
 
 @ON_POSTGRESQL
-def test_a_gate_whose_statements_were_forgotten_prepares_them_again(
+def test_the_committer_prepares_deallocated_statements_again(
     store: SqlStore, url: str
 ) -> None:
     with closing(Gantt(store)) as gantt:
@@ -250,7 +250,7 @@ def test_a_gate_whose_statements_were_forgotten_prepares_them_again(
 
 
 @ON_POSTGRESQL
-def test_a_connection_that_is_closed_before_its_first_batch(store: SqlStore) -> None:
+def test_a_connection_closed_before_its_first_batch_is_lost(store: SqlStore) -> None:
     session = Session(store._database, Counter())
     session._driver.close()
     with pytest.raises(DefiniteAbort), session.together():
@@ -260,7 +260,7 @@ def test_a_connection_that_is_closed_before_its_first_batch(store: SqlStore) -> 
 
 
 @ON_POSTGRESQL
-def test_a_session_that_ends_leaves_no_file_open(store: SqlStore) -> None:
+def test_a_closed_session_leaks_no_file_descriptor(store: SqlStore) -> None:
     def used() -> int:
         session = Session(store._database, Counter())
         with session.together():
@@ -278,8 +278,8 @@ def test_a_session_that_ends_leaves_no_file_open(store: SqlStore) -> None:
 
 
 @ON_POSTGRESQL
-def test_more_than_a_socket_takes_at_once_goes_out_whole(store: SqlStore) -> None:
-    # Who waits for answers with half of it unsent waits for ever, with the lock.
+def test_batches_larger_than_the_socket_buffer_are_sent(store: SqlStore) -> None:
+    # A writer that waits for answers with half of it unsent would keep the lock.
     text = f"SELECT length('{'x' * 16_000_000}')"
     lengths: list[int] = []
 
@@ -297,7 +297,7 @@ def test_more_than_a_socket_takes_at_once_goes_out_whole(store: SqlStore) -> Non
     assert lengths == [16_000_000] * 2
 
 
-def test_a_reader_cut_off_at_its_first_word_hears_that(
+def test_a_reader_cut_off_at_its_first_statement_fails(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = store._database
@@ -323,7 +323,7 @@ def test_a_paused_writer_loses_the_lock_and_its_batch(store: SqlStore) -> None:
     assert len(entries(store)) == 1
 
 
-def test_who_loads_slowly_is_not_taken_for_a_paused_writer(store: SqlStore) -> None:
+def test_a_slow_load_is_not_cut_off(store: SqlStore) -> None:
     write_once(store)
     _, chunks = store.load()
     time.sleep(1.6)
@@ -341,7 +341,7 @@ def hang_up(kind: str, server: DatabaseServer, session: Session) -> None:
 
 
 @pytest.mark.parametrize("is_committing", [False, True])
-def test_a_connection_that_was_ended(
+def test_a_terminated_connection(
     kind: str, store: SqlStore, server: DatabaseServer, is_committing: bool
 ) -> None:
     transaction = store.begin()
@@ -359,7 +359,7 @@ def test_a_connection_that_was_ended(
     assert store.has_batch(Cursor(1, "b"))
 
 
-def test_decisions_go_to_a_new_connection_when_theirs_was_ended(
+def test_decisions_are_written_after_a_terminated_connection(
     kind: str, store: SqlStore, server: DatabaseServer
 ) -> None:
     for number in (1, 2):
@@ -371,9 +371,7 @@ def test_decisions_go_to_a_new_connection_when_theirs_was_ended(
     assert [found.number for found in store.decisions.find(Asked())] == [2, 1]
 
 
-def test_a_server_that_was_killed_and_comes_back(
-    store: SqlStore, server: DatabaseServer
-) -> None:
+def test_a_server_restart(store: SqlStore, server: DatabaseServer) -> None:
     write_once(store)
     end = store.cursor()
     server.kill()
@@ -390,7 +388,7 @@ def test_a_server_that_was_killed_and_comes_back(
     assert len(entries(store)) == 1
 
 
-def test_a_real_deadlock_may_be_tried_again(url: str) -> None:
+def test_a_deadlock_can_be_retried(url: str) -> None:
     database = open_database(url, StoreOptions(lock_timeout_s=20))
     store = open_store(url)
     makers = [books.name_row(n, f"CUSTOM_{n}") for n in (1, 2)]
@@ -423,9 +421,7 @@ def test_a_real_deadlock_may_be_tried_again(url: str) -> None:
     store.close()
 
 
-def test_ids_of_ours_are_not_given_again_by_the_server(
-    url: str, store: SqlStore
-) -> None:
+def test_sequences_skip_given_ids(url: str, store: SqlStore) -> None:
     write_once(store)
     execute(url, "INSERT INTO traits (name) VALUES ('CUSTOM_FOREIGN')")
     numbers = [row.id for row in entries(store) if isinstance(row, rows.NameRow)]
@@ -439,9 +435,7 @@ RATIOS = (1.1, 0.1, 16.0, 1.23456789, 1e-7, 3.40282e38, 123456.789, 0.0, 1 / 3)
 
 
 @pytest.mark.parametrize("ratio", RATIOS)
-def test_a_ratio_and_a_time_read_back_as_the_columns_have_them(
-    store: SqlStore, ratio: float
-) -> None:
+def test_ratios_and_times_read_back_as_predicted(store: SqlStore, ratio: float) -> None:
     provider = books.provider_row(1)
     row = rows.InventoryRow(
         *(1, 1, 0, 8, 0, 1, 8, 1, ratio),
@@ -481,7 +475,7 @@ NAMES = (
 ).split()
 
 
-def test_names_are_one_name_where_the_server_says_so(store: SqlStore) -> None:
+def test_names_are_folded_as_the_server_compares_them(store: SqlStore) -> None:
     names = [*NAMES, "a ", " a"]
     select = Statement("SELECT count(*) FROM traits WHERE name = %s", ("name",))
     with store._under_head_lock() as session:
@@ -497,7 +491,7 @@ def test_names_are_one_name_where_the_server_says_so(store: SqlStore) -> None:
 
 
 @ON_MARIADB
-def test_what_the_collation_takes_for_one_is_one_in_the_columns(url: str) -> None:
+def test_names_equal_to_the_collation_are_equal_in_the_columns(url: str) -> None:
     with Gantt(opened(url)) as gantt:
         gantt.submit(CreateResourceClass("CUSTOM_A"))
         uuid = gantt.create_provider("H\u00f6st").uuid
@@ -510,7 +504,7 @@ def test_what_the_collation_takes_for_one_is_one_in_the_columns(url: str) -> Non
             gantt.set_allocations(
                 [ConsumerAllocations(consumer, share, project, "u", None)]
             )
-        # Somebody who writes a uuid in capitals means the same consumer.
+        # A uuid in capitals means the same consumer.
         gantt.delete_allocations("00000001-1111-4111-8111-AAAAAAAAAAAA")
         assert gantt.get_usages(uuid.upper()).usages == {"CUSTOM_A": 2}
         assert gantt.counts()["foreign_writes"] == 0

@@ -1,4 +1,4 @@
-"""No message or command shows a password of a database's URL, wherever it stands."""
+"""No message or command shows a password of a database URL."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def shows(text: str) -> bool:
         "sqlite:////tmp/gantt.db?password=canary",
     ],
 )
-def test_a_database_is_named_without_its_secrets(url: str) -> None:
+def test_a_database_is_shown_without_its_secrets(url: str) -> None:
     database: Database = open_database(url, StoreOptions())
     texts = [
         database.url,
@@ -79,7 +79,7 @@ def test_a_database_is_named_without_its_secrets(url: str) -> None:
         "memory:///x?password=canary",
     ],
 )
-def test_a_url_that_is_refused_is_told_without_its_secrets(url: str) -> None:
+def test_a_refused_url_is_shown_without_its_secrets(url: str) -> None:
     with pytest.raises(errors.Refused) as refused:
         open_database(url, StoreOptions())
     assert not shows(refused.value.message), refused.value.message
@@ -93,7 +93,7 @@ def test_a_url_that_is_refused_is_told_without_its_secrets(url: str) -> None:
         "sqlite:///{folder}/gantt.db",
     ],
 )
-def test_programs_on_a_database_that_is_not_there(
+def test_programs_show_no_secrets_of_a_missing_database(
     place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     url = f"{place.format(port=free_port(), folder=tmp_path)}?{SECRETS}"
@@ -105,7 +105,7 @@ def test_programs_on_a_database_that_is_not_there(
 
 
 @pytest.mark.parametrize("kind", SERVER_KINDS)
-def test_programs_on_a_server(
+def test_programs_show_no_secrets_of_a_server(
     kind: str, databases: Databases, caplog: pytest.LogCaptureFixture
 ) -> None:
     with databases.database(kind, is_furnished=False) as plain:
@@ -138,18 +138,18 @@ def must_not_show(
     return text
 
 
-def test_a_replay_is_told_without_the_password() -> None:
+def test_a_replay_shows_no_password() -> None:
     told = simulation.command(Plan(7, "URL", 20), "postgresql://u:canary@h/d")
     assert "--store postgresql://u:***@h/d " in told
 
 
-def test_a_service_is_named_without_a_part_of_its_password() -> None:
+def test_a_service_is_shown_without_its_password() -> None:
     with pytest.raises(errors.Invalid, match="no usable port") as refused:
         connect("http://u:canary/x@h:8778")
     assert not shows(refused.value.message)
 
 
-def test_one_place_renders_urls() -> None:
+def test_urls_are_rendered_in_one_place() -> None:
     places = [
         file.relative_to(Path(gantt.__file__).parent).as_posix()
         for file in Path(gantt.__file__).parent.rglob("*.py")

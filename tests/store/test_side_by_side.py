@@ -1,7 +1,6 @@
-"""This release beside the next: that adds to the tables first, and takes away last.
+"""This release beside the next, which adds to the tables first and removes last.
 
-Apart from what else is wrong with a schema, because here nothing is: processes of both
-releases serve one database until the last of this one is replaced.
+Processes of both releases serve one database until the last of this one is replaced.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def write(store: SqlStore, number: int) -> None:
         transaction.rollback()
 
 
-def test_processes_run_on_and_are_replaced_while_the_next_adds_to_the_tables(
+def test_processes_run_beside_the_next_release_that_adds_tables(
     store: SqlStore, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(store, 1)
@@ -59,7 +58,7 @@ def test_processes_run_on_and_are_replaced_while_the_next_adds_to_the_tables(
         schema.sync(url)
 
 
-def test_what_is_left_of_this_release_ends_when_the_next_takes_away(
+def test_processes_stop_when_the_next_release_changes_the_format(
     store: SqlStore, url: str
 ) -> None:
     write(store, 1)

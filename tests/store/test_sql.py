@@ -1,4 +1,4 @@
-"""The promises of the store contract, kept by SQL."""
+"""The SQL store implements the store interface."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_every_table_reads_back_as_written(store: SqlStore) -> None:
     assert dict(found) == ROWS
 
 
-def test_what_was_read_can_be_logged(store: SqlStore) -> None:
+def test_rows_that_were_read_can_be_logged(store: SqlStore) -> None:
     """SQLite has 0 and 1 for booleans; a log that says so cannot be read back."""
     _fill(store)
     found = books.contents(store)
@@ -106,7 +106,7 @@ def test_what_was_read_can_be_logged(store: SqlStore) -> None:
     assert type(service.disabled) is type(service.forced_down) is bool
 
 
-def test_a_long_report_is_kept_whole(store: SqlStore) -> None:
+def test_a_long_report_is_not_truncated(store: SqlStore) -> None:
     row = books.host_row(1, '{"cpu_info": "' + "\u00e4" * 200_000 + '"}')
     books.write(store, books.made(rows.HOSTS, row))
     assert books.contents(store) == {rows.HOSTS: [row]}
@@ -128,7 +128,7 @@ def test_a_load_sees_one_snapshot(store: SqlStore) -> None:
     assert dict(chunks) == ROWS
 
 
-def test_everything_is_there_after_a_restart(store: SqlStore, url: str) -> None:
+def test_everything_survives_a_restart(store: SqlStore, url: str) -> None:
     end = _fill(store)
     store.close()
     again = open_store(url)
@@ -137,7 +137,7 @@ def test_everything_is_there_after_a_restart(store: SqlStore, url: str) -> None:
     again.close()
 
 
-def test_no_letter_means_anything_to_the_database(store: SqlStore) -> None:
+def test_no_character_is_special_to_the_database(store: SqlStore) -> None:
     names = ['a"b', "c\\d", "NULL", "{,}", "'; --", "%s %(x)s", "a\nb\tc", " "]
     found = [books.name_row(n, name) for n, name in enumerate(names, 1)]
     books.write(store, books.made(rows.PROJECTS, *found))
@@ -147,7 +147,7 @@ def test_no_letter_means_anything_to_the_database(store: SqlStore) -> None:
 # The log.
 
 
-def test_the_end_of_the_log_moves_with_commits_of_anybody(
+def test_the_end_of_the_log_moves_with_commits_of_any_process(
     store: SqlStore, url: str
 ) -> None:
     assert store.cursor() == Cursor()
@@ -199,7 +199,7 @@ def test_a_tail_of_another_history_is_none(store: SqlStore, lost: Cursor) -> Non
     with_lock.rollback()
 
 
-def test_who_is_too_far_behind_reloads(store: SqlStore, url: str) -> None:
+def test_a_process_too_far_behind_reloads(store: SqlStore, url: str) -> None:
     first = books.write(store, _trait(1))
     books.write(store, *(_trait(n) for n in range(2, 6)))
     impatient = open_store(url, StoreOptions(tail_limit=3))
@@ -232,7 +232,7 @@ def test_a_batch_is_found_or_not(store: SqlStore) -> None:
     assert store.has_batch(Cursor(end.revision + 1, "never")) is False
 
 
-def test_past_a_compaction_nobody_can_tell_whether_a_batch_was_there(
+def test_a_compacted_batch_is_unknown(
     store: SqlStore,
 ) -> None:
     end = _fill(store)
@@ -282,7 +282,7 @@ def _claim(number: int, old: rows.ProviderRow, new: rows.ProviderRow) -> list[Ch
 
 
 @pytest.mark.parametrize("size", [1, 50])
-def test_a_batch_of_claims_costs_so_many_statements(store: SqlStore, size: int) -> None:
+def test_statements_of_a_batch_of_claims(store: SqlStore, size: int) -> None:
     generations = [books.provider_row(1, generation=n) for n in range(size + 1)]
     books.write(store, books.made(rows.PROVIDERS, generations[0]))
     end = store.cursor()
@@ -306,7 +306,7 @@ def test_a_batch_of_claims_costs_so_many_statements(store: SqlStore, size: int) 
     assert books.contents(store)[rows.PROVIDERS] == [generations[-1]]
 
 
-def test_a_sequence_is_told_ahead_and_again_by_who_does_not_know(
+def test_sequences_are_advanced_ahead_once_per_connection(
     store: SqlStore, url: str
 ) -> None:
     def told(number: int, through: Store) -> int:
@@ -328,13 +328,13 @@ def test_a_sequence_is_told_ahead_and_again_by_who_does_not_know(
 
 
 @ON_SQLITE
-def test_what_was_asked_in_vain_holds_nothing(
+def test_a_failed_query_holds_no_lock(
     store: SqlStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = "SELECT nothing"
     with monkeypatch.context() as patch:
         patch.setattr(store.log, "ask", lambda session, _: session.send(wrong))
-        # Whoever keeps the error keeps its frames, and what was read in them.
+        # A reference to the error keeps its frames, and cursors in them, alive.
         with pytest.raises(errors.StoreFailed) as kept:
             store.begin()
     execute(url, "UPDATE gantt_fingerprint SET facts = 'x'")
@@ -342,7 +342,7 @@ def test_what_was_asked_in_vain_holds_nothing(
     assert "nothing" in kept.value.message
 
 
-def test_a_read_under_the_lock_costs_few_statements(
+def test_statements_of_a_read_under_the_lock(
     store: SqlStore,
 ) -> None:
     books.write(store, books.made("traits", books.name_row(1, "CUSTOM_A")))
@@ -357,7 +357,7 @@ def test_a_read_under_the_lock_costs_few_statements(
     assert store.statements - before == 3
 
 
-def test_what_a_gate_has_prepared_outlives_a_rollback(store: SqlStore) -> None:
+def test_prepared_statements_survive_a_rollback(store: SqlStore) -> None:
     # psycopg prepares what it sees often, and forgets all of it at a rollback: the
     # server's, too.
     for _ in range(2):
@@ -369,7 +369,7 @@ def test_what_a_gate_has_prepared_outlives_a_rollback(store: SqlStore) -> None:
 # Outcomes.
 
 
-def test_a_rollback_leaves_no_trace(store: SqlStore) -> None:
+def test_a_rollback_undoes_everything(store: SqlStore) -> None:
     end = _fill(store)
     transaction = store.begin()
     transaction.write([books.entry(Cursor(end.revision + 1, "b"), TRAIT)])
@@ -394,7 +394,7 @@ def test_the_lock_excludes_other_stores_and_threads(store: SqlStore, url: str) -
     other.close()
 
 
-def test_chores_that_cannot_have_the_lock_fail(store: SqlStore, url: str) -> None:
+def test_leader_tasks_fail_without_the_lock(store: SqlStore, url: str) -> None:
     other = open_store(url, StoreOptions(lock_timeout_s=0.1))
     transaction = store.begin()
     with pytest.raises(errors.StoreFailed):
@@ -495,7 +495,7 @@ def test_a_closed_store_says_so(store: SqlStore) -> None:
             use()
 
 
-def test_a_connection_that_broke_is_replaced(
+def test_a_broken_connection_is_replaced(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = _fill(store)
@@ -508,7 +508,7 @@ def test_a_connection_that_broke_is_replaced(
     store.begin().rollback()
 
 
-def test_a_database_that_stays_away_fails(
+def test_a_database_that_stays_away_is_an_error(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _fill(store)
@@ -529,7 +529,7 @@ def test_a_database_that_stays_away_fails(
 
 
 @ON_SQLITE
-def test_a_file_that_is_gone_takes_no_more_writes(store: SqlStore, path: Path) -> None:
+def test_a_deleted_file_accepts_no_writes(store: SqlStore, path: Path) -> None:
     end = _fill(store)
     assert store.cursor() == end
     aside = path.with_name("aside.db")

@@ -1,6 +1,6 @@
 """The tables are those of OpenStack Placement at its revision a082b8bb98d0.
 
-What follows was read off a database that Placement itself had made.
+The expectations were read from a database that Placement itself had made.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _foreign(found: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("table", EXPECTED)
-def test_a_table_is_as_placement_makes_it(url: str, table: str) -> None:
+def test_a_table_is_as_in_placement(url: str, table: str) -> None:
     schema.sync(url)
     inspector = inspect(create_engine(url))
     wanted = EXPECTED[table]
@@ -215,7 +215,7 @@ def test_names_and_defaults_that_reflection_does_not_compare(url: str) -> None:
     )
 
 
-def test_there_is_no_table_but_the_expected_ones(url: str) -> None:
+def test_there_are_no_unexpected_tables(url: str) -> None:
     schema.sync(url)
     own = {"head", "log", "fingerprint", "leader", "usage_history", "decisions"}
     assert set(inspect(create_engine(url)).get_table_names()) == {
@@ -235,9 +235,7 @@ FLEET_KEYS: dict[str, tuple[list[str], list[str] | None]] = {
 
 
 @pytest.mark.parametrize("table", FLEET_KEYS)
-def test_what_is_unique_and_what_is_looked_for_in_the_fleet(
-    url: str, table: str
-) -> None:
+def test_constraints_and_indexes_of_the_fleet(url: str, table: str) -> None:
     schema.sync(url)
     inspector = inspect(create_engine(url))
     (unique,) = inspector.get_unique_constraints(table)
@@ -254,7 +252,7 @@ def _types(table: str, dialect: Dialect) -> dict[str, str]:
     return {name.strip("`"): kind.rstrip(", ") for name, kind in pairs}
 
 
-def test_long_texts_and_names_in_every_dialect() -> None:
+def test_types_of_long_texts_and_names_in_every_dialect() -> None:
     found = _types("gantt_hosts", MYSQL)
     exact = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL"
     assert found["stats"] == f"LONGTEXT {exact}"
@@ -267,7 +265,7 @@ def test_long_texts_and_names_in_every_dialect() -> None:
     assert (found["disabled"], found["last_seen_up"]) == ("BOOL NOT NULL", "BIGINT")
 
 
-def test_the_migrations_end_at_the_tables_of_this_release(url: str) -> None:
+def test_the_migrations_produce_the_tables_of_this_release(url: str) -> None:
     schema.sync(url)
     with create_engine(url).connect() as connection:
         context = MigrationContext.configure(
@@ -278,7 +276,7 @@ def test_the_migrations_end_at_the_tables_of_this_release(url: str) -> None:
     assert [each for each in found if "alembic_version" not in str(each)] == []
 
 
-def test_every_field_of_a_row_has_its_column() -> None:
+def test_every_field_of_a_row_has_a_column() -> None:
     for name, columns in COLUMNS.items():
         assert sorted(columns) == sorted(metadata.tables[name].c.keys())
         assert columns[-2:] == ("created_at", "updated_at")

@@ -1,4 +1,4 @@
-"""Times go into DATETIME columns and come back as they were."""
+"""Times round-trip through DATETIME columns."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def test_round_trips(micros: int) -> None:
     assert to_micros(to_datetime(micros)) == micros
 
 
-def test_the_text_is_what_sqlalchemy_keeps() -> None:
+def test_the_text_is_what_sqlalchemy_stores() -> None:
     assert to_text(1_700_000_000_000_000) == "2023-11-14 22:13:20.000000"
 
 
 @pytest.mark.parametrize("value", [None, "", "yesterday"])
-def test_what_is_no_time_is_none(value: str | None) -> None:
+def test_invalid_times_are_none(value: str | None) -> None:
     assert to_micros(value) is None
     assert MicrosMemo()[value] is None
 
 
-def test_text_without_a_fraction_and_times_with_a_zone_are_understood() -> None:
+def test_text_without_a_fraction_and_times_with_a_zone() -> None:
     moment = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     assert to_micros("2023-11-14 22:13:20") == to_micros(moment)
 

@@ -1,5 +1,5 @@
-"""A batch may forget what lies between its first old and its last new values, and
-nothing else; every order of statements that it chooses must be legal in SQL."""
+"""A batch writes the difference between its first old and last new values, and the
+order of its statements satisfies all constraints."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ ACTIONS = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(batches=ACTIONS)
-def test_the_tables_end_up_as_the_changes_say(
+def test_random_changes_are_written_correctly(
     store: SqlStore, url: str, batches: list[list[tuple[int, int, int]]]
 ) -> None:
     execute(
@@ -238,7 +238,7 @@ def test_the_tables_end_up_as_the_changes_say(
         assert books.contents(store) == wanted
 
 
-def test_of_one_row_only_the_first_and_the_last_value_matter() -> None:
+def test_changes_to_one_row_are_merged() -> None:
     zero, one, two = (books.provider_row(1, generation=n) for n in range(3))
     steps = plan(
         [
@@ -249,14 +249,14 @@ def test_of_one_row_only_the_first_and_the_last_value_matter() -> None:
     assert [(s.verb, s.pairs) for s in steps] == [(UPDATE, [(zero, two)])]
 
 
-def test_what_came_and_went_is_not_written() -> None:
+def test_a_row_inserted_and_deleted_is_not_written() -> None:
     row = books.consumer_row(1)
     changes = [*books.made(rows.CONSUMERS, row), *books.gone(rows.CONSUMERS, row)]
     assert plan(changes) == []
     assert plan([Change(rows.CONSUMERS, 1, None, None)]) == []
 
 
-def test_children_go_before_parents_and_come_after_them() -> None:
+def test_children_are_deleted_before_and_inserted_after_parents() -> None:
     provider, other = books.provider_row(1), books.provider_row(2)
     trait = books.name_row(1, "T")
     link, other_link = books.link_row(1, 1), books.link_row(2, 1)
@@ -278,7 +278,7 @@ def test_children_go_before_parents_and_come_after_them() -> None:
     ]
 
 
-def test_a_row_may_refer_to_a_name_that_comes_with_it(store: SqlStore) -> None:
+def test_a_row_can_refer_to_a_name_in_the_same_batch(store: SqlStore) -> None:
     """Found by `python -m gantt.sim --seed 2 --store sqlite`."""
     kinds = books.name_row(1, "INSTANCE"), books.name_row(2, "MIGRATION")
     before = replace(books.consumer_row(1), consumer_type_id=1)
@@ -300,7 +300,7 @@ def test_a_row_may_refer_to_a_name_that_comes_with_it(store: SqlStore) -> None:
     assert books.contents(store)[rows.CONSUMERS] == [after]
 
 
-def test_names_may_be_swapped_in_one_batch(store: SqlStore) -> None:
+def test_names_can_be_swapped_in_one_batch(store: SqlStore) -> None:
     a, b = books.provider_row(1, name="a"), books.provider_row(2, name="b")
     books.write(store, books.made(rows.PROVIDERS, a, b))
     a_aside = books.provider_row(1, name="aside", generation=1)
@@ -315,7 +315,7 @@ def test_names_may_be_swapped_in_one_batch(store: SqlStore) -> None:
     assert books.contents(store)[rows.PROVIDERS] == [a_as_b, b_as_a]
 
 
-def test_what_does_not_change_is_not_written_where_the_order_counts(
+def test_unchanged_rows_are_not_written_in_ordered_batches(
     store: SqlStore,
 ) -> None:
     """A database that keeps times to the second gives back a row that was touched
@@ -332,7 +332,7 @@ def test_what_does_not_change_is_not_written_where_the_order_counts(
     assert books.contents(store)[rows.PROVIDERS] == [moved, other]
 
 
-def test_a_key_may_be_given_anew_in_one_batch(store: SqlStore) -> None:
+def test_a_key_can_be_reused_in_one_batch(store: SqlStore) -> None:
     one, two = books.name_row(1, "CUSTOM_A"), books.name_row(2, "CUSTOM_B")
     books.write(store, books.made(rows.RESOURCE_CLASSES, one, two))
     swapped = books.name_row(1, "CUSTOM_B"), books.name_row(2, "CUSTOM_A")
@@ -359,7 +359,7 @@ def test_a_host_that_reports_again_is_one_update(store: SqlStore) -> None:
     assert books.contents(store)[rows.HOSTS] == [two]
 
 
-def test_what_was_unique_is_free_within_the_batch(store: SqlStore) -> None:
+def test_unique_values_can_be_reused_in_one_batch(store: SqlStore) -> None:
     held: dict[str, list[rows.Row]] = {
         rows.SERVICES: [books.service_row(1, "h")],
         rows.HOSTS: [books.host_row(1, host="h")],
@@ -378,7 +378,7 @@ def test_what_was_unique_is_free_within_the_batch(store: SqlStore) -> None:
     assert books.contents(store) == again
 
 
-def test_names_of_hosts_may_be_swapped_in_one_batch(store: SqlStore) -> None:
+def test_host_names_can_be_swapped_in_one_batch(store: SqlStore) -> None:
     """No rule does it; a table that bears it is safe whatever rules come."""
     a, b = books.host_row(1, host="a"), books.host_row(2, host="b")
     books.write(store, books.made(rows.HOSTS, a, b))
@@ -427,9 +427,7 @@ MISSES = {
 
 
 @pytest.mark.parametrize("miss", MISSES)
-def test_tables_that_are_not_as_known_are_a_foreign_write(
-    store: SqlStore, miss: str
-) -> None:
+def test_unexpected_rows_are_a_foreign_write(store: SqlStore, miss: str) -> None:
     books.write(
         store,
         books.made(rows.PROVIDERS, PROVIDER),
@@ -442,7 +440,7 @@ def test_tables_that_are_not_as_known_are_a_foreign_write(
     assert (books.contents(store), store.cursor()) == before
 
 
-def test_a_generation_of_null_is_zero(store: SqlStore, url: str) -> None:
+def test_a_null_generation_is_zero(store: SqlStore, url: str) -> None:
     row = books.provider_row(1)
     books.write(store, books.made(rows.PROVIDERS, row))
     store.close()

@@ -1,9 +1,9 @@
 """Leader tasks: what one process does for all, such as ending leases.
 
-A thread of its own, because there may be no request when a lease ends. The leader
-increments a heartbeat in a row; when it stops, another process takes over. Correctness
-does not depend on it: each leader task is safe to run twice, because it goes through
-the committer or under the head lock, and the second time finds nothing to do.
+In a thread of its own, because a lease may end while no request comes. The leader sends
+heartbeats to a row; when they stop, another process takes over. Correctness does not
+depend on it: every task goes through the committer or under the head lock, and the
+second of two leaders finds nothing to do.
 """
 
 from __future__ import annotations
@@ -116,8 +116,7 @@ class Leadership:
 
 
 class LeaderTasks:
-    """Looks every ``period_s`` seconds which process leads, and runs ``leader_tasks``
-    if this one does."""
+    """Every ``period_s`` seconds, does the tasks that are due if this process leads."""
 
     def __init__(
         self,

@@ -72,9 +72,11 @@ class Statement(Struct, frozen=True):
 def limited(query: Select[Any], most: int | str) -> Select[Any]:
     """The first ``most`` rows of ``query``; a parameter if it is a name. (SQLite would
     make one of an offset that is not in the text.)"""
-    is_name = isinstance(most, str)
-    limit = bindparam(most, type_=Integer) if is_name else literal_column(str(most))
-    return query.limit(limit).offset(literal_column("0"))
+    if isinstance(most, str):
+        limited = query.limit(bindparam(most, type_=Integer))
+    else:
+        limited = query.limit(literal_column(str(most)))
+    return limited.offset(literal_column("0"))
 
 
 class Database:

@@ -1,4 +1,4 @@
-"""A migration that breaks off between two of its statements is finished by the next.
+"""A migration that breaks off between two of its statements is completed by the next.
 
 MariaDB keeps what was made until then; elsewhere all of it is undone.
 """
@@ -90,7 +90,7 @@ def whole(kind: str, tmp_path: Path, databases: Databases) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_tables_that_were_made_in_part_are_finished(
+def test_an_interrupted_migration_is_resumed(
     kind: str, tmp_path: Path, databases: Databases, whole: dict[str, object]
 ) -> None:
     for number in SOME.get(kind, ANY):
@@ -111,7 +111,7 @@ def test_tables_that_were_made_in_part_are_finished(
 
 
 @pytest.mark.slow
-def test_an_adoption_that_broke_off_is_finished(
+def test_an_interrupted_adoption_is_completed(
     kind: str, tmp_path: Path, databases: Databases, whole: dict[str, object]
 ) -> None:
     tables = {name for name in whole if not name.startswith("gantt_")}
@@ -134,7 +134,7 @@ def test_an_adoption_that_broke_off_is_finished(
             else:
                 assert len(seen) > 9
                 break
-            # Somebody else's books are not taken over by the way.
+            # Books of another program are not taken over by accident.
             if schema.version(url) is None:
                 with pytest.raises(errors.Refused, match=r"gantt-manage .*adopt"):
                     schema.sync(url)
@@ -148,7 +148,7 @@ def test_an_adoption_that_broke_off_is_finished(
 
 
 @pytest.mark.server("mariadb")  # elsewhere it is one transaction
-def test_tables_that_were_dropped_in_part_are_no_dead_end(databases: Databases) -> None:
+def test_an_interrupted_drop_can_be_repeated(databases: Databases) -> None:
     with databases.database("mariadb") as url:
         with pytest.raises(Crash), crash_before(9, DROPS):
             release(url, drop=True)

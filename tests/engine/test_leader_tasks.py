@@ -1,4 +1,4 @@
-"""One of several processes does the leader tasks, and another when it is gone."""
+"""One of several processes does the leader tasks, and another one when it is gone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Steady:
         self.seconds = 100.0
 
     def now(self) -> int:
-        raise AssertionError("who leads must not depend on the time of day")
+        raise AssertionError("leadership must not depend on the time of day")
 
     def monotonic(self) -> float:
         return self.seconds
@@ -45,7 +45,7 @@ def leads(books: Gantt) -> bool:
     return bool(books.counts()["leader"])
 
 
-def test_who_is_silent_for_too_long_leads_no_more() -> None:
+def test_a_silent_leader_is_replaced() -> None:
     store, clock, slower = open_store("memory://"), Steady(), Steady()
     one = Leadership(store, "one", 4, clock)
     two = Leadership(store, "two", 4, slower)
@@ -63,7 +63,7 @@ def test_who_is_silent_for_too_long_leads_no_more() -> None:
     assert store.leader().holder == "two"
 
 
-def test_who_gives_up_is_followed_at_once() -> None:
+def test_another_process_leads_at_once_after_a_stop() -> None:
     store, clock = open_store("memory://"), Steady()
     one = Leadership(store, "one", 4, clock)
     two = Leadership(store, "two", 4, clock)
@@ -76,7 +76,7 @@ def test_who_gives_up_is_followed_at_once() -> None:
     assert not one.look()
 
 
-def test_two_who_take_over_at_once_are_one_in_the_end() -> None:
+def test_two_processes_that_take_over_at_once_settle_on_one() -> None:
     store, clock = open_store("memory://"), Steady()
     one = Leadership(store, "one", 4, clock)
     taken = store.leader()
@@ -85,9 +85,7 @@ def test_two_who_take_over_at_once_are_one_in_the_end() -> None:
     assert store.leader() == Lead("other", 1)
 
 
-def test_exactly_one_engine_leads_and_another_follows_it(
-    url: str, connect: Connect
-) -> None:
+def test_exactly_one_engine_leads_and_is_succeeded(url: str, connect: Connect) -> None:
     options = {"sweep_s": 0.01, "leader_silence_s": 0.5}
     engines = [connect(opened(url), **options) for _ in range(3)]
     until(lambda: sum(map(leads, engines)) == 1)
@@ -99,7 +97,7 @@ def test_exactly_one_engine_leads_and_another_follows_it(
     until(lambda: sum(map(leads, rest)) == 1)
 
 
-def test_chores_go_on_when_the_leader_dies(
+def test_leader_tasks_go_on_when_the_leader_dies(
     url: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantt.engine.background.leader_tasks._COMPACT_EVERY", 5)
@@ -114,7 +112,7 @@ def test_chores_go_on_when_the_leader_dies(
     dead.close()
 
 
-def test_a_database_that_is_away_is_told_once(
+def test_an_outage_is_logged_once(
     url: str, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = opened(url)
@@ -127,20 +125,18 @@ def test_a_database_that_is_away_is_told_once(
     real, store.leader = store.leader, fail  # type: ignore[method-assign]
     books = connect(store, sweep_s=0.01)
     until(lambda: len(asked) > 3)
-    assert (
-        caplog.text.count("the leader of the leader tasks is unknown: no answer") == 1
-    )
+    assert caplog.text.count("the leader is unknown: no answer") == 1
     store.leader = real  # type: ignore[method-assign]
     until(lambda: leads(books))
 
 
-def test_chores_outlive_a_mistake(url: str, connect: Connect) -> None:
+def test_leader_tasks_survive_an_exception(url: str, connect: Connect) -> None:
     store = opened(url)
     asked = []
 
     def fail() -> Lead:
         asked.append(1)
-        raise RuntimeError("nobody thought of that")
+        raise RuntimeError("a bug")
 
     real, store.leader = store.leader, fail  # type: ignore[method-assign]
     books = connect(store, sweep_s=0.01)

@@ -1,7 +1,7 @@
 """Names that differ in case only, within one command and within one batch.
 
-To MariaDB they are one name: what may be shared is shared, what must be told apart is
-refused, and the committer never takes its own names for somebody else's.
+To MariaDB they are equal: what may be shared is shared, what must be distinct is
+refused, and the committer never takes its own names for those of another program.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def service(url: str) -> Iterator[Service]:
     yield service
     books = service.books
     try:
-        # Nothing of our own was taken for somebody else's, nothing is half there.
+        # No own write was taken for a foreign one, and nothing is incomplete.
         assert books.counts()["foreign_writes"] == 0
         assert books.counts()["reloads"] == 0
         assert books.verify().problems == ()
@@ -82,7 +82,7 @@ def service(url: str) -> Iterator[Service]:
         books.close()
 
 
-def test_projects_and_users_of_one_request(service: Service, kind: str) -> None:
+def test_equal_projects_and_users_in_one_request(service: Service, kind: str) -> None:
     body = {
         uuid(1): service.claim("Proj", "User"),
         uuid(2): service.claim("proj", "user"),
@@ -93,14 +93,14 @@ def test_projects_and_users_of_one_request(service: Service, kind: str) -> None:
     assert used[TYPE]["VCPU"] == (3 if kind == "mariadb" else 1)
 
 
-def test_a_consumer_that_is_named_twice(service: Service, kind: str) -> None:
+def test_equal_consumers_in_one_request(service: Service, kind: str) -> None:
     both = {uuid(0xC).upper(): service.claim(), uuid(0xC): service.claim()}
     found = service.ask("POST", "/allocations", both)
     assert found.status == (400 if kind == "mariadb" else 204)
     assert service.ask("POST", "/allocations", {uuid(9): service.claim()}).status == 204
 
 
-def test_a_provider_that_is_named_twice(service: Service) -> None:
+def test_equal_providers_in_one_request(service: Service) -> None:
     one, two = {"resources": {"VCPU": 1}}, {"resources": {"VCPU": 2}}
     twice = {service.host: one, service.host.upper(): two}
     body = service.claim(allocations=twice)
@@ -109,7 +109,7 @@ def test_a_provider_that_is_named_twice(service: Service) -> None:
     assert service.ask("GET", service.place("usages")).json["usages"] == {"VCPU": 0}
 
 
-def test_aggregates_of_one_request(service: Service, kind: str) -> None:
+def test_equal_aggregates_in_one_request(service: Service, kind: str) -> None:
     both = [uuid(0xFEED), uuid(0xFEED).upper()]
     body = {"aggregates": both, "resource_provider_generation": 1}
     assert service.ask("PUT", service.place("aggregates"), body).status == 200
@@ -119,7 +119,7 @@ def test_aggregates_of_one_request(service: Service, kind: str) -> None:
     assert service.ask("PUT", service.place("aggregates"), body).status == 200
 
 
-def test_providers_of_one_batch(service: Service, kind: str) -> None:
+def test_equal_providers_in_one_batch(service: Service, kind: str) -> None:
     def create(number: int) -> int:
         name = ("Host", "host", "HOST ", "h\u00f6st")[number % 4] + str(number // 4)
         body = {"name": name, "uuid": uuid(1000 + number)}
@@ -136,7 +136,7 @@ def test_providers_of_one_batch(service: Service, kind: str) -> None:
     assert taken.status == (409 if kind == "mariadb" else 200)
 
 
-def test_a_reshape(service: Service) -> None:
+def test_equal_names_in_a_reshape(service: Service) -> None:
     def reshape(*uuids: str) -> None:
         stock = {"VCPU": Inventory(100)}
         providers = tuple(ReshapedProvider(one, 1, stock) for one in uuids)
