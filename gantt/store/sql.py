@@ -12,14 +12,24 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store import schema
-from gantt.store.background.bookkeeping import SqlSideTables
 from gantt.store.background.decisions import DecisionTable
+from gantt.store.background.fingerprint import Fingerprints
+from gantt.store.background.leader import Leadership
+from gantt.store.background.usage_history import SqlUsageRows, UsageHistory
 from gantt.store.changelog.codec import Log
-from gantt.store.changelog.history import History
+from gantt.store.changelog.history import Compactor, History
 from gantt.store.database import Database, open_database
 from gantt.store.head import HeadRow
-from gantt.store.interface import Chunks, Page, Precondition, StoreOptions
+from gantt.store.interface import (
+    Chunks,
+    Fingerprint,
+    Lead,
+    Page,
+    Precondition,
+    StoreOptions,
+)
 from gantt.store.load import Loader
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.readers import Reader, Readers
@@ -30,7 +40,7 @@ T = TypeVar("T")
 Along = Callable[[Session], None]
 
 
-class SqlStore(SqlSideTables):
+class SqlStore:
     """Rows and log in a database that ``schema.check`` accepted."""
 
     @classmethod
@@ -50,13 +60,16 @@ class SqlStore(SqlSideTables):
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._prepare_leader_tasks(database)
         self._counter = Counter()
         self.log = Log(database)
         self.writer = Writer(database)
         self._loader = Loader(database)
         self._history = History(database)
         self._head = HeadRow(database)
+        self._fingerprints = Fingerprints(database)
+        self._compactor = Compactor(database)
+        self._leadership = Leadership(database)
+        self._usage = UsageHistory(database)
         self._committer = threading.Lock()
         self._writing: Session | None = None
         # The revision that the engine last read, so that the committer can ask for what
@@ -230,6 +243,50 @@ class SqlStore(SqlSideTables):
         finally:
             # Nothing was written: a COMMIT could only add another unknown outcome.
             self.finish(session, session.rollback)
+
+    # Beside the books: no client waits for it.
+
+    def fingerprint(self) -> Fingerprint:
+        session = self._snapshot()
+        try:
+            return self._fingerprints.take(session)
+        except Outcome as outcome:
+            raise as_failure(outcome, self.url) from outcome
+        finally:
+            # Not back to the pool: on MariaDB a snapshot may idle without limit, and
+            # the committer could get this connection next.
+            session.discard()
+
+    def saved_fingerprint(self) -> Fingerprint | None:
+        return self._read(self._fingerprints.saved)
+
+    def save_fingerprint(self, fingerprint: Fingerprint) -> None:
+        with self._under_head_lock() as session:
+            self._fingerprints.save(session, fingerprint)
+
+    def compact(self, keep: int) -> int:
+        total = 0
+        while True:
+            with self._under_head_lock() as session:
+                dropped = self._compactor.step(session, keep)
+            total += dropped
+            if not dropped:
+                return total
+
+    def leader(self) -> Lead:
+        return self._read(self._leadership.read)
+
+    def lead(self, holder: str, seen: Lead) -> Lead | None:
+        with self._under_head_lock() as session:
+            return self._leadership.take(session, holder, seen)
+
+    def usage_history(self, asked: HistoryQuery) -> list[UsageRecord]:
+        return self._read(lambda session: self._usage.find(session, asked))
+
+    @contextmanager
+    def usage_rows(self) -> Iterator[SqlUsageRows]:
+        with self._under_head_lock() as session:
+            yield SqlUsageRows(self._usage, session)
 
     def close(self) -> None:
         self._readers.close()

@@ -1,7 +1,7 @@
 """OpenStack Placement keeps writing beside Gantt, to one database.
 
-It must not, but nothing prevents it: whatever it did is detected when Gantt first writes
-to the same rows, reported to the operator, and never overwritten.
+It must not, but nothing prevents it: whatever it did is detected when Gantt first
+writes to the same rows, reported to the operator, and never overwritten.
 """
 
 from __future__ import annotations

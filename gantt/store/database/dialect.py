@@ -73,10 +73,10 @@ def limited(query: Select[Any], most: int | str) -> Select[Any]:
     """The first ``most`` rows of ``query``; a parameter if it is a name. (SQLite would
     make one of an offset that is not in the text.)"""
     if isinstance(most, str):
-        limited = query.limit(bindparam(most, type_=Integer))
+        query = query.limit(bindparam(most, type_=Integer))
     else:
-        limited = query.limit(literal_column(str(most)))
-    return limited.offset(literal_column("0"))
+        query = query.limit(literal_column(str(most)))
+    return query.offset(literal_column("0"))
 
 
 class Database:

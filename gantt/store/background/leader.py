@@ -1,0 +1,52 @@
+"""The row of ``gantt_leader``, which names the leader of the leader tasks."""
+
+from __future__ import annotations
+
+from sqlalchemy import bindparam, insert, literal_column, select, update
+
+from gantt.store.database import Database
+from gantt.store.interface import Lead
+from gantt.store.session import Session
+from gantt.store.tables import gantt_leader
+
+
+class Leadership:
+    """Statements on ``gantt_leader``.
+
+    The row has no time: the leader increments ``beat``, and others watch by their own
+    clocks whether it changes, so that no wrong clock makes two leaders for long."""
+
+    def __init__(self, database: Database) -> None:
+        table = gantt_leader.c
+        one = table.id == literal_column("1")
+        self._read = database.compile(select(table.holder, table.beat).where(one)).text
+        self._insert = database.compile(
+            insert(gantt_leader).values(
+                id=bindparam("the_id"),
+                holder=bindparam("to_holder"),
+                beat=bindparam("to_beat"),
+            )
+        )
+        self._update = database.compile(
+            update(gantt_leader)
+            .where(one)
+            .values(holder=bindparam("to_holder"), beat=bindparam("to_beat"))
+        )
+
+    def read(self, session: Session) -> Lead:
+        """The leader."""
+        row = session.one(self._read)
+        return Lead() if row is None else Lead(row[0], int(row[1]))
+
+    def take(self, session: Session, holder: str, seen: Lead) -> Lead | None:
+        """Lead as ``holder`` if the row is still as ``seen``; under the head lock. The
+        new row, or None if another process was faster."""
+        row = session.one(self._read)
+        found = Lead() if row is None else Lead(row[0], int(row[1]))
+        if found != seen:
+            return None
+        mine = Lead(holder, seen.beat + 1)
+        change = self._insert if row is None else self._update
+        values = change.values(the_id=1, to_holder=mine.holder, to_beat=mine.beat)
+        session.execute(change.text, values)
+        return mine
