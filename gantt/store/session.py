@@ -240,6 +240,15 @@ class Session:
         return self._database.classify(error)
 
 
+@contextmanager
+def failing(url: str) -> Iterator[None]:
+    """Outcomes within become errors: the callers do not settle them."""
+    try:
+        yield
+    except Outcome as outcome:
+        raise as_failure(outcome, url) from outcome
+
+
 def as_failure(outcome: Outcome, url: str) -> errors.StoreFailed:
-    """An outcome as an error for callers that only read."""
+    """An outcome as an error for callers that do not settle it."""
     return errors.StoreFailed(f"The database {url} did not answer: {outcome}")

@@ -33,7 +33,7 @@ from gantt.store.interface import (
 from gantt.store.load import Loader
 from gantt.store.outcomes import DefiniteAbort, Outcome
 from gantt.store.readers import Reader, Readers
-from gantt.store.session import Counter, Session, as_failure
+from gantt.store.session import Counter, Session, as_failure, failing
 from gantt.store.write import Writer, check, check_preconditions
 
 T = TypeVar("T")
@@ -76,6 +76,7 @@ class SqlStore:
         # follows it together with the lock.
         self.reached = 0
         self._readers = Readers(database, self._counter)
+        self._read = self._readers.read
         self.decisions = DecisionTable(
             database, self._readers, self._counter, self._committer
         )
@@ -126,17 +127,12 @@ class SqlStore:
             reader.seen = (version, self.log.end(reader))
         return reader.seen[1]
 
-    def _read(self, query: Callable[[Reader], T]) -> T:
-        return self._readers.read(query)
-
     def load(self) -> tuple[Cursor, Chunks]:
         session = self._snapshot()
         try:
-            self._head.read(session)
-            cursor = self.log.end(session)
-        except Outcome as outcome:
-            session.discard()
-            raise as_failure(outcome, self.url) from outcome
+            with failing(self.url):
+                self._head.read(session)
+                cursor = self.log.end(session)
         except BaseException:
             session.discard()
             raise
@@ -144,9 +140,8 @@ class SqlStore:
 
     def _loaded(self, session: Session) -> Chunks:
         try:
-            yield from self._loader.rows(session)
-        except Outcome as outcome:
-            raise as_failure(outcome, self.url) from outcome
+            with failing(self.url):
+                yield from self._loader.rows(session)
         finally:
             # Not back to the pool: its page cache is useless now.
             session.discard()
@@ -156,10 +151,11 @@ class SqlStore:
         self._database.check_place()
         session = Session(self._database, self._counter)
         try:
-            session.start(self._database.snapshot)
-        except Outcome as outcome:
+            with failing(self.url):
+                session.start(self._database.snapshot)
+        except BaseException:
             session.discard()
-            raise as_failure(outcome, self.url) from outcome
+            raise
         return session
 
     # Writing.
@@ -225,7 +221,7 @@ class SqlStore:
     @contextmanager
     def _under_head_lock(self) -> Iterator[Session]:
         """A write on behalf of no client, under the head lock; it fails as a whole."""
-        try:
+        with failing(self.url):
             session = self.take_head()
             try:
                 yield session
@@ -233,8 +229,6 @@ class SqlStore:
                 self.finish(session, session.rollback)
                 raise
             self.finish(session, session.commit)
-        except Outcome as outcome:
-            raise as_failure(outcome, self.url) from outcome
 
     def has_batch(self, end: Cursor) -> bool | None:
         session = self.take_head()
@@ -249,9 +243,8 @@ class SqlStore:
     def fingerprint(self) -> Fingerprint:
         session = self._snapshot()
         try:
-            return self._fingerprints.take(session)
-        except Outcome as outcome:
-            raise as_failure(outcome, self.url) from outcome
+            with failing(self.url):
+                return self._fingerprints.take(session)
         finally:
             # Not back to the pool: on MariaDB a snapshot may idle without limit, and
             # the committer could get this connection next.

@@ -133,10 +133,10 @@ class DecisionTable:
                     session.start(self._database.begin_lightly)
                     done = act(session)
                     session.commit()
+                    return done
                 except BaseException:
                     session.rollback()
                     raise
-            return done
         except DataError:
             raise
         except Outcome as outcome:
