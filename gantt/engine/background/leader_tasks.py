@@ -1,4 +1,4 @@
-"""Leader tasks: what one process does for all, such as ending leases.
+"""Tasks that one process, the leader, does for all: it compacts the log, ends leases.
 
 In a thread of its own, because a lease may end while no request comes. The leader sends
 heartbeats to a row; when they stop, another process takes over. Correctness does not
@@ -22,7 +22,7 @@ from gantt.store.interface import Lead, Store
 
 LOG = logging.getLogger(__name__)
 
-# Heartbeats within the silence after which others take a leader to be gone.
+# Heartbeats that must be missed before another process takes over.
 _BEATS = 4
 # Between two attempts while the database is away.
 _LONGEST_S = 4.0
@@ -31,7 +31,7 @@ _COMPACT_EVERY = 1_000
 
 
 class LeaderTask(Struct, frozen=True):
-    """Runs whenever it is due; ``run`` returns how much was done."""
+    """``run`` is called whenever the task is due; it returns how much was done."""
 
     name: str
     is_due: Callable[[], bool]
@@ -57,8 +57,8 @@ class Compaction:
 
 
 class Leadership:
-    """Whether this process leads. Measures by its own monotonic clock how long the row
-    has not changed: no time is compared with another process's."""
+    """Whether this process leads, judged by how long the row has not changed on the own
+    monotonic clock: times of different processes are never compared."""
 
     def __init__(
         self,
@@ -68,8 +68,9 @@ class Leadership:
         clock: Clock,
         wrote: Callable[[], None] = lambda: None,
     ) -> None:
-        """``silence_s``: a leader without a heartbeat for so long is taken to be gone.
-        ``wrote``: called whenever the row was written: the database takes writes."""
+        """``silence_s``: a leader without heartbeats for so long is taken to be gone.
+        ``wrote``: called whenever the row was written, which shows that the database
+        accepts writes."""
         self._store = store
         self._wrote = wrote
         self._name = name
@@ -84,11 +85,12 @@ class Leadership:
         return self._mine is not None
 
     def look(self) -> bool:
-        """Take over, or write a heartbeat, if it is time to. Raises StoreFailed."""
+        """Take over if there is no leader, or send a heartbeat if this leads; whether
+        this process leads now. Raises StoreFailed."""
         found = self._store.leader()
         now = self._clock.monotonic()
         if self._mine is not None and found != self._mine:
-            LOG.info("%s runs the leader tasks now", found.holder or "no process")
+            LOG.info("%s is the new leader", found.holder or "no process")
             self._mine = None
         if found != self._seen:
             self._seen, self._seen_at = found, now
@@ -99,11 +101,11 @@ class Leadership:
         elif not found.holder or silence_s >= self._silence_s:
             self._keep(self._store.lead(self._name, found))
             if self.is_mine:
-                LOG.info("%s runs the leader tasks now: this process", self._name)
+                LOG.info("%s, this process, is the new leader", self._name)
         return self.is_mine
 
     def give_up(self) -> None:
-        """Let another process lead at once. Raises StoreFailed."""
+        """Let another lead at once. Raises StoreFailed."""
         mine, self._mine = self._mine, None
         if mine is not None:
             self._store.lead("", mine)
@@ -131,9 +133,9 @@ class LeaderTasks:
         self._period_s = period_s
         self._stop = threads.event()
         self._is_away = is_away
-        self._warned: set[str] = set()
-        self.done = {leader_task.name: 0 for leader_task in leader_tasks}
-        self._thread = threads.start(self._run, "gantt-leader_tasks")
+        self._troubles: set[str] = set()
+        self.done = {task.name: 0 for task in tasks}
+        self._thread = threads.start(self._run, "gantt-leader")
 
     @property
     def is_leading(self) -> bool:
@@ -141,7 +143,7 @@ class LeaderTasks:
         return self._leadership.is_mine
 
     def close(self) -> None:
-        """Stop, wait until it has, and let another process lead."""
+        """Stop, wait until it has, and let another lead."""
         self._stop.set()
         self._thread.join()
         try:
@@ -160,12 +162,12 @@ class LeaderTasks:
             try:
                 if self._leadership.look():
                     self._do()
-                self._warned.clear()
+                self._troubles.clear()
             except GanttError as error:
-                pause_s = longer_s  # trying a database that is away is not cheap
-                self._warn("the leader of the leader tasks is unknown", error)
-            except Exception:  # a bug must not end all leader tasks for good
-                LOG.exception("the leader tasks failed and will restart")
+                pause_s = longer_s  # asking a database that is away is not cheap
+                self._report("the leader is unknown", error)
+            except Exception:  # a bug must not end the thread
+                LOG.exception("the leader tasks failed and will be tried again")
 
     def _do(self) -> None:
         for task in self._tasks:
@@ -173,11 +175,11 @@ class LeaderTasks:
                 if task.is_due():
                     self.done[task.name] += task.run()
             except GanttError as error:
-                # The database may be away: what is to be done is there afterwards.
-                self._warn(f"leader_task {leader_task.name} failed", error)
+                # The database may be away: the work is still there afterwards.
+                self._report(f"leader task {task.name!r} failed", error)
 
-    def _warn(self, text: str, error: GanttError) -> None:
-        """Log it once, not once a second; an outage is logged elsewhere."""
-        if text not in self._warned and not self._is_away():
-            self._warned.add(text)
+    def _report(self, text: str, error: GanttError) -> None:
+        """Once per trouble, not once a second; outages are logged elsewhere."""
+        if text not in self._troubles and not self._is_away():
+            self._troubles.add(text)
             LOG.warning("%s: %s", text, error)
