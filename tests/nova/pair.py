@@ -15,10 +15,9 @@ from nova.weights import WeighedObject, normalize
 from gantt.errors import GanttError, Invalid, PluginFailed
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.contract import Filter, Request, Weigher
-from gantt.scheduler.feasibility import filters as filter_modules
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.registry import built_in
+from gantt.scheduler.plugins.registry import built_in, built_in_filters
 from gantt.scheduler.scoring import weighers as weigher_modules
 from gantt.scheduler.scoring.scale import scales_of, total
 from tests.nova import known, upstream
@@ -31,7 +30,7 @@ SEED = int(os.environ.get("GANTT_NOVA_SEED", "1"))
 LATER = frozenset(("NUMATopologyFilter", "PciPassthroughFilter"))
 """Their exact fit is not part of this release."""
 
-OURS = {name: one() for name, one in built_in(filter_modules, Filter).items()}
+OURS = {name: one() for name, one in built_in_filters().items()}
 OUR_WEIGHERS = {name: one() for name, one in built_in(weigher_modules, Weigher).items()}
 FILTERS = sorted(set(upstream.FILTERS) - LATER)
 

@@ -1,4 +1,4 @@
-"""Filters that Nova once had: cases in a table, and a plain reading host by host."""
+"""Filters that Nova has removed: cases in a table, and a plain reading host by host."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from gantt.model import rows as t
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
 from gantt.scheduler.contract import Filter, Request
+from gantt.scheduler.feasibility import historical
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import registry
@@ -37,6 +38,10 @@ NAMES = (
 FILTERS: dict[str, Filter] = {
     one.name: one for one in registry.filters(SchedulerOptions(enabled_filters=NAMES))
 }
+
+
+def test_package_holds_exactly_the_removed_filters() -> None:
+    assert registry.built_in(historical, Filter).keys() == set(NAMES)
 
 
 def passing(name: str, plan: Plan, asked: Request) -> list[bool]:
@@ -83,7 +88,7 @@ def h0_has(key: str, *values: str) -> list[Plain]:
         (ram(100, 49), 100, 0, 150),
     ],
 )
-def test_ram(host: Plain, memory_mb: int, passes: int, limit: int) -> None:
+def test_ram_filter(host: Plain, memory_mb: int, passes: int, limit: int) -> None:
     plan, asked = plan_of(host), flavor(memory_mb=memory_mb)
     assert passing("RamFilter", plan, asked) == [bool(passes)]
     hosts = all_hosts(plan.state())
@@ -97,11 +102,13 @@ def test_ram(host: Plain, memory_mb: int, passes: int, limit: int) -> None:
         ({"vcpus": 4, "vcpus_used": 5, "cpu_allocation_ratio": 2.0}, 4, 0, {"vcpu": 8}),
         ({"vcpus": 4, "cpu_allocation_ratio": 2.0}, 5, 0, {"vcpu": 8}),
         ({"vcpus": 4, "vcpus_used": 60}, 4, 1, {"vcpu": 64}),
-        # It does not count its VCPUs.
+        # A host that reports no VCPUs.
         ({"vcpus": 0, "vcpus_used": 3}, 5, 1, {}),
     ],
 )
-def test_core(host: Plain, vcpus: int, passes: int, limits: dict[str, int]) -> None:
+def test_core_filter(
+    host: Plain, vcpus: int, passes: int, limits: dict[str, int]
+) -> None:
     plan, asked = plan_of({**a_host(), **host}), flavor(vcpus=vcpus)
     assert passing("CoreFilter", plan, asked) == [bool(passes)]
     assert FILTERS["CoreFilter"].limits(all_hosts(plan.state()), asked, 0) == limits
@@ -116,14 +123,16 @@ def test_core(host: Plain, vcpus: int, passes: int, limits: dict[str, int]) -> N
         (disk(10, 0, 1.55), {"root_gb": 5}, 1, 15),
     ],
 )
-def test_disk(host: Plain, amounts: dict[str, int], passes: int, limit: int) -> None:
+def test_disk_filter(
+    host: Plain, amounts: dict[str, int], passes: int, limit: int
+) -> None:
     plan, asked = plan_of(host), flavor(**amounts)
     assert passing("DiskFilter", plan, asked) == [bool(passes)]
     hosts = all_hosts(plan.state())
     assert FILTERS["DiskFilter"].limits(hosts, asked, 0) == {"disk_gb": limit}
 
 
-def test_a_volume_takes_no_root_disk() -> None:
+def test_boot_from_volume_needs_no_root_disk() -> None:
     plan = plan_of(a_host(local_gb=1, free_disk_gb=1))
     asked = request(RequestSpec(flavor=Flavor(root_gb=9), is_bfv=True))
     assert passing("DiskFilter", plan, asked) == [True]
@@ -155,12 +164,12 @@ def test_aggregates_override_ratios(
 
 
 @pytest.mark.parametrize("name", NAMES[:6])
-def test_what_is_redundant_says_how_to_drop_it(name: str) -> None:
+def test_redundant_filters_advise_their_removal(name: str) -> None:
     assert name in FILTERS[name].advice
     assert "enabled_filters" in FILTERS[name].advice
 
 
-def test_exact() -> None:
+def test_exact_amounts() -> None:
     plan = plan_of(
         a_host(free_ram_mb=512, vcpus_used=12, free_disk_gb=2, local_gb=7),
         a_host(free_ram_mb=513, vcpus_used=11, free_disk_gb=3),
@@ -178,7 +187,7 @@ def test_exact() -> None:
     assert passing("ExactCoreFilter", plan, flavor(vcpus=0))[2] is False
 
 
-def test_retry() -> None:
+def test_retry_filter() -> None:
     plan = plan_of(a_host(), a_host(), a_host())
     tried = (("h1", "h1"), ("h2", "other"), ("gone", "gone"))
     assert passing("RetryFilter", plan, request(RequestSpec(retry_hosts=tried))) == [
@@ -232,7 +241,7 @@ def _grouped(hint: str | None, **group: Any) -> Request:
     return request(spec)
 
 
-def test_legacy_groups() -> None:
+def test_legacy_group_filters() -> None:
     plan = plan_of(
         a_host(instances={"i1": {"group": "web"}}),
         a_host(instances={"i2": {"group": "db"}, "i3": {}}),
@@ -248,19 +257,19 @@ def test_legacy_groups() -> None:
     ):
         assert passing(near, plan, _grouped(hint)) == expected
         assert passing(apart, plan, _grouped(hint)) == [not one for one in expected]
-    everybody = [True, True, True]
+    everywhere = [True, True, True]
     for asked in (
         _grouped(None),
         _grouped("new"),
         # Where there is a policy, the filters of server groups decide.
         _grouped("web", policy="affinity", hosts=frozenset({"h2"})),
     ):
-        assert passing(near, plan, asked) == passing(apart, plan, asked) == everybody
+        assert passing(near, plan, asked) == passing(apart, plan, asked) == everywhere
     known = _grouped("x", hosts=frozenset({"h2"}))
     assert passing(near, plan, known) == [False, False, True]
 
 
-def test_a_member_counts_also_when_its_host_has_named_it() -> None:
+def test_reported_members_count() -> None:
     plan = plan_of(
         a_host(instances={"i1": {t.GROUP: GROUP}}),
         a_host(),
@@ -269,7 +278,7 @@ def test_a_member_counts_also_when_its_host_has_named_it() -> None:
     assert passing("GroupAffinityFilter", plan, _grouped("cache")) == [True, False]
 
 
-def test_legacy_groups_see_the_instances_just_picked() -> None:
+def test_legacy_groups_count_instances_of_this_request() -> None:
     hosts = all_hosts(plan_of(a_host(), a_host()).state())
     hosts.consume(1, Taken(0, 0, 0), "new")
     asked = _grouped("web")
@@ -361,7 +370,7 @@ NAIVE: dict[str, Naive] = {
 
 
 @given(fleets(), specs(), st.data())
-def test_masks_are_those_of_a_walk(
+def test_masks_equal_the_plain_reading(
     plan: Plan, spec: RequestSpec, data: st.DataObject
 ) -> None:
     places = [(host["host"], host["node"]) for host in plan.hosts]

@@ -19,7 +19,7 @@ from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
-from gantt.scheduler.feasibility.filters.ram import RamFilter
+from gantt.scheduler.feasibility.historical.ram import RamFilter
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher

@@ -10,7 +10,6 @@ import pytest
 
 from gantt.errors import Refused
 from gantt.scheduler.contract import Filter, Weigher
-from gantt.scheduler.feasibility import filters as filter_modules
 from gantt.scheduler.feasibility.filters.compute import ComputeFilter
 from gantt.scheduler.options import (
     DEFAULT_FILTERS,
@@ -63,7 +62,7 @@ def test_all_weighers_of_nova_are_ours() -> None:
 
 def test_every_class_here_can_be_made_and_has_a_docstring() -> None:
     known: dict[str, Any] = {
-        **registry.built_in(filter_modules, Filter),
+        **registry.built_in_filters(),
         **registry.built_in(weigher_modules, Weigher),
     }
     for name, one in known.items():

@@ -1,8 +1,8 @@
 """From names in the options to filters and weighers.
 
-Three sources: those here (one per file of ``filters`` and ``weighers``), installed
-plugins (entry points), and classes at dotted paths. Nova's own dotted names stand for
-ours, so that an existing nova.conf means what it meant.
+Three sources: built-in ones (one per file of ``filters``, ``historical`` and
+``weighers``), installed plugins (entry points), and classes at dotted paths. Nova's own
+dotted names stand for ours, so that an existing nova.conf means what it meant.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 from gantt.errors import Refused
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.feasibility import filters as filter_modules
+from gantt.scheduler.feasibility import historical
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
@@ -41,7 +42,7 @@ def filters(options: SchedulerOptions) -> tuple[Filter, ...]:
     """The enabled filters, in the order given. A class that ``available_filters`` names
     goes before a plugin, a plugin before ours of the same name. What operators should
     know of one is logged. Raises Refused."""
-    own = built_in(filter_modules, Filter)
+    own = built_in_filters()
     known: dict[str, type] = {**own, **_plugins(FILTER_PLUGINS)}
     for path in options.available_filters:
         if path not in ALL_FILTERS:
@@ -72,6 +73,11 @@ def weighers(options: SchedulerOptions) -> tuple[Weigher, ...]:
         for name, one in found.items():
             chosen.setdefault(one, name)
     return tuple(_weigher(name, one, own) for one, name in chosen.items())
+
+
+def built_in_filters() -> dict[str, type[Filter]]:
+    """Every filter of this distribution by name, those that Nova removed included."""
+    return built_in(filter_modules, Filter) | built_in(historical, Filter)
 
 
 def built_in(package: ModuleType, kind: type[P]) -> dict[str, type[P]]:

@@ -17,7 +17,6 @@ from gantt.model.changes import Change, Cursor
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.scheduler.cache.cached_shape import OF_USE
 from gantt.scheduler.contract import Cacheable, Filter, Weigher
-from gantt.scheduler.feasibility import filters
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.plugins import registry
 from gantt.scheduler.plugins.declared import Slips, hosts_of, request_of
@@ -27,7 +26,7 @@ from gantt.state.host_table import Hosts as Table
 from tests.scheduler.fleets import Plan, all_hosts, fleets, request, specs
 from tests.state.books import claim as claim_row
 
-FILTERS = [one() for one in registry.built_in(filters, Filter).values()]
+FILTERS = [one() for one in registry.built_in_filters().values()]
 WEIGHERS = [
     one()
     for one in registry.built_in(weighers, Weigher).values()
