@@ -56,7 +56,7 @@ def test_embedded_books_need_no_session(tmp_path: Path) -> None:
     assert remote_books(found.engine) is None
 
 
-def test_a_token_goes_out_without_an_auth_type(tmp_path: Path) -> None:
+def test_token_is_sent_without_auth_type(tmp_path: Path) -> None:
     with listening() as (url, seen):
         text = f"[scheduler]\nplacement = {url}/base\nplacement_token = secret\n"
         found = settings(tmp_path, text)
@@ -75,7 +75,9 @@ def test_a_token_goes_out_without_an_auth_type(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["url", "keystone"])
-def test_a_session_signs_in_as_placement_says(tmp_path: Path, place: str) -> None:
+def test_session_authenticates_with_the_placement_section(
+    tmp_path: Path, place: str
+) -> None:
     with listening() as (url, seen):
         text = (
             f"[scheduler]\nplacement = {url if place == 'url' else place}\n"
@@ -90,7 +92,7 @@ def test_a_session_signs_in_as_placement_says(tmp_path: Path, place: str) -> Non
     assert seen[0]["PATH_INFO"] == "/allocation_candidates"
 
 
-def test_an_engine_is_opened_with_what_is_configured(tmp_path: Path) -> None:
+def test_engine_asks_the_configured_placement(tmp_path: Path) -> None:
     with listening() as (url, seen):
         found = settings(tmp_path, f"[scheduler]\nplacement = {url}\n")
         with (
@@ -111,13 +113,9 @@ def test_an_engine_is_opened_with_what_is_configured(tmp_path: Path) -> None:
             "[scheduler]\nplacement = http://h\n[placement]\nauth_type = strange\n",
             "cannot be used to authenticate",
         ),
-        (
-            "[scheduler]\nplacement_lease_s = 5\nplacement_timeout_s = 5\n",
-            "longer than placement_timeout_s",
-        ),
     ],
 )
-def test_what_cannot_be_asked_is_refused(tmp_path: Path, text: str, words: str) -> None:
+def test_unusable_placement_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(Refused, match=words):
         found = settings(tmp_path, text)
         remote_books(found.engine, session=placement_session(found))

@@ -1,4 +1,4 @@
-"""A nova.conf is understood: every option of the scheduler, and what is wrong in it."""
+"""Scheduler options: a nova.conf is read, and invalid values are refused."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gantt.conf import load
+from gantt.conf.options import RETIRED
 from gantt.conf.scheduling import DEFAULT, GROUPS, pairs
 from gantt.errors import Refused
 from gantt.scheduler.options import (
@@ -34,7 +35,7 @@ placement_aggregate_required_for_tenants = true
 query_placement_for_image_type_support = true
 enable_isolated_aggregate_filtering = true
 use_placement = always
-choices = 4
+records = 4
 [filter_scheduler]
 available_filters = nova.scheduler.filters.all_filters
 available_filters = mine.filters.Blue
@@ -71,9 +72,7 @@ def options(tmp_path: Path, text: str) -> SchedulerOptions:
     return load([str(file)], environ={}).engine.scheduler
 
 
-def test_a_nova_conf_is_understood(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_nova_conf_is_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         found = options(tmp_path, NOVA)
     assert found == SchedulerOptions(
@@ -113,25 +112,26 @@ def test_a_nova_conf_is_understood(
         default_availability_zone="home",
         cpu_allocation_ratio=8.0,
         initial_ram_allocation_ratio=1.25,
-        choices=4,
+        records=4,
     )
     text = caplog.text
     for bad in ("'hw_machine_type='", "'=3'", "'x'", "'x=nan'"):
         assert bad in text
 
 
-def test_the_defaults_are_those_of_the_library() -> None:
+def test_defaults_equal_those_of_the_library() -> None:
     found = load(environ={"OS_GANTT_CONFIG_DIR": "/nowhere"}).engine.scheduler
     assert found == SchedulerOptions(multipliers=DEFAULT_MULTIPLIERS)
     assert found.enabled_filters == DEFAULT_FILTERS
     assert found.service_down_time == 60
 
 
-def test_every_option_of_the_library_can_be_set() -> None:
-    """Nothing of SchedulerOptions is out of reach of a file."""
+def test_every_field_is_an_option_or_retired() -> None:
     names = {option.dest for group in (DEFAULT, *GROUPS.values()) for option in group}
     reached = names | {f"metrics_{name}" for name in names} | {"pci_alias"}
-    assert set(SchedulerOptions.__struct_fields__) - reached == {"multipliers"}
+    retired = {name for group, name in RETIRED if group == "scheduler"}
+    unreached = set(SchedulerOptions.__struct_fields__) - reached
+    assert unreached == {"multipliers", *retired}
     assert set(DEFAULT_MULTIPLIERS) <= reached
 
 
@@ -141,7 +141,7 @@ def test_every_option_of_the_library_can_be_set() -> None:
         "[scheduler]\nmax_attempts = 0\n",
         "[scheduler]\nuse_placement = perhaps\n",
         "[scheduler]\nplacement = elsewhere\n",
-        "[scheduler]\nlease_skew_s = nan\n",
+        "[scheduler]\nplacement_timeout_s = nan\n",
         "[filter_scheduler]\nhost_subset_size = 0\n",
         "[filter_scheduler]\nram_weight_multiplier = inf\n",
         "[filter_scheduler]\nmax_instances_per_host = many\n",
@@ -152,7 +152,7 @@ def test_every_option_of_the_library_can_be_set() -> None:
         "[DEFAULT]\ncpu_allocation_ratio = -1\n",
     ],
 )
-def test_what_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
+def test_invalid_options_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(Refused):
         options(tmp_path, text)
 
@@ -165,8 +165,16 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path, text: str) -> None:
         ("mine", "mine"),
     ],
 )
-def test_old_names_of_drivers(tmp_path: Path, name: str, driver: str) -> None:
+def test_old_driver_names_are_accepted(tmp_path: Path, name: str, driver: str) -> None:
     assert options(tmp_path, f"[scheduler]\ndriver = {name}\n").driver == driver
+
+
+@pytest.mark.parametrize(("timeout_s", "lease_s"), [(5, 120), (60, 240)])
+def test_lease_outlasts_the_timeout(
+    tmp_path: Path, timeout_s: int, lease_s: int
+) -> None:
+    found = options(tmp_path, f"[scheduler]\nplacement_timeout_s = {timeout_s}\n")
+    assert found.placement_lease_s == lease_s
 
 
 @pytest.mark.parametrize(
@@ -181,10 +189,10 @@ def test_pairs(words: list[str], expected: dict[str, Any]) -> None:
     assert pairs("x", words) == expected
 
 
-def test_a_service_uses_what_was_configured(tmp_path: Path) -> None:
+def test_engine_opens_with_the_configured_driver(tmp_path: Path) -> None:
     from gantt.connection import open_gantt
 
     file = tmp_path / "gantt.conf"
-    file.write_text("[scheduler]\ndriver = nobody\n")
-    with pytest.raises(Refused, match="nobody"):
+    file.write_text("[scheduler]\ndriver = no_such_driver\n")
+    with pytest.raises(Refused, match="no_such_driver"):
         open_gantt("memory://", load([str(file)], environ={}).engine)

@@ -1,4 +1,4 @@
-"""Unknown options are reported, those of Placement and Nova are not."""
+"""Unknown and retired options are reported, those of Placement and Nova are not."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from nova.conf import opts
 from gantt.api.hosting.server import warn_of_unknown
 from gantt.cli.manage import manage
 from gantt.conf import list_opts, load
+from gantt.conf.options import RETIRED
 from gantt.conf.unknown import unknown_options
 from tests.cli.conftest import Program
 from tests.test_conf import UPSTREAM
@@ -60,6 +61,29 @@ def test_misspelt_name_is_reported_with_a_suggestion(
     tmp_path: Path, text: str, line: str
 ) -> None:
     assert told(tmp_path, text) == (line,)
+
+
+@pytest.mark.parametrize("retired", RETIRED, ids=".".join)
+def test_retired_option_is_accepted_and_its_constant_named(
+    tmp_path: Path, retired: tuple[str, str]
+) -> None:
+    group, name = retired
+    (line,) = told(tmp_path, f"[{group}]\n{name} = 7\n")
+    constant = RETIRED[retired]
+    assert line == f"retired option {name} in [{group}] has no effect: {constant}."
+    assert "=" in constant
+    known = {
+        option.dest for _, group_options in list_opts() for option in group_options
+    }
+    assert name not in known
+
+
+def test_retired_constants_have_the_values_in_use() -> None:
+    engine = load(environ={"OS_GANTT_CONFIG_DIR": "/nowhere"}).engine
+    assert RETIRED["gantt", "wait_s"] == f"EngineOptions.wait_s = {engine.wait_s:g}"
+    assert RETIRED["gantt", "tail_limit"] == "StoreOptions.tail_limit = 50000"
+    assert engine.store.tail_limit == 50_000
+    assert RETIRED["scheduler", "choices"] == "SchedulerOptions.choices = 16"
 
 
 def test_placement_conf_gives_no_warnings(tmp_path: Path) -> None:

@@ -6,14 +6,24 @@ Gantt has are in ``[gantt]``. Scheduler options are in ``scheduling``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from msgspec import Struct
 from oslo_config import cfg
 
 from gantt.conf import scheduling
-from gantt.conf.values import AUTH_STRATEGIES, NO_CONSUMER_ID
+from gantt.conf.table import rows
+from gantt.conf.values import (
+    AUTH_STRATEGIES,
+    ApiOptions,
+    AuthOptions,
+    LogOptions,
+    ServeOptions,
+)
+from gantt.engine.options import EngineOptions
+from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 
 Options: TypeAlias = list[tuple[str, Sequence[cfg.Opt]]]
@@ -30,32 +40,23 @@ API = [
 ]
 
 PLACEMENT = [
-    cfg.BoolOpt(
-        "randomize_allocation_candidates",
-        default=False,
-        help="Return a random sample of the allocation candidates instead of the "
-        "first ones.",
-    ),
-    cfg.StrOpt(
-        "incomplete_consumer_project_id",
-        default=NO_CONSUMER_ID,
-        help="The project of consumers written before microversion 1.8.",
-    ),
-    cfg.StrOpt(
-        "incomplete_consumer_user_id",
-        default=NO_CONSUMER_ID,
-        help="The user of consumers written before microversion 1.8.",
+    *rows(
+        ApiOptions(),
+        {
+            "randomize_allocation_candidates": "Return a random sample of the "
+            "allocation candidates instead of the first ones.",
+            "incomplete_consumer_project_id": "The project of consumers written before "
+            "microversion 1.8.",
+            "incomplete_consumer_user_id": "The user of consumers written before "
+            "microversion 1.8.",
+            "max_allocation_candidates -1": "Maximum number of candidates to generate; "
+            "-1: no limit.",
+        },
     ),
     cfg.IntOpt(
         "allocation_conflict_retry_count",
-        default=10,
+        default=EngineOptions().commit_attempts,
         help="Times that a batch of writes is retried when the database aborts it.",
-    ),
-    cfg.IntOpt(
-        "max_allocation_candidates",
-        default=-1,
-        min=-1,
-        help="Maximum number of candidates to generate; -1: no limit.",
     ),
     cfg.StrOpt(
         "allocation_candidates_generation_strategy",
@@ -128,10 +129,9 @@ LOG = [
         mutable=True,
         help="Log at DEBUG level. Reloaded on SIGHUP.",
     ),
-    cfg.BoolOpt(
-        "use_json",
-        default=False,
-        help="Log one JSON object per line (same as --log-json).",
+    *rows(
+        LogOptions(),
+        {"use_json": "Log one JSON object per line (same as --log-json)."},
     ),
 ]
 
@@ -141,180 +141,95 @@ GANTT = [
         default="127.0.0.1:8778",
         help="HOST:PORT of the built-in server; put an IPv6 address in brackets.",
     ),
-    cfg.IntOpt(
-        "workers",
-        default=1,
-        min=1,
-        max=1024,
-        help="Number of worker processes of the built-in server.",
+    *rows(
+        ServeOptions(),
+        {
+            "workers 1..1024": "Number of worker processes of the built-in server.",
+            "blocking_threads 1..4096": "Threads per worker; a write holds one until "
+            "it is durable. Half as many again are reserved for searches and lists, "
+            "which may take long.",
+            "waiting_requests 1": "Requests that may wait for a thread in each worker, "
+            "and as many again for a search or list thread; further requests are "
+            "refused with 503.",
+            "body_timeout_s 0.1..3600": "Seconds to wait for a request body to arrive; "
+            "then 408.",
+            "bodies_bytes 1024": "Maximum total size of the bodies of all unanswered "
+            "requests of a worker, at least max_body_bytes; bodies up to 8 KiB are not "
+            "counted. Beyond it the oldest body that has not fully arrived is refused "
+            "with 503.",
+            "allow_insecure_bind": "Allow noauth2 on an address that other machines "
+            "can reach.",
+            "drain_s 1..86400": "Seconds that in-flight requests have to finish when "
+            "the server stops.",
+            "drain_delay_s 0..3600": "On SIGTERM, seconds to keep serving all requests "
+            "while /readyz already answers 503: set it to the time a load balancer "
+            "needs to notice.",
+            "run_directory": "Directory for files that the workers of one server "
+            "share: counters for /metrics, and messages from the server to its "
+            "workers. Emptied at start; unset: a new directory under the system's "
+            "temporary directory.",
+        },
     ),
-    cfg.IntOpt(
-        "blocking_threads",
-        default=64,
-        min=1,
-        max=4096,
-        help="Threads per worker; a write holds one until it is durable. Half as many "
-        "again are reserved for searches and lists, which may take long.",
+    *rows(
+        ApiOptions(),
+        {
+            "watch_stream_bytes 1024": "Bytes after which an event stream ends, and "
+            "the client reconnects: the server buffers what a client does not read.",
+            "max_body_bytes 1024": "Maximum size of a request body; longer ones are "
+            "refused with 413. The default has room for allocations of 1,000 "
+            "consumers, a reshape of 500 providers with as many, and for 1,000 "
+            "instances of a host as Nova describes them; a request may take several "
+            "times its body in memory.",
+            "max_query_bytes 1024": "Maximum size of a query string; longer ones are "
+            "refused with 414 (granian's own limit is 64 KiB).",
+        },
     ),
-    cfg.IntOpt(
-        "waiting_requests",
-        default=4096,
-        min=1,
-        help="Requests that may wait for a thread in each worker, and as many again "
-        "for a search or list thread; further requests are refused with 503.",
+    *rows(
+        AuthOptions(),
+        {
+            "tokens_file": "YAML or JSON: token -> {user, project, roles}, for "
+            "auth_strategy=token. At most 1 MiB.",
+        },
     ),
-    cfg.FloatOpt(
-        "body_timeout_s",
-        default=30.0,
-        min=0.1,
-        max=3600,
-        help="Seconds to wait for a request body to arrive; then 408.",
+    *rows(
+        EngineOptions(),
+        {
+            "batch_size 1": "Maximum number of commands per commit.",
+            "queue_length 1": "Commands that may wait for the committer; more are "
+            "refused with 503.",
+            "answer_timeout_s 0.1..86400": "Seconds that a request waits for the "
+            "database; then 503.",
+            "search_budget 1": "Maximum steps of one candidate search; a step takes a "
+            "few microseconds.",
+            "log_length 1000": "Minimum number of revisions that gantt_log keeps; a "
+            "process that is further behind reloads all tables.",
+            "usage_sample_s 0..86400": "Seconds between samples of the usage history, "
+            "a multiple of 5 minutes; 0: take no samples and keep the existing ones.",
+            "usage_classes 1..1000": "Maximum resource classes per sample; others are "
+            "left out.",
+            "usage_5m_days 1..36500": "Days that the usage history keeps samples.",
+            "usage_hour_days 1..36500": "Days that the usage history keeps hourly "
+            "records.",
+            "usage_day_days 1..36500": "Days that the usage history keeps daily "
+            "records.",
+            "bound_ms 0": "Maximum staleness of reads in milliseconds, for "
+            "freshness=bounded.",
+        },
     ),
-    cfg.IntOpt(
-        "bodies_bytes",
-        default=128 * 1024 * 1024,
-        min=1024,
-        help="Maximum total size of the bodies of all unanswered requests of a worker, "
-        "at least max_body_bytes; bodies up to 8 KiB are not counted. Beyond it the "
-        "oldest body that has not fully arrived is refused with 503.",
-    ),
-    cfg.BoolOpt(
-        "allow_insecure_bind",
-        default=False,
-        help="Allow noauth2 on an address that other machines can reach.",
-    ),
-    cfg.IntOpt(
-        "drain_s",
-        default=30,
-        min=1,
-        max=86400,
-        help="Seconds that in-flight requests have to finish when the server stops.",
-    ),
-    cfg.FloatOpt(
-        "drain_delay_s",
-        default=0.0,
-        min=0,
-        max=3600,
-        help="On SIGTERM, seconds to keep serving all requests while /readyz already "
-        "answers 503: set it to the time a load balancer needs to notice.",
-    ),
-    cfg.StrOpt(
-        "run_directory",
-        default="",
-        help="Directory for files that the workers of one server share: counters for "
-        "/metrics, and messages from the server to its workers. Emptied at start; "
-        "unset: a new directory under the system's temporary directory.",
-    ),
-    cfg.FloatOpt(
-        "watch_heartbeat_s",
-        default=5.0,
-        min=0.1,
-        max=3600,
-        help="Seconds of silence after which an event stream sends a heartbeat; "
-        "a disconnected client is noticed then.",
-    ),
-    cfg.FloatOpt(
-        "watch_stream_s",
-        default=3600.0,
-        min=1,
-        max=86400,
-        help="Seconds after which an event stream ends; the client reconnects, "
-        "authenticates again, and misses nothing.",
-    ),
-    cfg.IntOpt(
-        "watch_stream_bytes",
-        default=16 * 1024 * 1024,
-        min=1024,
-        help="Bytes after which an event stream ends as well: the server buffers what "
-        "a client does not read.",
+    *rows(
+        StoreOptions(),
+        {
+            "lock_timeout_s 0.01..3600": "Seconds that the committer waits for the "
+            "database lock of another process before it retries (MariaDB: whole "
+            "seconds, at least 1).",
+        },
     ),
     cfg.StrOpt(
-        "tokens_file",
-        default="",
-        help="YAML or JSON: token -> {user, project, roles}, for auth_strategy=token. "
-        "At most 1 MiB.",
-    ),
-    cfg.IntOpt(
-        "max_body_bytes",
-        default=4 * 1024 * 1024,
-        min=1024,
-        help="Maximum size of a request body; longer ones are refused with 413. The "
-        "default has room for allocations of 1,000 consumers, a reshape of 500 "
-        "providers with as many, and for 1,000 instances of a host as Nova describes "
-        "them; a request may take several times its body in memory.",
-    ),
-    cfg.IntOpt(
-        "max_query_bytes",
-        default=32 * 1024,
-        min=1024,
-        help="Maximum size of a query string; longer ones are refused with 414 "
-        "(granian's own limit is 64 KiB).",
-    ),
-    cfg.IntOpt(
-        "batch_size", default=128, min=1, help="Maximum number of commands per commit."
-    ),
-    cfg.IntOpt(
-        "queue_length",
-        default=4096,
-        min=1,
-        help="Commands that may wait for the committer; more are refused with 503.",
-    ),
-    cfg.IntOpt(
-        "planning_ms",
-        default=50,
-        min=1,
-        help="Milliseconds to plan one batch; the remaining commands wait for the next "
-        "batch.",
-    ),
-    cfg.FloatOpt(
-        "answer_timeout_s",
-        default=60.0,
-        min=0.1,
-        max=86400,
-        help="Seconds that a request waits for the database; then 503.",
-    ),
-    cfg.FloatOpt(
-        "wait_s",
-        default=2.0,
-        min=0.01,
-        max=86400,
-        help="Seconds that a request waits before the database is considered stalled.",
-    ),
-    cfg.IntOpt(
-        "patient",
-        default=32,
-        min=1,
-        help="Requests that keep waiting for a stalled database, at most half of "
-        "blocking_threads; others get 503 and free their threads.",
-    ),
-    cfg.IntOpt(
-        "search_budget",
-        default=100_000,
-        min=1,
-        help="Maximum steps of one candidate search; a step takes a few microseconds.",
-    ),
-    cfg.IntOpt(
-        "search_slice_ms",
-        default=20,
-        min=0,
-        max=60_000,
-        help="After so long a decision for many instances, or the search for a change "
-        "of a refused request that would help, lets small requests and writes go "
-        "first. 0: between any two instances or changes.",
-    ),
-    cfg.IntOpt(
-        "log_length",
-        default=1_000_000,
-        min=1_000,
-        help="Minimum number of revisions that gantt_log keeps; a process that is "
-        "further behind reloads all tables.",
-    ),
-    cfg.IntOpt(
-        "tail_limit",
-        default=StoreOptions().tail_limit,
-        min=1,
-        help="A process that is more revisions behind than this reloads all tables "
-        "instead of replaying the log.",
+        "freshness",
+        default="strict",
+        choices=("strict", "bounded"),
+        help="strict: reads see every write acknowledged by any process; bounded: "
+        "reads may be up to bound_ms stale and run no SQL.",
     ),
     cfg.IntOpt(
         "poll_ms",
@@ -325,73 +240,35 @@ GANTT = [
         "triggers one; ten times as long after fifty polls that found nothing. 0: "
         "poll only on request. memory:// never polls.",
     ),
-    cfg.FloatOpt(
-        "lock_timeout_s",
-        default=StoreOptions().lock_timeout_s,
-        min=0.01,
-        max=3600,
-        help="Seconds that the committer waits for the database lock of another "
-        "process before it retries (MariaDB: whole seconds, at least 1).",
-    ),
-    cfg.FloatOpt(
-        "idle_timeout_s",
-        default=StoreOptions().idle_timeout_s,
-        min=1,
-        max=3600,
-        help="Seconds after which PostgreSQL and MariaDB revoke the lock of a "
-        "committer that stalls in the middle of a batch.",
-    ),
-    cfg.FloatOpt(
-        "leader_silence_s",
-        default=4.0,
-        min=0.5,
-        max=3600,
-        help="Seconds without a heartbeat of the process that runs the leader tasks "
-        "(compaction, lease expiry, usage history) before another takes over.",
-    ),
-    cfg.IntOpt(
-        "usage_sample_s",
-        default=300,
-        min=0,
-        max=86400,
-        help="Seconds between samples of the usage history, a multiple of 5 minutes; "
-        "0: take no samples and keep the existing ones.",
-    ),
-    cfg.IntOpt(
-        "usage_classes",
-        default=100,
-        min=1,
-        max=1000,
-        help="Maximum resource classes per sample; others are left out.",
-    ),
-    *(
-        cfg.IntOpt(
-            f"usage_{period}_days",
-            default=days,
-            min=1,
-            max=36500,
-            help=f"Days that the usage history keeps {what}.",
-        )
-        for period, days, what in (
-            ("5m", 2, "samples"),
-            ("hour", 60, "hourly records"),
-            ("day", 1095, "daily records"),
-        )
-    ),
-    cfg.StrOpt(
-        "freshness",
-        default="strict",
-        choices=("strict", "bounded"),
-        help="strict: reads see every write acknowledged by any process; bounded: "
-        "reads may be up to bound_ms stale and run no SQL.",
-    ),
-    cfg.IntOpt(
-        "bound_ms",
-        default=50,
-        min=0,
-        help="Maximum staleness of reads in milliseconds, for freshness=bounded.",
-    ),
 ]
+
+
+def _constants() -> dict[tuple[str, str], str]:
+    owners: tuple[tuple[str, Struct, str], ...] = (
+        ("gantt", ApiOptions(), "watch_heartbeat_s watch_stream_s"),
+        (
+            "gantt",
+            EngineOptions(),
+            "leader_silence_s patient planning_ms search_slice_ms wait_s",
+        ),
+        ("gantt", StoreOptions(), "idle_timeout_s tail_limit"),
+        (
+            "scheduler",
+            SchedulerOptions(),
+            "choices claim_attempts claim_choices explain_budget lease_skew_s "
+            "placement_lease_s report_age_s",
+        ),
+    )
+    return {
+        (group, name): f"{type(owner).__name__}.{name} = {getattr(owner, name):g}"
+        for group, owner, names in owners
+        for name in names.split()
+    }
+
+
+RETIRED: Final[Mapping[tuple[str, str], str]] = _constants()
+"""Options of earlier releases -> the constant that took their place, and its value.
+They are accepted and have no effect."""
 
 PROBES: dict[str, Sequence[cfg.Opt]] = {
     "cors": [cfg.ListOpt("allowed_origin", default=[])],

@@ -10,13 +10,13 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from oslo_config import cfg
 
 from gantt.conf import scheduling
-from gantt.conf.options import GANTT, IGNORED, PROBES, Options, list_opts
+from gantt.conf.options import GANTT, IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
     SYSTEM_DIRECTORY,
@@ -29,6 +29,8 @@ from gantt.conf.values import (
 from gantt.engine.options import EngineOptions
 from gantt.errors import Refused
 from gantt.store.interface import StoreOptions
+
+T = TypeVar("T", bound=Struct)
 
 MEMORY = "memory://"
 _CONNECTION = ("placement_database", "connection")
@@ -77,7 +79,9 @@ def load(
         for (group, name), value in overrides.items():
             ours.set_override(name, value, None if group == "DEFAULT" else group)
         places = tuple(files + directories)
-        unknown = unknown_options(places, environ, known + list(PROBES.items()))
+        unknown = unknown_options(
+            places, environ, known + list(PROBES.items()), RETIRED
+        )
         named = None if _CONNECTION in overrides else _named(config_files)
         return _settings(ours, probe, places, unknown, named)
     except (cfg.Error, OSError, ValueError) as error:
@@ -142,21 +146,10 @@ def _ignored() -> Options:
     ]
 
 
-def _serve_options(own: Any) -> ServeOptions:
-    host, port = split_listen(own.listen)
-    return ServeOptions(
-        host,
-        port,
-        own.workers,
-        own.blocking_threads,
-        own.allow_insecure_bind,
-        own.drain_s,
-        own.drain_delay_s,
-        own.run_directory,
-        own.waiting_requests,
-        own.body_timeout_s,
-        own.bodies_bytes,
-    )
+def _values_of(group: Any, kind: type[T], **others: Any) -> T:
+    """A ``kind`` of ``others`` and the options of ``group`` that its fields name."""
+    named = {name: group[name] for name in kind.__struct_fields__ if name in group}
+    return kind(**named | others)
 
 
 def _named(config_files: Sequence[str]) -> str:
@@ -165,42 +158,23 @@ def _named(config_files: Sequence[str]) -> str:
 
 
 def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
-    placement, database, own = ours.placement, ours.placement_database, ours.gantt
-    return EngineOptions(
-        freshness=own.freshness,
-        bound_ms=own.bound_ms,
-        batch_size=own.batch_size,
-        queue_length=own.queue_length,
-        planning_ms=own.planning_ms,
-        answer_timeout_s=own.answer_timeout_s,
-        wait_s=own.wait_s,
+    database, own = ours.placement_database, ours.gantt
+    return _values_of(
+        own,
+        EngineOptions,
         # Half of the threads stay free for requests that do not wait.
-        patient=min(own.patient, max(1, own.blocking_threads // 2)),
-        search_budget=own.search_budget,
-        search_slice_ms=own.search_slice_ms,
-        log_length=own.log_length,
-        leader_silence_s=own.leader_silence_s,
-        usage_sample_s=own.usage_sample_s,
-        usage_classes=own.usage_classes,
-        usage_5m_days=own.usage_5m_days,
-        usage_hour_days=own.usage_hour_days,
-        usage_day_days=own.usage_day_days,
+        patient=min(EngineOptions().patient, max(1, own.blocking_threads // 2)),
         # No other process can write to memory.
         poll_ms=0 if database.connection == MEMORY else own.poll_ms,
-        commit_attempts=max(1, placement.allocation_conflict_retry_count),
+        commit_attempts=max(1, ours.placement.allocation_conflict_retry_count),
         scheduler=scheduling.scheduler_options(ours),
-        store=_store_options(database, own, named),
-    )
-
-
-def _store_options(database: Any, own: Any, named: str | None) -> StoreOptions:
-    return StoreOptions(
-        create=database.sync_on_startup,
-        lock_timeout_s=own.lock_timeout_s,
-        idle_timeout_s=own.idle_timeout_s,
-        pool_size=database.max_pool_size or own.blocking_threads,
-        tail_limit=own.tail_limit,
-        named=named,
+        store=_values_of(
+            own,
+            StoreOptions,
+            create=database.sync_on_startup,
+            pool_size=database.max_pool_size or own.blocking_threads,
+            named=named,
+        ),
     )
 
 
@@ -219,8 +193,9 @@ def _settings(
     unknown: tuple[str, ...],
     named: str | None,
 ) -> Settings:
-    placement, database, own = ours.placement, ours.placement_database, ours.gantt
+    own = ours.gantt
     _check_numbers(own)
+    host, port = split_listen(own.listen)
     return Settings(
         # Libraries define the options that we probe themselves, and two definitions
         # of one name clash: they get a ConfigOpts of their own.
@@ -231,21 +206,10 @@ def _settings(
         ),
         files=files,
         unknown=unknown,
-        database_url=database.connection or "",
-        api=ApiOptions(
-            placement.incomplete_consumer_project_id,
-            placement.incomplete_consumer_user_id,
-            placement.max_allocation_candidates,
-            placement.allocation_candidates_generation_strategy,
-            placement.randomize_allocation_candidates,
-            own.max_body_bytes,
-            own.max_query_bytes,
-            own.watch_heartbeat_s,
-            own.watch_stream_s,
-            own.watch_stream_bytes,
-        ),
+        database_url=ours.placement_database.connection or "",
+        api=_values_of({**ours.placement, **own}, ApiOptions),
         auth=AuthOptions(ours.api.auth_strategy, own.tokens_file),
-        serve=_serve_options(own),
+        serve=_values_of(own, ServeOptions, host=host, port=port),
         engine=_engine_options(ours, named),
         log=LogOptions(ours.debug, ours.use_json),
         allowed_origin=tuple(probe.cors.allowed_origin),

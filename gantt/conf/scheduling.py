@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 from oslo_config import cfg
 
+from gantt.conf.table import rows
 from gantt.errors import Refused
 from gantt.scheduler.options import (
-    DEFAULT_FILTERS,
     DEFAULT_MULTIPLIERS,
     SchedulerOptions,
 )
@@ -25,6 +25,7 @@ LOG = logging.getLogger(__name__)
 
 _OURS: Final = SchedulerOptions()
 _METRICS: Final = "metrics_weight_multiplier"
+_LEASE_TIMEOUTS: Final = 4
 # Driver names from Nova releases that had several.
 _OLD_DRIVERS: Final = {
     "filter_scheduler": "filter",
@@ -43,10 +44,21 @@ DEFAULT: Sequence[cfg.Opt] = [
         min=0,
         help="Seconds after its last heartbeat that a service counts as down.",
     ),
-    cfg.StrOpt(
-        "default_availability_zone",
-        default=_OURS.default_availability_zone,
-        help="Availability zone of hosts whose aggregates set none.",
+    *rows(
+        _OURS,
+        {
+            "default_availability_zone": "Availability zone of hosts whose aggregates "
+            "set none.",
+            **dict.fromkeys(
+                (
+                    "initial_cpu_allocation_ratio 0",
+                    "initial_ram_allocation_ratio 0",
+                    "initial_disk_allocation_ratio 0",
+                ),
+                "Allocation ratio of an inventory created from a host report that has "
+                "no ratio.",
+            ),
+        },
     ),
     *(
         cfg.FloatOpt(
@@ -61,57 +73,14 @@ DEFAULT: Sequence[cfg.Opt] = [
             ("disk", "Gigabytes of disk", _OURS.disk_allocation_ratio),
         )
     ),
-    *(
-        cfg.FloatOpt(
-            f"initial_{name}_allocation_ratio",
-            default=ratio,
-            min=0.0,
-            help="Allocation ratio of an inventory created from a host report that "
-            "has no ratio.",
-        )
-        for name, ratio in (
-            ("cpu", _OURS.initial_cpu_allocation_ratio),
-            ("ram", _OURS.initial_ram_allocation_ratio),
-            ("disk", _OURS.initial_disk_allocation_ratio),
-        )
-    ),
 ]
 
 SCHEDULER: Sequence[cfg.Opt] = [
-    cfg.StrOpt(
-        "driver",
-        default=_OURS.driver,
-        help="filter: compute every mask and score per request; caching: the same "
-        "result from cached ones; chance: a random host that passes the filters; or "
-        "the name of an entry point in gantt.drivers.",
-    ),
-    cfg.StrOpt(
-        "placement",
-        default=_OURS.placement,
-        help="Where resource amounts are checked and claimed: embedded, the URL of a "
-        "Placement service, or keystone to find that service in the catalogue. "
-        "[placement] configures authentication, as in nova.conf.",
-    ),
     cfg.StrOpt(
         "placement_token",
         default=_OURS.placement_token,
         secret=True,
         help="X-Auth-Token for the remote Placement, if [placement] sets no auth_type.",
-    ),
-    cfg.FloatOpt(
-        "placement_timeout_s",
-        default=_OURS.placement_timeout_s,
-        min=0.1,
-        max=3600,
-        help="Timeout in seconds for requests to a remote Placement.",
-    ),
-    cfg.FloatOpt(
-        "placement_lease_s",
-        default=_OURS.placement_lease_s,
-        min=1,
-        max=86400,
-        help="Seconds that a claim is held locally while a remote Placement writes it; "
-        "must exceed placement_timeout_s.",
     ),
     cfg.IntOpt(
         "max_placement_results",
@@ -125,231 +94,78 @@ SCHEDULER: Sequence[cfg.Opt] = [
         help="Source of resource amounts. auto: host reports until every enabled host "
         "has inventory, then the books; always: the books; never: host reports.",
     ),
-    cfg.IntOpt(
-        "max_attempts",
-        default=_OURS.max_attempts,
-        min=1,
-        help="Hosts returned per instance: the chosen one and its alternates.",
-    ),
-    *(
-        cfg.BoolOpt(name, default=getattr(_OURS, name), help=text)
-        for name, text in (
-            (
-                "limit_tenants_to_placement_aggregate",
-                "Restrict projects that aggregates name (filter_tenant_id) to these "
-                "aggregates.",
-            ),
-            (
-                "placement_aggregate_required_for_tenants",
-                "Refuse projects that no aggregate names.",
-            ),
-            (
-                "query_placement_for_image_type_support",
-                "Require the trait of the image's disk format.",
-            ),
-            (
-                "query_placement_for_routed_network_aggregates",
-                "Require the aggregates of the segments of requested networks.",
-            ),
-            (
-                "enable_isolated_aggregate_filtering",
-                "Reserve aggregates whose metadata names traits for requests that "
-                "require these traits.",
-            ),
-            (
-                "image_metadata_prefilter",
-                "Require traits for the image's properties.",
-            ),
-        )
-    ),
-    cfg.IntOpt(
-        "choices",
-        default=_OURS.choices,
-        min=1,
-        max=1000,
-        help="Candidate places per instance that a claim may fall back on.",
-    ),
-    *(
-        cfg.IntOpt(name, default=getattr(_OURS, name), min=least, help=text)
-        for name, least, text in (
-            (
-                "claim_choices",
-                1,
-                "Maximum candidate places that a claim for many instances carries in "
-                "total; each instance has at least one.",
-            ),
-            (
-                "max_instances",
-                1,
-                "Maximum instances per request; requests for more are refused.",
-            ),
-            (
-                "max_request_groups",
-                1,
-                "Maximum request groups per request; requests with more are refused.",
-            ),
-            (
-                "max_request_names",
-                1,
-                "Maximum hosts, aggregates, traits and similar names in all lists of "
-                "one request together; requests with more are refused.",
-            ),
-            (
-                "max_statement",
-                1,
-                "Maximum aggregates, instances, group members or traits that one call "
-                "may name; calls with more are refused.",
-            ),
-            (
-                "max_statement_hosts",
-                1,
-                "Maximum total hosts of the aggregates that one call names; calls with "
-                "more are refused.",
-            ),
-            (
-                "max_shapes",
-                2,
-                "Request shapes that the caching driver keeps; the least recently used "
-                "is evicted first.",
-            ),
-            (
-                "max_shape_hosts",
-                1,
-                "Maximum total hosts of all cached shapes: large fleets cache fewer "
-                "shapes, but at least two.",
-            ),
-            (
-                "kept_changes",
-                1,
-                "Host changes that are kept to update cached shapes; older shapes are "
-                "rebuilt.",
-            ),
-            (
-                "explain_budget",
-                1,
-                "Maximum steps of the search for why no provider has room; once they "
-                "are used up, the answer omits the reason.",
-            ),
-            (
-                "change_budget",
-                1,
-                "Maximum steps of the search for the smallest change to a refused "
-                "request that would have found hosts: each try costs about 25 per "
-                "1,024 hosts, one per extra spec (80 if there are more than 32), and "
-                "5 per instance. Once they are used up, the answer says that the "
-                "search ended.",
-            ),
-            (
-                "capacity_per_host",
-                1,
-                "Maximum instances to count per host when capacity is computed.",
-            ),
-        )
-    ),
-    cfg.IntOpt(
-        "claim_attempts",
-        default=_OURS.claim_attempts,
-        min=1,
-        max=1000,
-        help="Times that new hosts are selected after concurrent claims took all "
-        "candidate places.",
-    ),
-    cfg.IntOpt(
-        "records",
-        default=_OURS.records,
-        min=1,
-        max=1_000_000,
-        help="Decisions that each process keeps in memory, independent of the "
-        "database; fewer if they average more than 16 instances each.",
-    ),
-    cfg.IntOpt(
-        "shared_records",
-        default=_OURS.shared_records,
-        min=0,
-        max=10_000_000,
-        help="Decisions that are kept in the database, shared by all processes; fewer "
-        "if they average more than 16 instances each. 0: none, each process shows only "
-        "its own.",
-    ),
-    cfg.IntOpt(
-        "shared_backlog",
-        default=_OURS.shared_backlog,
-        min=1,
-        max=1_000_000,
-        help="Decisions that may wait in a process to be written to the database; "
-        "beyond that, the oldest are dropped, refusals last.",
-    ),
-    cfg.IntOpt(
-        "shared_scores",
-        default=_OURS.shared_scores,
-        min=0,
-        max=1_000_000,
-        help="Decisions per second and process that are written to the database with "
-        "the scores of the best hosts; the rest are written without.",
-    ),
-    cfg.IntOpt(
-        "record_hosts",
-        default=_OURS.record_hosts,
-        min=0,
-        max=1_000_000,
-        help="Hosts whose scores a decision record keeps.",
-    ),
-    cfg.FloatOpt(
-        "report_age_s",
-        default=_OURS.report_age_s,
-        min=1,
-        max=86_400,
-        help="Store an unchanged host report anyway once the last stored one is this "
-        "many seconds old. Host ages in decisions have the same accuracy.",
-    ),
-    cfg.FloatOpt(
-        "lease_skew_s",
-        default=_OURS.lease_skew_s,
-        min=0,
-        max=3600,
-        help="Clock skew in seconds to allow before the lease of a claim expires.",
+    *rows(
+        _OURS,
+        {
+            "driver": "filter: compute every mask and score per request; caching: the "
+            "same result from cached ones; chance: a random host that passes the "
+            "filters; or the name of an entry point in gantt.drivers.",
+            "placement": "Where resource amounts are checked and claimed: embedded, "
+            "the URL of a Placement service, or keystone to find that service in the "
+            "catalogue. [placement] configures authentication, as in nova.conf.",
+            "placement_timeout_s 0.1..3600": "Timeout in seconds for requests to a "
+            "remote Placement. A claim is held locally for four times as long, and at "
+            "least two minutes, while it is written there.",
+            "max_attempts 1": "Hosts returned per instance: the chosen one and its "
+            "alternates.",
+            "limit_tenants_to_placement_aggregate": "Restrict projects that aggregates "
+            "name (filter_tenant_id) to these aggregates.",
+            "placement_aggregate_required_for_tenants": "Refuse projects that no "
+            "aggregate names.",
+            "query_placement_for_image_type_support": "Require the trait of the "
+            "image's disk format.",
+            "query_placement_for_routed_network_aggregates": "Require the aggregates "
+            "of the segments of requested networks.",
+            "enable_isolated_aggregate_filtering": "Reserve aggregates whose metadata "
+            "names traits for requests that require these traits.",
+            "image_metadata_prefilter": "Require traits for the image's properties.",
+            "max_instances 1": "Maximum instances per request; requests for more are "
+            "refused.",
+            "max_request_groups 1": "Maximum request groups per request; requests with "
+            "more are refused.",
+            "max_request_names 1": "Maximum hosts, aggregates, traits and similar "
+            "names in all lists of one request together; requests with more are "
+            "refused.",
+            "max_statement 1": "Maximum aggregates, instances, group members or traits "
+            "that one call may name; calls with more are refused.",
+            "max_statement_hosts 1": "Maximum total hosts of the aggregates that one "
+            "call names; calls with more are refused.",
+            "max_shapes 2": "Request shapes that the caching driver keeps; the least "
+            "recently used is evicted first.",
+            "max_shape_hosts 1": "Maximum total hosts of all cached shapes: large "
+            "fleets cache fewer shapes, but at least two.",
+            "kept_changes 1": "Host changes that are kept to update cached shapes; "
+            "older shapes are rebuilt.",
+            "change_budget 1": "Maximum steps of the search for the smallest change to "
+            "a refused request that would have found hosts: each try costs about 25 "
+            "per 1,024 hosts, one per extra spec (80 if there are more than 32), and 5 "
+            "per instance. Once they are used up, the answer says that the search "
+            "ended.",
+            "capacity_per_host 1": "Maximum instances to count per host when capacity "
+            "is computed.",
+            "records 1..1000000": "Decisions that each process keeps in memory, "
+            "independent of the database; fewer if they average more than 16 instances "
+            "each.",
+            "shared_records 0..10000000": "Decisions that are kept in the database, "
+            "shared by all processes; fewer if they average more than 16 instances "
+            "each. 0: none, each process shows only its own.",
+            "shared_backlog 1..1000000": "Decisions that may wait in a process to be "
+            "written to the database; beyond that, the oldest are dropped, refusals "
+            "last.",
+            "shared_scores 0..1000000": "Decisions per second and process that are "
+            "written to the database with the scores of the best hosts; the rest are "
+            "written without.",
+            "record_hosts 0..1000000": "Hosts whose scores a decision record keeps.",
+        },
     ),
 ]
 
 FILTER_SCHEDULER: Sequence[cfg.Opt] = [
-    cfg.IntOpt(
-        "host_subset_size",
-        default=_OURS.host_subset_size,
-        min=1,
-        help="Pick the host at random from this many of the best.",
-    ),
-    cfg.BoolOpt(
-        "shuffle_best_same_weighed_hosts",
-        default=_OURS.shuffle_best_same_weighed_hosts,
-        help="Pick at random among the best hosts of equal weight.",
-    ),
-    cfg.IntOpt(
-        "max_io_ops_per_host",
-        default=_OURS.max_io_ops_per_host,
-        min=0,
-        help="For IoOpsFilter: maximum concurrent builds, resizes and similar tasks.",
-    ),
-    cfg.IntOpt(
-        "max_instances_per_host",
-        default=_OURS.max_instances_per_host,
-        min=1,
-        help="For NumInstancesFilter: maximum instances per host.",
-    ),
     cfg.MultiStrOpt(
         "available_filters",
         default=list(_OURS.available_filters),
         help="Dotted paths of filter classes, or of functions that return them. "
         "May be repeated.",
-    ),
-    cfg.ListOpt(
-        "enabled_filters",
-        default=list(DEFAULT_FILTERS),
-        help="Names of the filters that hosts must pass.",
-    ),
-    cfg.ListOpt(
-        "weight_classes",
-        default=list(_OURS.weight_classes),
-        help="Dotted paths of weigher classes, or of functions that return them.",
     ),
     *(
         cfg.FloatOpt(
@@ -370,35 +186,33 @@ FILTER_SCHEDULER: Sequence[cfg.Opt] = [
         "image_properties_default_architecture",
         help="For ImagePropertiesFilter: architecture of images that name none.",
     ),
-    cfg.ListOpt(
-        "isolated_images",
-        default=[],
-        help="For IsolatedHostsFilter: ids of isolated images.",
-    ),
-    cfg.ListOpt(
-        "isolated_hosts",
-        default=[],
-        help="For IsolatedHostsFilter: names of isolated hosts.",
-    ),
-    cfg.BoolOpt(
-        "restrict_isolated_hosts_to_isolated_images",
-        default=_OURS.restrict_isolated_hosts_to_isolated_images,
-        help="For IsolatedHostsFilter: keep other images off isolated hosts.",
-    ),
     cfg.StrOpt(
         "aggregate_image_properties_isolation_namespace",
         help="For AggregateImagePropertiesIsolation: consider only keys with this "
         "prefix.",
     ),
-    cfg.StrOpt(
-        "aggregate_image_properties_isolation_separator",
-        default=_OURS.aggregate_image_properties_isolation_separator,
-        help="For AggregateImagePropertiesIsolation: separator after the namespace.",
-    ),
-    cfg.BoolOpt(
-        "pci_in_placement",
-        default=_OURS.pci_in_placement,
-        help="Track PCI devices in the books and request them from there.",
+    *rows(
+        _OURS,
+        {
+            "host_subset_size 1": "Pick the host at random from this many of the best.",
+            "shuffle_best_same_weighed_hosts": "Pick at random among the best hosts of "
+            "equal weight.",
+            "max_io_ops_per_host 0": "For IoOpsFilter: maximum concurrent builds, "
+            "resizes and similar tasks.",
+            "max_instances_per_host 1": "For NumInstancesFilter: maximum instances per "
+            "host.",
+            "enabled_filters": "Names of the filters that hosts must pass.",
+            "weight_classes": "Dotted paths of weigher classes, or of functions that "
+            "return them.",
+            "isolated_images": "For IsolatedHostsFilter: ids of isolated images.",
+            "isolated_hosts": "For IsolatedHostsFilter: names of isolated hosts.",
+            "restrict_isolated_hosts_to_isolated_images": "For IsolatedHostsFilter: "
+            "keep other images off isolated hosts.",
+            "aggregate_image_properties_isolation_separator": "For "
+            "AggregateImagePropertiesIsolation: separator after the namespace.",
+            "pci_in_placement": "Track PCI devices in the books and request them from "
+            "there.",
+        },
     ),
 ]
 
@@ -434,10 +248,12 @@ PCI: Sequence[cfg.Opt] = [
 ]
 
 WORKAROUNDS: Sequence[cfg.Opt] = [
-    cfg.BoolOpt(
-        "disable_fallback_pcpu_query",
-        default=_OURS.disable_fallback_pcpu_query,
-        help="Do not fall back to VCPU if no provider has the requested PCPU.",
+    *rows(
+        _OURS,
+        {
+            "disable_fallback_pcpu_query": "Do not fall back to VCPU if no provider "
+            "has the requested PCPU.",
+        },
     ),
 ]
 
@@ -479,14 +295,11 @@ def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
                 multipliers[_MULTIPLIERS[key]] = value
             elif value is not None:  # an unset ratio leaves the default as it is
                 found[_RENAMED.get(key, opt.dest)] = _converted(key, value)
-    options = SchedulerOptions(**found, multipliers=multipliers)
-    if options.placement_lease_s <= options.placement_timeout_s:
-        raise Refused(
-            f"placement_lease_s of [scheduler] is {options.placement_lease_s:g}: make "
-            "it longer than placement_timeout_s, which is "
-            f"{options.placement_timeout_s:g}."
-        )
-    return options
+    # The local lease must outlast the remote write.
+    found["placement_lease_s"] = max(
+        _OURS.placement_lease_s, _LEASE_TIMEOUTS * found["placement_timeout_s"]
+    )
+    return SchedulerOptions(**found, multipliers=multipliers)
 
 
 def _converted(key: tuple[str, str], value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Unknown options, as warnings for startup: most of them are misspelt.
+"""Unknown and retired options, as warnings for startup.
 
 Separate from the reading, which sees only the options it knows. Files may be shared
 with Placement and Nova, whose own options are no mistakes: in sections whose option
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from oslo_config import cfg, iniparser
@@ -32,21 +33,28 @@ def unknown_options(
     files: Iterable[str],
     environ: Iterable[str],
     options: Sequence[tuple[str, Sequence[cfg.Opt]]],
+    retired: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """A warning for each name in ``files`` (of files or directories) or ``environ``
-    that probably should be one of ``options``, but is not."""
+    that probably should be one of ``options``, but is not, and for each of ``retired``,
+    (group, name) -> the constant in its place."""
     known: dict[str, set[str]] = {}
     for group, opts in options:
         known.setdefault(group, set()).update(opt.dest for opt in opts)
     found: dict[str, None] = {}
     for place, group, name in (*_written(files), *_exported(environ)):
-        told = _judged(group, name, known)
-        if told:
-            found[f"{place}: {told}"] = None
+        constant = retired.get((group, name))
+        warning = (
+            f"retired option {name} in [{group}] has no effect: {constant}."
+            if constant
+            else _warning(group, name, known)
+        )
+        if warning:
+            found[f"{place}: {warning}"] = None
     return tuple(found)
 
 
-def _judged(group: str, name: str, known: Mapping[str, set[str]]) -> str:
+def _warning(group: str, name: str, known: Mapping[str, set[str]]) -> str:
     """What is wrong with the name of an option; "" if it is fine."""
     if group not in known:
         near = get_close_matches(group, sorted(known), 1, _MUCH_LIKE)

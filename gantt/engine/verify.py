@@ -42,10 +42,9 @@ def verify(store: Store, replica: Replica, log_tailer: LogTailer) -> Report:
             if tables is None or _bring_up(tables, store, live.cursor):
                 return _compared(store, live, tables)
     raise Busy(
-        "The tables could not be verified: more was written while "
-        "they were loaded than the log keeps. Raise [gantt] "
-        "log_length and tail_limit, or try again when there are "
-        "fewer writes."
+        "The tables could not be verified: more was written while they were loaded "
+        "than the log keeps. Try again when there are fewer writes, or raise [gantt] "
+        "log_length."
     )
 
 

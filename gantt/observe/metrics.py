@@ -143,8 +143,7 @@ _COUNTERS = {
     "usage_left_out": "Resource classes left out of usage history samples.",
     "reloads": "Times that all tables were reloaded.",
     "searches_cut": "Candidate searches that reached their limit.",
-    "search_rests": "Times that a long decision released the books to others on the "
-    "way (search_slice_ms).",
+    "search_rests": "Times that a long decision let other requests use the books.",
     "changes_cut": "Searches for a helpful change to a refused request, dry runs and "
     "capacity included, that reached their limit (change_budget), or whose books "
     "changed meanwhile.",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from gantt.engine.options import EngineOptions
 from tests.databases import Databases, DatabaseServer
 from tests.kinds import SERVER_KINDS
 from tests.live import Live, start
@@ -20,7 +21,6 @@ from tests.live import Live, start
 CONFIG = """
 [gantt]
 blocking_threads = 8
-wait_s = 0.5
 """
 READERS = 16
 HEADERS = {"X-Auth-Token": "admin", "OpenStack-API-Version": "placement 1.39"}
@@ -76,7 +76,7 @@ def test_a_process_lives_on_over_a_database_that_says_nothing(
     readers = [threading.Thread(target=read, daemon=True) for _ in range(READERS)]
     for reader in readers:
         reader.start()
-    time.sleep(1)
+    time.sleep(EngineOptions().wait_s + 0.5)
     before = metric(live, "database_silence_seconds")
     assert get(live, "/livez", 1)[0] == 200
     assert get(live, "/readyz", 2)[0] == 503

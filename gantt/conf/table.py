@@ -1,0 +1,37 @@
+"""Options as rows of a table: the type and the default of each come from the value that
+receives it, so that a file and the library cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from msgspec import Struct
+from oslo_config import cfg
+
+_KINDS: Final = {
+    bool: cfg.BoolOpt,
+    int: cfg.IntOpt,
+    float: cfg.FloatOpt,
+    str: cfg.StrOpt,
+    tuple: cfg.ListOpt,
+}
+
+
+def rows(owner: Struct, table: Mapping[str, str]) -> Iterator[cfg.Opt]:
+    """An option for each row ``"NAME [LEAST..[MOST]]": help``; the default is that of
+    the field NAME of ``owner``."""
+    for row, text in table.items():
+        name, _, bounds = row.partition(" ")
+        default = getattr(owner, name)
+        kind = _KINDS[type(default)]
+        limits = dict(_limits(bounds, type(default)))
+        given = list(default) if isinstance(default, tuple) else default
+        yield kind(name, default=given, help=text, **limits)
+
+
+def _limits(bounds: str, kind: type) -> Iterator[tuple[str, float]]:
+    for name, text in zip(("min", "max"), bounds.split(".."), strict=False):
+        if text:
+            yield name, kind(text)
