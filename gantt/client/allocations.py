@@ -1,13 +1,21 @@
-"""Consumers over HTTP: candidates, claims, usages of projects, reshaping."""
+"""Consumers over HTTP: candidates, allocations, usages of projects, reshaping.
+
+In process a consumer's generation and type may be left open. Older microversions leave
+them open too, so the oldest that can express a write is used; if none can, the current
+values are filled in, and the write is repeated after a lost race.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
 from gantt import errors
-from gantt.client import claims, decode, encode
-from gantt.client.exchange import Exchange, until_settled
+from gantt.client import decode, encode
+from gantt.client.exchange import NEWEST, Exchange, until_settled
 from gantt.client.providers import PROVIDERS
 from gantt.model.answers import (
     Candidates,
@@ -21,10 +29,14 @@ from gantt.model.diagnosis import Diagnosis
 from gantt.model.requests import CandidateRequest, UsageQuery
 
 RESHAPE_SINCE = "1.30"
+WITHOUT_GENERATIONS = "1.27"
+WITHOUT_TYPES = "1.37"
+
+Lookup = Callable[[str], ConsumerView | None]
 
 
 class RemoteAllocations:
-    """The part of GanttProtocol that is about consumers and what they use."""
+    """The part of GanttProtocol for consumers and what they use."""
 
     _wire: Exchange
 
@@ -37,7 +49,7 @@ class RemoteAllocations:
         """See GanttProtocol."""
         wanted = tuple(consumers)
         if wanted:
-            version = claims.version_for(wanted)
+            version = version_for(wanted)
             self._claim("/allocations", wanted, version, lambda body: body)
 
     def delete_allocations(self, consumer_uuid: str) -> None:
@@ -59,7 +71,7 @@ class RemoteAllocations:
         pairs = encode.candidate_pairs(request)
         route = encode.query("/gantt/candidates/explain", pairs)
         try:
-            return decode.diagnosis(self._wire.ask("GET", route))
+            return decode.native(self._wire.ask("GET", route), Diagnosis)
         except errors.NotFound:
             raise errors.Invalid(
                 "This service does not explain candidates, which is Gantt's own "
@@ -69,7 +81,7 @@ class RemoteAllocations:
     def verify(self) -> Report:
         """See GanttProtocol. Raises Invalid also where the service is no Gantt."""
         try:
-            return decode.report(self._wire.ask("GET", "/gantt/verify"))
+            return decode.native(self._wire.ask("GET", "/gantt/verify"), Report)
         except errors.NotFound:
             raise errors.Invalid(
                 "This service cannot verify itself, which is Gantt's own addition to "
@@ -90,7 +102,7 @@ class RemoteAllocations:
             for each in providers
         }
         wanted = tuple(consumers)
-        version = claims.version_for(wanted, oldest=RESHAPE_SINCE)
+        version = version_for(wanted, oldest=RESHAPE_SINCE)
         self._claim(
             "/reshaper",
             wanted,
@@ -104,7 +116,7 @@ class RemoteAllocations:
         found = decode.usages(self._wire.ask("GET", route))
         if query.by_type:
             return found
-        # The wire names the one type that was asked for; here it is a sum like any.
+        # The wire names the requested type; here it is a sum like any other.
         return dict(zip(("all",), found.values(), strict=False))
 
     def _claim(
@@ -117,12 +129,65 @@ class RemoteAllocations:
         """POST ``consumers`` in the body that ``wrap`` makes, at ``version``."""
 
         def attempt() -> None:
-            filled = claims.filled_in(consumers, version, self.get_allocations)
+            filled = filled_in(consumers, version, self.get_allocations)
             body = wrap(encode.consumers_body(filled))
             self._wire.ask("POST", route, body, version=version)
 
-        # Who gave every generation wants to hear of a conflict; the others do not care.
-        if claims.is_open(consumers, version):
+        # A caller that gives every generation is told of a conflict.
+        if is_open(consumers, version):
             until_settled(attempt)
         else:
             attempt()
+
+
+def version_for(
+    consumers: Sequence[ConsumerAllocations], *, oldest: str = WITHOUT_GENERATIONS
+) -> str:
+    """The oldest microversion, from ``oldest`` on, that can say what is given."""
+    if any(consumer.consumer_type is not UNSET for consumer in consumers):
+        return NEWEST
+    if oldest != WITHOUT_GENERATIONS or any(
+        consumer.generation is not UNSET for consumer in consumers
+    ):
+        return WITHOUT_TYPES
+    return oldest
+
+
+def is_open(consumers: Sequence[ConsumerAllocations], version: str) -> bool:
+    """Whether something must be filled in that ``version`` asks for."""
+    return any(_lacks(consumer, version) for consumer in consumers)
+
+
+def filled_in(
+    consumers: Sequence[ConsumerAllocations], version: str, lookup: Lookup
+) -> tuple[ConsumerAllocations, ...]:
+    """``consumers`` with all that ``version`` asks for, as the books have it now."""
+    return tuple(
+        _filled(consumer, version, lookup(consumer.consumer_uuid))
+        if _lacks(consumer, version)
+        else consumer
+        for consumer in consumers
+    )
+
+
+def _lacks(consumer: ConsumerAllocations, version: str) -> bool:
+    lacks_generation = version != WITHOUT_GENERATIONS and consumer.generation is UNSET
+    return lacks_generation or (version == NEWEST and consumer.consumer_type is UNSET)
+
+
+def _filled(
+    consumer: ConsumerAllocations, version: str, known: ConsumerView | None
+) -> ConsumerAllocations:
+    if consumer.generation is UNSET:
+        generation = None if known is None else known.generation
+        consumer = replace(consumer, generation=generation)
+    if version == NEWEST and consumer.consumer_type is UNSET:
+        kind: str | UnsetType | None = known.consumer_type if known else None
+        if not kind:
+            raise errors.Invalid(
+                f"No consumer_type was given for consumer {consumer.consumer_uuid}, "
+                "which has none in the books, beside others that have one: over HTTP "
+                "give a type for all consumers of a request or for none."
+            )
+        consumer = replace(consumer, consumer_type=kind)
+    return consumer

@@ -1,4 +1,4 @@
-"""Placement's answers as Gantt's values; the mirror of the formatting in the API.
+"""A service's answers as Gantt's values; the mirror of the formatting in the API.
 
 Separate from the client so that the shape of every answer is in one place. Times come
 from the last-modified header, to the second; listings carry none.
@@ -12,14 +12,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt import errors
 from gantt.client.transport import Reply
 from gantt.model.answers import (
     Candidate,
     Candidates,
-    ConsumerShare,
     ConsumerView,
     Name,
     Provider,
@@ -29,21 +28,18 @@ from gantt.model.answers import (
     ProviderSummary,
     ProviderTraits,
     ProviderUsages,
-    Report,
-    ResourceSummary,
-    Share,
     TypeUsages,
 )
-from gantt.model.commands import Inventory
-from gantt.model.diagnosis import Diagnosis
-from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE
-from gantt.model.scheduling import Selections
-from gantt.model.selection import Capacity, Decision
-from gantt.model.usage_history import UsageRecord
-from gantt.model.watching import Events
 
 GENERATION = "resource_provider_generation"
+# Placement's name of a field -> ours.
+_FIELDS = {
+    GENERATION: "generation",
+    "consumer_generation": "generation",
+    "parent_provider_uuid": "parent_uuid",
+    "root_provider_uuid": "root_uuid",
+}
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,17 +48,17 @@ T = TypeVar("T")
 def understood(
     function: Callable[Concatenate[Reply, P], T],
 ) -> Callable[Concatenate[Reply, P], T]:
-    """Raise Unavailable when an answer is not of the form that was expected."""
+    """Raise Unavailable if an answer does not have the expected form."""
 
     @functools.wraps(function)
     def decode(reply: Reply, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(reply, *args, **kwargs)
-        # What comes of picking things out of JSON that holds other things.
+        # Raised by looking up parts of JSON that has another form.
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise errors.Unavailable(
-                f"The service answered {reply.status} with something else than was "
-                f"expected ({type(error).__name__}: {error}). Check that the address "
+                f"The service answered {reply.status} in an unexpected form "
+                f"({type(error).__name__}: {error}). Check that the address "
                 "is one of a Placement service."
             ) from error
 
@@ -71,6 +67,17 @@ def understood(
 
 def _document(reply: Reply) -> Any:
     return msgspec.json.decode(reply.body)
+
+
+def _value(found: Any, kind: type[T], **more: object) -> T:
+    """``kind`` from a document of Placement, and ``more`` of its fields."""
+    return msgspec.convert({**_renamed(found), **more}, kind, strict=False)
+
+
+def _renamed(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {_FIELDS.get(key, key): _renamed(item) for key, item in found.items()}
+    return found
 
 
 def modified_at(reply: Reply) -> int | None:
@@ -84,41 +91,42 @@ def modified_at(reply: Reply) -> int | None:
         return None
 
 
+# -- Gantt's own API: bodies are values as they are -----------------------------------
+
+
+@understood
+def native(reply: Reply, kind: type[T]) -> T:
+    """The whole body as ``kind``."""
+    return msgspec.json.decode(reply.body, type=kind)
+
+
+@understood
+def enclosed(reply: Reply, name: str, kind: type[T]) -> T:
+    """The member ``name`` of the body as ``kind``."""
+    members = msgspec.json.decode(reply.body, type=dict[str, msgspec.Raw])
+    return msgspec.json.decode(members[name], type=kind)
+
+
+# -- Placement's API ------------------------------------------------------------------
+
+
 @understood
 def provider(reply: Reply) -> Provider:
     """One resource provider."""
-    return _provider(_document(reply), modified_at(reply))
+    return _value(_document(reply), Provider, modified_at=modified_at(reply))
 
 
 @understood
 def providers(reply: Reply) -> tuple[Provider, ...]:
     """A listing of resource providers."""
     found = _document(reply)["resource_providers"]
-    return tuple(_provider(each, None) for each in found)
-
-
-def _provider(found: dict[str, Any], at: int | None) -> Provider:
-    return Provider(
-        uuid=found["uuid"],
-        name=found["name"],
-        generation=found["generation"],
-        parent_uuid=found["parent_provider_uuid"],
-        root_uuid=found["root_provider_uuid"],
-        modified_at=at,
-    )
+    return tuple(_value(each, Provider) for each in found)
 
 
 @understood
 def generation(reply: Reply) -> int:
     """The provider's generation, which every answer about a part of it contains."""
     return int(_document(reply)[GENERATION])
-
-
-@understood
-def provider_usages(reply: Reply) -> ProviderUsages:
-    """What of a provider is in use."""
-    found = _document(reply)
-    return ProviderUsages(found[GENERATION], dict(found["usages"]))
 
 
 @understood
@@ -136,45 +144,35 @@ def resource_classes(reply: Reply) -> tuple[Name, ...]:
 @understood
 def inventories(reply: Reply) -> ProviderInventories:
     """All inventories of a provider."""
-    found = _document(reply)
-    return ProviderInventories(
-        generation=found[GENERATION],
-        inventories={
-            name: _inventory(record) for name, record in found["inventories"].items()
-        },
-        modified_at=modified_at(reply),
-    )
-
-
-@understood
-def provider_aggregates(reply: Reply) -> ProviderAggregates:
-    """The aggregates of a provider."""
-    found = _document(reply)
-    return ProviderAggregates(found[GENERATION], tuple(found["aggregates"]))
-
-
-@understood
-def provider_traits(reply: Reply) -> ProviderTraits:
-    """The traits of a provider."""
-    found = _document(reply)
-    traits = tuple(found["traits"])
-    at = modified_at(reply) if traits else None
-    return ProviderTraits(found[GENERATION], traits, at)
+    at = modified_at(reply)
+    return _value(_document(reply), ProviderInventories, modified_at=at)
 
 
 @understood
 def one_inventory(reply: Reply, resource_class: str) -> ProviderInventories:
     """The answer to a write of one class: that class alone."""
     found = _document(reply)
-    return ProviderInventories(
-        generation=found[GENERATION],
-        inventories={resource_class: _inventory(found)},
-        modified_at=modified_at(reply),
-    )
+    whole = {GENERATION: found[GENERATION], "inventories": {resource_class: found}}
+    return _value(whole, ProviderInventories, modified_at=modified_at(reply))
 
 
-def _inventory(record: dict[str, Any]) -> Inventory:
-    return msgspec.convert(record, Inventory, strict=False)
+@understood
+def provider_usages(reply: Reply) -> ProviderUsages:
+    """Usages of a provider."""
+    return _value(_document(reply), ProviderUsages)
+
+
+@understood
+def provider_aggregates(reply: Reply) -> ProviderAggregates:
+    """The aggregates of a provider."""
+    return _value(_document(reply), ProviderAggregates)
+
+
+@understood
+def provider_traits(reply: Reply) -> ProviderTraits:
+    """The traits of a provider."""
+    found = _value(_document(reply), ProviderTraits)
+    return replace(found, modified_at=modified_at(reply)) if found.traits else found
 
 
 @understood
@@ -183,156 +181,39 @@ def consumer(reply: Reply) -> ConsumerView | None:
     found = _document(reply)
     if not found["allocations"]:
         return None
-    kind = found.get("consumer_type")  # before 1.38 there is none
-    return ConsumerView(
-        allocations={
-            uuid: Share(resources=share["resources"], generation=share["generation"])
-            for uuid, share in found["allocations"].items()
-        },
-        project_id=found["project_id"],
-        user_id=found["user_id"],
-        generation=found["consumer_generation"],
-        consumer_type=None if kind == UNKNOWN_CONSUMER_TYPE else kind,
-        created_at=modified_at(reply),
-    )
+    kind = found.get("consumer_type")  # absent before 1.38
+    known = None if kind == UNKNOWN_CONSUMER_TYPE else kind
+    at = modified_at(reply)
+    return _value(found, ConsumerView, consumer_type=known, created_at=at)
 
 
 @understood
 def provider_allocations(reply: Reply) -> ProviderAllocations:
     """All allocations on a provider."""
-    found = _document(reply)
-    return ProviderAllocations(
-        generation=found[GENERATION],
-        allocations={
-            uuid: ConsumerShare(
-                resources=share["resources"], generation=share["consumer_generation"]
-            )
-            for uuid, share in found["allocations"].items()
-        },
-        created_at=modified_at(reply) if found["allocations"] else None,
-    )
+    found = _value(_document(reply), ProviderAllocations)
+    return replace(found, created_at=modified_at(reply)) if found.allocations else found
 
 
 @understood
 def usages(reply: Reply) -> dict[str, TypeUsages]:
     """Sums by consumer type."""
     return {
-        kind: TypeUsages(
-            consumer_count=sums["consumer_count"],
-            usages={
-                name: used for name, used in sums.items() if name != "consumer_count"
-            },
-        )
+        kind: TypeUsages(sums.pop("consumer_count"), sums)
         for kind, sums in _document(reply)["usages"].items()
     }
 
 
 @understood
 def candidates(reply: Reply) -> Candidates:
-    """Allocation candidates with the summaries of the providers they speak of."""
+    """Allocation candidates with the summaries of their providers."""
     found = _document(reply)
     return Candidates(
         candidates=tuple(_candidate(each) for each in found["allocation_requests"]),
         summaries={
-            uuid: _summary(each) for uuid, each in found["provider_summaries"].items()
+            uuid: _value(each, ProviderSummary)
+            for uuid, each in found["provider_summaries"].items()
         },
     )
-
-
-@understood
-def diagnosis(reply: Reply) -> Diagnosis:
-    """Why there are no candidates."""
-    return msgspec.json.decode(reply.body, type=Diagnosis)
-
-
-@understood
-def report(reply: Reply) -> Report:
-    """What a service found when it verified itself."""
-    return msgspec.json.decode(reply.body, type=Report)
-
-
-class _Selected(Struct):
-    selections: Selections
-
-
-class _Decisions(Struct):
-    decisions: tuple[Decision, ...]
-
-
-class _UsageHistory(Struct):
-    usage_history: tuple[UsageRecord, ...]
-
-
-class _Hosts(Struct):
-    hosts: tuple[HostView, ...]
-
-
-class _Aggregates(Struct):
-    aggregates: tuple[HostAggregate, ...]
-
-
-class _Synced(Struct):
-    known: bool
-
-
-@understood
-def selections(reply: Reply) -> Selections:
-    """Hosts of instances."""
-    return msgspec.json.decode(reply.body, type=_Selected).selections
-
-
-@understood
-def decision(reply: Reply) -> Decision:
-    """A record of a decision."""
-    return msgspec.json.decode(reply.body, type=Decision)
-
-
-@understood
-def decisions(reply: Reply) -> tuple[Decision, ...]:
-    """A listing of records."""
-    return msgspec.json.decode(reply.body, type=_Decisions).decisions
-
-
-@understood
-def usage_history(reply: Reply) -> tuple[UsageRecord, ...]:
-    """Records of what was used."""
-    return msgspec.json.decode(reply.body, type=_UsageHistory).usage_history
-
-
-@understood
-def capacity(reply: Reply) -> Capacity:
-    """How many more fit."""
-    return msgspec.json.decode(reply.body, type=Capacity)
-
-
-@understood
-def host(reply: Reply) -> HostView:
-    """A host as it is known."""
-    return msgspec.json.decode(reply.body, type=HostView)
-
-
-@understood
-def hosts(reply: Reply) -> tuple[HostView, ...]:
-    """A listing of hosts."""
-    return msgspec.json.decode(reply.body, type=_Hosts).hosts
-
-
-@understood
-def host_aggregates(reply: Reply) -> tuple[HostAggregate, ...]:
-    """A listing of aggregates of hosts."""
-    return msgspec.json.decode(reply.body, type=_Aggregates).aggregates
-
-
-@understood
-def events(reply: Reply) -> Events:
-    """A page of events."""
-    return msgspec.json.decode(reply.body, type=Events)
-
-
-@understood
-def synced(reply: Reply) -> bool:
-    """Whether the instances of a host were known."""
-    return msgspec.json.decode(reply.body, type=_Synced).known
 
 
 def _candidate(found: dict[str, Any]) -> Candidate:
@@ -341,16 +222,4 @@ def _candidate(found: dict[str, Any]) -> Candidate:
             uuid: share["resources"] for uuid, share in found["allocations"].items()
         },
         mappings={suffix: tuple(uuids) for suffix, uuids in found["mappings"].items()},
-    )
-
-
-def _summary(found: dict[str, Any]) -> ProviderSummary:
-    return ProviderSummary(
-        resources={
-            name: ResourceSummary(capacity=each["capacity"], used=each["used"])
-            for name, each in found["resources"].items()
-        },
-        traits=tuple(found["traits"]),
-        parent_uuid=found["parent_provider_uuid"],
-        root_uuid=found["root_provider_uuid"],
     )

@@ -1,7 +1,4 @@
-"""Resource providers over HTTP: what they are, have, are called and belong to.
-
-Separate from the client as a whole because one noun fits on a page and all do not.
-"""
+"""Resource providers, traits and resource classes over HTTP."""
 
 from __future__ import annotations
 
@@ -10,10 +7,13 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
+from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, until_settled
 from gantt.client.transport import Reply
 from gantt.model.answers import (
+    Created,
+    Name,
     Provider,
     ProviderAggregates,
     ProviderInventories,
@@ -21,15 +21,17 @@ from gantt.model.answers import (
     ProviderUsages,
 )
 from gantt.model.commands import Inventory
-from gantt.model.requests import ProviderQuery
+from gantt.model.names import is_custom_name
+from gantt.model.requests import ProviderQuery, TraitQuery
 
 PROVIDERS = "resource_providers"
 
 EVERY = ProviderQuery()
+EVERY_TRAIT = TraitQuery()
 
 
 class RemoteProviders:
-    """The part of GanttProtocol that is about providers."""
+    """The part of GanttProtocol for providers."""
 
     _wire: Exchange
 
@@ -130,7 +132,7 @@ class RemoteProviders:
     ) -> ProviderAggregates:
         """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "aggregates")
-        # A set on the wire: a repeated one would be refused there, and not in process.
+        # The service would refuse duplicates, which are allowed in process.
         body = {"aggregates": list(dict.fromkeys(aggregates))}
         return decode.provider_aggregates(self._put(route, body, generation))
 
@@ -161,6 +163,59 @@ class RemoteProviders:
         if generation is None:
             return until_settled(attempt)
         return self._wire.ask("PUT", route, {**body, decode.GENERATION: generation})
+
+
+class RemoteNames:
+    """The part of GanttProtocol for traits and resource classes."""
+
+    _wire: Exchange
+
+    def list_traits(self, query: TraitQuery = EVERY_TRAIT) -> tuple[Name, ...]:
+        """See GanttProtocol."""
+        if query.names is not None and not query.names:
+            return ()
+        route = encode.query("/traits", encode.trait_pairs(query))
+        found = decode.traits(self._wire.ask("GET", route))
+        # Names and a prefix cannot travel together, and services may read "_" and "%"
+        # in a prefix as wildcards: the prefix is checked again here.
+        prefix = (query.prefix or "").upper()
+        return tuple(Name(name) for name in found if name.upper().startswith(prefix))
+
+    def create_trait(self, name: str) -> Created:
+        """See GanttProtocol."""
+        return self._create("traits", name)
+
+    def delete_trait(self, name: str) -> None:
+        """See GanttProtocol."""
+        self._wire.ask("DELETE", encode.path("traits", name))
+
+    def list_resource_classes(self) -> tuple[Name, ...]:
+        """See GanttProtocol."""
+        return decode.resource_classes(self._wire.ask("GET", "/resource_classes"))
+
+    def create_resource_class(self, name: str) -> Created:
+        """See GanttProtocol."""
+        return self._create("resource_classes", name)
+
+    def delete_resource_class(self, name: str) -> None:
+        """See GanttProtocol."""
+        self._wire.ask("DELETE", encode.path("resource_classes", name))
+
+    def _create(self, noun: str, name: str) -> Created:
+        route = encode.path(noun, name)
+        try:
+            reply = self._wire.ask("PUT", route)
+        except errors.NotFound:
+            # A name with a slash, or an empty one, is an unknown route.
+            if is_custom_name(name):
+                raise
+            raise errors.Invalid(
+                f"{name!r} is not a custom name: it must start with CUSTOM_ and "
+                "contain only A-Z, 0-9 and _."
+            ) from None
+        return Created(
+            name=name, is_new=reply.status == 201, created_at=decode.modified_at(reply)
+        )
 
 
 def _inventories(provider_uuid: str) -> str:

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from gantt.client.allocations import RemoteAllocations
 from gantt.client.exchange import Exchange
-from gantt.client.names import RemoteNames
-from gantt.client.providers import RemoteProviders
+from gantt.client.providers import RemoteNames, RemoteProviders
+from gantt.client.scheduling import RemoteScheduling
 from gantt.client.transport import SessionTransport, SocketTransport, Transport
-from gantt.client.watching import RemoteWatching
 from gantt.model.addresses import without_secrets
 
 if TYPE_CHECKING:
     from gantt.model.protocol import GanttProtocol
 
 
-class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteWatching):
+class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteScheduling):
     """The books of a service at ``url``, as GanttProtocol; safe for many threads.
 
     ``token`` goes out as X-Auth-Token; a keystoneauth ``session`` signs in by itself.

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, cast, overload
 
+from msgspec import Struct
+
 from gantt import errors
-from gantt.client.caller import read_context
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.forms import fleet, scalars
@@ -112,7 +113,7 @@ class SchedulerClient:
         None: hosts are only named. ``lease``: seconds after which the claim ends
         unless it is confirmed. ``dry_run``: the whole Decision, and no claim.
         """
-        caller = read_context(context)
+        caller = _read_context(context)
         request = ScheduleRequest(
             spec=read_spec(request_spec, filter_properties),
             instance_uuids=_uuids(instance_uuids),
@@ -171,7 +172,7 @@ class SchedulerClient:
         ``hypervisor_hostname`` of the report, else the one that is known of it, else
         of the same name.
         """
-        read_context(context)
+        _read_context(context)
         host, node = _host_and_node(name)
         found = read_stats(stats, host=host)
         if node is None:
@@ -190,12 +191,12 @@ class SchedulerClient:
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Each aggregate, with all of its hosts, as it is from now on."""
-        read_context(context)
+        _read_context(context)
         self.gantt.set_host_aggregates(fleet.read_aggregates(aggregates))
 
     def delete_aggregate(self, context: Any, aggregate: Any) -> None:
         """``aggregate``: the aggregate, its uuid, or its id in Nova."""
-        read_context(context)
+        _read_context(context)
         uuid, number = fleet.read_aggregate_key(aggregate)
         self.gantt.delete_host_aggregate(uuid=uuid, number=number)
 
@@ -203,7 +204,7 @@ class SchedulerClient:
         self, context: Any, host_name: str, instance_info: Any
     ) -> None:
         """The host has these instances, among others."""
-        read_context(context)
+        _read_context(context)
         instances = fleet.read_instances(instance_info)
         self.gantt.update_instances(_host(host_name), instances)
 
@@ -211,7 +212,7 @@ class SchedulerClient:
         self, context: Any, host_name: str, instance_uuid: str
     ) -> None:
         """Delete the instance from the host."""
-        read_context(context)
+        _read_context(context)
         uuid = scalars.uuid("instance_uuid", instance_uuid)
         self.gantt.delete_instance(_host(host_name), uuid)
 
@@ -219,25 +220,67 @@ class SchedulerClient:
         self, context: Any, host_name: str, instance_uuids: Iterable[str]
     ) -> bool:
         """The host has exactly these instances; whether that was known."""
-        read_context(context)
+        _read_context(context)
         uuids = fleet.read_uuids("instance_uuids", _listed(instance_uuids))
         return self.gantt.sync_instances(_host(host_name), uuids)
 
     def update_service(self, context: Any, service: Any) -> None:
         """What is known of a service: host, binary, disabled, forced_down,
         last_seen_up, availability_zone, cell_uuid; all or some."""
-        read_context(context)
+        _read_context(context)
         self.gantt.update_service(fleet.read_service(service))
 
     def update_server_group(self, context: Any, group: Any) -> None:
         """The group as it is from now on."""
-        read_context(context)
+        _read_context(context)
         self.gantt.set_server_group(fleet.read_server_group(group))
 
     def delete_server_group(self, context: Any, group: Any) -> None:
         """``group``: the group, or its uuid."""
-        read_context(context)
+        _read_context(context)
         self.gantt.delete_server_group(fleet.read_group_uuid(group))
+
+
+class _Caller(Struct, frozen=True):
+    """``request_id`` "": the caller has none."""
+
+    user_id: str | None = None
+    project_id: str | None = None
+    roles: tuple[str, ...] = ()
+    request_id: str = ""
+
+
+_ADMIN = _Caller(roles=("admin",))
+
+
+def _read_context(context: Any) -> _Caller:
+    """None (the administrator), a mapping, or an object with ``user_id``,
+    ``project_id``, ``roles`` and ``request_id``. Raises Invalid, naming the field."""
+    if context is None:
+        return _ADMIN
+    roles = _attribute(context, "roles")
+    return _Caller(
+        user_id=_context_text(context, "user_id"),
+        project_id=_context_text(context, "project_id"),
+        roles=()
+        if roles is None
+        else tuple(
+            scalars.text("context.roles", role)
+            for role in scalars.items("context.roles", roles)
+        ),
+        request_id=_context_text(context, "request_id") or "",
+    )
+
+
+def _attribute(context: Any, name: str) -> Any:
+    if isinstance(context, Mapping):
+        return context.get(name)
+    return getattr(context, name, None)
+
+
+def _context_text(context: Any, name: str) -> str | None:
+    value = _attribute(context, name)
+    return None if value is None else scalars.text(f"context.{name}", value)
 
 
 def _opened(url: str, token: str | None, *, create: bool) -> Any:

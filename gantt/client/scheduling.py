@@ -1,13 +1,14 @@
-"""The scheduler over HTTP: hosts, claims and reports.
+"""Gantt's own API over HTTP: decisions, claims, host reports, changes, usage history.
 
-Separate from the rest of the client because these routes are Gantt's own: a service
-that lacks them is distinguished from one that does not know the requested object.
+Separate from the rest of the client because other Placements lack these routes: that is
+distinguished from an unknown object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from gantt import errors
 from gantt.client import decode, encode
@@ -26,10 +27,15 @@ from gantt.model.hosts import (
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.usage_history import UsageRecord
+from gantt.model.watching import Event, Events
+
+# Well below what clients and proxies take for a lost connection.
+WAIT_S: Final = 20.0
 
 
 class RemoteScheduling:
-    """The part of GanttProtocol that is about where things run."""
+    """The part of GanttProtocol that only a Gantt serves."""
 
     _wire: Exchange
 
@@ -42,13 +48,14 @@ class RemoteScheduling:
                 raise errors.NoValidHost(decision.failure, decision.why)
             return decision.chosen
         body = encode.schedule_body(request)
-        return decode.selections(self._ask_ours("POST", "select", body=body))
+        reply = self._ask_ours("POST", "select", body=body)
+        return decode.enclosed(reply, "selections", Selections)
 
     def decide(self, request: ScheduleRequest) -> Decision:
         """See SchedulerProtocol."""
         request = values.request(request)
         body = {**encode.schedule_body(request), "dry_run": True}
-        return decode.decision(self._ask_ours("POST", "select", body=body))
+        return decode.native(self._ask_ours("POST", "select", body=body), Decision)
 
     def confirm_claim(self, claim: str) -> None:
         """See SchedulerProtocol."""
@@ -61,7 +68,7 @@ class RemoteScheduling:
     def capacity(self, spec: RequestSpec) -> Capacity:
         """See SchedulerProtocol."""
         body = {"request_spec": values.spec(spec)}
-        return decode.capacity(self._ask_ours("POST", "capacity", body=body))
+        return decode.native(self._ask_ours("POST", "capacity", body=body), Capacity)
 
     def decisions(
         self,
@@ -72,14 +79,15 @@ class RemoteScheduling:
     ) -> tuple[Decision, ...]:
         """See SchedulerProtocol."""
         asked = {"request_id": request_id, "instance_uuid": instance_uuid}
-        pairs = [*encode.given(asked), ("limit", str(limit))]
-        return decode.decisions(self._ask_ours("GET", "decisions", pairs=pairs))
+        reply = self._ask_ours("GET", "decisions", query={**asked, "limit": limit})
+        return decode.enclosed(reply, "decisions", tuple[Decision, ...])
 
     def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
         """See SchedulerProtocol."""
         host, node = scalars.name("host", host), scalars.name("node", node)
         body = values.stats(stats)
-        return decode.host(self._ask_ours("PUT", "hosts", host, node, body=body))
+        reply = self._ask_ours("PUT", "hosts", host, node, body=body)
+        return decode.native(reply, HostView)
 
     def delete_host(self, host: str, node: str) -> None:
         """See SchedulerProtocol."""
@@ -90,8 +98,8 @@ class RemoteScheduling:
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
         """See SchedulerProtocol."""
-        pairs = encode.given({"host": host, "node": node})
-        return decode.hosts(self._ask_ours("GET", "hosts", pairs=pairs))
+        reply = self._ask_ours("GET", "hosts", query={"host": host, "node": node})
+        return decode.enclosed(reply, "hosts", tuple[HostView, ...])
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         """See SchedulerProtocol."""
@@ -102,12 +110,12 @@ class RemoteScheduling:
         self, *, uuid: str | None = None, number: int | None = None
     ) -> None:
         """See SchedulerProtocol."""
-        pairs = encode.given({"uuid": uuid, "id": number})
-        self._ask_ours("DELETE", "aggregates", pairs=pairs)
+        self._ask_ours("DELETE", "aggregates", query={"uuid": uuid, "id": number})
 
     def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
         """See SchedulerProtocol."""
-        return decode.host_aggregates(self._ask_ours("GET", "aggregates"))
+        reply = self._ask_ours("GET", "aggregates")
+        return decode.enclosed(reply, "aggregates", tuple[HostAggregate, ...])
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         """See SchedulerProtocol."""
@@ -125,7 +133,8 @@ class RemoteScheduling:
         """See SchedulerProtocol."""
         body = {"instance_uuids": values.names("instance_uuids", instance_uuids)}
         host = scalars.name("host", host)
-        return decode.synced(self._ask_ours("PUT", "instances", host, body=body))
+        reply = self._ask_ours("PUT", "instances", host, body=body)
+        return decode.enclosed(reply, "known", bool)
 
     def update_service(self, service: Service) -> None:
         """See SchedulerProtocol."""
@@ -140,20 +149,49 @@ class RemoteScheduling:
         """See SchedulerProtocol."""
         self._ask_ours("DELETE", "server_groups", scalars.name("group", uuid))
 
+    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
+        """See GanttProtocol. The service may answer sooner than ``wait_s``."""
+        asked = {"since": since, "wait": f"{wait_s:g}"}
+        return decode.native(self._ask_ours("GET", "watch", query=asked), Events)
+
+    def watch(self, since: str | int | None = None) -> Iterator[Event]:
+        """See GanttProtocol. Page by page: only the position is kept in between."""
+        place = since
+        while True:
+            found = self.events(place, wait_s=WAIT_S)
+            yield from found.events
+            place = found.cursor
+
+    def usage_history(
+        self,
+        resource_class: str | None = None,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        period: str = "hour",
+        limit: int = 1000,
+    ) -> tuple[UsageRecord, ...]:
+        """See GanttProtocol."""
+        asked = {"resource_class": resource_class, "since": since, "until": until}
+        reply = self._ask_ours(
+            "GET", "usage-history", query={**asked, "period": period, "limit": limit}
+        )
+        return decode.enclosed(reply, "usage_history", tuple[UsageRecord, ...])
+
     def _ask_ours(
         self,
         method: str,
         *path: str,
         body: Any = None,
-        pairs: Iterable[tuple[str, str]] = (),
+        query: Mapping[str, object] = MappingProxyType({}),
     ) -> Reply:
         for part in path:
             if not part or "/" in part:
                 raise errors.Invalid(
-                    f"{part!r} is no name that a path can carry: it must not be "
-                    "empty or hold a slash."
+                    f"{part!r} cannot be part of a path: it must not be empty or "
+                    "contain a slash."
                 )
-        route = encode.query(encode.path("gantt", *path), list(pairs))
+        route = encode.query(encode.path("gantt", *path), encode.given(query))
         try:
             return self._wire.ask(method, route, body)
         except NoSuchRoute:

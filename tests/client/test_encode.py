@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from gantt import errors
-from gantt.client import claims, encode
+from gantt.client import allocations, encode
 from gantt.model.answers import ConsumerView
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.requests import (
@@ -117,27 +117,27 @@ def test_the_oldest_version_that_can_say_it(
     fields: dict[str, object], version: str, is_open: bool
 ) -> None:
     consumers = [a_claim(**fields)]
-    assert claims.version_for(consumers) == version
-    assert claims.is_open(consumers, version) is is_open
+    assert allocations.version_for(consumers) == version
+    assert allocations.is_open(consumers, version) is is_open
 
 
 def test_a_reshape_always_says_generations() -> None:
-    version = claims.version_for([a_claim()], oldest="1.30")
+    version = allocations.version_for([a_claim()], oldest="1.30")
     assert version == "1.37"
     known = ConsumerView({}, "p", "u", 4, None)
-    (filled,) = claims.filled_in([a_claim()], version, lambda _: known)
+    (filled,) = allocations.filled_in([a_claim()], version, lambda _: known)
     assert filled.generation == 4
-    (fresh,) = claims.filled_in([a_claim()], version, lambda _: None)
+    (fresh,) = allocations.filled_in([a_claim()], version, lambda _: None)
     assert fresh.generation is None
 
 
 def test_types_for_some_but_not_all() -> None:
     consumers = [a_claim(consumer_type="X"), a_claim(generation=2)]
     known = ConsumerView({}, "p", "u", 4, "Y")
-    filled = claims.filled_in(consumers, "1.39", lambda _: known)
+    filled = allocations.filled_in(consumers, "1.39", lambda _: known)
     assert [(each.generation, each.consumer_type) for each in filled] == [
         (4, "X"),
         (2, "Y"),
     ]
     with pytest.raises(errors.Invalid, match="consumer_type"):
-        claims.filled_in(consumers, "1.39", lambda _: None)
+        allocations.filled_in(consumers, "1.39", lambda _: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,8 @@ from gantt.api.wire.problem import translate
 from gantt.client import decode
 from gantt.client.refusals import refusal
 from gantt.client.transport import Reply
+from gantt.model.diagnosis import Diagnosis
+from gantt.model.hosts import HostView
 
 STOCK = "There was a conflict when trying to complete your request."
 
@@ -118,7 +121,8 @@ def test_an_answer_of_something_else(body: bytes) -> None:
         decode.provider_allocations,
         decode.usages,
         decode.candidates,
-        decode.diagnosis,
+        partial(decode.native, kind=Diagnosis),
+        partial(decode.enclosed, name="hosts", kind=tuple[HostView, ...]),
     ):
         with pytest.raises(errors.Unavailable, match="Placement service"):
             read(Reply(200, {}, body))

@@ -241,6 +241,6 @@ def test_a_placement_that_does_not_schedule_is_told(tmp_path: Path) -> None:
         with pytest.raises(errors.Invalid, match="does not schedule"):
             elsewhere.list_hosts()
         remote = RemoteGantt(url)
-        for name, words in (("", "must be a name"), ("a/b", "path can carry")):
+        for name, words in (("", "must be a name"), ("a/b", "part of a path")):
             with pytest.raises(errors.Invalid, match=words):
                 remote.update_host(name, "node", STATS)
