@@ -15,15 +15,7 @@ from gantt.model.commands import ConsumerAllocations
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE, canonical_uuid
 
 NEW = "new"
-COLUMNS = (
-    "consumer",
-    "provider",
-    "resources",
-    "project",
-    "user",
-    "type",
-    "generation",
-)
+COLUMNS = tuple("consumer provider resources project user type generation".split())
 
 
 @click.group("allocation")
@@ -79,7 +71,7 @@ def show_allocation(session: Session, *, consumer: str) -> None:
 @books_command
 def list_allocations(session: Session, *, provider: str) -> None:
     """List the allocations on a provider."""
-    found = session.books.get_provider_allocations(session.provider(provider).uuid)
+    found = session.books.get_provider_allocations(session.uuid_of(provider))
     session.print_rows(
         ("consumer", "resources", "generation"),
         (
@@ -124,7 +116,7 @@ def set_allocation(
     wanted = ConsumerAllocations(
         consumer_uuid=uuid,
         allocations={
-            session.provider(name).uuid: resources
+            session.uuid_of(name): resources
             for name, resources in placed_amounts(words, provider).items()
         },
         project_id=project or (known.project_id if known else "default"),

@@ -1,20 +1,24 @@
-"""``gantt candidates``: allocation candidates of a request."""
+"""``gantt candidates``: allocation candidates of a request, and why there are none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import click
-import msgspec
 
 from gantt.cli.amounts import amounts, labels
-from gantt.cli.diagnosis import print_diagnosis
-from gantt.cli.output import print_document
-from gantt.cli.session import Session, books_command
+from gantt.cli.output import plain, print_document, print_rows, say
+from gantt.cli.session import Session, books_command, repeated
 from gantt.model.answers import Candidates
+from gantt.model.diagnosis import Count, Diagnosis, document
 from gantt.model.requests import CandidateRequest, RequestGroup
 
 Words = tuple[str, ...]
+
+_BY_GROUP = ("required", "forbidden", "member_of", "not_member_of", "in_tree")
+_COUNTS = ("group", "what", "passed", "trees", "removed_alone", "trees_alone")
+_ADVICE = ("part", *_COUNTS)
 
 
 @click.command("candidates")
@@ -27,48 +31,14 @@ Words = tuple[str, ...]
     metavar="SUFFIX RC=N[,RC=N]",
     help="Resources that a single provider must supply; '-' for none.",
 )
-@click.option(
-    "--required", multiple=True, metavar="[SUFFIX:]TRAIT", help="Require TRAIT."
-)
-@click.option(
-    "--forbidden", multiple=True, metavar="[SUFFIX:]TRAIT", help="Forbid TRAIT."
-)
-@click.option(
-    "--member-of",
-    multiple=True,
-    metavar="[SUFFIX:]AGG",
-    help="Require membership of aggregate AGG.",
-)
-@click.option(
-    "--not-member-of",
-    multiple=True,
-    metavar="[SUFFIX:]AGG",
-    help="Exclude members of aggregate AGG.",
-)
-@click.option(
-    "--in-tree",
-    multiple=True,
-    metavar="[SUFFIX:]PROVIDER",
-    help="Only providers in the tree of PROVIDER.",
-)
-@click.option(
-    "--root-required",
-    multiple=True,
-    metavar="TRAIT",
-    help="Require TRAIT on the root provider.",
-)
-@click.option(
-    "--root-forbidden",
-    multiple=True,
-    metavar="TRAIT",
-    help="Forbid TRAIT on the root provider.",
-)
-@click.option(
-    "--same-subtree",
-    multiple=True,
-    metavar="SUFFIX,SUFFIX...",
-    help="Place these groups in one subtree.",
-)
+@repeated("--required", "[SUFFIX:]TRAIT", "Require TRAIT.")
+@repeated("--forbidden", "[SUFFIX:]TRAIT", "Forbid TRAIT.")
+@repeated("--member-of", "[SUFFIX:]AGG", "Require membership of aggregate AGG.")
+@repeated("--not-member-of", "[SUFFIX:]AGG", "Exclude members of aggregate AGG.")
+@repeated("--in-tree", "[SUFFIX:]PROVIDER", "Only providers in the tree of PROVIDER.")
+@repeated("--root-required", "TRAIT", "Require TRAIT on the root provider.")
+@repeated("--root-forbidden", "TRAIT", "Forbid TRAIT on the root provider.")
+@repeated("--same-subtree", "SUFFIX,SUFFIX...", "Place these groups in one subtree.")
 @click.option("--isolate", is_flag=True, help="Place groups on different providers.")
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Maximum number of candidates."
@@ -79,20 +49,14 @@ Words = tuple[str, ...]
 @books_command
 def candidates(
     session: Session,
+    /,
     *,
     resources: Words,
     groups: tuple[tuple[str, str], ...],
-    required: Words,
-    forbidden: Words,
-    member_of: Words,
-    not_member_of: Words,
-    in_tree: Words,
-    root_required: Words,
-    root_forbidden: Words,
-    same_subtree: Words,
     isolate: bool,
     limit: int | None,
     explain: bool,
+    **words: Words,
 ) -> None:
     """List allocation candidates for a request. A label in:A,B means any of them.
 
@@ -102,39 +66,48 @@ def candidates(
     misses.
     """
     given = {"": amounts(resources)} if resources else {}
-    given |= {name: {} if words == "-" else amounts([words]) for name, words in groups}
+    given |= {name: {} if each == "-" else amounts([each]) for name, each in groups}
     if not given:
         raise click.UsageError("No resources requested: give some, such as VCPU=1.")
-    by_suffix = [
-        _sorted_out(words, given)
-        for words in (required, forbidden, member_of, not_member_of, in_tree)
-    ]
+    by_suffix = {name: _sorted_out(words[name], given) for name in _BY_GROUP}
     request = CandidateRequest(
         groups=tuple(
-            _group(session, suffix, amount, [found[suffix] for found in by_suffix])
+            _group(
+                session,
+                suffix,
+                amount,
+                {name: found[suffix] for name, found in by_suffix.items()},
+            )
             for suffix, amount in given.items()
         ),
         limit=limit,
         isolate=isolate,
-        root_traits=labels(root_required, root_forbidden),
-        same_subtrees=tuple(frozenset(words.split(",")) for words in same_subtree),
+        root_traits=labels(words["root_required"], words["root_forbidden"]),
+        same_subtrees=tuple(
+            frozenset(each.split(",")) for each in words["same_subtree"]
+        ),
     )
     if explain:
-        print_diagnosis(session.output, session.books.explain_candidates(request))
+        _print_diagnosis(session.output, session.books.explain_candidates(request))
     else:
-        _print(session, session.books.find_candidates(request))
+        found = session.books.find_candidates(request)
+        columns = ("candidate", "provider", "resources", "used/capacity")
+        session.print_answer(found, columns, _rows(found))
 
 
 def _group(
-    session: Session, suffix: str, resources: dict[str, int], words: list[list[str]]
+    session: Session,
+    suffix: str,
+    resources: dict[str, int],
+    words: dict[str, list[str]],
 ) -> RequestGroup:
-    required, forbidden, member_of, not_member_of, in_tree = words
+    in_tree = words["in_tree"]
     return RequestGroup(
         suffix=suffix,
         resources=resources,
-        traits=labels(required, forbidden),
-        member_of=labels(member_of, not_member_of),
-        in_tree=session.provider(in_tree[-1]).uuid if in_tree else None,
+        traits=labels(words["required"], words["forbidden"]),
+        member_of=labels(words["member_of"], words["not_member_of"]),
+        in_tree=session.uuid_of(in_tree[-1]) if in_tree else None,
     )
 
 
@@ -154,15 +127,6 @@ def _sorted_out(words: Iterable[str], suffixes: Iterable[str]) -> dict[str, list
     return found
 
 
-def _print(session: Session, found: Candidates) -> None:
-    if session.output == "json":
-        print_document(msgspec.to_builtins(found))
-        return
-    session.print_rows(
-        ("candidate", "provider", "resources", "used/capacity"), _rows(found)
-    )
-
-
 def _rows(found: Candidates) -> Iterable[Sequence[object]]:
     for number, each in enumerate(found.candidates, start=1):
         for uuid, resources in each.allocations.items():
@@ -172,3 +136,69 @@ def _rows(found: Candidates) -> Iterable[Sequence[object]]:
                 for name, state in summary.resources.items()
             }
             yield number, uuid, resources, room
+
+
+# -- with --explain -------------------------------------------------------------------
+
+
+def _print_diagnosis(output: str, found: Diagnosis) -> None:
+    """Print ``found`` in one of the formats."""
+    if output == "json":
+        print_document(document(found))
+    elif output == "csv":
+        counts = [("constraint", *row) for row in _counts(found)]
+        advice = [
+            (part, where, text, *[None] * 4) for part, where, text in _advice(found)
+        ]
+        print_rows(output, _ADVICE, [*counts, *advice])
+    else:
+        print_rows(output, _COUNTS, _counts(found))
+        _tell(plain(found))
+
+
+def _counts(found: Diagnosis) -> Iterator[tuple[Any, ...]]:
+    """Each group's constraints and their total, then those of the whole request."""
+    for group in found.groups:
+        name = group.suffix or "-"
+        for one in group.constraints:
+            text = one.text + (" (unknown)" if one.unknown else "")
+            yield (name, text, *_cells(one.passed, one.removed_alone))
+        yield (name, "all of these", *_cells(group.passed, group.removed_alone))
+    for one in found.whole:
+        yield ("*", one.text, *_cells(one.passed, one.removed_alone))
+
+
+def _cells(passed: Count, alone: Count) -> tuple[Any, ...]:
+    return passed.providers, passed.trees, alone.providers, alone.trees
+
+
+def _advice(found: Diagnosis) -> Iterator[tuple[str, str, str]]:
+    for miss in found.misses:
+        for lack in miss.lacks:
+            where = "*" if lack.suffix is None else lack.suffix or "-"
+            yield "miss", where, lack.text
+    helps = found.relaxation
+    if helps is not None:
+        where = "*" if helps.suffix is None else helps.suffix or "-"
+        yield "relaxation", where, helps.text
+
+
+def _tell(found: Diagnosis) -> None:
+    say(
+        f"\nOf {found.trees} trees ({found.providers} providers), {found.viable} meet "
+        "each group on its own."
+    )
+    if found.walked < found.viable:
+        say(f"Combinations of groups were tried on {found.walked} of these.")
+    if found.has_candidates:
+        say("There are candidates.")
+    elif found.misses:
+        say("\nNearest:")
+    for miss in found.misses:
+        say("  " + "; ".join(lack.text for lack in miss.lacks))
+    if found.relaxation is not None:
+        say(f"\nThis change would give candidates: {found.relaxation.text}.")
+    elif not found.has_candidates and not found.is_truncated:
+        say("\nNo single change to the request would give candidates.")
+    if found.is_truncated:
+        say("\nNot every possible change was tried: the search reached its limit.")

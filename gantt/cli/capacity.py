@@ -8,10 +8,10 @@ from typing import Any
 import click
 import msgspec
 
+from gantt.cli.decision import why_text
 from gantt.cli.flavor import flavor
 from gantt.cli.output import plain, print_document, print_rows, say, table
 from gantt.cli.session import Session, books_command
-from gantt.cli.why import why_text
 from gantt.model.selection import Capacity, Why
 from gantt.model.spec import RequestSpec
 
@@ -31,7 +31,7 @@ def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
     ]
     if session.output == "json":
         print_document(
-            [{"flavor": words, **msgspec.to_builtins(each)} for words, each in found]
+            [{"flavor": words, **msgspec.structs.asdict(each)} for words, each in found]
         )
     elif session.output == "csv":
         print_rows("csv", ("flavor", "host", "more"), _by_host(found))

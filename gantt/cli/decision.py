@@ -1,30 +1,23 @@
-"""``gantt explain``: how a decision was made; also prints the decisions of select."""
+"""``gantt explain``: how a decision was made, or why a request has no hosts.
+
+``gantt select`` and ``gantt capacity`` print their reasons from here as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
-import msgspec
 
-from gantt.cli.output import plain, print_document, print_rows, say, table
+from gantt.cli.output import plain, print_document, print_rows, say, table, time_text
 from gantt.cli.session import Session, books_command
-from gantt.cli.why import steps_text, why_text
 from gantt.errors import NotFound
-from gantt.model.selection import Decision
+from gantt.model.diagnosis import Diagnosis
+from gantt.model.selection import Decision, Near, Step, Why
 
 MOST = 100
-RECORDS = (
-    "at",
-    "request_id",
-    "instances",
-    "hosts",
-    "chosen",
-    "attempts",
-    "failure",
-)
+RECORDS = tuple("at request_id instances hosts chosen attempts failure".split())
 
 
 @click.command("explain")
@@ -45,7 +38,7 @@ def explain(session: Session, *, request_or_instance: str) -> None:
             "database; [scheduler] records with memory://)."
         )
     if session.output == "json":
-        print_document(msgspec.to_builtins(found))
+        print_document(found)
     elif session.output == "csv":
         print_rows("csv", RECORDS, [_record(one) for one in found])
     else:
@@ -55,7 +48,7 @@ def explain(session: Session, *, request_or_instance: str) -> None:
 def print_decision(output: str, found: Decision) -> None:
     """Print one decision: all of it as table or JSON, only the scores as CSV."""
     if output == "json":
-        print_document(msgspec.to_builtins(found))
+        print_document(found)
     elif output == "csv":
         print_rows("csv", *_scores(found))
     else:
@@ -71,14 +64,14 @@ def _paragraphs(found: Decision) -> Iterator[str]:
     dry = " (dry run: nothing is claimed)" if found.is_dry_run else ""
     took = "".join(f", {name} {s * 1000:.2f} ms" for name, s in found.timings.items())
     yield (
-        f"{found.request_id or 'Request without an id'} at {_time(found.at)}{dry}: "
+        f"{found.request_id or 'Request without an id'} at {time_text(found.at)}{dry}: "
         f"{found.hosts} hosts, driver {found.driver}, revision {found.revision}, "
         f"{_times(found.attempts)}{took}."
     )
     if found.failure is not None:
         yield found.failure
     if found.steps and found.why is None:
-        yield steps_text(found.steps)
+        yield _steps_text(found.steps)
     if found.why is not None:
         yield why_text(found.why)
     if found.scores:
@@ -116,7 +109,7 @@ def _chosen(found: Decision) -> Iterator[tuple[Any, ...]]:
 
 def _record(found: Decision) -> tuple[Any, ...]:
     return (
-        _time(found.at),
+        time_text(found.at),
         found.request_id,
         found.instance_uuids,
         found.hosts,
@@ -126,10 +119,47 @@ def _record(found: Decision) -> tuple[Any, ...]:
     )
 
 
-def _time(at: int) -> str:
-    moment = datetime.fromtimestamp(at / 1_000_000, UTC)
-    return moment.isoformat(timespec="milliseconds")
-
-
 def _times(attempts: int) -> str:
     return "1 attempt" if attempts == 1 else f"{attempts} attempts"
+
+
+# -- reasons ---------------------------------------------------------------------------
+
+
+def why_text(why: Why) -> str:
+    """All reasons as paragraphs; empty if none are known."""
+    return "\n\n".join(_reasons(plain(why)))
+
+
+def _reasons(why: Why) -> Iterator[str]:
+    if why.steps:
+        yield _steps_text(why.steps)
+    if why.nearest:
+        yield _nearest_text(why.nearest)
+    if why.books is not None and why.books.misses:
+        yield _books_text(why.books)
+    if why.change:
+        yield f"This would help: {why.change}."
+    if why.is_truncated:
+        more = "A smaller change may also help" if why.change else "A change may help"
+        yield (
+            f"{more}: the search stopped at change_budget of [scheduler], or because "
+            "of concurrent writes."
+        )
+
+
+def _steps_text(steps: Iterable[Step]) -> str:
+    """The effect of each filter."""
+    rows = [(one.name, one.before, one.after, one.removed_alone) for one in steps]
+    return table(("filter", "before", "after", "removed_alone"), rows)
+
+
+def _nearest_text(nearest: Iterable[Near]) -> str:
+    """The nearest hosts, and the filters that removed them."""
+    rows = [(one.host, one.node, ", ".join(one.removed_by)) for one in nearest]
+    return "Nearest:\n" + table(("host", "node", "removed_by"), rows)
+
+
+def _books_text(found: Diagnosis) -> str:
+    lines = ["; ".join(lack.text for lack in miss.lacks) for miss in found.misses]
+    return "Nearest misses:\n" + "\n".join(f"  {line}" for line in lines)

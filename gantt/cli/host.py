@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
 from gantt.cli.flavor import document
-from gantt.cli.output import print_document
+from gantt.cli.output import print_document, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import Invalid, NotFound
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostView
 
-COLUMNS = (
-    "host",
-    "node",
-    "state",
-    "vcpus",
-    "memory_mb",
-    "local_gb",
-    "claimed",
-    "instances",
-    "updated_at",
-)
 _AMOUNTS = ("vcpus", "memory_mb", "local_gb")
+COLUMNS = ("host", "node", "state", *_AMOUNTS, "claimed", "instances", "updated_at")
 
 
 @click.group("host")
@@ -120,7 +109,7 @@ def _one(session: Session, host: str, node: str | None) -> HostView:
 
 def _print(session: Session, view: HostView) -> None:
     if session.output == "json":
-        print_document(msgspec.to_builtins(view))
+        print_document(view)
         return
     shown = {f"stats.{name}": value for name, value in view.stats.items()}
     session.print_record(
@@ -129,7 +118,7 @@ def _print(session: Session, view: HostView) -> None:
             "node": view.node,
             "provider_uuid": view.provider_uuid,
             "state": _state(view),
-            "updated_at": _time(view.updated_at),
+            "updated_at": time_text(view.updated_at, "seconds"),
             "claimed": view.claimed,
             "instances": view.instances,
             "aggregates": view.aggregates,
@@ -151,7 +140,7 @@ def _row(view: HostView) -> tuple[Any, ...]:
         *used,
         claimed,
         len(view.instances),
-        _time(view.updated_at),
+        time_text(view.updated_at, "seconds"),
     )
 
 
@@ -167,10 +156,3 @@ def _state(view: HostView) -> str:
     if service.get("forced_down"):
         return "forced down"
     return "disabled" if service.get("disabled") else "enabled"
-
-
-def _time(at: int | None) -> str | None:
-    if at is None:
-        return None
-    moment = datetime.fromtimestamp(at / 1_000_000, UTC)
-    return moment.isoformat(timespec="seconds")

@@ -32,7 +32,7 @@ def _print(session: Session, found: ProviderInventories) -> None:
 @books_command
 def list_inventories(session: Session, *, provider: str) -> None:
     """List the inventories of a provider."""
-    uuid = session.provider(provider).uuid
+    uuid = session.uuid_of(provider)
     _print(session, session.books.get_inventories(uuid))
 
 
@@ -50,7 +50,7 @@ def set_inventories(
 
     gantt inventory set host1 VCPU=16 VCPU:allocation_ratio=4 MEMORY_MB=32768
     """
-    uuid = session.provider(provider).uuid
+    uuid = session.uuid_of(provider)
 
     def attempt() -> ProviderInventories:
         known = session.books.get_inventories(uuid)
@@ -72,7 +72,7 @@ def delete_inventories(
     """Delete the inventories of some resource classes, or all."""
     if bool(classes) == everything:
         raise click.UsageError("Name the classes to delete, or give --all.")
-    uuid = session.provider(provider).uuid
+    uuid = session.uuid_of(provider)
     if everything:
         session.books.delete_inventories(uuid)
     for name in classes:

@@ -1,4 +1,4 @@
-"""``gantt``: the command-line client; this package has one module per noun.
+"""``gantt``: the command-line client; commands on one or a few nouns in each module.
 
 Exit status: 0 done, 1 refused or failed (standard error says why), 2 wrong usage.
 """
@@ -8,20 +8,17 @@ from __future__ import annotations
 import click
 
 from gantt import __version__
-from gantt.cli.aggregate import aggregate
 from gantt.cli.allocation import allocation
 from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
-from gantt.cli.claim import claim
 from gantt.cli.decision import explain
 from gantt.cli.failure import Program
 from gantt.cli.host import host
 from gantt.cli.inventory import inventory
+from gantt.cli.labels import aggregate, resource_class, trait
 from gantt.cli.provider import provider
-from gantt.cli.resource_class import resource_class
-from gantt.cli.select import select
+from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
-from gantt.cli.trait import trait
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
 

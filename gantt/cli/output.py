@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -61,7 +62,7 @@ def print_rows(
     """Print a listing: one line per row, one object per row in JSON."""
     listed = [tuple(row) for row in rows]
     if output == "json":
-        _print_json([dict(zip(columns, row, strict=True)) for row in listed])
+        print_document([dict(zip(columns, row, strict=True)) for row in listed])
     elif output == "csv":
         print_csv(columns, *listed)
     else:
@@ -71,7 +72,7 @@ def print_rows(
 def print_record(output: str, record: dict[str, Any]) -> None:
     """Print one record: a line per field; CSV has a header and one row."""
     if output == "json":
-        _print_json(record)
+        print_document(record)
     elif output == "csv":
         print_csv(tuple(record), tuple(record.values()))
     else:
@@ -79,8 +80,15 @@ def print_record(output: str, record: dict[str, Any]) -> None:
 
 
 def print_document(document: Any) -> None:
-    """Print JSON that is not a table."""
-    _print_json(document)
+    """Print JSON that is not a table; values become objects."""
+    click.echo(_escaped(msgspec.json.format(msgspec.json.encode(document), indent=2)))
+
+
+def time_text(at: int | None, timespec: str = "milliseconds") -> str | None:
+    """Microseconds since the epoch as ISO 8601 in UTC."""
+    if at is None:
+        return None
+    return datetime.fromtimestamp(at / 1_000_000, UTC).isoformat(timespec=timespec)
 
 
 def print_json_line(value: Any) -> None:
@@ -96,10 +104,6 @@ def print_csv(*rows: Sequence[Any]) -> None:
     writer.writerows([shown(_cell(value, "")) for value in row] for row in rows)
     # color=True: in a pipe, click would strip what looks like a colour.
     click.echo(buffer.getvalue(), nl=False, color=True)
-
-
-def _print_json(value: Any) -> None:
-    click.echo(_escaped(msgspec.json.format(msgspec.json.encode(value), indent=2)))
 
 
 def _escaped(document: bytes) -> str:

@@ -8,7 +8,7 @@ import click
 from msgspec import UNSET, UnsetType
 
 from gantt.cli.amounts import amounts, labels
-from gantt.cli.session import Session, books_command
+from gantt.cli.session import Session, books_command, repeated
 from gantt.model.answers import Provider
 from gantt.model.requests import ProviderQuery
 
@@ -30,44 +30,29 @@ def _record(found: Provider) -> dict[str, Any]:
 @click.option(
     "--in-tree", metavar="PROVIDER", help="Only providers in the tree of PROVIDER."
 )
-@click.option(
-    "--resource", multiple=True, metavar="RC=N", help="Require N of RC to be free."
-)
-@click.option("--required", multiple=True, metavar="TRAIT", help="Require TRAIT.")
-@click.option("--forbidden", multiple=True, metavar="TRAIT", help="Forbid TRAIT.")
-@click.option(
-    "--member-of",
-    multiple=True,
-    metavar="AGG",
-    help="Require membership of aggregate AGG.",
-)
-@click.option(
-    "--not-member-of",
-    multiple=True,
-    metavar="AGG",
-    help="Exclude members of aggregate AGG.",
-)
+@repeated("--resource", "RC=N", "Require N of RC to be free.")
+@repeated("--required", "TRAIT", "Require TRAIT.")
+@repeated("--forbidden", "TRAIT", "Forbid TRAIT.")
+@repeated("--member-of", "AGG", "Require membership of aggregate AGG.")
+@repeated("--not-member-of", "AGG", "Exclude members of aggregate AGG.")
 @books_command
 def list_providers(
     session: Session,
+    /,
     *,
     name: str | None,
     uuid: str | None,
     in_tree: str | None,
-    resource: tuple[str, ...],
-    required: tuple[str, ...],
-    forbidden: tuple[str, ...],
-    member_of: tuple[str, ...],
-    not_member_of: tuple[str, ...],
+    **words: tuple[str, ...],
 ) -> None:
     """List providers that match all options. A label in:A,B means any of them."""
     query = ProviderQuery(
         name=name,
         uuid=uuid,
-        in_tree=session.provider(in_tree).uuid if in_tree else None,
-        resources=amounts(resource),
-        traits=labels(required, forbidden),
-        member_of=labels(member_of, not_member_of),
+        in_tree=session.uuid_of(in_tree) if in_tree else None,
+        resources=amounts(words["resource"]),
+        traits=labels(words["required"], words["forbidden"]),
+        member_of=labels(words["member_of"], words["not_member_of"]),
     )
     found = session.books.list_providers(query)
     session.print_rows(COLUMNS, (tuple(_record(each).values()) for each in found))
@@ -90,7 +75,7 @@ def create_provider(
     session: Session, *, name: str, uuid: str | None, parent: str | None
 ) -> None:
     """Create a provider."""
-    parent_uuid = session.provider(parent).uuid if parent else None
+    parent_uuid = session.uuid_of(parent) if parent else None
     made = session.books.create_provider(name, uuid=uuid, parent_uuid=parent_uuid)
     session.print_record(_record(made))
 
@@ -119,7 +104,7 @@ def set_provider(
     known = session.provider(provider)
     parent_uuid: str | UnsetType | None = None if no_parent else UNSET
     if parent:
-        parent_uuid = session.provider(parent).uuid
+        parent_uuid = session.uuid_of(parent)
     changed = session.books.update_provider(
         known.uuid, name=name or known.name, parent_uuid=parent_uuid
     )
@@ -132,4 +117,4 @@ def set_provider(
 def delete_providers(session: Session, *, providers: tuple[str, ...]) -> None:
     """Delete providers, which must have no allocations and no children."""
     for each in providers:
-        session.books.delete_provider(session.provider(each).uuid)
+        session.books.delete_provider(session.uuid_of(each))

@@ -1,5 +1,4 @@
-"""``gantt select``: select and claim hosts for instances; with --dry-run, only show the
-decision."""
+"""``gantt select`` and ``gantt claim``: select and claim hosts for instances."""
 
 from __future__ import annotations
 
@@ -8,15 +7,13 @@ from typing import Any
 from uuid import uuid4
 
 import click
-import msgspec
 from msgspec.structs import replace
 
-from gantt.cli.decision import print_decision
+from gantt.cli.decision import print_decision, why_text
 from gantt.cli.failure import Failed
 from gantt.cli.flavor import flavor, spec_of_file
 from gantt.cli.output import print_document
 from gantt.cli.session import Session, books_command
-from gantt.cli.why import why_text
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Why
@@ -24,15 +21,7 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 
 _MOST = 100_000  # new instances
 
-COLUMNS = (
-    "instance",
-    "choice",
-    "host",
-    "node",
-    "availability_zone",
-    "claim",
-    "age_s",
-)
+COLUMNS = tuple("instance choice host node availability_zone claim age_s".split())
 
 
 @click.command("select")
@@ -111,7 +100,7 @@ def select(
     try:
         found = session.books.schedule(request)
     except NoValidHost as refusal:
-        raise told(session.output, refusal) from refusal
+        raise _failure(session.output, refusal) from refusal
     _print(session, request, found)
 
 
@@ -123,27 +112,19 @@ def _new(count: int) -> tuple[str, ...]:
     return tuple(str(uuid4()) for _ in range(count))
 
 
-def told(output: str, refusal: NoValidHost) -> click.ClickException:
+def _failure(output: str, refusal: NoValidHost) -> click.ClickException:
     """``refusal`` with its reasons: on standard error, or as output for JSON."""
     why = refusal.why if isinstance(refusal.why, Why) else Why()
     if output == "json":
-        body = {"failure": refusal.message, "why": msgspec.to_builtins(why)}
-        print_document(body)
+        print_document({"failure": refusal.message, "why": why})
         return Failed(refusal.message)
     return Failed(refusal.message, why_text(why))
 
 
 def _print(session: Session, request: ScheduleRequest, found: Selections) -> None:
-    if session.output == "json":
-        named = zip(request.instance_uuids or (), found, strict=True)
-        print_document(
-            [
-                {"instance": uuid, "selections": msgspec.to_builtins(mine)}
-                for uuid, mine in named
-            ]
-        )
-        return
-    session.print_rows(COLUMNS, _rows(request, found))
+    named = zip(request.instance_uuids or (), found, strict=True)
+    document = [{"instance": uuid, "selections": mine} for uuid, mine in named]
+    session.print_answer(document, COLUMNS, _rows(request, found))
 
 
 def _rows(request: ScheduleRequest, found: Selections) -> Iterator[tuple[Any, ...]]:
@@ -158,3 +139,24 @@ def _rows(request: ScheduleRequest, found: Selections) -> Iterator[tuple[Any, ..
                 one.claim,
                 None if one.age_s is None else round(one.age_s, 1),
             )
+
+
+@click.group("claim")
+def claim() -> None:
+    """Claims made by 'gantt select'."""
+
+
+@claim.command("confirm")
+@click.argument("claim")
+@books_command
+def confirm(session: Session, *, claim: str) -> None:
+    """Make a claim permanent: its lease no longer expires."""
+    session.books.confirm_claim(claim)
+
+
+@claim.command("release")
+@click.argument("claim")
+@books_command
+def release(session: Session, *, claim: str) -> None:
+    """Release a claim and its resources."""
+    session.books.release_claim(claim)

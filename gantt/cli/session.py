@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 from msgspec import Struct
 
 from gantt.cli.failure import told_plainly
-from gantt.cli.output import FORMATS, print_record, print_rows
+from gantt.cli.output import FORMATS, print_document, print_record, print_rows
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
 from gantt.model.names import canonical_uuid
@@ -23,6 +23,7 @@ from gantt.model.requests import ProviderQuery
 DEFAULT_URL = "http://127.0.0.1:8778"
 
 P = ParamSpec("P")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Session(Struct, frozen=True):
@@ -38,6 +39,19 @@ class Session(Struct, frozen=True):
     def print_record(self, record: dict[str, Any]) -> None:
         """Print one record."""
         print_record(self.output, record)
+
+    def print_answer(
+        self, found: object, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> None:
+        """Print an answer: all of it in JSON, else as a listing."""
+        if self.output == "json":
+            print_document(found)
+        else:
+            print_rows(self.output, columns, rows)
+
+    def uuid_of(self, text: str) -> str:
+        """As ``provider``, its uuid."""
+        return self.provider(text).uuid
 
     def provider(self, text: str) -> Provider:
         """The provider with this uuid or name. Raises NotFound, Invalid."""
@@ -78,6 +92,11 @@ def open_books(url: str, token: str) -> GanttProtocol:
     from gantt.connection import connect
 
     return connect(url)
+
+
+def repeated(flag: str, metavar: str, text: str) -> Callable[[F], F]:
+    """An option that may be given several times."""
+    return click.option(flag, multiple=True, metavar=metavar, help=text)
 
 
 def books_command(

@@ -45,31 +45,15 @@ class Finding(Struct, frozen=True):
     details: str = ""
 
 
-def check_roots(rootless: int) -> Finding:
-    """Every provider must have a root."""
-    name = "Missing Root Provider IDs"
-    if not rootless:
+def check_rows(name: str, found: int, verdict: Verdict, lack: str) -> Finding:
+    """``found`` rows should have what they ``lack``."""
+    if not found:
         return Finding(name, Verdict.SUCCESS)
     return Finding(
         name,
-        Verdict.FAILURE,
-        f"{rootless} resource providers have no root_provider_id. "
-        "'gantt-manage adopt' fills it in, as does 'placement-manage db "
-        "online_data_migrations' of a release with that migration.",
-    )
-
-
-def check_consumers(unknown: int) -> Finding:
-    """Every consumer with allocations should have a record."""
-    name = "Incomplete Consumers"
-    if not unknown:
-        return Finding(name, Verdict.SUCCESS)
-    return Finding(
-        name,
-        Verdict.WARNING,
-        f"{unknown} consumers have allocations but no record of project and user. "
-        "'gantt-manage adopt' creates it, as does 'placement-manage db "
-        "online_data_migrations' of a release with that migration.",
+        verdict,
+        f"{found} {lack}, as does 'placement-manage db online_data_migrations' of a "
+        "release with that migration.",
     )
 
 
@@ -150,8 +134,20 @@ def check(database: str | None, config_files: tuple[str, ...], output: str) -> N
         say(f"Error: {printable(str(error))}", err=True)
         sys.exit(IMPOSSIBLE)
     findings = (
-        check_roots(found.no_root),
-        check_consumers(found.no_record),
+        check_rows(
+            "Missing Root Provider IDs",
+            found.no_root,
+            Verdict.FAILURE,
+            "resource providers have no root_provider_id. 'gantt-manage adopt' fills "
+            "it in",
+        ),
+        check_rows(
+            "Incomplete Consumers",
+            found.no_record,
+            Verdict.WARNING,
+            "consumers have allocations but no record of project and user. "
+            "'gantt-manage adopt' creates it",
+        ),
         policy,
         rules,
     )

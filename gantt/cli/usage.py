@@ -22,7 +22,7 @@ def usage() -> None:
 @books_command
 def show_usage(session: Session, *, provider: str) -> None:
     """Show the usage and capacity of a provider."""
-    uuid = session.provider(provider).uuid
+    uuid = session.uuid_of(provider)
     used = session.books.get_usages(uuid).usages
     has = session.books.get_inventories(uuid).inventories
     rows = []
@@ -119,16 +119,8 @@ def usage_history(
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_HISTORY = (
-    "start",
-    "resource_class",
-    "capacity",
-    "used_min",
-    "used_avg",
-    "used_max",
-    "percent",
-    "samples",
-)
+_AMOUNTS = ("capacity", "used_min", "used_avg", "used_max")
+_HISTORY = ("start", "resource_class", *_AMOUNTS, "percent", "samples")
 
 
 def _row(found: UsageRecord) -> tuple[object, ...]:
@@ -137,7 +129,7 @@ def _row(found: UsageRecord) -> tuple[object, ...]:
     return (
         start.isoformat(),
         found.resource_class,
-        *map(_short, (found.capacity, found.used_min, found.used_avg, found.used_max)),
+        *(_short(getattr(found, name)) for name in _AMOUNTS),
         None if percent is None else round(percent, 1),
         found.samples,
     )

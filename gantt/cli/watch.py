@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import click
 
-from gantt.cli.output import plain, print_csv, print_json_line, say
+from gantt.cli.output import plain, print_csv, print_json_line, say, time_text
 from gantt.cli.session import Session, books_command
 from gantt.errors import Gone, Unavailable
 from gantt.model.watching import Event
@@ -76,10 +75,9 @@ def _print(output: str, event: Event) -> None:
 
 
 def _cells(event: Event) -> tuple[str, ...]:
-    moment = datetime.fromtimestamp(event.at / 1_000_000, UTC)
     return (
         event.id,
-        moment.isoformat(timespec="milliseconds"),
+        time_text(event.at) or "-",
         event.kind,
         event.request_id or "-",
         summary(event),

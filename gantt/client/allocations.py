@@ -36,28 +36,24 @@ Lookup = Callable[[str], ConsumerView | None]
 
 
 class RemoteAllocations:
-    """The part of GanttProtocol for consumers and what they use."""
+    """The part of GanttProtocol for consumers; it documents the methods."""
 
     _wire: Exchange
 
     def get_allocations(self, consumer_uuid: str) -> ConsumerView | None:
-        """See GanttProtocol."""
         route = encode.path("allocations", consumer_uuid)
         return decode.consumer(self._wire.ask("GET", route))
 
     def set_allocations(self, consumers: Iterable[ConsumerAllocations]) -> None:
-        """See GanttProtocol."""
         wanted = tuple(consumers)
         if wanted:
             version = version_for(wanted)
             self._claim("/allocations", wanted, version, lambda body: body)
 
     def delete_allocations(self, consumer_uuid: str) -> None:
-        """See GanttProtocol."""
         self._wire.ask("DELETE", encode.path("allocations", consumer_uuid))
 
     def get_provider_allocations(self, provider_uuid: str) -> ProviderAllocations:
-        """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "allocations")
         return decode.provider_allocations(self._wire.ask("GET", route))
 
@@ -93,7 +89,6 @@ class RemoteAllocations:
         providers: Iterable[ReshapedProvider],
         consumers: Iterable[ConsumerAllocations],
     ) -> None:
-        """See GanttProtocol."""
         inventories = {
             each.provider_uuid: {
                 decode.GENERATION: each.generation,
@@ -111,7 +106,6 @@ class RemoteAllocations:
         )
 
     def total_usages(self, query: UsageQuery) -> dict[str, TypeUsages]:
-        """See GanttProtocol."""
         route = encode.query("/usages", encode.usage_pairs(query))
         found = decode.usages(self._wire.ask("GET", route))
         if query.by_type:

@@ -40,8 +40,7 @@ def query(route: str, pairs: Pairs) -> str:
 
 def provider_pairs(wanted: ProviderQuery) -> Pairs:
     """The parameters of GET /resource_providers."""
-    scalars = {"name": wanted.name, "uuid": wanted.uuid, "in_tree": wanted.in_tree}
-    pairs = [(key, value) for key, value in scalars.items() if value is not None]
+    pairs = given({"name": wanted.name, "uuid": wanted.uuid, "in_tree": wanted.in_tree})
     if wanted.resources:
         pairs.append(("resources", _amounts(wanted.resources)))
     pairs += _traits("required", wanted.traits)
@@ -63,14 +62,16 @@ def trait_pairs(wanted: TraitQuery) -> Pairs:
 
 def usage_pairs(wanted: UsageQuery) -> Pairs:
     """The parameters of GET /usages; without a type all types are summed or listed."""
-    pairs = [("project_id", wanted.project_id)]
-    if wanted.user_id is not None:
-        pairs.append(("user_id", wanted.user_id))
-    if wanted.consumer_type is not None:
-        pairs.append(("consumer_type", wanted.consumer_type))
-    elif not wanted.by_type:
-        pairs.append(("consumer_type", "all"))
-    return pairs
+    kind = wanted.consumer_type
+    if kind is None and not wanted.by_type:
+        kind = "all"
+    return given(
+        {
+            "project_id": wanted.project_id,
+            "user_id": wanted.user_id,
+            "consumer_type": kind,
+        }
+    )
 
 
 def candidate_pairs(request: CandidateRequest) -> Pairs:

@@ -31,24 +31,21 @@ EVERY_TRAIT = TraitQuery()
 
 
 class RemoteProviders:
-    """The part of GanttProtocol for providers."""
+    """The part of GanttProtocol for providers; it documents the methods."""
 
     _wire: Exchange
 
     def list_providers(self, query: ProviderQuery = EVERY) -> tuple[Provider, ...]:
-        """See GanttProtocol."""
         route = encode.query(encode.path(PROVIDERS), encode.provider_pairs(query))
         return decode.providers(self._wire.ask("GET", route))
 
     def get_provider(self, uuid: str) -> Provider:
-        """See GanttProtocol."""
         reply = self._wire.ask("GET", encode.path(PROVIDERS, uuid))
         return decode.provider(reply)
 
     def create_provider(
         self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
     ) -> Provider:
-        """See GanttProtocol."""
         optional = {"uuid": uuid, "parent_provider_uuid": parent_uuid}
         body = {key: value for key, value in optional.items() if value is not None}
         reply = self._wire.ask("POST", encode.path(PROVIDERS), {"name": name, **body})
@@ -57,7 +54,6 @@ class RemoteProviders:
     def update_provider(
         self, uuid: str, *, name: str, parent_uuid: str | UnsetType | None = UNSET
     ) -> Provider:
-        """See GanttProtocol."""
         body = {"name": name, "parent_provider_uuid": parent_uuid}
         if parent_uuid is UNSET:
             del body["parent_provider_uuid"]
@@ -65,11 +61,9 @@ class RemoteProviders:
         return decode.provider(reply)
 
     def delete_provider(self, uuid: str) -> None:
-        """See GanttProtocol."""
         self._wire.ask("DELETE", encode.path(PROVIDERS, uuid))
 
     def get_inventories(self, provider_uuid: str) -> ProviderInventories:
-        """See GanttProtocol."""
         return decode.inventories(self._wire.ask("GET", _inventories(provider_uuid)))
 
     def set_inventories(
@@ -79,7 +73,6 @@ class RemoteProviders:
         *,
         generation: int | None = None,
     ) -> ProviderInventories:
-        """See GanttProtocol."""
         body = {"inventories": encode.inventories_body(inventories)}
         route = _inventories(provider_uuid)
         return decode.inventories(self._put(route, body, generation))
@@ -87,7 +80,6 @@ class RemoteProviders:
     def set_inventory(
         self, provider_uuid: str, resource_class: str, inventory: Inventory
     ) -> ProviderInventories:
-        """See GanttProtocol."""
         body = encode.inventories_body({resource_class: inventory})[resource_class]
 
         def attempt() -> ProviderInventories:
@@ -105,21 +97,17 @@ class RemoteProviders:
         return until_settled(attempt)
 
     def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
-        """See GanttProtocol."""
         route = _inventories(provider_uuid) + encode.path(resource_class)
         self._wire.ask("DELETE", route)
 
     def delete_inventories(self, provider_uuid: str) -> None:
-        """See GanttProtocol."""
         self._wire.ask("DELETE", _inventories(provider_uuid))
 
     def get_usages(self, provider_uuid: str) -> ProviderUsages:
-        """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "usages")
         return decode.provider_usages(self._wire.ask("GET", route))
 
     def get_aggregates(self, provider_uuid: str) -> ProviderAggregates:
-        """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "aggregates")
         return decode.provider_aggregates(self._wire.ask("GET", route))
 
@@ -130,14 +118,12 @@ class RemoteProviders:
         *,
         generation: int | None = None,
     ) -> ProviderAggregates:
-        """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "aggregates")
         # The service would refuse duplicates, which are allowed in process.
         body = {"aggregates": list(dict.fromkeys(aggregates))}
         return decode.provider_aggregates(self._put(route, body, generation))
 
     def get_traits(self, provider_uuid: str) -> ProviderTraits:
-        """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "traits")
         return decode.provider_traits(self._wire.ask("GET", route))
 
@@ -148,7 +134,6 @@ class RemoteProviders:
         *,
         generation: int | None = None,
     ) -> ProviderTraits:
-        """See GanttProtocol."""
         route = encode.path(PROVIDERS, provider_uuid, "traits")
         body = {"traits": list(dict.fromkeys(traits))}
         return decode.provider_traits(self._put(route, body, generation))
@@ -171,7 +156,6 @@ class RemoteNames:
     _wire: Exchange
 
     def list_traits(self, query: TraitQuery = EVERY_TRAIT) -> tuple[Name, ...]:
-        """See GanttProtocol."""
         if query.names is not None and not query.names:
             return ()
         route = encode.query("/traits", encode.trait_pairs(query))
@@ -182,23 +166,18 @@ class RemoteNames:
         return tuple(Name(name) for name in found if name.upper().startswith(prefix))
 
     def create_trait(self, name: str) -> Created:
-        """See GanttProtocol."""
         return self._create("traits", name)
 
     def delete_trait(self, name: str) -> None:
-        """See GanttProtocol."""
         self._wire.ask("DELETE", encode.path("traits", name))
 
     def list_resource_classes(self) -> tuple[Name, ...]:
-        """See GanttProtocol."""
         return decode.resource_classes(self._wire.ask("GET", "/resource_classes"))
 
     def create_resource_class(self, name: str) -> Created:
-        """See GanttProtocol."""
         return self._create("resource_classes", name)
 
     def delete_resource_class(self, name: str) -> None:
-        """See GanttProtocol."""
         self._wire.ask("DELETE", encode.path("resource_classes", name))
 
     def _create(self, noun: str, name: str) -> Created:

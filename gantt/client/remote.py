@@ -13,7 +13,7 @@ from gantt.client.allocations import RemoteAllocations
 from gantt.client.exchange import Exchange
 from gantt.client.providers import RemoteNames, RemoteProviders
 from gantt.client.scheduling import RemoteScheduling
-from gantt.client.transport import SessionTransport, SocketTransport, Transport
+from gantt.client.transport import transport_to
 from gantt.model.addresses import without_secrets
 
 if TYPE_CHECKING:
@@ -35,13 +35,10 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
         session: Any = None,
         timeout: float = 60.0,
     ) -> None:
-        transport: Transport = (
-            SocketTransport(url, token=token, timeout_s=timeout)
-            if session is None
-            else SessionTransport(session, url, timeout_s=timeout)
-        )
         self.url = without_secrets(url)
-        self._wire = Exchange(transport)
+        self._wire = Exchange(
+            transport_to(url, token=token, session=session, timeout_s=timeout)
+        )
 
     def close(self) -> None:
         """Close all connections; a later call opens new ones."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange
-from gantt.client.transport import SessionTransport, SocketTransport, Transport
+from gantt.client.transport import transport_to
 from gantt.model.addresses import without_secrets
 from gantt.model.answers import Candidate, Candidates, ConsumerView
 from gantt.model.commands import ConsumerAllocations
@@ -45,17 +45,13 @@ class PlacementBooks:
         """Raises Invalid when ``url`` is none."""
         self.url = without_secrets(url)
         where = "" if url == CATALOGUE else url
-        transport: Transport = (
-            SocketTransport(where, token=token, timeout_s=timeout_s)
-            if session is None
-            else SessionTransport(session, where, timeout_s=timeout_s)
+        self._wire = Exchange(
+            transport_to(where, token=token, session=session, timeout_s=timeout_s)
         )
-        self._wire = Exchange(transport)
 
     def candidates(
         self, question: CandidateRequest, *, request_id: str = ""
     ) -> Candidates:
-        """See RemoteBooks."""
         pairs = encode.candidate_pairs(wire_question(question))
         route = encode.query("/allocation_candidates", pairs)
         reply = self._wire.ask(
@@ -67,14 +63,12 @@ class PlacementBooks:
         )
 
     def consumer(self, uuid: str) -> ConsumerView | None:
-        """See RemoteBooks."""
         route = encode.path("allocations", uuid)
         return decode.consumer(self._wire.ask("GET", route, version=VERSION))
 
     def write(
         self, consumers: Sequence[ConsumerAllocations], *, request_id: str = ""
     ) -> None:
-        """See RemoteBooks."""
         named = [
             replace(
                 one,

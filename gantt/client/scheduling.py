@@ -35,12 +35,11 @@ WAIT_S: Final = 20.0
 
 
 class RemoteScheduling:
-    """The part of GanttProtocol that only a Gantt serves."""
+    """The part of GanttProtocol that only a Gantt serves; it documents the methods."""
 
     _wire: Exchange
 
     def schedule(self, request: ScheduleRequest) -> Selections:
-        """See SchedulerProtocol."""
         request = values.request(request)
         if request.dry_run:
             decision = self.decide(request)
@@ -52,21 +51,17 @@ class RemoteScheduling:
         return decode.enclosed(reply, "selections", Selections)
 
     def decide(self, request: ScheduleRequest) -> Decision:
-        """See SchedulerProtocol."""
         request = values.request(request)
         body = {**encode.schedule_body(request), "dry_run": True}
         return decode.native(self._ask_ours("POST", "select", body=body), Decision)
 
     def confirm_claim(self, claim: str) -> None:
-        """See SchedulerProtocol."""
         self._ask_ours("POST", "claims", scalars.name("claim", claim), "confirm")
 
     def release_claim(self, claim: str) -> None:
-        """See SchedulerProtocol."""
         self._ask_ours("DELETE", "claims", scalars.name("claim", claim))
 
     def capacity(self, spec: RequestSpec) -> Capacity:
-        """See SchedulerProtocol."""
         body = {"request_spec": values.spec(spec)}
         return decode.native(self._ask_ours("POST", "capacity", body=body), Capacity)
 
@@ -77,76 +72,63 @@ class RemoteScheduling:
         instance_uuid: str | None = None,
         limit: int = 100,
     ) -> tuple[Decision, ...]:
-        """See SchedulerProtocol."""
         asked = {"request_id": request_id, "instance_uuid": instance_uuid}
         reply = self._ask_ours("GET", "decisions", query={**asked, "limit": limit})
         return decode.enclosed(reply, "decisions", tuple[Decision, ...])
 
     def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
-        """See SchedulerProtocol."""
         host, node = scalars.name("host", host), scalars.name("node", node)
         body = values.stats(stats)
         reply = self._ask_ours("PUT", "hosts", host, node, body=body)
         return decode.native(reply, HostView)
 
     def delete_host(self, host: str, node: str) -> None:
-        """See SchedulerProtocol."""
         host, node = scalars.name("host", host), scalars.name("node", node)
         self._ask_ours("DELETE", "hosts", host, node)
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        """See SchedulerProtocol."""
         reply = self._ask_ours("GET", "hosts", query={"host": host, "node": node})
         return decode.enclosed(reply, "hosts", tuple[HostView, ...])
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
-        """See SchedulerProtocol."""
         body = {"aggregates": values.aggregates(aggregates)}
         self._ask_ours("PUT", "aggregates", body=body)
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
     ) -> None:
-        """See SchedulerProtocol."""
         self._ask_ours("DELETE", "aggregates", query={"uuid": uuid, "id": number})
 
     def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
-        """See SchedulerProtocol."""
         reply = self._ask_ours("GET", "aggregates")
         return decode.enclosed(reply, "aggregates", tuple[HostAggregate, ...])
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
-        """See SchedulerProtocol."""
         body = {"instances": values.instances(instances)}
         host = scalars.name("host", host)
         self._ask_ours("POST", "instances", host, body=body)
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
-        """See SchedulerProtocol."""
         host = scalars.name("host", host)
         uuid = scalars.name("instance_uuid", instance_uuid)
         self._ask_ours("DELETE", "instances", host, uuid)
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
-        """See SchedulerProtocol."""
         body = {"instance_uuids": values.names("instance_uuids", instance_uuids)}
         host = scalars.name("host", host)
         reply = self._ask_ours("PUT", "instances", host, body=body)
         return decode.enclosed(reply, "known", bool)
 
     def update_service(self, service: Service) -> None:
-        """See SchedulerProtocol."""
         self._ask_ours("PUT", "services", body=values.service(service))
 
     def set_server_group(self, group: ServerGroup) -> None:
-        """See SchedulerProtocol."""
         group = values.server_group(group)
         self._ask_ours("PUT", "server_groups", group.uuid, body=group)
 
     def delete_server_group(self, uuid: str) -> None:
-        """See SchedulerProtocol."""
         self._ask_ours("DELETE", "server_groups", scalars.name("group", uuid))
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
@@ -171,7 +153,6 @@ class RemoteScheduling:
         period: str = "hour",
         limit: int = 1000,
     ) -> tuple[UsageRecord, ...]:
-        """See GanttProtocol."""
         asked = {"resource_class": resource_class, "since": since, "until": until}
         reply = self._ask_ours(
             "GET", "usage-history", query={**asked, "period": period, "limit": limit}

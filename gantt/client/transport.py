@@ -47,6 +47,14 @@ class Transport(Protocol):
         """Let go of all connections."""
 
 
+def transport_to(url: str, *, token: str, session: Any, timeout_s: float) -> Transport:
+    """With ``token`` on sockets, or through a keystoneauth ``session``. Raises Invalid
+    for an unusable ``url``."""
+    if session is None:
+        return SocketTransport(url, token=token, timeout_s=timeout_s)
+    return SessionTransport(session, url, timeout_s=timeout_s)
+
+
 class SocketTransport:
     """HTTP/1.1 with keep-alive; safe for many threads, one socket per request."""
 
@@ -100,7 +108,6 @@ class SocketTransport:
             raise self._failure(method, error) from error
 
     def close(self) -> None:
-        """See Transport."""
         with self._lock:
             while self._idle:
                 self._idle.pop().close()
@@ -200,7 +207,6 @@ class SessionTransport:
     def send(
         self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
     ) -> Reply:
-        """See Transport."""
         optional: dict[str, Any] = {} if body is None else {"data": body}
         try:
             response = self._session.request(

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gantt.cli.why import why_text
+from gantt.cli.decision import why_text
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
