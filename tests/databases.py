@@ -1,8 +1,8 @@
 """PostgreSQL and MariaDB servers of the tests' own, each in a folder of its own.
 
 Programs of the distribution, on a free loopback port; nothing of the machine's own
-servers is touched. Neither program serves root, so that root starts it as the user whom
-its package made, or as nobody. Unless asked to, it does not sync its files: a killed
+servers is touched. Neither program serves root, so root starts it as the user of its
+package, or as an unprivileged one. By default it does not sync its files: a killed
 server loses nothing by that, only a killed machine would.
 """
 
@@ -28,7 +28,7 @@ from gantt.store import schema
 from tests import small_disk
 from tests.live import free_port
 
-# Outlives whoever started a server, however that ends, and clears up after it.
+# Outlives the process that started a server, and cleans up after it.
 _GUARD = """
 import os, shutil, signal, sys
 folder, pid = sys.argv[1], 0
@@ -227,14 +227,14 @@ class DatabaseServer(ABC):
         return self.url(name)
 
     def copy(self, url: str) -> str:
-        """The URL of another database like one that nobody uses."""
+        """The URL of a copy of an unused database."""
         self._count += 1
         name = f"books{self._count}"
         self._clone(str(make_url(url).database), name)
         return self.url(name)
 
     def drop(self, url: str) -> None:
-        """Remove a database, whoever uses it."""
+        """Remove a database, even while it is in use."""
         self.execute(f"DROP DATABASE IF EXISTS {make_url(url).database}")
 
     def _copy(self, name: str, copy: str) -> None:
@@ -247,7 +247,7 @@ class DatabaseServer(ABC):
 
     @abstractmethod
     def _clone(self, name: str, copy: str) -> None:
-        """A database like one that nobody uses."""
+        """Copy an unused database."""
 
     def execute(self, *statements: str, url: str | None = None) -> list[Any]:
         """As ``execute``, by default beside all databases of its own."""
@@ -296,7 +296,7 @@ class DatabaseServer(ABC):
 
 
 def _account(name: str) -> pwd.struct_passwd | None:
-    """Whom a server runs as; None: as whoever starts it."""
+    """The account that a server runs as; None: the current one."""
     if os.getuid() != 0:
         return None
     try:
@@ -306,7 +306,7 @@ def _account(name: str) -> pwd.struct_passwd | None:
 
 
 class Postgres(DatabaseServer):
-    """Trusts whoever reaches its port."""
+    """Trusts every connection to its port."""
 
     name = "postgresql"
     package = "postgresql"

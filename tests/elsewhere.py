@@ -102,8 +102,8 @@ class Elsewhere:
             self.report(engine, host)
 
     def report(self, engine: Gantt, host: str, **more: Any) -> None:
-        """Host ``host`` reports here; by default that it is full, which is nobody's
-        business when amounts are decided elsewhere."""
+        """Host ``host`` reports here; by default that it is full, which does not matter
+        when amounts are decided elsewhere."""
         facts: dict[str, Any] = {
             "uuid": self.providers[host],
             "vcpus": 1,

@@ -49,7 +49,7 @@ class Live:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is not in use now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

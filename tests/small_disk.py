@@ -45,7 +45,7 @@ def is_possible() -> bool:
 
 def command(folder: Path, full: Path, *who: int) -> list[str]:
     """What to put before a command. ``who``: user and group to run it as; by default
-    nobody else. The source goes along: another user might not be able to read it."""
+    the current ones. The source is passed on: another user might not be able to read it."""
     uid, gid = who or (-1, -1)
     source = Path(__file__).read_text()
     place = (str(folder), str(full), str(uid), str(gid))
@@ -64,7 +64,7 @@ def _filtered() -> int:
     code = ctypes.create_string_buffer(b"".join(rules))
     whole = struct.pack("@HP", len(rules), ctypes.addressof(code))
     libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(38, 1, 0, 0, 0)  # no new privileges: then anybody may filter
+    libc.prctl(38, 1, 0, 0, 0)  # no new privileges: then every user may filter
     listener = int(libc.syscall(number, 1, 8, ctypes.create_string_buffer(whole)))
     if listener < 0:
         raise OSError(ctypes.get_errno(), "no filter with a listener")
@@ -72,7 +72,7 @@ def _filtered() -> int:
 
 
 def _answer(listener: int, folder: str, full: str) -> None:
-    """Say to each call whether there is room, until nobody is left to ask."""
+    """Say to each call whether there is room, until no caller is left."""
     poll = select.poll()
     poll.register(listener, select.POLLIN)
     while not any(state & select.POLLHUP for _, state in poll.poll()):

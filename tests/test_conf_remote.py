@@ -107,7 +107,7 @@ def test_engine_asks_the_configured_placement(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("[scheduler]\nplacement = keystone\n", "no authentication is configured"),
-        ("[scheduler]\nplacement = http://[\n", "no address of a service"),
+        ("[scheduler]\nplacement = http://[\n", "not the address of a service"),
         ("[scheduler]\nplacement = elsewhere\n", "embedded, keystone, or the URL"),
         (
             "[scheduler]\nplacement = http://h\n[placement]\nauth_type = strange\n",

@@ -1,6 +1,6 @@
 """This machine: the collectors that describe it, its name and its uuid.
 
-Separate from registering, so that the description can be shown without any books.
+Separate from registering, so that a machine can be described without a database.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def machine_uuid(name: str, id_file: Path = Path("/etc/machine-id")) -> str:
     """The same uuid at every call on this machine.
 
     Made from the machine's id and its name, since containers of one image share the
-    id; hashed, since the id is not meant to be seen outside.
+    id; hashed, since the id must not be disclosed.
     """
     try:
         machine_id = id_file.read_text().strip()

@@ -1,4 +1,4 @@
-"""Enter a machine into the books as a provider, and keep its entry true.
+"""Register a machine in the books as a provider, and keep the entry up to date.
 
 Called with any GanttProtocol, in process or over HTTP. It writes only what differs
 from the books: a second call with the same facts writes nothing. Reserved amounts,
@@ -31,10 +31,10 @@ class Registration(Struct, frozen=True):
 
 
 def register(gantt: GanttProtocol, part: Part, *, name: str, uuid: str) -> Registration:
-    """Make the books say ``part`` of the provider ``name``.
+    """Set inventories and traits of the provider ``name`` to ``part``.
 
-    A provider of that name is taken over with the uuid it has; else it is made as
-    ``uuid``. Raises the refusals of the books.
+    An existing provider of that name keeps its uuid; a new one gets ``uuid``.
+    Raises the refusals of the books.
     """
     provider, is_new = _provider(gantt, name, uuid)
     has_set_inventories = _persist(lambda: _set_inventories(gantt, provider.uuid, part))
@@ -51,7 +51,7 @@ def _provider(gantt: GanttProtocol, name: str, uuid: str) -> tuple[Provider, boo
     try:
         return gantt.create_provider(name, uuid=uuid), True
     except DuplicateName:
-        # Somebody else registered this machine in between; or it was renamed, and
+        # Another process registered this machine in between; or it was renamed, and
         # the uuid is in the books under its old name.
         by_name = gantt.list_providers(query)
         if by_name:
@@ -60,7 +60,7 @@ def _provider(gantt: GanttProtocol, name: str, uuid: str) -> tuple[Provider, boo
 
 
 def _persist(write: Callable[[], bool]) -> bool:
-    """Call ``write``, which reads first, until no other writer comes in between."""
+    """Call ``write``, which reads first, until no concurrent write interferes."""
     for _ in range(ATTEMPTS - 1):
         try:
             return write()
@@ -82,7 +82,7 @@ def _set_inventories(gantt: GanttProtocol, uuid: str, part: Part) -> bool:
 
 
 def _resized(known: Inventory, found: Inventory) -> Inventory:
-    """``known`` with the size that was found; what an operator chose is kept."""
+    """``known`` with the new size; settings of an operator are kept."""
     if known.total == found.total:
         return known
     is_whole = known.max_unit == known.total

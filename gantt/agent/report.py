@@ -17,10 +17,10 @@ from gantt.model.scheduling import SchedulerProtocol
 def report(
     gantt: SchedulerProtocol, part: Part, provider: Provider
 ) -> tuple[HostView | None, str]:
-    """Report ``part`` for the host that ``provider`` stands for, named as it is; the
-    host, or None and why another host has that provider.
+    """Report ``part`` for the host of ``provider``, which has its name. Returns
+    the host, or None and the reason why another host has that provider.
 
-    What instances use stays as it was reported last, at first nothing.
+    Usage by instances stays as last reported, initially zero.
     """
     known = _known(gantt, provider)
     host, node = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gantt.cli.database import settings_for
-from gantt.cli.failure import told_plainly
+from gantt.cli.failure import refusals_reported
 from gantt.cli.output import bars, print_rows, say
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def adopt(database: str | None, *, dry_run: bool) -> None:
     """
     from gantt.store.adoption import adopt as taking
 
-    with told_plainly():
+    with refusals_reported():
         settings = _settings(database)
         done = taking.adopt(
             settings.database_url, owner=_owner(settings), is_dry=dry_run
@@ -75,7 +75,7 @@ def release(database: str | None, *, dry_run: bool, drop_tables: bool) -> None:
     """
     from gantt.store.adoption import adopt as taking
 
-    with told_plainly():
+    with refusals_reported():
         url = _settings(database).database_url
         done = taking.release(url, drop=drop_tables, is_dry=dry_run)
     say(f"{done.url} holds {_listed(done.counts)}.")
@@ -119,7 +119,7 @@ def placement(
     """
     from gantt.store.adoption.importer import import_books
 
-    with told_plainly(), bars(is_shown=not dry_run) as progress:
+    with refusals_reported(), bars(is_shown=not dry_run) as progress:
         settings = _settings(database)
         done = import_books(
             source,

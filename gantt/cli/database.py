@@ -40,8 +40,8 @@ def settings_for(database: str | None, config_files: tuple[str, ...]) -> Setting
 
     overrides = {("placement_database", "connection"): database} if database else {}
     settings = load(config_files, overrides=overrides)
-    for told in settings.unknown:
-        say(f"Warning: {printable(told)}", err=True)
+    for warning in settings.unknown:
+        say(f"Warning: {printable(warning)}", err=True)
     if not settings.database_url:
         raise Refused(
             "No database is configured: give --database URL, or set "

@@ -33,17 +33,17 @@ class Program(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """As Group."""
-        with _told():
+        with _printable_errors():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         """As Group."""
-        with _told():
+        with _printable_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _printable_errors() -> Iterator[None]:
     try:
         yield
     except (ConnectionError, TimeoutError):
@@ -63,7 +63,7 @@ def _told() -> Iterator[None]:
 
 
 @contextmanager
-def told_plainly() -> Iterator[None]:
+def refusals_reported() -> Iterator[None]:
     """Turn a refusal into a message on standard error and exit status 1."""
     try:
         yield

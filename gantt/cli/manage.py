@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gantt import __version__
 from gantt.cli.adoption import adopt, imports, release
 from gantt.cli.database import database_options, settings_for
-from gantt.cli.failure import Failed, Program, told_plainly
+from gantt.cli.failure import Failed, Program, refusals_reported
 from gantt.cli.output import print_rows, say
 from gantt.conf import placement_session
 from gantt.connection import connect, open_gantt
@@ -52,7 +52,7 @@ def sync() -> None:
     """Create or upgrade the tables."""
     from gantt.store import schema
 
-    with told_plainly():
+    with refusals_reported():
         say(schema.sync(*_place()))
 
 
@@ -61,7 +61,7 @@ def version() -> None:
     """Print the revision of the tables."""
     from gantt.store import schema
 
-    with told_plainly():
+    with refusals_reported():
         place = _place()
         found = schema.version(*place)
         if found is None:
@@ -77,7 +77,7 @@ def stamp(revision: str) -> None:
     """Record that the tables are at REVISION ('head': the newest), without changes."""
     from gantt.store import schema
 
-    with told_plainly():
+    with refusals_reported():
         url, options = _place()
         schema.stamp(url, revision, options)
 
@@ -104,7 +104,7 @@ def verify(url: str | None, token: str | None) -> None:
     tables. With --url the running service compares the columns that it answers from;
     the process that serves the call does no writes meanwhile.
     """
-    with told_plainly():
+    with refusals_reported():
         books = _books() if url is None else connect(url, token=token)
         try:
             report = books.verify()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gantt.cli.failure import told_plainly
+from gantt.cli.failure import refusals_reported
 from gantt.cli.output import say
 from gantt.cli.session import DEFAULT_URL
 from gantt.errors import Refused
@@ -82,7 +82,7 @@ def serve(
         for (group, name), value in given.items()
         if value is not None
     )
-    with told_plainly():
+    with refusals_reported():
         from gantt.api.hosting import server
         from gantt.conf import Source
 

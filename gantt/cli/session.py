@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 from msgspec import Struct
 
-from gantt.cli.failure import told_plainly
+from gantt.cli.failure import refusals_reported
 from gantt.cli.output import FORMATS, print_document, print_record, print_rows
 from gantt.errors import Invalid, NotFound
 from gantt.model.answers import Provider
@@ -131,7 +131,7 @@ def books_command(
     def command(*args: P.args, **kwargs: P.kwargs) -> None:
         url, token = str(kwargs.pop("url")), str(kwargs.pop("token"))
         output = str(kwargs.pop("output"))
-        with told_plainly():
+        with refusals_reported():
             books = open_books(url, token)
             try:
                 function(Session(books, output), *args, **kwargs)

@@ -80,8 +80,8 @@ def check_policy_rules(settings: Settings) -> Finding:
         build_policy(settings)
     except GanttError as error:
         return Finding(name, Verdict.FAILURE, error.message)
-    told = " ".join(warnings(settings))
-    return Finding(name, Verdict.WARNING if told else Verdict.SUCCESS, told)
+    found = " ".join(warnings(settings))
+    return Finding(name, Verdict.WARNING if found else Verdict.SUCCESS, found)
 
 
 def _policy_files(settings: Settings) -> Iterator[Path]:

@@ -58,12 +58,12 @@ class RemoteAllocations:
         return decode.provider_allocations(self._wire.ask("GET", route))
 
     def find_candidates(self, request: CandidateRequest) -> Candidates:
-        """See GanttProtocol. Raises Invalid also for what the wire cannot say."""
+        """Also raises Invalid for requests that the wire cannot express."""
         route = encode.query("/allocation_candidates", encode.candidate_pairs(request))
         return decode.candidates(self._wire.ask("GET", route))
 
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
-        """See GanttProtocol. Raises Invalid also where the service is no Gantt."""
+        """Also raises Invalid if the service is not a Gantt."""
         pairs = encode.candidate_pairs(request)
         route = encode.query("/gantt/candidates/explain", pairs)
         try:
@@ -75,7 +75,7 @@ class RemoteAllocations:
             ) from None
 
     def verify(self) -> Report:
-        """See GanttProtocol. Raises Invalid also where the service is no Gantt."""
+        """Also raises Invalid if the service is not a Gantt."""
         try:
             return decode.native(self._wire.ask("GET", "/gantt/verify"), Report)
         except errors.NotFound:
@@ -137,7 +137,7 @@ class RemoteAllocations:
 def version_for(
     consumers: Sequence[ConsumerAllocations], *, oldest: str = WITHOUT_GENERATIONS
 ) -> str:
-    """The oldest microversion, from ``oldest`` on, that can say what is given."""
+    """The oldest microversion, from ``oldest`` on, that can express ``consumers``."""
     if any(consumer.consumer_type is not UNSET for consumer in consumers):
         return NEWEST
     if oldest != WITHOUT_GENERATIONS or any(
@@ -148,14 +148,14 @@ def version_for(
 
 
 def is_open(consumers: Sequence[ConsumerAllocations], version: str) -> bool:
-    """Whether something must be filled in that ``version`` asks for."""
+    """Whether ``version`` requires a field that is open."""
     return any(_lacks(consumer, version) for consumer in consumers)
 
 
 def filled_in(
     consumers: Sequence[ConsumerAllocations], version: str, lookup: Lookup
 ) -> tuple[ConsumerAllocations, ...]:
-    """``consumers`` with all that ``version`` asks for, as the books have it now."""
+    """``consumers`` with what ``version`` requires filled in from the books."""
     return tuple(
         _filled(consumer, version, lookup(consumer.consumer_uuid))
         if _lacks(consumer, version)

@@ -1,4 +1,4 @@
-"""Questions and commands as Placement puts them on the wire: query strings and bodies.
+"""Queries and commands in Placement's wire format: query strings and bodies.
 
 Separate from the client because the mirror image of these functions is the server's
 parser, and the two are tested against each other.
@@ -78,12 +78,12 @@ def candidate_pairs(request: CandidateRequest) -> Pairs:
     """The parameters of GET /allocation_candidates.
 
     ``generation_limit``, ``breadth_first`` and ``randomize`` are options of the service
-    and do not travel. Raises Invalid for what the wire has no words for.
+    and do not travel. Raises Invalid for requests that the wire cannot express.
     """
     if not request.nested:
         raise errors.Invalid(
-            "nested=False was asked, and the newest microversion always answers with "
-            "whole trees: leave it out, or ask in process."
+            "nested=False is not possible over HTTP: the newest microversion always "
+            "returns whole trees. Leave it out, or use the database in process."
         )
     pairs: Pairs = []
     for group in request.groups:
@@ -161,7 +161,7 @@ def _amounts(resources: Mapping[str, int]) -> str:
 
 
 def _traits(key: str, labels: Labels) -> Pairs:
-    """One parameter for all that must or must not be, one per set of alternatives."""
+    """One parameter for required and forbidden names, one per set of alternatives."""
     plain, alternatives = _split(labels.required)
     plain += ["!" + name for name in sorted(labels.forbidden)]
     pairs = [(key, ",".join(plain))] if plain else []
@@ -188,7 +188,7 @@ def _root_traits(labels: Labels) -> str:
 def _split(
     required: tuple[frozenset[str], ...],
 ) -> tuple[list[str], list[list[str]]]:
-    """Names that must be there, and sets of which one must be there."""
+    """Required names, and sets of which one is required."""
     plain = [name for names in required if len(names) == 1 for name in names]
     alternatives = [sorted(names) for names in required if len(names) != 1]
     return plain, alternatives

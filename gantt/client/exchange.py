@@ -1,4 +1,4 @@
-"""One request to the service and its reply, or the refusal that it stands for.
+"""One request to the service and its reply, or the error that the reply means.
 
 Separate from the client's methods because microversions, JSON bodies and the bounded
 retries after a lost race are the same for all of them.
@@ -37,7 +37,7 @@ class Exchange:
         version: str = NEWEST,
         headers: Mapping[str, str] = MappingProxyType({}),
     ) -> Reply:
-        """The reply of a request that succeeded. Raises the refusal otherwise."""
+        """The reply to a successful request. Raises the refusal otherwise."""
         sent = {
             **headers,
             "accept": "application/json",
@@ -58,7 +58,7 @@ class Exchange:
         return reply
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._transport.close()
 
 

@@ -1,8 +1,7 @@
-"""An error of the service back into the tree of ``gantt.errors``.
+"""Errors of a service as classes of ``gantt.errors``.
 
-The way back of the API's translation. Gantt names the class in a header. OpenStack
-Placement says no more than status and code; where it gives one code to several causes,
-only its text is left, and that is looked at here and nowhere else.
+Gantt names the class in a header. OpenStack Placement sends only status and code; where
+one code has several causes, the text decides, here and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ ERROR = "gantt-error"
 BY_ERROR: dict[str, type[errors.GanttError]] = {
     kind.code: kind for kind in errors.every_kind()
 }
-# What OpenStack Placement gives no code of its own; the first that holds wins.
+# Errors without a code of their own in OpenStack Placement; the first match wins.
 BY_TEXT: tuple[tuple[int, str, type[errors.GanttError]], ...] = (
     (400, "No such resource class", errors.UnknownResourceClass),
     (400, "Unknown resource class", errors.UnknownResourceClass),
     (400, "No such trait", errors.UnknownName),
     (400, "that does not exist", errors.UnknownProvider),
-    # Deleting a single inventory in use bears the code of a generation conflict.
+    # Deleting a single inventory in use has the code of a generation conflict.
     (409, "Unable to delete inventory of class", errors.InventoryInUse),
     (409, "Unable to allocate inventory", errors.DoesNotFit),
     (409, "consumer generation conflict", errors.ConsumerMoved),
@@ -61,7 +60,7 @@ BY_STATUS: dict[int, type[errors.GanttError]] = {
 
 
 class NoSuchRoute(errors.NotFound):
-    """Nobody serves the path, which is another thing than an object not found."""
+    """The service does not serve the path: not the same as an unknown object."""
 
 
 def refusal(reply: Reply, *, request: str) -> errors.GanttError:
@@ -109,7 +108,7 @@ def _class_of(status: int, code: str, text: str) -> type[errors.GanttError]:
 
 
 def _problem(reply: Reply) -> dict[str, Any]:
-    """The first of the errors in the body, or what else the body says."""
+    """The first of the errors in the body, or another message in the body."""
     try:
         found = msgspec.json.decode(reply.body)
         if isinstance(found, dict) and found.get("errors"):
@@ -117,13 +116,13 @@ def _problem(reply: Reply) -> dict[str, Any]:
         if isinstance(found, dict) and "message" in found:
             return {"detail": str(found["message"]).strip()}
     except (msgspec.DecodeError, TypeError, ValueError, KeyError):
-        # Not the service but something before it: a proxy, a web server.
+        # From a proxy or web server in front of the service.
         text = reply.body[:200].decode("utf-8", "replace").strip()
         return {"title": f"status {reply.status}: {text}" if text else ""}
     return {}
 
 
 def _own_text(detail: str) -> str:
-    """The part after the stock sentence that every status opens with."""
+    """The part after the standard sentence of the status."""
     stock, gap, own = detail.partition("\n\n")
     return own.strip() if gap else stock.strip()

@@ -1,8 +1,8 @@
 """The library over HTTP: the same protocol as the in-process ``Gantt``.
 
-About the books it speaks Placement's API, so that it works against Gantt and against
-OpenStack Placement alike; where things run it asks Gantt's own. Separate from the
-engine: it holds no books, only a wire.
+It uses Placement's API for the books, so that it works with OpenStack Placement as
+well, and Gantt's own API for scheduling. Separate from the engine, which holds a copy
+of the books.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteScheduling):
     """The books of a service at ``url``, as GanttProtocol; safe for many threads.
 
-    ``token`` goes out as X-Auth-Token; a keystoneauth ``session`` signs in by itself.
+    ``token`` is sent as X-Auth-Token, unless a keystoneauth ``session`` authenticates.
     ``timeout`` is in seconds, for connecting and for each wait for an answer.
     """
 
@@ -48,4 +48,4 @@ class RemoteGantt(RemoteProviders, RemoteNames, RemoteAllocations, RemoteSchedul
 if TYPE_CHECKING:
 
     def _conforms(remote: RemoteGantt) -> GanttProtocol:
-        return remote  # the type checker's word that no method is missing
+        return remote  # checked by mypy: no method is missing

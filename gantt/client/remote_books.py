@@ -23,15 +23,15 @@ from gantt.model.requests import CandidateRequest
 VERSION: Final = "1.36"
 CATALOGUE: Final = "keystone"
 """Instead of a URL: the endpoint that Keystone's catalogue names."""
-NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+NO_OWNER: Final = "00000000-0000-0000-0000-000000000000"
 _HOST: Final = "_host"
 
 
 class PlacementBooks:
     """Implements ``engine.remote.RemoteBooks``; safe for many threads.
 
-    ``token`` goes out as X-Auth-Token; a keystoneauth ``session`` (or adapter) signs in
-    by itself. ``timeout_s``: for connecting, and for each wait for an answer.
+    ``token`` is sent as X-Auth-Token, unless a keystoneauth ``session`` (or adapter)
+    authenticates. ``timeout_s``: for connecting, and for each wait for an answer.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class PlacementBooks:
         session: Any = None,
         timeout_s: float = 30.0,
     ) -> None:
-        """Raises Invalid when ``url`` is none."""
+        """Raises Invalid if ``url`` is not a URL."""
         self.url = without_secrets(url)
         where = "" if url == CATALOGUE else url
         self._wire = Exchange(
@@ -59,7 +59,7 @@ class PlacementBooks:
         )
         found = decode.candidates(reply)
         return Candidates(
-            tuple(_own_words(one) for one in found.candidates), found.summaries
+            tuple(_restored(one) for one in found.candidates), found.summaries
         )
 
     def consumer(self, uuid: str) -> ConsumerView | None:
@@ -72,8 +72,8 @@ class PlacementBooks:
         named = [
             replace(
                 one,
-                project_id=one.project_id or NOBODY,
-                user_id=one.user_id or NOBODY,
+                project_id=one.project_id or NO_OWNER,
+                user_id=one.user_id or NO_OWNER,
             )
             for one in consumers
         ]
@@ -91,11 +91,11 @@ class PlacementBooks:
 
 
 def wire_question(question: CandidateRequest) -> CandidateRequest:
-    """``question`` in words that Placement understands.
+    """``question`` as Placement accepts it.
 
-    It takes no unsuffixed group that asks for no resources. What such a group says of
-    the host becomes a suffixed one, which ``same_subtree`` names for it to be allowed.
-    Raises Invalid where ``isolate`` would keep that one away from the others.
+    Placement refuses an unsuffixed group without resources. Its traits and aggregates
+    become a suffixed group, which must be named in ``same_subtree``. Raises Invalid if
+    ``isolate`` would separate that group from the others.
     """
     bare = [one for one in question.groups if not one.suffix and not one.resources]
     if not bare:
@@ -115,7 +115,7 @@ def wire_question(question: CandidateRequest) -> CandidateRequest:
     )
 
 
-def _own_words(candidate: Candidate) -> Candidate:
+def _restored(candidate: Candidate) -> Candidate:
     if _HOST not in candidate.mappings:
         return candidate
     mappings = dict(candidate.mappings)

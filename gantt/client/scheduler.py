@@ -27,7 +27,7 @@ from gantt.store.interface import StoreOptions
 
 
 class SchedulerClient:
-    """Asks a Gantt where things run, and tells it what it must know for that.
+    """Selects hosts with a Gantt, and reports to it what that needs.
 
     ``place``: a URL (``memory://``, an SQLAlchemy URL, ``http://host:8778`` with
     ``token``), opened here and closed with ``close``; or a Gantt, which stays the
@@ -66,7 +66,7 @@ class SchedulerClient:
     ) -> None:
         self.close()
 
-    # -- asking -------------------------------------------------------------------
+    # -- selecting -------------------------------------------------------------------
 
     @overload
     def select_destinations(
@@ -155,13 +155,13 @@ class SchedulerClient:
         if not found:
             asked = request_id if instance_uuid is None else instance_uuid
             raise errors.NotFound(
-                f"No decision about {asked!r} is remembered: all processes on a "
-                "database share the latest ones, as many as [scheduler] shared_records "
-                "says, and one that remembers alone has its own."
+                f"There is no record of a decision about {asked!r}: the processes on a "
+                "database keep the latest [scheduler] shared_records of them, a "
+                "process with memory:// the latest [scheduler] records."
             )
         return found[0]
 
-    # -- telling ------------------------------------------------------------------
+    # -- reporting ------------------------------------------------------------------
 
     def update_resource_stats(
         self, context: Any, name: str | tuple[str, str], stats: Any
@@ -308,7 +308,7 @@ def _uuids(uuids: Iterable[str] | None) -> tuple[str, ...] | None:
 
 
 def _listed(values: Any) -> Any:
-    """Iterables that are no text as lists; the rest is judged as it is."""
+    """Iterables other than text as lists; anything else unchanged."""
     is_list = isinstance(values, Iterable) and not isinstance(values, str | Mapping)
     return list(values) if is_list else values
 

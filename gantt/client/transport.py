@@ -1,7 +1,7 @@
-"""How a request reaches a Placement service: keep-alive sockets, or a keystone session.
+"""Requests to a Placement service: keep-alive sockets, or a keystone session.
 
-Separate from the client so that what is asked (paths, bodies) and how it travels
-(connections, tokens, lost sockets) can be tested and replaced one without the other.
+Separate from the client so that requests (paths, bodies) and their transport
+(connections, tokens, lost sockets) can be tested and replaced independently.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Transport(Protocol):
     def send(
         self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
     ) -> Reply:
-        """Raises Unavailable when there is no reply, Forbidden when nobody signs in."""
+        """Raises Unavailable without a reply, SignInRefused if authentication fails."""
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
 
 
 def transport_to(url: str, *, token: str, session: Any, timeout_s: float) -> Transport:
@@ -60,18 +60,18 @@ class SocketTransport:
 
     def __init__(self, url: str, *, token: str, timeout_s: float) -> None:
         try:
-            # Other writing has an ASCII form: %C3%A9 in a path, xn-- in a host.
+            # Other scripts have an ASCII form: %C3%A9 in a path, xn-- in a host.
             parts = urlsplit(url if url.isascii() else "")
         except ValueError:  # brackets that do not close
             parts = urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise errors.Invalid(
-                f"{without_secrets(url)!r} is no address of a service: "
+                f"{without_secrets(url)!r} is not the address of a service: "
                 "give http://HOST:PORT or https://HOST:PORT."
             )
         try:
             port = parts.port
-        except ValueError:  # its text may bear a part of a password
+        except ValueError:  # its text may contain part of a password
             raise errors.Invalid(
                 f"{without_secrets(url)!r} has no usable port: give a number from 0 to "
                 "65535, and write / in a password as %2F."
@@ -90,14 +90,14 @@ class SocketTransport:
     def send(
         self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
     ) -> Reply:
-        """See Transport. A GET that met a socket closed under it is sent once more."""
+        """As Transport. A GET is sent again if the server had closed the socket."""
         sent = {**headers, "x-auth-token": self._token}
         connection, is_used = self._take()
         try:
             return self._exchange(connection, method, path, sent, body)
         except (OSError, HTTPException) as error:
             connection.close()
-            # Only a read may be repeated: the write could have been done already.
+            # Only reads may be repeated: a write may already have been done.
             if not is_used or method != "GET" or isinstance(error, TimeoutError):
                 raise self._failure(method, error) from error
         connection = self._open()
@@ -162,13 +162,13 @@ class SocketTransport:
 
     def _failure(self, method: str, error: Exception) -> errors.Unavailable:
         if isinstance(error, TimeoutError):
-            reason = f"nothing came within {self._timeout_s:g} s"
+            reason = f"no data was received within {self._timeout_s:g} s"
         else:
             reason = getattr(error, "strerror", None) or str(error) or repr(error)
         text = f"No answer from {self._url}: {reason}. {ADVICE}"
         is_refused = isinstance(error, ConnectionRefusedError)
         if method != "GET" and not is_refused:
-            text += " The change may have been made or not: look before you repeat it."
+            text += " The change may have been made: check before you repeat it."
         return errors.Unavailable(text)
 
 
@@ -188,9 +188,9 @@ def _is_quiet(connection: HTTPConnection) -> bool:
 
 
 class SessionTransport:
-    """Through a keystoneauth session, which knows how to sign in.
+    """Requests through a keystoneauth session, which authenticates.
 
-    The session is only spoken to, never imported: this package needs no keystone.
+    keystoneauth is never imported: this package does not require it.
     An empty ``url`` leaves the endpoint to the session's catalogue.
     """
 
@@ -218,8 +218,8 @@ class SessionTransport:
                 **self._where,
                 **optional,
             )
-        # raise_exc is off: whatever comes here is a lost connection or no sign-in,
-        # in the session's own classes, which this package does not import.
+        # raise_exc is off: this is a lost connection or failed authentication, in
+        # classes of keystoneauth, which this package does not import.
         except Exception as error:
             where = self._url or "the placement endpoint of the catalogue"
             if getattr(error, "http_status", None) in (401, 403):
@@ -236,4 +236,4 @@ class SessionTransport:
         )
 
     def close(self) -> None:
-        """See Transport. The session belongs to the caller and stays open."""
+        """As Transport; the session belongs to the caller and stays open."""

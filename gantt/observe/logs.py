@@ -31,8 +31,8 @@ LONGEST = 8_000
 
 
 class LineFormatter(logging.Formatter):
-    """Writes LOG_FORMAT as logging would, at half the cost; but what is logged begins
-    no line of its own and reaches no terminal raw, whatever a request brought."""
+    """Writes LOG_FORMAT as logging would, at half the cost. Messages stay on one line
+    and are made printable: they may contain text of requests."""
 
     def __init__(self) -> None:
         super().__init__(LOG_FORMAT)
@@ -51,10 +51,10 @@ class LineFormatter(logging.Formatter):
 
     def _below(self, record: logging.LogRecord) -> list[str]:
         """The lines of the traceback and the stack."""
-        told = record.exc_text or ""
-        if record.exc_info and not told:
-            told = self.formatException(record.exc_info)
-        parts = filter(None, (told, record.stack_info))
+        trace = record.exc_text or ""
+        if record.exc_info and not trace:
+            trace = self.formatException(record.exc_info)
+        parts = filter(None, (trace, record.stack_info))
         return shortened("\n".join(parts), LONGEST).split("\n")
 
     def formatTime(  # noqa: N802 - logging's own name
@@ -71,11 +71,11 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a JSON object per line; a record may bring ``fields`` beside its text."""
+    """Writes a JSON object per line; a record may have ``fields`` beside its text."""
 
     def format(self, record: logging.LogRecord) -> str:
         """``time`` is UTC; ``error``: a traceback."""
-        told: dict[str, object] = {
+        line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(
                 timespec="milliseconds"
             ),
@@ -87,24 +87,23 @@ class JsonFormatter(logging.Formatter):
         names: tuple[str, ...] = getattr(record, "fields", ())
         if names and isinstance(record.args, tuple):
             values = (shortened(str(value), LONGEST) for value in record.args)
-            told.update(zip(names, values, strict=True))
+            line.update(zip(names, values, strict=True))
         if record.exc_info:
-            told["error"] = shortened(self.formatException(record.exc_info), LONGEST)
-        return json.dumps(told, default=str)
+            line["error"] = shortened(self.formatException(record.exc_info), LONGEST)
+        return json.dumps(line, default=str)
 
 
 class Lines:
-    """Records of one logger and one place in the code, over and over.
+    """Repeated records of one logger and one place in the code.
 
-    What they have in common is made once: to make a record costs as much as to write
-    it down.
+    The common attributes are made once: making a record costs as much as writing it.
     """
 
     def __init__(
         self, logger: logging.Logger, text: str, fields: tuple[str, ...] = ()
     ) -> None:
         """``text``: as for ``logging``, at INFO; its arguments, which ``fields`` names
-        for those who want them apart, come with each line."""
+        for JSON, are given with each line."""
         here = (__file__, 0)
         made = logging.LogRecord(logger.name, logging.INFO, *here, text, (), None)
         if fields:
@@ -138,7 +137,7 @@ class BunchHandler(logging.Handler):
         self._wake = threading.Event()
         self._is_awake = False
         self._has_thread = False
-        # A fork takes lines and locks along, but not the thread.
+        # A fork copies lines and locks, but not the thread.
         os.register_at_fork(before=self.flush, after_in_child=self._start_over)
 
     def handle(self, record: logging.LogRecord) -> bool:
@@ -178,7 +177,7 @@ class BunchHandler(logging.Handler):
                 self._stream.write("\n".join(lines) + "\n")
                 self._stream.flush()
             except (OSError, ValueError):
-                pass  # nobody is left who could be told
+                pass  # there is nowhere left to report it
 
     def close(self) -> None:
         """Write what is left."""
@@ -204,7 +203,7 @@ class BunchHandler(logging.Handler):
 
 
 def set_debug(debug: bool) -> None:
-    """Log everything of Gantt's own, or what people usually want."""
+    """Log Gantt's own messages at DEBUG level, or at the usual one."""
     logging.getLogger("gantt").setLevel(logging.DEBUG if debug else logging.NOTSET)
 
 
@@ -220,11 +219,11 @@ def configure_logging(
         root.addHandler(handler)
         root.setLevel(level)
         atexit.register(handler.flush)
-    # What alembic says of its own insides when it is imported.
+    # alembic logs details of its plugins when it is imported.
     logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)
 
 
 def flush_logs() -> None:
-    """Write out what waits; for processes that end without running atexit."""
+    """Write pending lines; for processes that end without running atexit."""
     for handler in logging.getLogger().handlers:
         handler.flush()

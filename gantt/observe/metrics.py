@@ -1,7 +1,7 @@
 """Metrics of a service and its limits, in Prometheus' terms.
 
-Separate from the engine, which counts: names and help texts are for people who watch
-many services at once. If several processes serve as one, the client library keeps the
+Separate from the engine, which counts: names and help texts are those of a monitoring
+system. If several processes serve as one, the client library keeps the
 counts of each in files of a directory (PROMETHEUS_MULTIPROC_DIR), and the process that
 answers adds them up.
 """
@@ -161,12 +161,12 @@ _COUNTERS = {
     "policy_errors": "Policy file changes that could not be loaded.",
     "watchers_turned_away": "Watchers rejected because of the limit.",
 }
-# Where the names of counts are not those that operators were promised.
+# Counts whose metric has another name.
 _NAMES = {"claims_lost": "claim_conflicts"}
 _SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _FOUND = (0, 1, 10, 100, 1_000, 10_000, 100_000)
-# Requests that may be noted before they are counted.
+# Requests that may be queued before they are counted.
 _NOTED = 1024
 _METHODS = frozenset({"GET", "PUT", "POST", "DELETE", "HEAD", "PATCH", "OPTIONS"})
 
@@ -205,13 +205,13 @@ class Meters:
         self._lock = threading.Lock()
         self._served: deque[tuple[str, str, str, float]] = deque()
 
-    # -- told by the door and the engine ------------------------------------------
+    # -- updated by the door and the engine ------------------------------------------
 
     def served(self, route: str, method: str, code: str, seconds: float) -> None:
         """A request was answered. ``route``: its template, "" where there is none.
 
-        Only noted: to count it costs as much as a third of a small request, and many
-        together cost hardly more than one.
+        Only queued: counting one costs a third of a small request, counting many
+        together hardly more than one.
         """
         self._served.append((route, method, code, seconds))
         if len(self._served) >= _NOTED:
@@ -257,10 +257,10 @@ class Meters:
             self._decisions.labels("no_valid_host").inc()
             self._none.labels(_reason(decision)).inc()
 
-    # -- asked --------------------------------------------------------------------
+    # -- read --------------------------------------------------------------------
 
     def mirror(self) -> None:
-        """Take over the counts as they are now."""
+        """Update the metrics from the current counts."""
         counts = self._counts()
         with self._lock:
             self._count_served()
@@ -277,7 +277,7 @@ class Meters:
         """All metrics, of all processes that share a folder."""
         registry = self._own
         if self.folder:
-            _forget_the_dead(Path(self.folder))
+            _drop_ended(Path(self.folder))
             registry = CollectorRegistry()
             MultiProcessCollector(registry, self.folder)  # type: ignore[no-untyped-call]
         return generate_latest(registry) + generate_latest(self._books)
@@ -304,7 +304,7 @@ class _Tally:
 
 
 class _Books(Collector):
-    """What the books say: the same whichever process is asked."""
+    """Totals of the books: the same in every process."""
 
     def __init__(self, totals: Totals) -> None:
         self._totals = totals
@@ -370,8 +370,8 @@ _TEXTS = {
 }
 
 
-def _forget_the_dead(folder: Path) -> None:
-    """Gauges are of processes that live; what others counted stays."""
+def _drop_ended(folder: Path) -> None:
+    """Drop gauges of processes that ended; their counters stay."""
     for file in folder.glob("gauge_live*_*.db"):
         pid = file.stem.rpartition("_")[2]
         if pid.isdigit() and not _lives(int(pid)):

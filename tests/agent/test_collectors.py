@@ -61,7 +61,7 @@ def test_intel_flags(tmp_path: Path) -> None:
     }
 
 
-def test_amd_flags_speak_of_amd_alone_and_vaes_of_avx512_alone(tmp_path: Path) -> None:
+def test_amd_flags_give_amd_traits_only(tmp_path: Path) -> None:
     expected = "SSE SSE4A SVM AMD_SVM BMI FMA3 AMD_SEV AMD_SEV_ES AMD_IBPB ABM CLMUL"
     assert _traits(tmp_path, AMD, "x86_64") == {
         "HW_ARCH_X86_64",
@@ -83,11 +83,11 @@ def test_power_generation(tmp_path: Path) -> None:
     assert found == {"HW_ARCH_PPC64LE", "HW_CPU_PPC64LE_POWER9"}
 
 
-def test_an_unknown_machine_has_no_traits(tmp_path: Path) -> None:
+def test_unknown_architecture_has_no_traits(tmp_path: Path) -> None:
     assert _traits(tmp_path, "", "pdp11") == set()
 
 
-def test_every_name_in_the_tables_is_one_of_os_traits() -> None:
+def test_trait_tables_match_os_traits() -> None:
     x86 = [
         traits.X86_FLAGS,
         traits.X86_FLAGS_WITH_AVX512,
@@ -109,13 +109,13 @@ def test_memory_is_counted_in_whole_mib(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "MemTotal: 1023 kB\n", "MemFree: 4096 kB\n"])
-def test_without_a_whole_mib_there_is_no_memory(tmp_path: Path, text: str) -> None:
+def test_memory_below_one_mib_is_not_offered(tmp_path: Path, text: str) -> None:
     path = tmp_path / "meminfo"
     path.write_text(text)
     assert MemoryCollector(path).collect() == Part()
 
 
-def test_processors_are_those_this_process_may_use() -> None:
+def test_usable_processors_are_counted() -> None:
     part = CpuCollector(lambda: {1, 5, 7}).collect()
     assert part == Part({"VCPU": Inventory(total=3, max_unit=3)})
 
@@ -141,32 +141,32 @@ def test_disk_is_counted_in_whole_gib(
         assert inventories == {"DISK_GB": Inventory(total=total, max_unit=total)}
 
 
-def test_a_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+def test_missing_path_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         DiskCollector(tmp_path / "none").collect()
 
 
-def test_this_machine() -> None:
+def test_default_collectors_describe_this_machine() -> None:
     part = describe(default_collectors())
     assert part.inventories["VCPU"].total == len(os.sched_getaffinity(0))
     assert part.inventories["MEMORY_MB"].total > 0
     assert part.traits <= set(os_traits.get_traits())
 
 
-def test_what_a_collector_finds_is_what_it_provides() -> None:
+def test_collectors_find_only_what_they_provide() -> None:
     for collector in default_collectors():
         part = collector.collect()
         assert set(part.inventories) <= collector.provides
         assert all(name.startswith(tuple(collector.provides)) for name in part.traits)
 
 
-def test_a_later_part_wins() -> None:
+def test_later_parts_take_precedence() -> None:
     first = Part({"VCPU": Inventory(1)}, frozenset({"A"}))
     second = Part({"VCPU": Inventory(2)}, frozenset({"B"}))
     assert merge([first, second]) == Part({"VCPU": Inventory(2)}, frozenset({"A", "B"}))
 
 
-def test_the_uuid_of_a_machine_is_stable_and_its_own(tmp_path: Path) -> None:
+def test_machine_uuid_is_stable_and_unique(tmp_path: Path) -> None:
     id_file = tmp_path / "machine-id"
     nameless = machine_uuid("a", id_file)
     id_file.write_text("0123456789abcdef0123456789abcdef\n")

@@ -97,7 +97,7 @@ def enter(books: Books, part: Part = PART) -> Registration:
     return register(cast(GanttProtocol, books), part, name="node-1", uuid=UUID)
 
 
-def test_a_new_machine_is_entered_whole() -> None:
+def test_new_machine_is_registered() -> None:
     books = Books()
     answer = enter(books)
     assert answer == Registration(Provider(UUID, "node-1", 2, None, UUID), True)
@@ -105,7 +105,7 @@ def test_a_new_machine_is_entered_whole() -> None:
     assert set(books.traits) == PART.traits
 
 
-def test_a_second_call_writes_nothing() -> None:
+def test_second_registration_writes_nothing() -> None:
     books = Books()
     first = enter(books)
     books.writes.clear()
@@ -113,19 +113,19 @@ def test_a_second_call_writes_nothing() -> None:
     assert books.writes == []
 
 
-def test_a_provider_of_that_name_is_taken_over_with_its_own_uuid() -> None:
+def test_existing_provider_keeps_its_uuid() -> None:
     books = Books(Provider(OTHER, "node-1", 4, None, OTHER))
     assert enter(books).provider.uuid == OTHER
     assert "create" not in books.writes
 
 
-def test_a_machine_that_was_renamed_keeps_its_provider() -> None:
+def test_renamed_machine_keeps_its_provider() -> None:
     books = Books(Provider(UUID, "old-name", 4, None, UUID))
     answer = enter(books)
     assert (answer.provider.uuid, answer.provider.name) == (UUID, "node-1")
 
 
-def test_what_an_operator_chose_stays_when_the_size_changes() -> None:
+def test_resize_keeps_operator_settings() -> None:
     books = Books()
     enter(books)
     chosen = replace(
@@ -139,7 +139,7 @@ def test_what_an_operator_chose_stays_when_the_size_changes() -> None:
     assert books.inventories["MEMORY_MB"] == PART.inventories["MEMORY_MB"]
 
 
-def test_a_limit_per_claim_and_an_impossible_reserve_follow_the_rules() -> None:
+def test_resize_adjusts_max_unit_and_reserved() -> None:
     books = Books()
     enter(books)
     books.inventories["VCPU"] = Inventory(total=8, max_unit=3, reserved=6)
@@ -147,7 +147,7 @@ def test_a_limit_per_claim_and_an_impossible_reserve_follow_the_rules() -> None:
     assert books.inventories["VCPU"] == Inventory(total=4, max_unit=3, reserved=4)
 
 
-def test_labels_of_others_stay_and_own_ones_go() -> None:
+def test_only_own_traits_are_removed() -> None:
     books = Books()
     enter(books)
     books.traits = (*books.traits, "CUSTOM_RACK_7")
@@ -155,27 +155,27 @@ def test_labels_of_others_stay_and_own_ones_go() -> None:
     assert set(books.traits) == {"HW_CPU_X86_AVX", "CUSTOM_RACK_7"}
 
 
-def test_a_trait_that_the_books_do_not_know_is_left_out() -> None:
+def test_unknown_traits_are_left_out() -> None:
     books = Books()
     enter(books, Part(traits=frozenset({"HW_CPU_X86_AVX", "HW_CPU_X86_TOO_NEW"})))
     assert books.traits == ("HW_CPU_X86_AVX",)
 
 
-def test_another_writer_in_between_is_met_by_reading_again() -> None:
+def test_concurrent_update_is_retried() -> None:
     books = Books()
     books.disturbances = ATTEMPTS - 1
     enter(books)
     assert books.inventories == PART.inventories
 
 
-def test_no_end_of_other_writers_is_an_error() -> None:
+def test_retries_are_limited() -> None:
     books = Books()
     books.disturbances = 10 * ATTEMPTS
     with pytest.raises(ConcurrentUpdate):
         enter(books)
 
 
-def test_this_machine_enters_real_books_once() -> None:
+def test_this_machine_registers_once() -> None:
     books = gantt.connect("memory://")
     try:
         part = describe(default_collectors())

@@ -43,7 +43,7 @@ def instances_on(books: Gantt) -> int:
     return books.capacity(SMALL).total
 
 
-def test_provider_and_host_are_one(books: Gantt) -> None:
+def test_provider_is_linked_to_the_host(books: Gantt) -> None:
     provider, host, refusal = start(books)
     assert refusal == ""
     assert host is not None
@@ -52,7 +52,7 @@ def test_provider_and_host_are_one(books: Gantt) -> None:
     assert books.get_inventories(UUID).inventories == PART.inventories
 
 
-def test_an_instance_is_placed_beside_what_was_allocated_by_hand(books: Gantt) -> None:
+def test_instance_fits_beside_manual_allocations(books: Gantt) -> None:
     start(books)
     amounts = {UUID: {"VCPU": 1, "MEMORY_MB": 512}}
     books.set_allocations([ConsumerAllocations(BY_HAND, amounts, "p", "u")])
@@ -68,7 +68,7 @@ def test_an_instance_is_placed_beside_what_was_allocated_by_hand(books: Gantt) -
     assert instances_on(books) == 0
 
 
-def test_a_later_start_changes_nothing(books: Gantt) -> None:
+def test_repeated_report_changes_nothing(books: Gantt) -> None:
     start(books)
     books.schedule(ScheduleRequest(SMALL, (INSTANCE,)))
     before = books.list_hosts(), books.get_inventories(UUID)
@@ -76,7 +76,7 @@ def test_a_later_start_changes_nothing(books: Gantt) -> None:
     assert (books.list_hosts(), books.get_inventories(UUID)) == before
 
 
-def test_a_size_that_changed_is_reported_and_use_stays(books: Gantt) -> None:
+def test_resize_is_reported_and_usage_kept(books: Gantt) -> None:
     start(books)
     books.update_host("node-1", "node-1", HostStats(memory_mb_used=1000, vcpus_used=1))
     larger = {**PART.inventories, "MEMORY_MB": Inventory(total=8192, max_unit=8192)}
@@ -88,7 +88,7 @@ def test_a_size_that_changed_is_reported_and_use_stays(books: Gantt) -> None:
     assert books.get_inventories(UUID).inventories == larger
 
 
-def test_the_node_that_reports_for_the_provider_is_kept(books: Gantt) -> None:
+def test_reporting_node_is_kept(books: Gantt) -> None:
     books.create_provider("node-1", uuid=UUID)
     books.update_host("node-1", "hypervisor", HostStats(uuid=UUID, vcpus=2))
     _, host, refusal = start(books)
@@ -98,7 +98,7 @@ def test_the_node_that_reports_for_the_provider_is_kept(books: Gantt) -> None:
     assert len(books.list_hosts()) == 1
 
 
-def test_a_provider_that_another_host_reports_for_stays_its(books: Gantt) -> None:
+def test_provider_of_another_host_is_not_taken(books: Gantt) -> None:
     books.create_provider("node-1", uuid=UUID)
     books.update_host("other", "other", HostStats(uuid=UUID, vcpus=2))
     _, host, refusal = start(books)

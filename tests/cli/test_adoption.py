@@ -59,7 +59,7 @@ def test_adopt_verify_release(program: Program, url: str) -> None:
     assert "Adopted; its log begins at revision 6" in said
 
 
-def test_adopt_tells_what_it_filled_in(program: Program, url: str) -> None:
+def test_adopt_reports_filled_in_data(program: Program, url: str) -> None:
     run(
         url,
         "UPDATE resource_providers SET generation = NULL WHERE id = 1",
@@ -74,7 +74,7 @@ def test_adopt_tells_what_it_filled_in(program: Program, url: str) -> None:
     )
 
 
-def test_the_records_it_makes_are_of_whom_the_options_say(
+def test_adopt_creates_records_for_the_configured_owner(
     program: Program, url: str, tmp_path: Path
 ) -> None:
     run(url, f"DELETE FROM consumers WHERE uuid = '{consumer(0)}'")
@@ -123,13 +123,13 @@ def test_import(program: Program, url: str, tmp_path: Path) -> None:
 
 
 class Terminal(io.StringIO):
-    """Somebody looks at it."""
+    """Output to a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_a_bar_is_drawn_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_bar_is_drawn_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("NO_COLOR", "1")
     for file, is_drawn in ((io.StringIO(), False), (Terminal(), True)):
@@ -143,7 +143,7 @@ def test_a_bar_is_drawn_where_somebody_looks(monkeypatch: pytest.MonkeyPatch) ->
         assert ("inventories" in drawn and "7/7" in drawn) == is_drawn
 
 
-def test_commands_say_when_they_lack_a_database(
+def test_commands_require_a_database(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OS_GANTT_CONFIG_DIR", "/nonexistent")
@@ -158,7 +158,7 @@ def test_commands_say_when_they_lack_a_database(
         (f"UPDATE gantt_head SET format = {head.RELEASED}", "gantt-manage .*adopt"),
     ],
 )
-def test_serve_ends_with_1_on_books_of_another_version(
+def test_serve_refuses_another_schema_version(
     tmp_path: Path, statement: str, said: str
 ) -> None:
     path = tmp_path / "gantt.db"

@@ -11,7 +11,9 @@ from tests.live import free_port
 
 @pytest.mark.parametrize("dialect", ["postgresql+psycopg", "mysql+pymysql"])
 @pytest.mark.parametrize("words", [("provider", "list"), ("trait", "list")])
-def test_it_says_what_happened_once(dialect: str, words: tuple[str, ...]) -> None:
+def test_unreachable_database_is_reported_once(
+    dialect: str, words: tuple[str, ...]
+) -> None:
     url = f"{dialect}://user:canary@127.0.0.1:{free_port()}/books?password=canary"
     said = Program(gantt, url).fail(*words)
     assert said.count("is it running, and may this user use it?") == 1

@@ -38,7 +38,7 @@ def a_request(program: Program) -> tuple[str, str, str]:
     return rc, trait, host
 
 
-def test_a_table_with_advice(program: Program) -> None:
+def test_explain_prints_a_table_with_advice(program: Program) -> None:
     rc, trait, host = a_request(program)
     told = program.do("candidates", f"{rc}=8", "--explain")
     assert "removed_alone" in told
@@ -54,7 +54,7 @@ def test_a_table_with_advice(program: Program) -> None:
     assert "Nearest:" not in told
 
 
-def test_no_single_change_helps(program: Program) -> None:
+def test_explain_says_when_no_single_change_helps(program: Program) -> None:
     rc, *_ = a_request(program)
     words = ("--required", "CUSTOM_T", "--member-of", str(uuid4()))
     told = program.do("candidates", f"{rc}=9", *words, "--explain")
@@ -62,7 +62,7 @@ def test_no_single_change_helps(program: Program) -> None:
     assert "trait CUSTOM_T (unknown)" in told
 
 
-def test_json_is_the_whole_diagnosis(program: Program) -> None:
+def test_explain_json_holds_the_whole_diagnosis(program: Program) -> None:
     rc, _, host = a_request(program)
     found = program.ask("candidates", f"{rc}=8", "--explain")
     assert found["has_candidates"] is False
@@ -70,7 +70,7 @@ def test_json_is_the_whole_diagnosis(program: Program) -> None:
     assert found["relaxation"]["lowered"] == 6
 
 
-def test_csv_is_one_listing(program: Program) -> None:
+def test_explain_csv_is_one_listing(program: Program) -> None:
     rc, trait, host = a_request(program)
     words = ("candidates", f"{rc}=4", "--required", trait, "--explain", "-o", "csv")
     listed = list(csv.DictReader(io.StringIO(program.do(*words))))
@@ -87,5 +87,5 @@ def test_csv_is_one_listing(program: Program) -> None:
     assert any(host in row["what"] for row in listed if row["part"] == "miss")
 
 
-def test_an_unknown_name_is_refused(program: Program) -> None:
+def test_explain_refuses_unknown_names(program: Program) -> None:
     assert "CUSTOM_NOBODY" in program.fail("candidates", "CUSTOM_NOBODY=1", "--explain")

@@ -48,20 +48,24 @@ def test_stamp(program: Manage) -> None:
     assert schema.HEAD in said
 
 
-def test_the_database_may_come_from_a_file(program: Manage, tmp_path: Path) -> None:
+def test_database_is_read_from_a_configuration_file(
+    program: Manage, tmp_path: Path
+) -> None:
     file = tmp_path / "placement.conf"
     file.write_text(f"[placement_database]\nconnection = {program.url}\n")
     program.do("--config-file", str(file), "db", "sync")
     assert program.file.exists()
 
 
-def test_without_a_database(program: Manage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manage_requires_a_database(
+    program: Manage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OS_GANTT_CONFIG_DIR", "/nonexistent")
     for words in (("db", "sync"), ("db", "version"), ("verify",)):
         assert "--database" in program.fail(*words)
 
 
-def test_there_is_no_data_to_migrate(program: Manage) -> None:
+def test_online_data_migrations_has_nothing_to_do(program: Manage) -> None:
     said = program.do("db", "online_data_migrations", "--max-count", "50")
     assert said.split("\n")[0].split() == [
         *("Migration", "Total", "Found", "Completed"),
@@ -82,7 +86,7 @@ def test_verify(program: Manage) -> None:
     assert "1 resource_providers" in said
 
 
-def test_verify_tells_what_is_wrong(program: Manage) -> None:
+def test_verify_reports_problems(program: Manage) -> None:
     program.do(*program.on("db", "sync"))
     books = open_gantt(program.url)
     parent = books.create_provider("host").uuid
@@ -98,7 +102,7 @@ def test_verify_tells_what_is_wrong(program: Manage) -> None:
     assert "problem" in said
 
 
-def test_verify_makes_no_database(program: Manage, tmp_path: Path) -> None:
+def test_verify_does_not_create_a_database(program: Manage, tmp_path: Path) -> None:
     """Neither by itself nor where the service would make one as it starts."""
     assert str(program.file) in program.fail(*program.on("verify"))
     config = tmp_path / "gantt.conf"

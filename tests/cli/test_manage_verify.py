@@ -11,7 +11,7 @@ from gantt.cli.manage import manage
 from tests.live import served
 
 
-def test_a_running_service_finds_what_a_foreign_writer_did(tmp_path: Path) -> None:
+def test_verify_of_a_service_finds_foreign_writes(tmp_path: Path) -> None:
     with served(tmp_path) as live:
         arguments = ["verify", "--url", live.url]
         good = CliRunner().invoke(manage, arguments)

@@ -45,13 +45,13 @@ def test_provider(cli: Program) -> None:
     assert "gantt provider list" in said
 
 
-def test_a_name_that_is_the_uuid_of_another_is_ambiguous(cli: Program) -> None:
+def test_name_equal_to_another_uuid_is_ambiguous(cli: Program) -> None:
     uuid = cli.ask("provider", "show", a_provider(cli))["uuid"]
     cli.do("provider", "create", uuid)
     assert "give the uuid" in cli.fail("provider", "show", uuid)
 
 
-def test_provider_list_narrows(cli: Program) -> None:
+def test_provider_list_filters(cli: Program) -> None:
     trait, aggregate = a_custom_name(), str(uuid4())
     cli.do("trait", "create", trait)
     large, small = a_provider(cli, "VCPU=8"), a_provider(cli, "VCPU=2")

@@ -19,7 +19,7 @@ SHOWN = r"a\x1b[31mb\x00c\nd\re\x9bf\u202eg\x7f[bold]h"
 ROWS = [("höst", {"VCPU": 1, "DISK_GB": 2}, None), ("[bold]b", ["x", "y"], "p")]
 
 
-def test_a_table_has_a_line_per_row_and_no_colour(
+def test_table_has_one_line_per_row_and_no_colour(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_rows("table", COLUMNS, ROWS)
@@ -32,7 +32,7 @@ def test_a_table_has_a_line_per_row_and_no_colour(
     assert len(lines) == 3
 
 
-def test_a_long_cell_stays_on_its_line(
+def test_long_cells_do_not_wrap(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_rows("table", ("long",), [("x" * 500,)])
@@ -61,20 +61,20 @@ def test_csv_has_a_header(capsys: pytest.CaptureFixture[str]) -> None:
     ("output", "expected"),
     [("json", '{\n  "a": 1,\n  "b": null\n}\n'), ("csv", "a,b\n1,\n")],
 )
-def test_a_record(
+def test_record_in_each_format(
     capsys: pytest.CaptureFixture[str], output: str, expected: str
 ) -> None:
     print_record(output, {"a": 1, "b": None})
     assert capsys.readouterr().out == expected
 
 
-def test_a_record_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_record_as_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     print_record("table", {"a": 1, "b": None})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines[1:]] == [["a", "1"], ["b", "-"]]
 
 
-def test_a_table_shows_what_is_not_printable_as_escapes(
+def test_table_escapes_unprintable_characters(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_rows("table", ("name", HOSTILE), [(HOSTILE, [HOSTILE])])
@@ -86,7 +86,9 @@ def test_a_table_shows_what_is_not_printable_as_escapes(
     assert len(lines) == 4
 
 
-def test_json_is_exact_by_its_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_escapes_unprintable_characters_exactly(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     far = "\U000e0041 höst"  # beyond the first plane, and what may stay as it is
     print_rows("json", ("name",), [(HOSTILE + far,)])
     text = capsys.readouterr().out
@@ -95,7 +97,7 @@ def test_json_is_exact_by_its_escapes(capsys: pytest.CaptureFixture[str]) -> Non
     assert "höst" in text
 
 
-def test_csv_is_exact_in_a_pipe_and_shown_on_a_terminal(
+def test_csv_is_escaped_only_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     print_rows("csv", ("name",), [(HOSTILE,)])
@@ -106,7 +108,7 @@ def test_csv_is_exact_in_a_pipe_and_shown_on_a_terminal(
     assert capsys.readouterr().out == f"name\n{SHOWN}\n"
 
 
-def test_sentences_of_plain_values_keep_their_lines(
+def test_plain_values_do_not_break_lines(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     value = plain(Near(HOSTILE, "node", (HOSTILE,)))
@@ -117,7 +119,7 @@ def test_sentences_of_plain_values_keep_their_lines(
     assert told.err == SHOWN.replace(r"\n", "") + "\n"
 
 
-def test_columns_are_aligned_by_what_a_terminal_shows(
+def test_columns_are_aligned_by_display_width(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # Two columns of the screen each, one, and none.
@@ -136,7 +138,7 @@ def test_columns_are_aligned_by_what_a_terminal_shows(
     )
 
 
-def test_a_table_costs_a_few_steps_for_each_cell(
+def test_table_cost_is_linear_in_cells(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     def steps(count: int) -> int:

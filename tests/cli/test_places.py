@@ -59,7 +59,7 @@ COMMANDS = dict(commands(gantt))
 
 
 @pytest.mark.parametrize("words", COMMANDS)
-def test_no_command_makes_a_database(words: str, tmp_path: Path) -> None:
+def test_commands_do_not_create_databases(words: str, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/typo.db"
     program = Program(gantt, url)
     said = program.fail(*words.split(), *arguments(words, COMMANDS[words]))
@@ -68,7 +68,7 @@ def test_no_command_makes_a_database(words: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_library_makes_one_when_asked(tmp_path: Path) -> None:
+def test_library_creates_a_database_on_request(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/gantt.db"
     for opens in (library.connect, SchedulerClient):
         with pytest.raises(Refused, match="db sync"):
@@ -80,7 +80,7 @@ def test_the_library_makes_one_when_asked(tmp_path: Path) -> None:
     books.close()
 
 
-def test_the_library_brings_no_tables_up_to_date_unasked(tmp_path: Path) -> None:
+def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/gantt.db"
     schema.sync(url)
     with sqlite3.connect(tmp_path / "gantt.db") as connection:
@@ -103,7 +103,7 @@ def test_the_library_brings_no_tables_up_to_date_unasked(tmp_path: Path) -> None
         ("nowhere/gantt.db", "nowhere does not exist"),
     ],
 )
-def test_a_file_that_is_not_ours_stays_as_it_is(
+def test_unusable_database_file_is_left_unchanged(
     tmp_path: Path, name: str, said: str
 ) -> None:
     (tmp_path / "folder").mkdir()
@@ -120,7 +120,7 @@ def test_a_file_that_is_not_ours_stays_as_it_is(
     assert names == [("mine",)]
 
 
-def test_a_slash_too_few_is_told(
+def test_missing_slash_in_url_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

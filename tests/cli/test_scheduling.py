@@ -68,7 +68,7 @@ def test_select_for_given_instances(fleet: Program) -> None:
     assert row["host"] in {"one", "two"}
 
 
-def test_leases_are_confirmed_and_released(fleet: Program) -> None:
+def test_claims_are_confirmed_and_released(fleet: Program) -> None:
     found = fleet.ask("select", "--flavor", SIZE, "--lease", "60")
     claim = found[0]["selections"][0]["claim"]
     assert fleet.do("claim", "confirm", claim) == ""
@@ -79,7 +79,7 @@ def test_leases_are_confirmed_and_released(fleet: Program) -> None:
 
 @pytest.mark.parametrize("lease", ["nan", "inf", "0", "-1", "1e400", "86401"])
 @pytest.mark.parametrize("is_far", [True, False])
-def test_a_lease_that_is_none_is_told(
+def test_invalid_lease_is_refused(
     fleet: Program, tmp_path: Path, lease: str, is_far: bool
 ) -> None:
     program = fleet
@@ -90,7 +90,7 @@ def test_a_lease_that_is_none_is_told(
     assert "lease must be a number of seconds above 0 and at most 86400" in told
 
 
-def test_a_dry_run_shows_filters_and_scores(fleet: Program) -> None:
+def test_dry_run_shows_filters_and_scores(fleet: Program) -> None:
     text = fleet.do("select", "--flavor", SIZE, "--dry-run")
     assert "dry run: nothing is claimed" in text
     assert "ComputeFilter" in text
@@ -104,7 +104,7 @@ def test_a_dry_run_shows_filters_and_scores(fleet: Program) -> None:
     assert all(one["claimed"] == {} for one in fleet.ask("host", "list"))
 
 
-def test_no_valid_host_is_told_with_its_reasons(fleet: Program) -> None:
+def test_no_valid_host_is_printed_with_reasons(fleet: Program) -> None:
     huge = "vcpus=2,memory_mb=99999,disk_gb=20"
     said = fleet.fail("select", "--flavor", huge)
     assert said.startswith("Error: No valid host was found.\n\nfilter")
@@ -117,7 +117,7 @@ def test_no_valid_host_is_told_with_its_reasons(fleet: Program) -> None:
     assert "This would help" in fleet.do("select", "--flavor", huge, "--dry-run")
 
 
-def test_a_request_comes_from_a_file(fleet: Program, tmp_path: Path) -> None:
+def test_request_is_read_from_a_file(fleet: Program, tmp_path: Path) -> None:
     file = tmp_path / "spec.json"
     size = {"vcpus": 1, "memory_mb": 512, "root_gb": 1}
     file.write_text(json.dumps({"flavor": size, "num_instances": 2}))
@@ -131,7 +131,7 @@ def test_a_request_comes_from_a_file(fleet: Program, tmp_path: Path) -> None:
     assert "cannot be read" in fleet.fail("select", "--spec", str(tmp_path / "none"))
 
 
-def test_zones(fleet: Program) -> None:
+def test_select_in_a_zone(fleet: Program) -> None:
     zone = HostAggregate(
         str(uuid4()), "z", 1, frozenset({"two"}), {"availability_zone": "z2"}
     )
@@ -155,11 +155,11 @@ def test_zones(fleet: Program) -> None:
         ["--flavor", "vcpus=1", "--count", str(2**31)],
     ],
 )
-def test_wrong_usage(cli: Program, words: list[str]) -> None:
+def test_select_usage_errors(cli: Program, words: list[str]) -> None:
     cli.fail("select", *words, status=2)
 
 
-def test_sizes_may_have_extra_specs() -> None:
+def test_flavor_may_have_extra_specs() -> None:
     found = flavor("vcpus=1,ram=2,ephemeral_gb=3,swap=4,name=tiny,hw:cpu_policy=shared")
     assert (found.vcpus, found.memory_mb, found.root_gb) == (1, 2, 0)
     assert (found.ephemeral_gb, found.swap, found.name) == (3, 4, "tiny")
@@ -179,7 +179,7 @@ def test_explain_by_instance_and_by_request(fleet: Program) -> None:
     assert "no record of a decision" in fleet.fail("explain", "nobody")
 
 
-def test_a_dry_run_can_be_explained_later(fleet: Program) -> None:
+def test_dry_run_can_be_explained(fleet: Program) -> None:
     said = fleet.ask("select", "--flavor", SIZE, "--dry-run")
     (record,) = fleet.ask("explain", said["request_id"])
     assert record["is_dry_run"] is True
@@ -188,7 +188,7 @@ def test_a_dry_run_can_be_explained_later(fleet: Program) -> None:
     assert "(dry run: nothing is claimed)" in text
 
 
-def test_capacity_of_several_sizes(fleet: Program) -> None:
+def test_capacity_of_several_flavors(fleet: Program) -> None:
     text = fleet.do("capacity", SIZE, "vcpus=99")
     assert text.splitlines()[1].split() == [SIZE, "8", "2"]
     assert "This would help: " in text
@@ -228,7 +228,7 @@ def test_hosts_are_listed_shown_updated_and_deleted(
     assert "node 'x'" in fleet.fail("host", "show", "two", "x")
 
 
-def test_bad_reports_are_told_by_name(fleet: Program) -> None:
+def test_invalid_reports_name_the_field(fleet: Program) -> None:
     assert "colour" in fleet.fail("host", "update", "one", "colour=red")
     assert "stats.vcpus" in fleet.fail("host", "update", "one", "vcpus=many")
     fleet.fail("host", "update", "one", status=2)

@@ -45,7 +45,7 @@ def refused(program: Program, url: str, *options: str) -> str:
     return program.fail("serve", "--database", url, "--listen", listen, *options)
 
 
-def test_the_machine_is_registered_once_and_the_commands_work(tmp_path: Path) -> None:
+def test_serve_registers_the_machine_once(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gantt.db'}"
     options = ("--auth", "noauth2", "--register-machine")
     first = live.start(url, tmp_path / "first.log", options=options)
@@ -82,15 +82,13 @@ def test_the_machine_is_registered_once_and_the_commands_work(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_well(tmp_path: Path, number: signal.Signals) -> None:
+def test_serve_stops_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     with live.served(tmp_path) as service:
         os.kill(service.process.pid, number)
         assert service.process.wait(live.STOP_S) == 0
 
 
-def test_starts_in_tests_leave_the_default_port_alone(
-    program: Program, tmp_path: Path
-) -> None:
+def test_tests_do_not_use_the_default_port(program: Program, tmp_path: Path) -> None:
     default = urlsplit(DEFAULT_URL)
     with socket.socket() as other:
         # Where it is taken already, that will do.
@@ -101,22 +99,24 @@ def test_starts_in_tests_leave_the_default_port_alone(
     assert f"{tmp_path}/no does not exist" in said
 
 
-def test_no_database(program: Program) -> None:
+def test_serve_requires_a_database(program: Program) -> None:
     assert "--database" in program.fail("serve")
 
 
-def test_a_folder_that_does_not_exist(program: Program, tmp_path: Path) -> None:
+def test_serve_refuses_a_missing_directory(program: Program, tmp_path: Path) -> None:
     said = refused(program, f"sqlite:///{tmp_path}/nowhere/gantt.db")
     assert f"{tmp_path}/nowhere does not exist" in said
 
 
-def test_a_file_that_is_no_database(program: Program, tmp_path: Path) -> None:
+def test_serve_refuses_a_file_that_is_not_sqlite(
+    program: Program, tmp_path: Path
+) -> None:
     file = tmp_path / "gantt.db"
     file.write_text("this is not a database, whatever its name says" * 100)
     assert "not an SQLite database" in refused(program, f"sqlite:///{file}")
 
 
-def test_a_database_of_a_newer_release(program: Program, tmp_path: Path) -> None:
+def test_serve_refuses_a_newer_schema(program: Program, tmp_path: Path) -> None:
     file, url = a_database(tmp_path)
     with sqlite3.connect(file) as connection:
         connection.execute("UPDATE gantt_alembic_version SET version_num = '9999_new'")
@@ -127,12 +127,12 @@ def test_a_database_of_a_newer_release(program: Program, tmp_path: Path) -> None
     assert "Upgrade this program" in said
 
 
-def test_a_database_that_is_read_only(program: Program, tmp_path: Path) -> None:
+def test_serve_refuses_a_read_only_database(program: Program, tmp_path: Path) -> None:
     file, _ = a_database(tmp_path)
     assert "read-only" in refused(program, f"sqlite:///file:{file}?mode=ro&uri=true")
 
 
-def test_a_database_of_placement(program: Program, tmp_path: Path) -> None:
+def test_serve_refuses_a_placement_database(program: Program, tmp_path: Path) -> None:
     file, url = a_database(tmp_path)
     with sqlite3.connect(file) as connection:
         connection.execute("DROP TABLE gantt_head")
@@ -146,7 +146,7 @@ def test_a_database_of_placement(program: Program, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_database_that_is_locked(program: Program, tmp_path: Path) -> None:
+def test_serve_reports_a_locked_database(program: Program, tmp_path: Path) -> None:
     file, url = a_database(tmp_path)
     config = tmp_path / "gantt.conf"
     config.write_text("[gantt]\nlock_timeout_s = 1\n")
@@ -158,14 +158,16 @@ def test_a_database_that_is_locked(program: Program, tmp_path: Path) -> None:
         connection.close()
 
 
-def test_a_port_that_is_taken(program: Program, tmp_path: Path, service: str) -> None:
+def test_serve_reports_a_port_in_use(
+    program: Program, tmp_path: Path, service: str
+) -> None:
     _, url = a_database(tmp_path)
     listen = service.removeprefix("http://")
     said = program.fail("serve", "--database", url, "--listen", listen)
     assert listen in said
 
 
-def test_noauth2_is_for_this_machine_alone(program: Program, tmp_path: Path) -> None:
+def test_noauth2_requires_a_loopback_address(program: Program, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'gantt.db'}"
     said = program.fail(
         "serve", "--database", url, "--listen", "0.0.0.0:0", "--auth", "noauth2"
@@ -174,19 +176,19 @@ def test_noauth2_is_for_this_machine_alone(program: Program, tmp_path: Path) -> 
     assert not (tmp_path / "gantt.db").exists()
 
 
-def test_books_in_memory_register_nothing(program: Program) -> None:
+def test_memory_database_cannot_register_the_machine(program: Program) -> None:
     assert "--database" in refused(program, "memory://", "--register-machine")
 
 
-def test_a_configuration_file_that_is_not_there(program: Program) -> None:
+def test_serve_refuses_a_missing_configuration_file(program: Program) -> None:
     assert "nowhere.conf" in program.fail("serve", "--config-file", "nowhere.conf")
 
 
-def test_positional_words_are_refused(program: Program) -> None:
+def test_serve_takes_no_arguments(program: Program) -> None:
     assert "unexpected" in program.fail("serve", "api", status=2)
 
 
-def test_a_worker_that_cannot_go_on_ends_it(tmp_path: Path) -> None:
+def test_serve_exits_if_a_worker_cannot_start(tmp_path: Path) -> None:
     """The parent has looked already; what comes in between, the worker tells."""
     file = tmp_path / "gantt.conf"
     file.write_text(
@@ -206,7 +208,7 @@ def test_a_worker_that_cannot_go_on_ends_it(tmp_path: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_help_is_quick_and_loads_no_server() -> None:
+def test_help_does_not_import_the_server() -> None:
     code = (
         "import sys; from gantt.cli.main import gantt; "
         "heavy = {'granian', 'gantt.api.app', 'oslo_config', 'rich', 'alembic'}; "

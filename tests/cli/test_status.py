@@ -39,12 +39,12 @@ def check(file: Path, *options: str, exit_code: int) -> list[dict[str, str]]:
     return findings
 
 
-def test_all_is_well(file: Path) -> None:
+def test_upgrade_check_succeeds(file: Path) -> None:
     findings = check(file, exit_code=0)
     assert {each["result"] for each in findings} == {"Success"}
 
 
-def test_a_provider_without_root_is_a_failure(file: Path) -> None:
+def test_missing_root_is_a_failure(file: Path) -> None:
     with sqlite3.connect(file) as connection:
         connection.execute(
             "INSERT INTO resource_providers (uuid, name, generation) "
@@ -55,7 +55,7 @@ def test_a_provider_without_root_is_a_failure(file: Path) -> None:
     assert findings[0]["details"].startswith("1 resource provider")
 
 
-def test_consumers_without_record_are_a_warning(file: Path) -> None:
+def test_missing_consumer_records_are_a_warning(file: Path) -> None:
     with sqlite3.connect(file) as connection:
         connection.executemany(
             "INSERT INTO allocations (resource_provider_id, consumer_id, "
@@ -67,7 +67,7 @@ def test_consumers_without_record_are_a_warning(file: Path) -> None:
     assert findings[1]["details"].startswith("2 consumers")
 
 
-def test_a_policy_file_in_json_is_a_warning(file: Path, tmp_path: Path) -> None:
+def test_json_policy_file_is_a_warning(file: Path, tmp_path: Path) -> None:
     (tmp_path / "placement.conf").write_text("[oslo_policy]\npolicy_file = rules\n")
     (tmp_path / "rules").write_text('{"placement:usages": "role:reader"}')
     option = ("--config-file", str(tmp_path / "placement.conf"))
@@ -78,7 +78,7 @@ def test_a_policy_file_in_json_is_a_warning(file: Path, tmp_path: Path) -> None:
     assert check(file, *option, exit_code=0)[2]["result"] == "Success"
 
 
-def test_a_policy_file_must_be_usable(file: Path, tmp_path: Path) -> None:
+def test_unusable_policy_file_is_a_failure(file: Path, tmp_path: Path) -> None:
     (tmp_path / "placement.conf").write_text("")
     option = ("--config-file", str(tmp_path / "placement.conf"))
     policy = tmp_path / "policy.yaml"
@@ -92,7 +92,7 @@ def test_a_policy_file_must_be_usable(file: Path, tmp_path: Path) -> None:
     assert f"{policy}, line 2" in found["details"]
 
 
-def test_what_cannot_be_checked_is_255(tmp_path: Path) -> None:
+def test_impossible_check_exits_with_255(tmp_path: Path) -> None:
     program = Program(status, "")
     url = f"sqlite:///{tmp_path / 'nowhere.db'}"
     said = program.fail("upgrade", "check", "--database", url, status=255)

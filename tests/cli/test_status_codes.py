@@ -11,7 +11,7 @@ from tests.cli.conftest import Program
 from tests.live import free_port, program
 
 
-def test_help_names_every_noun_and_the_statuses(cli: Program) -> None:
+def test_help_lists_nouns_and_exit_statuses(cli: Program) -> None:
     text = cli.do("--help")
     for noun in (
         "serve",
@@ -28,7 +28,7 @@ def test_help_names_every_noun_and_the_statuses(cli: Program) -> None:
     assert "1 refused or failed" in text
 
 
-def test_wrong_usage_is_2(cli: Program) -> None:
+def test_usage_errors_exit_with_2(cli: Program) -> None:
     assert "No such command" in cli.fail("nothing", status=2)
     assert "--output" in cli.fail("provider", "list", "-o", "xml", status=2)
     assert "Nothing to change" in cli.fail("provider", "set", "x", status=2)
@@ -36,19 +36,19 @@ def test_wrong_usage_is_2(cli: Program) -> None:
     assert "not both" in cli.fail(*both, status=2)
 
 
-def test_no_service_is_1_and_says_what_to_do() -> None:
+def test_unreachable_service_exits_with_1_and_advice() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     said = Program(gantt, url).fail("provider", "list")
     assert url in said
     assert "gantt serve" in said
 
 
-def test_no_token_is_1(service: str) -> None:
+def test_unknown_token_exits_with_1(service: str) -> None:
     said = Program(gantt, service).fail("provider", "list", "--token", "nobody")
     assert "placement:resource_providers:list" in said
 
 
-def test_an_address_that_is_none(cli: Program) -> None:
+def test_invalid_address_is_refused(cli: Program) -> None:
     for url in (
         "http://",
         "http://host:port",
@@ -61,18 +61,18 @@ def test_an_address_that_is_none(cli: Program) -> None:
         assert cli.fail("provider", "list", "--url", url)
 
 
-def test_a_name_that_is_no_utf_8(cli: Program) -> None:
+def test_name_must_be_utf_8(cli: Program) -> None:
     assert "UTF-8" in cli.fail("provider", "show", "\udcff")
 
 
-def test_a_database_may_be_named_instead_of_a_service(tmp_path: Path) -> None:
+def test_url_may_be_a_database(tmp_path: Path) -> None:
     cli = Program(gantt, f"sqlite:///{tmp_path / 'books.db'}")
     schema.sync(cli.url)
     made = cli.ask("provider", "create", "host")
     assert cli.ask("provider", "list") == [made]
 
 
-def test_the_module_is_the_program() -> None:
+def test_module_runs_as_the_program() -> None:
     ended = subprocess.run(
         program("--version"), capture_output=True, text=True, check=True
     )

@@ -42,7 +42,7 @@ def url(tmp_path: Path) -> str:
     ],
     ids=" ".join,
 )
-def test_a_full_device_is_told_on_one_line(words: tuple[str, ...], url: str) -> None:
+def test_full_device_is_reported_on_one_line(words: tuple[str, ...], url: str) -> None:
     with FULL.open("w") as full:
         ended = subprocess.run(
             command(*(url if word == "URL" else word for word in words)),
@@ -57,7 +57,7 @@ def test_a_full_device_is_told_on_one_line(words: tuple[str, ...], url: str) -> 
     assert ended.returncode == 1
 
 
-def test_a_reader_that_has_seen_enough_ends_a_table(url: str) -> None:
+def test_broken_pipe_ends_a_table_silently(url: str) -> None:
     books = connect(url)
     # More than a pipe holds.
     for number in range(2_000):

@@ -55,7 +55,9 @@ def cli(request: pytest.FixtureRequest, url: str, tmp_path: Path) -> Iterator[Pr
         yield Program(program, address)
 
 
-def test_history(cli: Program, records: tuple[UsageRecord, ...]) -> None:
+def test_usage_history_is_listed(
+    cli: Program, records: tuple[UsageRecord, ...]
+) -> None:
     told = cli.ask("usage", "history")
     assert [one["resource_class"] for one in told] == ["DISK_GB", "VCPU", "VCPU"]
     assert [one["percent"] for one in told] == [0, 20.8, None]
@@ -79,7 +81,7 @@ def test_history(cli: Program, records: tuple[UsageRecord, ...]) -> None:
     assert "use A-Z" in cli.fail("usage", "history", "--resource-class", "v cpu")
 
 
-def test_a_client_hears_what_is_kept(
+def test_client_reads_the_usage_history(
     url: str, tmp_path: Path, records: tuple[UsageRecord, ...]
 ) -> None:
     with inprocess.service(tmp_path, url) as address:

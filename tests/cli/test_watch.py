@@ -31,7 +31,7 @@ def run(url: str, *arguments: str) -> list[str]:
     return answer.output.splitlines()
 
 
-def test_every_revision_is_a_line(url: str) -> None:
+def test_watch_prints_one_line_per_revision(url: str) -> None:
     lines = run(url, "--since", "0")
     assert [line.split("  ")[2] for line in lines[-2:]] == [
         "CreateProvider",
@@ -41,7 +41,7 @@ def test_every_revision_is_a_line(url: str) -> None:
     assert lines[-1].startswith(f"{len(lines)}-")
 
 
-def test_json_and_csv_are_for_programs(url: str) -> None:
+def test_watch_prints_json_and_csv(url: str) -> None:
     events = [json.loads(line) for line in run(url, "--since", "1", "-o", "json")]
     assert events[-1]["changes"][-1]["names"].get("resource_class", "VCPU") == "VCPU"
     rows = list(
@@ -52,11 +52,11 @@ def test_json_and_csv_are_for_programs(url: str) -> None:
     assert [row["id"] for row in rows] == [event["id"] for event in events[1:]]
 
 
-def test_without_since_it_begins_now(url: str) -> None:
+def test_watch_starts_at_the_end_by_default(url: str) -> None:
     assert run(url) == []
 
 
-def test_a_place_that_is_gone_ends_with_status_1(url: str) -> None:
+def test_compacted_revision_exits_with_1(url: str) -> None:
     answer = CliRunner().invoke(program, ["watch", "--url", url, "--since", "9999"])
     assert answer.exit_code == 1
     assert "has not reached revision 9999" in answer.output

@@ -71,7 +71,7 @@ def a_claim(
 # Providers
 
 
-def test_a_provider_is_created_read_renamed_and_deleted(books: GanttProtocol) -> None:
+def test_provider_life_cycle(books: GanttProtocol) -> None:
     uuid, name = str(uuid4()), a_name()
     made = books.create_provider(name, uuid=uuid)
     assert (made.uuid, made.name, made.generation) == (uuid, name, 0)
@@ -87,12 +87,12 @@ def test_a_provider_is_created_read_renamed_and_deleted(books: GanttProtocol) ->
         books.get_provider(uuid)
 
 
-def test_a_provider_gets_a_uuid_when_none_is_given(books: GanttProtocol) -> None:
+def test_provider_gets_a_random_uuid(books: GanttProtocol) -> None:
     made = books.create_provider(a_name())
     assert books.get_provider(made.uuid).name == made.name
 
 
-def test_children_follow_their_parent(books: GanttProtocol) -> None:
+def test_children_move_with_their_parent(books: GanttProtocol) -> None:
     first, second = a_provider(books).uuid, a_provider(books).uuid
     child = a_provider(books, parent=first)
     assert (child.parent_uuid, child.root_uuid) == (first, first)
@@ -106,7 +106,7 @@ def test_children_follow_their_parent(books: GanttProtocol) -> None:
     assert (alone.parent_uuid, alone.root_uuid) == (None, child.uuid)
 
 
-def test_refusals_about_providers(books: GanttProtocol) -> None:
+def test_provider_refusals(books: GanttProtocol) -> None:
     parent = a_provider(books)
     child = a_provider(books, parent=parent.uuid)
     with pytest.raises(errors.DuplicateName, match=parent.name):
@@ -127,7 +127,7 @@ def test_refusals_about_providers(books: GanttProtocol) -> None:
         books.update_provider(NOWHERE, name=a_name())
 
 
-def test_providers_are_listed_by_every_filter(books: GanttProtocol) -> None:
+def test_provider_filters(books: GanttProtocol) -> None:
     wanted, other = a_host(books, VCPU=8), a_host(books, VCPU=4)
     trait, rare = a_custom_name(), a_custom_name()
     for name in (trait, rare):
@@ -157,11 +157,11 @@ def test_providers_are_listed_by_every_filter(books: GanttProtocol) -> None:
     assert listed(room) == {wanted}
 
 
-def test_unknown_names_in_a_listing(books: GanttProtocol) -> None:
-    with pytest.raises(errors.UnknownName, match="CUSTOM_NOBODY"):
-        books.list_providers(ProviderQuery(resources={"CUSTOM_NOBODY": 1}))
-    unknown = Labels(required=(frozenset({"CUSTOM_NOBODY"}),))
-    with pytest.raises(errors.UnknownName, match="CUSTOM_NOBODY"):
+def test_unknown_names_in_provider_filters(books: GanttProtocol) -> None:
+    with pytest.raises(errors.UnknownName, match="CUSTOM_UNKNOWN"):
+        books.list_providers(ProviderQuery(resources={"CUSTOM_UNKNOWN": 1}))
+    unknown = Labels(required=(frozenset({"CUSTOM_UNKNOWN"}),))
+    with pytest.raises(errors.UnknownName, match="CUSTOM_UNKNOWN"):
         books.list_providers(ProviderQuery(traits=unknown))
 
 
@@ -185,7 +185,7 @@ def test_inventories_are_replaced(books: GanttProtocol) -> None:
     assert books.get_inventories(uuid).inventories == {}
 
 
-def test_one_inventory_is_added_changed_and_deleted(books: GanttProtocol) -> None:
+def test_single_inventory_life_cycle(books: GanttProtocol) -> None:
     uuid = a_host(books, DISK_GB=10)
     added = books.set_inventory(uuid, "VCPU", Inventory(total=2))
     assert added.inventories == {"VCPU": Inventory(total=2)}
@@ -196,7 +196,7 @@ def test_one_inventory_is_added_changed_and_deleted(books: GanttProtocol) -> Non
     assert set(books.get_inventories(uuid).inventories) == {"DISK_GB"}
 
 
-def test_refusals_about_inventories(books: GanttProtocol) -> None:
+def test_inventory_refusals(books: GanttProtocol) -> None:
     uuid = a_host(books, VCPU=4)
     books.set_allocations([a_claim(uuid, VCPU=1)])
     before = books.get_inventories(uuid)
@@ -206,10 +206,10 @@ def test_refusals_about_inventories(books: GanttProtocol) -> None:
         books.set_inventories(NOWHERE, {})
     with pytest.raises(errors.NotFound, match=NOWHERE):
         books.set_inventory(NOWHERE, "VCPU", Inventory(total=1))
-    with pytest.raises(errors.UnknownName, match="CUSTOM_NOBODY"):
-        books.set_inventories(uuid, {"CUSTOM_NOBODY": Inventory(total=1)})
-    with pytest.raises(errors.UnknownName, match="CUSTOM_NOBODY"):
-        books.set_inventory(uuid, "CUSTOM_NOBODY", Inventory(total=1))
+    with pytest.raises(errors.UnknownName, match="CUSTOM_UNKNOWN"):
+        books.set_inventories(uuid, {"CUSTOM_UNKNOWN": Inventory(total=1)})
+    with pytest.raises(errors.UnknownName, match="CUSTOM_UNKNOWN"):
+        books.set_inventory(uuid, "CUSTOM_UNKNOWN", Inventory(total=1))
     with pytest.raises(errors.Invalid, match="reserved"):
         books.set_inventory(uuid, "VCPU", Inventory(total=1, reserved=2))
     with pytest.raises(errors.InventoryInUse):
@@ -246,8 +246,8 @@ def test_aggregates_and_traits_of_a_provider(books: GanttProtocol) -> None:
         books.set_traits(uuid, [], generation=0)
     with pytest.raises(errors.ConcurrentUpdate):
         books.set_aggregates(uuid, [], generation=0)
-    with pytest.raises(errors.UnknownName, match="CUSTOM_NOBODY"):
-        books.set_traits(uuid, ["CUSTOM_NOBODY"])
+    with pytest.raises(errors.UnknownName, match="CUSTOM_UNKNOWN"):
+        books.set_traits(uuid, ["CUSTOM_UNKNOWN"])
     for read in (books.get_traits, books.get_aggregates, books.get_usages):
         with pytest.raises(errors.NotFound, match=NOWHERE):
             read(NOWHERE)
@@ -257,11 +257,11 @@ def test_aggregates_and_traits_of_a_provider(books: GanttProtocol) -> None:
         books.set_aggregates(NOWHERE, [])
 
 
-def test_traits_come_and_go(books: GanttProtocol) -> None:
+def test_trait_life_cycle(books: GanttProtocol) -> None:
     name, uuid = a_custom_name(), a_provider(books).uuid
     assert books.create_trait(name).is_new
     assert not books.create_trait(name).is_new
-    only = TraitQuery(names=frozenset({name, "CUSTOM_NOBODY"}))
+    only = TraitQuery(names=frozenset({name, "CUSTOM_UNKNOWN"}))
     assert [trait.name for trait in books.list_traits(only)] == [name]
     prefix = TraitQuery(prefix=name[:-2].lower())
     assert [trait.name for trait in books.list_traits(prefix)] == [name]
@@ -281,7 +281,7 @@ def test_traits_come_and_go(books: GanttProtocol) -> None:
         books.delete_trait("HW_CPU_X86_AVX2")
 
 
-def test_resource_classes_come_and_go(books: GanttProtocol) -> None:
+def test_resource_class_life_cycle(books: GanttProtocol) -> None:
     name, uuid = a_custom_name(), a_provider(books).uuid
     assert books.create_resource_class(name).is_new
     assert not books.create_resource_class(name).is_new
@@ -300,7 +300,7 @@ def test_resource_classes_come_and_go(books: GanttProtocol) -> None:
 
 
 @pytest.mark.parametrize("name", ["lower", "CUSTOM_a", "HW_MINE", "CUSTOM_A/B", ""])
-def test_only_custom_names_are_created(books: GanttProtocol, name: str) -> None:
+def test_only_custom_names_can_be_created(books: GanttProtocol, name: str) -> None:
     with pytest.raises(errors.Invalid):
         books.create_trait(name)
     with pytest.raises(errors.Invalid):
@@ -310,7 +310,7 @@ def test_only_custom_names_are_created(books: GanttProtocol, name: str) -> None:
 # Allocations
 
 
-def test_a_claim_is_made_seen_and_given_back(books: GanttProtocol) -> None:
+def test_allocation_life_cycle(books: GanttProtocol) -> None:
     uuid, consumer, project = a_host(books, VCPU=4), str(uuid4()), a_name("project")
     claim = a_claim(uuid, consumer=consumer, project=project, VCPU=3)
     books.set_allocations([claim])
@@ -336,7 +336,7 @@ def test_a_claim_is_made_seen_and_given_back(books: GanttProtocol) -> None:
     assert books.total_usages(total) == {}
 
 
-def test_a_claim_may_leave_generation_and_type_open(books: GanttProtocol) -> None:
+def test_generation_and_type_are_optional(books: GanttProtocol) -> None:
     uuid, consumer = a_host(books, VCPU=8), str(uuid4())
     open_claim = ConsumerAllocations(
         consumer, {uuid: {"VCPU": 1}}, project_id="p", user_id="u"
@@ -364,7 +364,7 @@ def test_a_claim_may_leave_generation_and_type_open(books: GanttProtocol) -> Non
     assert (end.generation, end.consumer_type) == (5, "MIGRATION")
 
 
-def test_several_consumers_change_together_or_not_at_all(books: GanttProtocol) -> None:
+def test_consumers_change_atomically(books: GanttProtocol) -> None:
     uuid, old, new = a_host(books, VCPU=4), str(uuid4()), str(uuid4())
     books.set_allocations([])
     books.set_allocations([a_claim(uuid, consumer=old, VCPU=4)])
@@ -385,14 +385,14 @@ def test_several_consumers_change_together_or_not_at_all(books: GanttProtocol) -
     assert books.get_usages(uuid).usages == {"VCPU": 4}
 
 
-def test_refusals_about_allocations(books: GanttProtocol) -> None:
+def test_allocation_refusals(books: GanttProtocol) -> None:
     uuid, consumer = a_host(books, VCPU=4), str(uuid4())
     with pytest.raises(errors.DoesNotFit, match="exceed the capacity"):
         books.set_allocations([a_claim(uuid, VCPU=5)])
     with pytest.raises(errors.DoesNotFit, match="DISK_GB"):
         books.set_allocations([a_claim(uuid, DISK_GB=1)])
-    with pytest.raises(errors.UnknownName, match="CUSTOM_NOBODY"):
-        books.set_allocations([a_claim(uuid, CUSTOM_NOBODY=1)])
+    with pytest.raises(errors.UnknownName, match="CUSTOM_UNKNOWN"):
+        books.set_allocations([a_claim(uuid, CUSTOM_UNKNOWN=1)])
     with pytest.raises(errors.UnknownProvider, match=NOWHERE):
         books.set_allocations([a_claim(NOWHERE, VCPU=1)])
     books.set_allocations([a_claim(uuid, consumer=consumer, VCPU=1)])
@@ -409,7 +409,7 @@ def test_refusals_about_allocations(books: GanttProtocol) -> None:
 # Candidates and reshaping
 
 
-def test_candidates_name_who_can_give_what_was_asked(books: GanttProtocol) -> None:
+def test_candidates_name_providers_and_summaries(books: GanttProtocol) -> None:
     name, trait = a_custom_name(), a_custom_name()
     books.create_resource_class(name)
     books.create_trait(trait)
@@ -443,12 +443,12 @@ def test_candidates_name_who_can_give_what_was_asked(books: GanttProtocol) -> No
     assert len(books.find_candidates(one).candidates) == 1
     none = CandidateRequest(groups=(RequestGroup(resources={name: 9}),))
     assert books.find_candidates(none).candidates == ()
-    unknown = CandidateRequest(groups=(RequestGroup(resources={"CUSTOM_NOBODY": 1}),))
-    with pytest.raises(errors.UnknownName, match="CUSTOM_NOBODY"):
+    unknown = CandidateRequest(groups=(RequestGroup(resources={"CUSTOM_UNKNOWN": 1}),))
+    with pytest.raises(errors.UnknownName, match="CUSTOM_UNKNOWN"):
         books.find_candidates(unknown)
 
 
-def test_a_reshape_moves_inventory_with_its_allocations(books: GanttProtocol) -> None:
+def test_reshape_moves_inventory_with_its_allocations(books: GanttProtocol) -> None:
     root, consumer = a_host(books, VCPU=4, VGPU=2), str(uuid4())
     child = a_provider(books, parent=root)
     books.set_allocations([a_claim(root, consumer=consumer, VCPU=1, VGPU=1)])
@@ -481,7 +481,7 @@ def test_a_reshape_moves_inventory_with_its_allocations(books: GanttProtocol) ->
     assert (found.generation, found.consumer_type) == (2, "INSTANCE")
 
 
-def test_close_may_be_called_twice(opened: Callable[[], GanttProtocol]) -> None:
+def test_close_is_idempotent(opened: Callable[[], GanttProtocol]) -> None:
     books = opened()
     books.list_resource_classes()
     books.close()

@@ -29,7 +29,7 @@ def books(request: pytest.FixtureRequest) -> Iterator[GanttProtocol]:
     found.close()
 
 
-def test_a_diagnosis_is_the_same_everywhere(books: GanttProtocol) -> None:
+def test_diagnosis_is_equal_in_process_and_over_http(books: GanttProtocol) -> None:
     mark = uuid4().hex[:12]
     rc, trait = f"CUSTOM_{mark.upper()}", f"CUSTOM_T_{mark.upper()}"
     books.create_resource_class(rc)
@@ -63,7 +63,7 @@ def test_a_diagnosis_is_the_same_everywhere(books: GanttProtocol) -> None:
         )
 
 
-def test_another_service_does_not_know_the_question(
+def test_diagnosis_requires_a_gantt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What OpenStack Placement answers to a path that it does not have."""

@@ -84,7 +84,7 @@ def test_candidates() -> None:
     ]
 
 
-def test_what_the_wire_has_no_words_for() -> None:
+def test_inexpressible_requests_are_refused() -> None:
     group = (RequestGroup(resources={"VCPU": 1}),)
     with pytest.raises(errors.Invalid, match="nested"):
         encode.candidate_pairs(CandidateRequest(group, nested=False))
@@ -97,7 +97,7 @@ def a_claim(**fields: object) -> ConsumerAllocations:
     return ConsumerAllocations("c", {"r": {"VCPU": 1}}, "p", "u", **given)  # type: ignore[arg-type]
 
 
-def test_bodies_leave_out_what_is_unset() -> None:
+def test_unset_fields_are_omitted() -> None:
     (body,) = encode.consumers_body([a_claim()]).values()
     assert set(body) == {"allocations", "project_id", "user_id"}
     (body,) = encode.consumers_body([a_claim(generation=None)]).values()
@@ -113,7 +113,7 @@ def test_bodies_leave_out_what_is_unset() -> None:
         ({"consumer_type": "X"}, "1.39", True),
     ],
 )
-def test_the_oldest_version_that_can_say_it(
+def test_oldest_sufficient_version_is_used(
     fields: dict[str, object], version: str, is_open: bool
 ) -> None:
     consumers = [a_claim(**fields)]
@@ -121,7 +121,7 @@ def test_the_oldest_version_that_can_say_it(
     assert allocations.is_open(consumers, version) is is_open
 
 
-def test_a_reshape_always_says_generations() -> None:
+def test_reshape_requires_generations() -> None:
     version = allocations.version_for([a_claim()], oldest="1.30")
     assert version == "1.37"
     known = ConsumerView({}, "p", "u", 4, None)
@@ -131,7 +131,7 @@ def test_a_reshape_always_says_generations() -> None:
     assert fresh.generation is None
 
 
-def test_types_for_some_but_not_all() -> None:
+def test_types_are_given_for_all_consumers_or_none() -> None:
     consumers = [a_claim(consumer_type="X"), a_claim(generation=2)]
     known = ConsumerView({}, "p", "u", 4, "Y")
     filled = allocations.filled_in(consumers, "1.39", lambda _: known)

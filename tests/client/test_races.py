@@ -14,7 +14,7 @@ from gantt.client.remote import RemoteGantt
 from gantt.model.commands import Inventory
 
 
-def test_it_is_tried_again_but_not_for_ever() -> None:
+def test_lost_races_are_retried_up_to_a_limit() -> None:
     attempts = []
 
     def lose(times: int) -> Any:
@@ -32,7 +32,7 @@ def test_it_is_tried_again_but_not_for_ever() -> None:
         until_settled(lose(MAX_TRIES))
 
 
-def test_another_refusal_is_not_tried_again() -> None:
+def test_other_refusals_are_not_retried() -> None:
     attempts = []
 
     def attempt() -> None:
@@ -44,7 +44,7 @@ def test_another_refusal_is_not_tried_again() -> None:
     assert len(attempts) == 1
 
 
-def test_writers_of_one_provider_all_succeed(service: str) -> None:
+def test_concurrent_writers_of_a_provider_all_succeed(service: str) -> None:
     remote = RemoteGantt(service)
     uuid = remote.create_provider(f"race-{uuid4().hex}").uuid
     classes = [f"CUSTOM_{uuid4().hex[:8].upper()}" for _ in range(4)]

@@ -56,7 +56,7 @@ def reply(status: int, detail: str = "", code: str = "", **extra: str) -> Reply:
         (507, "", "", errors.Unavailable),
     ],
 )  # fmt: skip
-def test_the_class(
+def test_class_of_a_refusal(
     status: int, detail: str, code: str, kind: type[errors.GanttError]
 ) -> None:
     found = refusal(
@@ -67,7 +67,7 @@ def test_the_class(
 
 
 @pytest.mark.parametrize("kind", errors.every_kind(), ids=lambda kind: kind.__name__)
-def test_gantt_names_the_class_and_its_words_do_not_matter(
+def test_class_header_takes_precedence_over_the_text(
     kind: type[errors.GanttError],
 ) -> None:
     """Each class, as the door translates it, is the same class at the other end."""
@@ -78,20 +78,20 @@ def test_gantt_names_the_class_and_its_words_do_not_matter(
     assert found.message == "other words"
 
 
-def test_which_providers_a_refusal_names() -> None:
+def test_refusal_lists_the_uuids_in_its_text() -> None:
     uuid = "4e8e5957-649f-477b-9e5b-f1f75b21c03c"
     found = refusal(reply(409, f"Unable to allocate on {uuid}."), request="x")
     assert found.named == {uuid}
 
 
-def test_a_microversion_that_the_service_lacks() -> None:
+def test_unsupported_microversion() -> None:
     found = refusal(reply(406, "Unacceptable", max_version="1.17"), request="GET /x")
     assert type(found) is errors.Invalid
     assert "1.17" in str(found)
     assert "upgrade" in str(found)
 
 
-def test_nobody_is_signed_in() -> None:
+def test_missing_authentication() -> None:
     body = json.dumps({"message": "Who are you?<br /><br />\n\n\n", "code": "401"})
     found = refusal(Reply(401, {}, body.encode()), request="GET /x")
     assert type(found) is errors.Forbidden
@@ -99,14 +99,14 @@ def test_nobody_is_signed_in() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>proxy</html>", b"[1]", b'{"errors": 1}'])
-def test_an_error_of_something_else(body: bytes) -> None:
+def test_error_from_a_proxy(body: bytes) -> None:
     found = refusal(Reply(502, {}, body), request="GET /x")
     assert type(found) is errors.Unavailable
     assert "502" in str(found)
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"[]", b"null", b"7"])
-def test_an_answer_of_something_else(body: bytes) -> None:
+def test_unexpected_answers_are_unavailable(body: bytes) -> None:
     for read in (
         decode.provider,
         decode.providers,

@@ -45,7 +45,7 @@ def problem(detail: str, code: str = "placement.undefined_code") -> Any:
     return {"errors": [{"detail": detail, "code": code}]}
 
 
-def test_resources_are_never_empty() -> None:
+def test_group_without_resources_gets_a_suffix() -> None:
     found = wire_question(CandidateRequest((BARE, DISK)))
     pairs = encode.candidate_pairs(found)
     assert ("same_subtree", "_host") in pairs
@@ -55,17 +55,17 @@ def test_resources_are_never_empty() -> None:
     assert not [key for key, _ in pairs if key in ("required", "in_tree_host")]
 
 
-def test_what_asks_for_something_is_asked_as_it_is() -> None:
+def test_group_with_resources_is_unchanged() -> None:
     question = CandidateRequest((RequestGroup("", {"VCPU": 1}), DISK))
     assert wire_question(question) is question
 
 
-def test_what_placement_has_no_words_for_is_refused() -> None:
+def test_isolated_group_without_resources_is_refused() -> None:
     with pytest.raises(errors.Invalid, match="group_policy=isolate"):
         wire_question(CandidateRequest((BARE, DISK), isolate=True))
 
 
-def test_mappings_come_back_in_our_words() -> None:
+def test_mappings_use_the_original_suffix() -> None:
     uuid = "11111111-1111-4111-8111-111111111111"
     body = {
         "allocation_requests": [
@@ -86,7 +86,7 @@ def test_mappings_come_back_in_our_words() -> None:
     assert more["endpoint_filter"] == {"service_type": "placement"}
 
 
-def test_consumers_are_somebodys() -> None:
+def test_missing_owner_becomes_the_null_uuid() -> None:
     session = Session(204)
     books = PlacementBooks("http://there", session=session)
     wish = ConsumerAllocations("c", {"p": {"VCPU": 1}}, "", "", None)
@@ -94,11 +94,11 @@ def test_consumers_are_somebodys() -> None:
     ((_, path, more),) = session.asked
     assert path == "/allocations"
     assert more["headers"]["x-openstack-request-id"] == "req-7"
-    nobody = "00000000-0000-0000-0000-000000000000"
+    null_uuid = "00000000-0000-0000-0000-000000000000"
     assert json.decode(more["data"])["c"] == {
         "allocations": {"p": {"resources": {"VCPU": 1}}},
-        "project_id": nobody,
-        "user_id": nobody,
+        "project_id": null_uuid,
+        "user_id": null_uuid,
         "consumer_generation": None,
     }
 
@@ -134,7 +134,7 @@ def test_refusals_of_a_write(status: int, body: Any, kind: type[Exception]) -> N
     assert type(refused.value) is kind
 
 
-def test_a_consumer_of_before_consumer_types_is_understood() -> None:
+def test_consumer_without_a_type_is_read() -> None:
     share = {"resources": {"VCPU": 1}, "generation": 7}
     body = {
         "allocations": {"p": share},

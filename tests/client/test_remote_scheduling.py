@@ -81,7 +81,7 @@ def ask(spec: RequestSpec = SPEC, *uuids: str, **more: object) -> ScheduleReques
     return replace(ScheduleRequest(spec, uuids or (A,)), **more)
 
 
-def test_hosts_are_picked_and_claimed(books: GanttProtocol) -> None:
+def test_hosts_are_selected_and_claimed(books: GanttProtocol) -> None:
     first, second = books.schedule(ask(SPEC, A, B))
     assert {first[0].service_host, second[0].service_host} == {"one", "two"}
     assert first[0].claim == second[0].claim is not None
@@ -96,7 +96,7 @@ def test_hosts_are_picked_and_claimed(books: GanttProtocol) -> None:
     assert record.instance_uuids == (A, B)
 
 
-def test_every_field_of_a_request_goes_along(books: GanttProtocol) -> None:
+def test_every_request_field_is_sent(books: GanttProtocol) -> None:
     spec = replace(
         SPEC,
         image=Image(disk_format="raw", properties={"hw_disk_bus": "virtio"}),
@@ -111,7 +111,7 @@ def test_every_field_of_a_request_goes_along(books: GanttProtocol) -> None:
     assert mine.service_host == "two"
 
 
-def test_no_valid_host_says_why(books: GanttProtocol) -> None:
+def test_no_valid_host_has_reasons(books: GanttProtocol) -> None:
     with pytest.raises(errors.NoValidHost, match=r"^No valid host was found\.$") as no:
         books.schedule(ask(HUGE, request_id="req-1"))
     why = no.value.why
@@ -127,7 +127,7 @@ def test_no_valid_host_says_why(books: GanttProtocol) -> None:
     assert isinstance(again.value.why, Why)
 
 
-def test_a_dry_run_is_the_whole_record(books: GanttProtocol) -> None:
+def test_dry_run_returns_the_decision(books: GanttProtocol) -> None:
     found = books.decide(ask(request_id="req-2", user_id="eve"))
     assert found.is_dry_run
     assert found.request_id == "req-2"
@@ -143,7 +143,7 @@ def test_a_dry_run_is_the_whole_record(books: GanttProtocol) -> None:
     assert isinstance(failed.why, Why)
 
 
-def test_what_cannot_be_understood_is_invalid(books: GanttProtocol) -> None:
+def test_malformed_requests_are_invalid(books: GanttProtocol) -> None:
     spec = replace(SPEC, flavor=replace(SPEC.flavor, extra_specs={"resources:X": "1"}))
     with pytest.raises(errors.Invalid, match="X"):
         books.schedule(ask(spec))
@@ -168,7 +168,7 @@ def test_capacity(books: GanttProtocol) -> None:
     assert books.capacity(HUGE).total == 0
 
 
-def test_hosts_come_and_go(books: GanttProtocol) -> None:
+def test_host_life_cycle(books: GanttProtocol) -> None:
     view = books.update_host("one", "one", HostStats(running_vms=3, host_ip=None))
     assert view.stats["running_vms"] == 3
     assert view.stats["vcpus"] == 8
@@ -235,7 +235,7 @@ def test_server_groups(books: GanttProtocol) -> None:
     books.delete_server_group(GROUP)
 
 
-def test_a_placement_that_does_not_schedule_is_told(tmp_path: Path) -> None:
+def test_scheduling_requires_a_gantt(tmp_path: Path) -> None:
     with inprocess.service(tmp_path) as url:
         elsewhere = RemoteGantt(f"{url}/resource_classes")
         with pytest.raises(errors.Invalid, match="does not schedule"):

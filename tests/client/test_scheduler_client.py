@@ -95,7 +95,7 @@ def client(recorder: Recorder) -> SchedulerClient:
 # -- asking -----------------------------------------------------------------------
 
 
-def test_a_request_in_any_form_is_scheduled(
+def test_every_request_form_is_scheduled(
     client: SchedulerClient, recorder: Recorder
 ) -> None:
     forms: list[tuple[Any, Any]] = [
@@ -114,7 +114,7 @@ def test_a_request_in_any_form_is_scheduled(
 
 
 @pytest.mark.parametrize("is_object", [True, False])
-def test_who_asks_goes_along(
+def test_context_is_sent(
     client: SchedulerClient, recorder: Recorder, is_object: bool
 ) -> None:
     fields = {
@@ -145,7 +145,9 @@ def test_who_asks_goes_along(
     ]
 
 
-def test_a_dry_run_is_a_decision(client: SchedulerClient, recorder: Recorder) -> None:
+def test_dry_run_returns_a_decision(
+    client: SchedulerClient, recorder: Recorder
+) -> None:
     assert client.select_destinations(None, SPEC, dry_run=True) is DECISION
     assert recorder.calls == [("decide", ScheduleRequest(spec=SPEC, dry_run=True))]
 
@@ -168,7 +170,7 @@ ONE = "6ad9a92f-bc47-432c-8491-e1386c5a8bef"
         ({"request_spec": {}}, "request_spec.flavor is missing"),
     ],
 )
-def test_a_refusal_names_the_argument(
+def test_refusal_names_the_argument(
     client: SchedulerClient,
     recorder: Recorder,
     arguments: dict[str, Any],
@@ -181,7 +183,7 @@ def test_a_refusal_names_the_argument(
     assert recorder.calls == []
 
 
-def test_claims_are_named_by_themselves_or_by_their_selection(
+def test_claim_may_be_given_as_a_selection(
     client: SchedulerClient, recorder: Recorder
 ) -> None:
     client.confirm("claim-1")
@@ -196,7 +198,7 @@ def test_claims_are_named_by_themselves_or_by_their_selection(
         client.confirm(ALTERNATE)
 
 
-def test_capacity_of_a_flavor_or_a_request(
+def test_capacity_takes_a_flavor_or_a_request(
     client: SchedulerClient, recorder: Recorder
 ) -> None:
     client.capacity(Flavor(vcpus=1))
@@ -204,7 +206,7 @@ def test_capacity_of_a_flavor_or_a_request(
     assert recorder.calls == [("capacity", SPEC), ("capacity", SPEC)]
 
 
-def test_explain_gives_the_latest_decision(
+def test_explain_returns_the_latest_decision(
     client: SchedulerClient, recorder: Recorder
 ) -> None:
     assert client.explain("req-1") is DECISION
@@ -218,7 +220,7 @@ def test_explain_gives_the_latest_decision(
 # -- telling ----------------------------------------------------------------------
 
 
-def test_a_report_is_about_a_host_and_its_node(
+def test_report_is_for_a_host_and_node(
     client: SchedulerClient, recorder: Recorder
 ) -> None:
     found = client.update_resource_stats(None, ("h", "n"), {"vcpus": 4, "host": "h"})
@@ -230,7 +232,7 @@ def test_a_report_is_about_a_host_and_its_node(
     ]
 
 
-def test_a_host_alone_stands_for_the_node_that_is_known_of_it(
+def test_report_without_a_node_uses_the_known_one(
     client: SchedulerClient, recorder: Recorder
 ) -> None:
     assert client.update_resource_stats(None, "h", {"vcpus": 4}).node == "h"
@@ -251,7 +253,7 @@ def test_a_host_alone_stands_for_the_node_that_is_known_of_it(
         (("h", "n"), {"host": "g"}, "stats.host is 'g'"),
     ],
 )
-def test_a_report_that_cannot_be_understood_is_refused(
+def test_malformed_report_is_refused(
     client: SchedulerClient, recorder: Recorder, name: Any, stats: Any, named: str
 ) -> None:
     with pytest.raises(errors.Invalid, match=named):
@@ -259,7 +261,7 @@ def test_a_report_that_cannot_be_understood_is_refused(
     assert recorder.calls == []
 
 
-def test_what_else_a_scheduler_hears(
+def test_other_updates_reach_the_scheduler(
     client: SchedulerClient, recorder: Recorder
 ) -> None:
     uuid, group = objects.INSTANCE, objects.GROUP
@@ -287,20 +289,20 @@ def test_what_else_a_scheduler_hears(
 # -- places -----------------------------------------------------------------------
 
 
-def test_a_url_is_opened_here_and_closed_here() -> None:
+def test_client_closes_what_it_opened() -> None:
     with gantt.SchedulerClient("memory://") as client:
         assert isinstance(client.gantt, gantt.Gantt)
     with pytest.raises(errors.GanttError):
         client.gantt.create_provider("too late")
 
 
-def test_a_gantt_stays_the_callers() -> None:
+def test_client_does_not_close_a_given_gantt() -> None:
     with open_gantt("memory://") as books:
         with gantt.SchedulerClient(books) as client:
             assert client.gantt is books
         books.create_provider("still here")
 
 
-def test_a_service_at_a_distance_is_asked_with_a_token() -> None:
+def test_remote_service_gets_the_token() -> None:
     with gantt.SchedulerClient("http://127.0.0.1:1", token="t") as client:
         assert getattr(client.gantt, "url", None) == "http://127.0.0.1:1"

@@ -71,7 +71,7 @@ def used(client: SchedulerClient, host: str) -> int:
 # -- asking -----------------------------------------------------------------------
 
 
-def test_each_instance_gets_a_host_and_alternates(client: SchedulerClient) -> None:
+def test_every_instance_gets_a_host_and_alternates(client: SchedulerClient) -> None:
     instances = some(2)
     found = client.select_destinations(None, SPEC, instance_uuids=instances)
     assert len(found) == 2
@@ -85,7 +85,7 @@ def test_each_instance_gets_a_host_and_alternates(client: SchedulerClient) -> No
     assert total == 2 * 2048
 
 
-def test_what_is_claimed_is_in_the_books(client: SchedulerClient) -> None:
+def test_claims_are_in_the_books(client: SchedulerClient) -> None:
     (instance,) = some(1)
     ((chosen,),) = client.select_destinations(
         None, SPEC, instance_uuids=[instance], return_alternates=False
@@ -98,7 +98,7 @@ def test_what_is_claimed_is_in_the_books(client: SchedulerClient) -> None:
     }
 
 
-def test_hosts_are_only_named_where_no_instances_are(client: SchedulerClient) -> None:
+def test_request_without_instances_claims_nothing(client: SchedulerClient) -> None:
     ((chosen, *_),) = client.select_destinations(None, SPEC)
     assert chosen.claim is None
     assert used(client, chosen.service_host) == 0
@@ -112,14 +112,14 @@ def test_hosts_are_only_named_where_no_instances_are(client: SchedulerClient) ->
         ({"flavor": {"vcpus": 1}, "ignore_hosts": ["h1", "h2"]}, None),
     ],
 )
-def test_every_form_of_a_request(
+def test_every_request_form_is_read(
     client: SchedulerClient, form: Any, properties: Any
 ) -> None:
     found = client.select_destinations(None, form, properties)
     assert [[each.service_host for each in hosts] for hosts in found] == [["h3"]]
 
 
-def test_all_or_nothing(client: SchedulerClient) -> None:
+def test_selection_is_atomic(client: SchedulerClient) -> None:
     # Four to a host: the thirteenth has no place.
     with pytest.raises(errors.NoValidHost) as caught:
         client.select_destinations(None, SPEC, instance_uuids=some(13))
@@ -129,7 +129,7 @@ def test_all_or_nothing(client: SchedulerClient) -> None:
     assert len(found) == 12
 
 
-def test_a_dry_run_says_all_and_claims_nothing(client: SchedulerClient) -> None:
+def test_dry_run_claims_nothing(client: SchedulerClient) -> None:
     decision = client.select_destinations(
         None, SPEC, instance_uuids=some(1), dry_run=True
     )
@@ -139,14 +139,14 @@ def test_a_dry_run_says_all_and_claims_nothing(client: SchedulerClient) -> None:
     assert [used(client, host) for host in ("h1", "h2", "h3")] == [0, 0, 0]
 
 
-def test_a_dry_run_that_finds_nothing_is_an_answer(client: SchedulerClient) -> None:
+def test_dry_run_without_hosts_returns_a_decision(client: SchedulerClient) -> None:
     large = {"flavor": {"vcpus": 9}}
     decision = client.select_destinations(None, large, dry_run=True)
     assert decision.failure
     assert decision.why is not None
 
 
-def test_a_lease_is_confirmed_or_released(client: SchedulerClient) -> None:
+def test_lease_is_confirmed_or_released(client: SchedulerClient) -> None:
     ((kept, *_),) = client.select_destinations(
         None, SPEC, instance_uuids=some(1), lease=600
     )
@@ -187,21 +187,21 @@ def test_capacity_counts_what_fits(client: SchedulerClient) -> None:
 # -- telling ----------------------------------------------------------------------
 
 
-def test_a_partial_report_leaves_the_rest(client: SchedulerClient) -> None:
+def test_partial_report_keeps_other_fields(client: SchedulerClient) -> None:
     view = client.update_resource_stats(None, "h1", {"free_ram_mb": 1000})
     assert (view.host, view.node) == ("h1", "h1")
     assert view.stats["free_ram_mb"] == 1000
     assert view.stats["vcpus"] == 8
 
 
-def test_what_is_wrong_is_refused_by_name(client: SchedulerClient) -> None:
+def test_refusals_name_the_field(client: SchedulerClient) -> None:
     with pytest.raises(errors.Invalid, match="vcpu"):
         client.update_resource_stats(None, "h1", {"vcpu": 1})
     with pytest.raises(errors.Invalid, match="flavor"):
         client.select_destinations(None, {"flavour": {}})
 
 
-def test_a_disabled_service_gets_nothing(client: SchedulerClient) -> None:
+def test_disabled_service_is_not_selected(client: SchedulerClient) -> None:
     client.update_service(None, {"host": "h1", "disabled": True})
     client.update_service(None, {"host": "h2", "forced_down": True})
     ((chosen, *alternates),) = client.select_destinations(None, SPEC)
@@ -225,7 +225,7 @@ def test_aggregates_of_hosts_are_in_the_books(client: SchedulerClient) -> None:
         client.select_destinations(None, asked)
 
 
-def test_a_host_that_names_the_instance_ends_its_claim(client: SchedulerClient) -> None:
+def test_reported_instance_ends_its_pending_claim(client: SchedulerClient) -> None:
     (instance,) = some(1)
     ((chosen, *_),) = client.select_destinations(None, SPEC, instance_uuids=[instance])
     host = chosen.service_host
@@ -236,7 +236,7 @@ def test_a_host_that_names_the_instance_ends_its_claim(client: SchedulerClient) 
     client.delete_instance_info(None, host, instance)
 
 
-def test_server_groups_keep_their_rule(client: SchedulerClient) -> None:
+def test_server_group_policy_is_enforced(client: SchedulerClient) -> None:
     group = {"uuid": str(uuid4()), "policy": "anti-affinity"}
     client.update_server_group(None, group)
     asked = {"flavor": {"vcpus": 1}, "instance_group": group}
@@ -301,7 +301,7 @@ def test_server_groups_keep_their_rule(client: SchedulerClient) -> None:
         ),
     ],
 )
-def test_values_that_are_none_are_refused_in_the_same_words(
+def test_invalid_values_are_refused_alike(
     client: SchedulerClient, ask: Any, words: str
 ) -> None:
     with pytest.raises(errors.Invalid) as caught:

@@ -12,7 +12,7 @@ from gantt.errors import Gone, Invalid
 from tests.live import served
 
 
-def test_a_remote_watch_hears_every_revision_once(tmp_path: Path) -> None:
+def test_remote_watch_yields_every_revision_once(tmp_path: Path) -> None:
     with served(tmp_path) as live:
         books = RemoteGantt(live.url)
         start = books.events()

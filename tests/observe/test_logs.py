@@ -35,7 +35,7 @@ def written(stream: io.StringIO, count: int) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_lines_come_soon_and_in_order() -> None:
+def test_lines_are_written_promptly_and_in_order() -> None:
     stream = io.StringIO()
     logger, _ = logger_to(stream)
     for round_ in range(3):
@@ -46,7 +46,7 @@ def test_lines_come_soon_and_in_order() -> None:
     assert stream.getvalue().splitlines() == expected
 
 
-def test_an_error_is_written_at_once_after_what_came_before() -> None:
+def test_errors_flush_immediately() -> None:
     stream = io.StringIO()
     logger, _ = logger_to(stream)
     logger.info("first")
@@ -54,7 +54,7 @@ def test_an_error_is_written_at_once_after_what_came_before() -> None:
     assert stream.getvalue() == "first\nsecond\n"
 
 
-def test_closing_writes_what_is_left() -> None:
+def test_close_flushes() -> None:
     stream = io.StringIO()
     logger, handler = logger_to(stream)
     logger.info("last words")
@@ -62,7 +62,7 @@ def test_closing_writes_what_is_left() -> None:
     assert stream.getvalue() == "last words\n"
 
 
-def test_a_closed_stream_is_nobody_s_problem() -> None:
+def test_closed_stream_is_ignored() -> None:
     stream = io.StringIO()
     logger, handler = logger_to(stream)
     stream.close()
@@ -70,7 +70,7 @@ def test_a_closed_stream_is_nobody_s_problem() -> None:
     handler.close()
 
 
-def test_a_fork_writes_its_own_lines_and_no_others() -> None:
+def test_fork_does_not_repeat_lines() -> None:
     read, write = os.pipe()
     with os.fdopen(write, "w") as stream:
         handler = BunchHandler(stream)
@@ -101,7 +101,7 @@ def kept(logger: logging.Logger) -> list[logging.LogRecord]:
     return records
 
 
-def test_lines_look_as_logging_would_write_them() -> None:
+def test_lines_equal_those_of_logging() -> None:
     logger = logging.Logger("test")
     records = kept(logger)
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_lines_look_as_logging_would_write_them() -> None:
         assert ours.format(record) == theirs.format(record).replace("\n", "\n  ")
 
 
-def test_a_line_made_from_what_is_common_is_as_any_other() -> None:
+def test_prepared_lines_equal_ordinary_ones() -> None:
     logger = logging.Logger("test")
     records = kept(logger)
     lines = Lines(logger, "%s and %s")
@@ -137,7 +137,7 @@ def test_a_line_made_from_what_is_common_is_as_any_other() -> None:
     assert other.getMessage() == "three and four"
 
 
-def test_nobody_hears_a_line_that_a_filter_drops() -> None:
+def test_filtered_lines_are_dropped() -> None:
     logger = logging.Logger("test")
     records = kept(logger)
     logger.addFilter(lambda record: "secret" not in record.getMessage())
@@ -145,7 +145,7 @@ def test_nobody_hears_a_line_that_a_filter_drops() -> None:
     assert records == []
 
 
-def test_a_message_begins_no_line_of_its_own_and_is_not_long() -> None:
+def test_messages_are_escaped_and_shortened() -> None:
     logger = logging.Logger("test")
     records = kept(logger)
     hostile = "x\n2026 1 INFO forged \x1b[2J\r\u202e\x85\u2028"

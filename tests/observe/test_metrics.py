@@ -32,7 +32,7 @@ def decision(failure: str | None, *steps: Step) -> Decision:
     )
 
 
-def test_names_are_those_that_operators_were_promised() -> None:
+def test_metric_names_are_stable() -> None:
     counts = {"revision": 7.0, "queue_length": 2.0, "claims_lost": 3.0, "batches": 5.0}
     meters = Meters(lambda: counts, lambda: ({"VCPU": (16.0, 4.0)}, {"down": 2}))
     meters.mirror()
@@ -77,7 +77,7 @@ def test_names_are_those_that_operators_were_promised() -> None:
         assert line in lines
 
 
-def test_requests_are_counted_though_nobody_asks() -> None:
+def test_requests_are_counted_without_a_scrape() -> None:
     meters = Meters(dict)
     for _ in range(3000):
         meters.served("/", "GET", "200", 0.001)
@@ -100,7 +100,7 @@ if len(sys.argv) > 2:
 """
 
 
-def test_processes_that_share_a_folder_add_up(tmp_path: Path) -> None:
+def test_counts_of_processes_are_summed(tmp_path: Path) -> None:
     environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
     first = subprocess.Popen(
         [sys.executable, "-c", PROCESS, "5", "stay"],
@@ -131,7 +131,7 @@ def test_processes_that_share_a_folder_add_up(tmp_path: Path) -> None:
     assert "gantt_batches_total 11.0" in after
 
 
-def test_a_json_line_has_what_the_text_says_and_each_field_apart() -> None:
+def test_json_lines_have_text_and_fields() -> None:
     logger = logging.Logger("gantt.test")
     found: list[str] = []
 
@@ -159,7 +159,7 @@ def test_a_json_line_has_what_the_text_says_and_each_field_apart() -> None:
 
 
 @pytest.mark.parametrize("debug", [True, False])
-def test_debug_is_for_gantt_alone(debug: bool) -> None:
+def test_debug_applies_to_gantt_only(debug: bool) -> None:
     from gantt.observe.logs import set_debug
 
     logger = logging.getLogger("gantt")

@@ -1,12 +1,16 @@
-"""The repository speaks of Gantt alone, and keeps no promise for later.
+"""The repository speaks of Gantt alone, keeps no promise for later, and names things.
 
 The words looked for are put together here, so that this file does not find itself.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
+import tokenize
+from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from tests.tidy.source import ROOT
 
@@ -33,6 +37,21 @@ REGISTRIES = re.compile(
     )
 )
 PROMISES = re.compile(r"\b(TO" + r"DO|FIX" + r"ME|XX" + r"X)\b")
+
+# People as actors, in place of a process, a caller, an operator or a passive.
+ACTORS = re.compile(
+    "|".join(
+        rf"(?<![a-z]){word}(?![a-z])"
+        for word in ("(no|some|any|every)" + "body", "who" + "ever")
+    ),
+    re.IGNORECASE,
+)
+# Folders whose Python still has such actors. It only shrinks: one that is clean goes.
+TO_CLEAN = frozenset(
+    """
+LIST
+    """.split()
+)
 
 
 def texts() -> list[tuple[str, str]]:
@@ -74,3 +93,44 @@ def test_no_file_names_a_package_registry() -> None:
 
 def test_no_file_puts_work_off() -> None:
     assert _hits(PROMISES) == []
+
+
+def _prose(name: str, text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of names, comments and docstrings; in the package, of all strings.
+    Strings of tests may be data."""
+    starts_line = True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        is_prose = token.type in (tokenize.NAME, tokenize.COMMENT)
+        is_string = token.type == tokenize.STRING
+        if is_prose or (is_string and (starts_line or name.startswith("gantt/"))):
+            yield token.start[0], token.string
+        layout = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
+        starts_line = token.type in (*layout, tokenize.COMMENT)
+
+
+def _actors() -> dict[str, list[str]]:
+    """Folder -> where its Python has people as actors."""
+    found: dict[str, list[str]] = {}
+    for name, text in texts():
+        if not name.endswith(".py"):
+            continue
+        for line, words in _prose(name, text):
+            if match := ACTORS.search(words):
+                folder = str(PurePosixPath(name).parent)
+                found.setdefault(folder, []).append(f"{name}:{line}: {match[0]}")
+    return found
+
+
+def test_clean_folders_have_no_people_as_actors() -> None:
+    hits = [
+        hit
+        for folder, listed in _actors().items()
+        if folder not in TO_CLEAN
+        for hit in listed
+    ]
+    assert hits == [], "Name the process, caller or operator:\n" + "\n".join(hits)
+
+
+def test_folders_to_clean_are_not_clean_yet() -> None:
+    clean = sorted(TO_CLEAN - _actors().keys())
+    assert clean == [], "Remove these from TO_CLEAN, so that they stay clean."

@@ -33,7 +33,7 @@ class Collector(Protocol):
 
 
 def amounts(resource_class: str, total: int) -> Part:
-    """``total`` units of one class; a machine without a whole unit has none of it."""
+    """``total`` units of one class; nothing for less than one unit."""
     if total < 1:
         return Part()
     bounded = min(total, MAX_INT)
@@ -41,7 +41,7 @@ def amounts(resource_class: str, total: int) -> Part:
 
 
 def merge(parts: list[Part]) -> Part:
-    """All of ``parts`` as one; a later one wins where two speak of the same class."""
+    """All of ``parts`` as one; for the same class, a later one wins."""
     inventories: dict[str, Inventory] = {}
     traits: set[str] = set()
     for part in parts:

@@ -1,7 +1,7 @@
 """HW_CPU_* and HW_ARCH_*: what the processor can do, by os-traits' names.
 
-The kernel's flags and os-traits agree on most names but not on all; the tables below
-are the whole of what is known. A flag that is in none of them says nothing.
+Most names of the kernel's flags and of os-traits agree; the tables below list all known
+pairs. Other flags are ignored.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ X86_FLAGS = {
     "xop": "XOP",
 }
 
-# The names say AVX512, but processors without it have these flags too.
+# AVX512 traits; processors without AVX512 may have the same flags.
 X86_FLAGS_WITH_AVX512 = {
     "gfni": "AVX512GFNI",
     "vaes": "AVX512VAES",
     "vpclmulqdq": "AVX512VPCLMULQDQ",
 }
 
-# Names that speak of one vendor, though the flag may be set on the other's too.
+# Traits of one vendor; the other's processors may have the same flag.
 X86_FLAGS_OF_VENDOR = {
     "AuthenticAMD": {
         "ibpb": "AMD_IBPB",
@@ -126,7 +126,7 @@ class TraitsCollector(Struct, frozen=True):
         return frozenset(PREFIXES)
 
     def collect(self) -> Part:
-        """All traits that the file and the machine's name speak for."""
+        """All traits for the file and the machine's name."""
         processor = first_processor(self.cpuinfo.read_text())
         names = set(cpu_traits(processor, self.machine))
         if self.machine in ARCHITECTURES:
@@ -158,13 +158,13 @@ def cpu_traits(processor: dict[str, str], machine: str) -> Iterable[str]:
 
 
 def has_sibling_threads(processor: dict[str, str]) -> bool:
-    """Whether a core runs several threads (the flag ``ht`` does not say that)."""
+    """Whether a core runs several threads (the flag ``ht`` does not mean that)."""
     siblings, cores = processor.get("siblings", ""), processor.get("cpu cores", "")
     return siblings.isdigit() and cores.isdigit() and int(siblings) > int(cores)
 
 
 def x86_traits(processor: dict[str, str]) -> Iterable[str]:
-    """HW_CPU_X86_* (and the one name of AMD's that stands outside that family)."""
+    """HW_CPU_X86_* (and HW_CPU_AMD_SEV, which is outside that family)."""
     flags = set(processor.get("flags", "").split())
     tables = [X86_FLAGS, X86_FLAGS_OF_VENDOR.get(processor.get("vendor_id", ""), {})]
     if "avx512f" in flags:
@@ -176,6 +176,6 @@ def x86_traits(processor: dict[str, str]) -> Iterable[str]:
 
 
 def power_traits(processor: dict[str, str]) -> Iterable[str]:
-    """HW_CPU_PPC64LE_*: the generation, which is all that os-traits knows."""
+    """HW_CPU_PPC64LE_*: the generation; os-traits has nothing else."""
     model = processor.get("cpu", "").upper()
     yield from (f"HW_CPU_PPC64LE_{n}" for n in ("POWER8", "POWER9") if n in model)

@@ -47,7 +47,7 @@ def test_properties(
     assert found is expected
 
 
-def test_without_an_image_everyone_passes() -> None:
+def test_every_host_passes_without_an_image() -> None:
     metadata = [{"hw_disk_bus": "ide"}]
     assert passes(AggregateImagePropertiesIsolation(), a_host(), None, metadata)
 
@@ -56,7 +56,7 @@ def test_without_an_image_everyone_passes() -> None:
     ("namespace", "separator", "expected"),
     [("hw", "_", False), ("hw", ".", True), ("os", "_", True), (None, "_", False)],
 )
-def test_a_namespace_narrows_the_keys(
+def test_namespace_limits_the_keys(
     namespace: str | None, separator: str, expected: bool
 ) -> None:
     found = passes(
@@ -83,7 +83,7 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs(), st.sampled_from([None, "hw", "os"]))
-def test_it_is_the_rule_for_each_host(
+def test_mask_equals_the_rule_per_host(
     plan: Plan, spec: RequestSpec, namespace: str | None
 ) -> None:
     asked = request(

@@ -50,7 +50,7 @@ def test_keys(
     assert found is expected
 
 
-def test_what_is_no_number_is_named() -> None:
+def test_invalid_number_is_named() -> None:
     spec = with_extra_specs(cores=">= many")
     with pytest.raises(Invalid, match=r"cores.*'>= many'.*'many'"):
         passes(AggregateInstanceExtraSpecsFilter(), a_host(), spec)
@@ -68,5 +68,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs())
-def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, spec: RequestSpec) -> None:
     check(AggregateInstanceExtraSpecsFilter(), plan, request(spec), _reading)

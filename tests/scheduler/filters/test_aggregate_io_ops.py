@@ -36,7 +36,7 @@ def test_limits(limits: tuple[str, ...], expected: bool) -> None:
     assert passes(AggregateIoOpsFilter(), host, None, metadata) is expected
 
 
-def test_a_limit_beyond_all_numbers_is_no_limit() -> None:
+def test_huge_limit_is_no_limit() -> None:
     host = a_host(stats={"io_workload": 60})
     assert passes(AggregateIoOpsFilter(), host, None, [{KEY: "9" * 30}])
     assert not passes(AggregateIoOpsFilter(), host, None, [{KEY: "-" + "9" * 30}])
@@ -52,5 +52,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), st.integers(0, 14))
-def test_it_is_the_rule_for_each_host(plan: Plan, limit: int) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, limit: int) -> None:
     check(AggregateIoOpsFilter(), plan, request(max_io_ops_per_host=limit), _reading)

@@ -44,6 +44,6 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), st.integers(0, 14))
-def test_it_is_the_rule_for_each_host(plan: Plan, limit: int) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, limit: int) -> None:
     asked = request(max_instances_per_host=limit)
     check(AggregateNumInstancesFilter(), plan, asked, _reading)

@@ -11,5 +11,5 @@ from tests.scheduler.fleets import Plan, fleets, request, specs
 
 
 @given(fleets(), specs())
-def test_everyone_passes(plan: Plan, spec: RequestSpec) -> None:
+def test_every_host_passes(plan: Plan, spec: RequestSpec) -> None:
     check(AllHostsFilter(), plan, request(spec), lambda *_: True)

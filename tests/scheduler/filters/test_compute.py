@@ -36,7 +36,7 @@ def test_services(service: dict[str, Any] | None, expected: bool) -> None:
     assert passes(ComputeFilter(), a_host(service=service)) is expected
 
 
-def test_the_time_is_an_option() -> None:
+def test_service_down_time_is_configurable() -> None:
     host = a_host(service={"last_seen_up": NOW - 5 * SECOND})
     assert passes(ComputeFilter(), host, service_down_time=5.0)
     assert not passes(ComputeFilter(), host, service_down_time=4.5)
@@ -45,11 +45,11 @@ def test_the_time_is_an_option() -> None:
 @pytest.mark.parametrize(
     "fields", [{"free_disk_gb": None}, {"free_disk_gb": None, "service": {}}]
 )
-def test_who_never_reported_its_disk_has_no_state_yet(fields: dict[str, Any]) -> None:
+def test_host_without_a_disk_report_has_no_state(fields: dict[str, Any]) -> None:
     assert not passes(ComputeFilter(), a_host(**fields))
 
 
-def test_who_never_speaks_of_disks_has_a_state_all_the_same() -> None:
+def test_host_without_disk_fields_has_a_state() -> None:
     host = a_host()
     del host["free_disk_gb"], host["local_gb"], host["local_gb_used"]
     assert passes(ComputeFilter(), host)
@@ -78,5 +78,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets())
-def test_it_is_the_rule_for_each_host(plan: Plan) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan) -> None:
     check(ComputeFilter(), plan, request(), _reading)

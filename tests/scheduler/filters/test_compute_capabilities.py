@@ -105,20 +105,20 @@ def test_cpu_info_may_be_text() -> None:
     assert passes(ComputeCapabilitiesFilter(), host, spec)
 
 
-def test_a_ratio_that_nobody_reported_is_the_initial_one() -> None:
+def test_unreported_ratio_is_the_initial_one() -> None:
     spec = with_extra_specs(cpu_allocation_ratio="== 7")
     options: dict[str, Any] = {"initial_cpu_allocation_ratio": 7.0}
     assert passes(ComputeCapabilitiesFilter(), a_host(), spec, **options)
 
 
 @pytest.mark.parametrize("key", ["hw:maxphysaddr_bits", "vcpus_used"])
-def test_what_is_no_number_is_named(key: str) -> None:
+def test_invalid_number_is_named(key: str) -> None:
     spec = with_extra_specs(**{key: ">= many"})
     with pytest.raises(Invalid, match=key):
         passes(ComputeCapabilitiesFilter(), HOST, spec)
 
 
-def test_what_no_host_reports_is_looked_for_once() -> None:
+def test_missing_attribute_is_searched_once() -> None:
     state = Plan([HOST]).state()
     unknown = {f"capabilities:x{number}": "y" for number in range(50)}
     one, hosts = ComputeCapabilitiesFilter(), all_hosts(state)
@@ -154,5 +154,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs())
-def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, spec: RequestSpec) -> None:
     check(ComputeCapabilitiesFilter(), plan, request(spec), _reading)

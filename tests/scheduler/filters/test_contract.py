@@ -51,7 +51,9 @@ def _name(one: Filter) -> str:
 
 
 @given(fleets(), specs(), st.data())
-def test_rows_stand_alone(plan: Plan, spec: RequestSpec, data: st.DataObject) -> None:
+def test_mask_of_a_row_does_not_depend_on_others(
+    plan: Plan, spec: RequestSpec, data: st.DataObject
+) -> None:
     state = plan.state()
     hosts = all_hosts(state)
     size = st.lists(st.booleans(), min_size=len(hosts), max_size=len(hosts))
@@ -65,7 +67,7 @@ def test_rows_stand_alone(plan: Plan, spec: RequestSpec, data: st.DataObject) ->
 
 
 @given(fleets(), specs(), st.integers(0, 7))
-def test_a_claim_changes_nothing_for_who_reads_no_use(
+def test_claims_do_not_affect_filters_that_read_no_usage(
     plan: Plan, spec: RequestSpec, number: int
 ) -> None:
     """Drivers rely on ``needs``: after a claim they ask those alone that read it."""
@@ -91,7 +93,7 @@ def test_a_claim_changes_nothing_for_who_reads_no_use(
 
 
 @given(fleets(), specs(), specs())
-def test_only_what_it_reads_matters(
+def test_undeclared_request_fields_do_not_matter(
     plan: Plan, spec: RequestSpec, other: RequestSpec
 ) -> None:
     hosts = all_hosts(plan.state())
@@ -105,7 +107,7 @@ def test_only_what_it_reads_matters(
 
 
 @given(fleets(), specs())
-def test_it_reads_no_more_than_it_declares(plan: Plan, spec: RequestSpec) -> None:
+def test_only_declared_columns_are_read(plan: Plan, spec: RequestSpec) -> None:
     hosts = all_hosts(plan.state())
     everything: tuple[Filter | Weigher, ...] = (*FILTERS, *ALL_WEIGHERS)
     for one in everything:
@@ -132,19 +134,19 @@ def test_it_reads_no_more_than_it_declares(plan: Plan, spec: RequestSpec) -> Non
 
 
 @pytest.mark.parametrize("one", FILTERS, ids=_name)
-def test_the_mask_is_an_array_of_its_own(one: Filter) -> None:
+def test_mask_is_a_new_array(one: Filter) -> None:
     state = Plan([{"host": "h1"}, {"host": "h2"}]).state()
     hosts = all_hosts(state)
     mask = one.mask(hosts, request())
     assert mask.dtype == np.bool_ and mask.shape == (2,)
     mask[:] = ~mask
     assert one.mask(hosts, request()).tolist() == (~mask).tolist()
-    nobody = Hosts(state.fleet, hosts.rows[:0])
-    assert one.mask(nobody, request()).shape == (0,)
+    no_hosts = Hosts(state.fleet, hosts.rows[:0])
+    assert one.mask(no_hosts, request()).shape == (0,)
 
 
 @pytest.mark.parametrize("one", FILTERS, ids=_name)
-def test_it_needs_columns_that_there_are(one: Filter) -> None:
+def test_declared_columns_exist(one: Filter) -> None:
     for name in _declared(one).needs:
         is_other = name.startswith("factor:") or name in ("instances", "claims")
         assert is_other or name in Table.specs, name

@@ -40,11 +40,11 @@ def test_hints(uuids: tuple[str, ...], expected: list[bool]) -> None:
     assert passing(DifferentHostFilter(), PLAN, spec) == expected
 
 
-def test_without_the_hint_everyone_passes() -> None:
+def test_every_host_passes_without_the_hint() -> None:
     assert passing(DifferentHostFilter(), PLAN) == [True] * 3
 
 
-def test_what_this_request_picked_is_there_too() -> None:
+def test_hosts_picked_by_this_request_count() -> None:
     hosts = all_hosts(PLAN.state())
     hosts.consume(2, NOTHING, "new")
     asked = request(with_hints(different_host=("new",)))
@@ -58,5 +58,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs())
-def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, spec: RequestSpec) -> None:
     check(DifferentHostFilter(), plan, request(spec), _reading)

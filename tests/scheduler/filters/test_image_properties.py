@@ -96,13 +96,13 @@ def test_widths(cpu_info: Any, bits: int | str, expected: bool) -> None:
     assert passes(ImagePropertiesFilter(), host, asked) is expected
 
 
-def test_versions_and_widths_alone_ask_nothing() -> None:
+def test_version_or_width_alone_requires_nothing() -> None:
     host = a_host(hypervisor_version=1, cpu_info={"maxphysaddr": {"bits": 1}})
     asked = with_image(img_hv_requested_version=">=9.0", hw_maxphysaddr_bits=52)
     assert passes(ImagePropertiesFilter(), host, asked)
 
 
-def test_a_default_architecture_is_asked_of_all() -> None:
+def test_default_architecture_applies_to_every_image() -> None:
     options: dict[str, Any] = {"image_properties_default_architecture": "aarch64"}
     host = a_host(supported_instances=KVM)
     assert not passes(ImagePropertiesFilter(), host, **options)
@@ -122,7 +122,7 @@ def test_a_default_architecture_is_asked_of_all() -> None:
         ("hw_maxphysaddr_bits", [1]),
     ],
 )
-def test_what_cannot_be_read_is_named(name: str, value: Any) -> None:
+def test_invalid_value_is_named(name: str, value: Any) -> None:
     with pytest.raises(Invalid) as refused:
         passes(ImagePropertiesFilter(), a_host(), with_image(**{name: value}))
     assert f"{name}={value!r}" in refused.value.message
@@ -160,5 +160,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs())
-def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, spec: RequestSpec) -> None:
     check(ImagePropertiesFilter(), plan, request(spec), _reading)

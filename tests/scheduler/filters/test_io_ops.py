@@ -19,7 +19,7 @@ def test_the_limit(running: int, expected: bool) -> None:
     assert passes(IoOpsFilter(), host, max_io_ops_per_host=running + 1)
 
 
-def test_a_pick_is_an_operation() -> None:
+def test_picks_count_as_operations() -> None:
     hosts = all_hosts(Plan([a_host("h1"), a_host("h2")]).state())
     hosts.consume(0, NOTHING, "new")
     mask = IoOpsFilter().mask(hosts, request(max_io_ops_per_host=1))
@@ -32,5 +32,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), st.integers(0, 14))
-def test_it_is_the_rule_for_each_host(plan: Plan, limit: int) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, limit: int) -> None:
     check(IoOpsFilter(), plan, request(max_io_ops_per_host=limit), _reading)

@@ -81,7 +81,7 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
     st.lists(st.sampled_from(HOST_NAMES), unique=True),
     st.booleans(),
 )
-def test_it_is_the_rule_for_each_host(
+def test_mask_equals_the_rule_per_host(
     plan: Plan, spec: RequestSpec, images: list[str], hosts: list[str], is_strict: bool
 ) -> None:
     asked = request(

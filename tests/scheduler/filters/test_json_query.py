@@ -97,7 +97,7 @@ def test_queries(query: str, expected: bool) -> None:
     assert passes(JsonFilter(), HOST, with_hints(query=(query,))) is expected
 
 
-def test_without_a_query_everyone_passes() -> None:
+def test_every_host_passes_without_a_query() -> None:
     assert passes(JsonFilter(), HOST)
     assert passes(JsonFilter(), HOST, with_hints(query=("",)))
 
@@ -119,14 +119,14 @@ def test_without_a_query_everyone_passes() -> None:
         ('["or"' + ', ["=", 1, 1]' * 90 + "]", "361 parts"),
     ],
 )
-def test_what_cannot_be_read_is_named(query: str, named: str) -> None:
+def test_invalid_value_is_named(query: str, named: str) -> None:
     with pytest.raises(Invalid, match="hint query") as refused:
         passes(JsonFilter(), HOST, with_hints(query=(query,)))
     assert named in refused.value.message
     assert len(refused.value.message) < 700
 
 
-def test_a_query_is_one_text() -> None:
+def test_query_must_be_a_single_string() -> None:
     with pytest.raises(Invalid, match="2 values"):
         passes(JsonFilter(), HOST, with_hints(query=("[]", "[]")))
 
@@ -200,6 +200,6 @@ QUERIES = st.recursive(
 
 
 @given(fleets(), QUERIES)
-def test_it_is_the_rule_for_each_host(plan: Plan, query: list[Any]) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, query: list[Any]) -> None:
     spec = with_hints(query=(json.dumps(query),))
     check(JsonFilter(), plan, request(spec), _reading)

@@ -44,6 +44,6 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), st.sets(st.sampled_from(["cpu.percent", "net.load", "none"])))
-def test_it_is_the_rule_for_each_host(plan: Plan, names: set[str]) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, names: set[str]) -> None:
     asked = request(metrics_weight_setting=dict.fromkeys(names, 1.0))
     check(MetricsFilter(), plan, asked, _reading)

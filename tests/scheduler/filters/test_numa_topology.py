@@ -27,7 +27,7 @@ def _spec(extra_specs: dict[str, str], properties: dict[str, Any]) -> RequestSpe
         ({"resources:VCPU": "2", "resources:PCPU": "0"}, {}),
     ],
 )
-def test_who_needs_no_topology_passes(
+def test_request_without_topology_passes(
     extra_specs: dict[str, str], properties: dict[str, Any]
 ) -> None:
     assert passes(NUMATopologyFilter(), a_host(), _spec(extra_specs, properties))
@@ -48,7 +48,7 @@ def test_who_needs_no_topology_passes(
         ({"resources:PCPU": "2"}, {}, "resources:PCPU=2"),
     ],
 )
-def test_who_needs_one_is_refused_by_name(
+def test_unsupported_request_is_refused_by_name(
     extra_specs: dict[str, str], properties: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(
@@ -58,6 +58,6 @@ def test_who_needs_one_is_refused_by_name(
     assert named in no.value.message
 
 
-def test_a_topology_that_came_along_is_refused() -> None:
+def test_given_topology_is_refused() -> None:
     with pytest.raises(Invalid, match="numa_topology"):
         passes(NUMATopologyFilter(), a_host(), RequestSpec(numa_topology={"cells": []}))

@@ -11,7 +11,7 @@ from tests.scheduler.filters.reading import passes, with_extra_specs
 from tests.scheduler.fleets import a_host
 
 
-def test_who_needs_no_device_passes() -> None:
+def test_request_without_devices_passes() -> None:
     assert passes(PciPassthroughFilter(), a_host())
     assert passes(PciPassthroughFilter(), a_host(), with_extra_specs(hw__x="1"))
 
@@ -23,7 +23,7 @@ def test_who_needs_no_device_passes() -> None:
         (with_extra_specs(pci_passthrough__alias="gpu:1"), "alias=gpu:1"),
     ],
 )
-def test_who_needs_one_is_refused_by_name(spec: RequestSpec, named: str) -> None:
+def test_unsupported_request_is_refused_by_name(spec: RequestSpec, named: str) -> None:
     with pytest.raises(Invalid, match="PciPassthroughFilter out of") as refused:
         passes(PciPassthroughFilter(), a_host(), spec)
     assert named in refused.value.message

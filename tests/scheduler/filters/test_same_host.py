@@ -31,7 +31,7 @@ def test_hints(uuids: tuple[str, ...], expected: list[bool]) -> None:
     assert passing(SameHostFilter(), PLAN, with_hints(same_host=uuids)) == expected
 
 
-def test_all_nodes_of_a_service_host_have_its_instances() -> None:
+def test_instances_belong_to_all_nodes_of_a_service() -> None:
     hosts = [
         a_host("h1", node="n1", instances=["i1"]),
         a_host("h1", node="n2"),
@@ -47,5 +47,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs())
-def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, spec: RequestSpec) -> None:
     check(SameHostFilter(), plan, request(spec), _reading)

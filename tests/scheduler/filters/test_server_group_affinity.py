@@ -54,7 +54,7 @@ def test_groups(spec: RequestSpec, expected: list[bool]) -> None:
     assert passing(ServerGroupAffinityFilter(), PLAN, spec) == expected
 
 
-def test_the_first_pick_binds_the_others() -> None:
+def test_first_pick_determines_the_others() -> None:
     hosts = all_hosts(PLAN.state())
     hosts.consume(2, NOTHING, "new")
     mask = ServerGroupAffinityFilter().mask(hosts, request(_spec()))
@@ -77,5 +77,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs())
-def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, spec: RequestSpec) -> None:
     check(ServerGroupAffinityFilter(), plan, request(spec), _reading)

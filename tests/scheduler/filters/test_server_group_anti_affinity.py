@@ -76,7 +76,7 @@ def test_picks_of_the_request_count() -> None:
     assert mask.tolist() == [False, True, False]
 
 
-def test_picks_count_for_all_nodes_of_the_host_and_outlive_a_narrower_list() -> None:
+def test_picks_count_for_all_nodes_of_the_host() -> None:
     plan = Plan([a_host("h0"), a_host("h1", node="n1"), a_host("h1", node="n2")])
     hosts = all_hosts(plan.state())
     hosts.consume(1, NOTHING, "other")
@@ -85,7 +85,7 @@ def test_picks_count_for_all_nodes_of_the_host_and_outlive_a_narrower_list() -> 
     assert mask.tolist() == [False, False]
 
 
-def test_a_member_picked_where_it_is_counts_once() -> None:
+def test_member_picked_on_its_own_host_counts_once() -> None:
     hosts = all_hosts(PLAN.state())
     spec = _spec("new", members=I1, max_server_per_host=2)
     hosts.consume(0, NOTHING, "i1")
@@ -112,5 +112,5 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
 
 
 @given(fleets(), specs())
-def test_it_is_the_rule_for_each_host(plan: Plan, spec: RequestSpec) -> None:
+def test_mask_equals_the_rule_per_host(plan: Plan, spec: RequestSpec) -> None:
     check(ServerGroupAntiAffinityFilter(), plan, request(spec), _reading)

@@ -49,7 +49,7 @@ def test_addresses(ip: str | None, near: str, cidr: str | None, expected: bool) 
     assert passes(SimpleCIDRAffinityFilter(), host, with_hints(**hints)) is expected
 
 
-def test_a_prefix_alone_asks_nothing() -> None:
+def test_prefix_alone_requires_nothing() -> None:
     spec = with_hints(cidr=("/8",))
     assert passes(SimpleCIDRAffinityFilter(), a_host(host_ip="10.0.0.1"), spec)
 
@@ -57,7 +57,7 @@ def test_a_prefix_alone_asks_nothing() -> None:
 @pytest.mark.parametrize(
     ("near", "cidr"), [("junk", "/24"), ("10.0.0.1", "/99"), ("10.0.0.1", "/x")]
 )
-def test_what_makes_no_network_is_named(near: str, cidr: str) -> None:
+def test_invalid_network_is_named(near: str, cidr: str) -> None:
     spec = with_hints(build_near_host_ip=(near,), cidr=(cidr,))
     with pytest.raises(Invalid, match="build_near_host_ip") as refused:
         passes(SimpleCIDRAffinityFilter(), a_host(host_ip="10.0.0.1"), spec)
@@ -79,7 +79,7 @@ def _reading(plan: Plan, host: Plain, asked: Request) -> bool:
     st.sampled_from(["10.0.0.9", "192.168.1.77", "fd00::9"]),
     st.none() | st.integers(0, 32),
 )
-def test_it_is_the_rule_for_each_host(
+def test_mask_equals_the_rule_per_host(
     plan: Plan, address: str, length: int | None
 ) -> None:
     hints = {"build_near_host_ip": (address,)}

@@ -11,7 +11,7 @@ KEY = "max_io_ops_per_host"
 
 
 class AggregateIoOpsFilter(Filter):
-    """As IoOpsFilter, with the limit from metadata of aggregates where they say one."""
+    """As IoOpsFilter, with the limit from aggregate metadata, if there is one."""
 
     cacheable = Cacheable(needs=("num_io_ops",), reads=(), elementwise=True)
 

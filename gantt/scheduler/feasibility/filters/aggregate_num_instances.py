@@ -11,8 +11,7 @@ KEY = "max_instances_per_host"
 
 
 class AggregateNumInstancesFilter(Filter):
-    """As NumInstancesFilter, with the limit from metadata of aggregates where they say
-    one."""
+    """As NumInstancesFilter, with the limit from aggregate metadata, if any."""
 
     cacheable = Cacheable(needs=("num_instances",), reads=(), elementwise=True)
 

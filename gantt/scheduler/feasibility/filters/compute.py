@@ -1,7 +1,7 @@
 """Hosts whose compute service works.
 
-A service goes down by saying nothing: ``lasts`` tells when the next one would, and the
-next one would come back that is ahead of our clock.
+A service goes down when its heartbeats stop: ``lasts`` is when that happens next, or
+when one that is ahead of our clock comes back.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class ComputeFilter(Filter):
     """The host has reported its state; its service is neither disabled nor forced
     down, and was seen within ``service_down_time`` of now.
 
-    A host of which no service is known counts as up and enabled, and so does a service
-    that never said when it was seen: library users may report neither. A host whose
-    ``free_disk_gb`` is null has no state yet, which Nova finds out only when it claims;
-    one that never speaks of disks has one once it told its vcpus or memory.
+    A host without a known service counts as up and enabled, and so does a service
+    without a heartbeat: library users may report neither. A host whose ``free_disk_gb``
+    is null has no state yet, which Nova detects only when it claims; one that reports
+    no disk fields has a state once it has reported VCPUs or memory.
     """
 
     cacheable = Cacheable(
@@ -33,7 +33,7 @@ class ComputeFilter(Filter):
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         seen = hosts.last_seen_up
         down_after = _down_after(request)
-        # The clock of the service may also be ahead of ours: that is as bad.
+        # A service whose clock is ahead of ours by as much is down too.
         is_up = seen >= request.now - down_after
         is_up &= seen <= request.now + down_after
         is_up |= seen == NO_TIME

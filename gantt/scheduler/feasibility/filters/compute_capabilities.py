@@ -66,10 +66,10 @@ class ComputeCapabilitiesFilter(Filter):
                 continue
             matches = extra_specs.matcher(key, requirement)
             if not mask.any():
-                continue  # no host is left to look at; a bad value is told all the same
+                continue  # no host is left; an invalid value is still reported
             passing = _matching(hosts, request.options, path, matches)
             if ":" not in key and key not in ATTRIBUTES:
-                # A host that knows nothing of the name is not concerned.
+                # Hosts that do not report the name pass.
                 passing |= hosts.reported("stats", key)[0] == 0
             mask &= passing
         return mask

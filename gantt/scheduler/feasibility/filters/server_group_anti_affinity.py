@@ -15,7 +15,7 @@ class ServerGroupAntiAffinityFilter(Filter):
     """Fewer members than ``max_server_per_host`` are on the host, or promised it; or
     the instance itself is there and may stay (a resize on its own host).
 
-    What counts is where members really are, not what the caller says of hosts.
+    The known hosts of members count, not the hosts that the caller gives.
     """
 
     cacheable = Cacheable(needs=(), reads=("instance_group", "instance_uuid"))

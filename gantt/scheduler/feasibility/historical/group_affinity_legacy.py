@@ -61,7 +61,7 @@ def _members(fleet: Fleet, name: str) -> set[str]:
             group = InstanceGroup(row.uuid)
             found |= groups.members(fleet, group) | groups.promised(fleet, group)
     for instance in fleet.instances.by_uuid.values():
-        # Most facts say nothing of groups: do not even decode them.
+        # Most facts do not mention groups: skip decoding them.
         has_group = '"group"' in instance.facts
         if has_group and json.decode(instance.facts).get("group") == name:
             found.add(instance.uuid)
