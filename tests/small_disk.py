@@ -45,7 +45,7 @@ def is_possible() -> bool:
 
 def command(folder: Path, full: Path, *who: int) -> list[str]:
     """What to put before a command. ``who``: user and group to run it as; by default
-    the current ones. The source is passed on: another user might not be able to read it."""
+    the current ones. The source is passed on: another user may be unable to read it."""
     uid, gid = who or (-1, -1)
     source = Path(__file__).read_text()
     place = (str(folder), str(full), str(uid), str(gid))
