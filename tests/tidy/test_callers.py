@@ -21,7 +21,7 @@ PUBLIC = {
     r"gantt\.model\.forms\.primitive:spec_primitive": "a request as Nova's object",
     r"gantt\.model\.forms\.selection:selection_(primitive|dict)": "an answer as Nova's",
     r"gantt\.agent\.collectors\..*\.provides": "the contract of collectors",
-    r"gantt\.scheduler\.feasibility\.filters\.\w+:\w+": "found by the registry",
+    r"gantt\.scheduler\.feasibility\.(filters|historical)\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.scoring\.weighers\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.plugins\.nova_\w+:\w+\.\w+": "what Nova's plug-ins call",
     r"gantt\.store\.migrations\.versions\..*:(up|down)grade": "called by alembic",
