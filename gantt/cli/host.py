@@ -44,9 +44,7 @@ def show(session: Session, *, host: str, node: str | None) -> None:
 @click.argument("words", nargs=-1, metavar="[FIELD=VALUE]...")
 @click.option("--node", help="Default: the host's only node, or its own name.")
 @click.option(
-    "--stats",
-    metavar="FILE",
-    help="A JSON object of fields; - for standard input.",
+    "--stats", metavar="FILE", help="A JSON object of fields; - for standard input."
 )
 @books_command
 def update(

@@ -185,9 +185,7 @@ def _root_traits(labels: Labels) -> str:
     return ",".join(plain + ["!" + name for name in sorted(labels.forbidden)])
 
 
-def _split(
-    required: tuple[frozenset[str], ...],
-) -> tuple[list[str], list[list[str]]]:
+def _split(required: tuple[frozenset[str], ...]) -> tuple[list[str], list[list[str]]]:
     """Required names, and sets of which one is required."""
     plain = [name for names in required if len(names) == 1 for name in names]
     alternatives = [sorted(names) for names in required if len(names) != 1]

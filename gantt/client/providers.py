@@ -64,7 +64,7 @@ class RemoteProviders:
         self._wire.ask("DELETE", encode.path(PROVIDERS, uuid))
 
     def get_inventories(self, provider_uuid: str) -> ProviderInventories:
-        return decode.inventories(self._wire.ask("GET", _inventories(provider_uuid)))
+        return decode.inventories(self._get(provider_uuid, "inventories"))
 
     def set_inventories(
         self,
@@ -74,8 +74,8 @@ class RemoteProviders:
         generation: int | None = None,
     ) -> ProviderInventories:
         body = {"inventories": encode.inventories_body(inventories)}
-        route = _inventories(provider_uuid)
-        return decode.inventories(self._put(route, body, generation))
+        reply = self._put(provider_uuid, "inventories", body, generation)
+        return decode.inventories(reply)
 
     def set_inventory(
         self, provider_uuid: str, resource_class: str, inventory: Inventory
@@ -85,7 +85,7 @@ class RemoteProviders:
         def attempt() -> ProviderInventories:
             known = self.get_inventories(provider_uuid)
             stamped = {**body, decode.GENERATION: known.generation}
-            route = _inventories(provider_uuid)
+            route = _part(provider_uuid, "inventories")
             if resource_class in known.inventories:
                 route += encode.path(resource_class)
                 reply = self._wire.ask("PUT", route, stamped)
@@ -97,19 +97,17 @@ class RemoteProviders:
         return until_settled(attempt)
 
     def delete_inventory(self, provider_uuid: str, resource_class: str) -> None:
-        route = _inventories(provider_uuid) + encode.path(resource_class)
+        route = _part(provider_uuid, "inventories", resource_class)
         self._wire.ask("DELETE", route)
 
     def delete_inventories(self, provider_uuid: str) -> None:
-        self._wire.ask("DELETE", _inventories(provider_uuid))
+        self._wire.ask("DELETE", _part(provider_uuid, "inventories"))
 
     def get_usages(self, provider_uuid: str) -> ProviderUsages:
-        route = encode.path(PROVIDERS, provider_uuid, "usages")
-        return decode.provider_usages(self._wire.ask("GET", route))
+        return decode.provider_usages(self._get(provider_uuid, "usages"))
 
     def get_aggregates(self, provider_uuid: str) -> ProviderAggregates:
-        route = encode.path(PROVIDERS, provider_uuid, "aggregates")
-        return decode.provider_aggregates(self._wire.ask("GET", route))
+        return decode.provider_aggregates(self._get(provider_uuid, "aggregates"))
 
     def set_aggregates(
         self,
@@ -118,14 +116,13 @@ class RemoteProviders:
         *,
         generation: int | None = None,
     ) -> ProviderAggregates:
-        route = encode.path(PROVIDERS, provider_uuid, "aggregates")
         # The service would refuse duplicates, which are allowed in process.
         body = {"aggregates": list(dict.fromkeys(aggregates))}
-        return decode.provider_aggregates(self._put(route, body, generation))
+        reply = self._put(provider_uuid, "aggregates", body, generation)
+        return decode.provider_aggregates(reply)
 
     def get_traits(self, provider_uuid: str) -> ProviderTraits:
-        route = encode.path(PROVIDERS, provider_uuid, "traits")
-        return decode.provider_traits(self._wire.ask("GET", route))
+        return decode.provider_traits(self._get(provider_uuid, "traits"))
 
     def set_traits(
         self,
@@ -134,12 +131,22 @@ class RemoteProviders:
         *,
         generation: int | None = None,
     ) -> ProviderTraits:
-        route = encode.path(PROVIDERS, provider_uuid, "traits")
         body = {"traits": list(dict.fromkeys(traits))}
-        return decode.provider_traits(self._put(route, body, generation))
+        reply = self._put(provider_uuid, "traits", body, generation)
+        return decode.provider_traits(reply)
 
-    def _put(self, route: str, body: dict[str, Any], generation: int | None) -> Reply:
+    def _get(self, provider_uuid: str, part: str) -> Reply:
+        return self._wire.ask("GET", _part(provider_uuid, part))
+
+    def _put(
+        self,
+        provider_uuid: str,
+        part: str,
+        body: dict[str, Any],
+        generation: int | None,
+    ) -> Reply:
         """A PUT at ``generation``; None: at the one that the provider has now."""
+        route = _part(provider_uuid, part)
 
         def attempt() -> Reply:
             now = decode.generation(self._wire.ask("GET", route))
@@ -197,5 +204,5 @@ class RemoteNames:
         )
 
 
-def _inventories(provider_uuid: str) -> str:
-    return encode.path(PROVIDERS, provider_uuid, "inventories")
+def _part(provider_uuid: str, *names: str) -> str:
+    return encode.path(PROVIDERS, provider_uuid, *names)

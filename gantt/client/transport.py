@@ -93,19 +93,15 @@ class SocketTransport:
         """As Transport. A GET is sent again if the server had closed the socket."""
         sent = {**headers, "x-auth-token": self._token}
         connection, is_used = self._take()
-        try:
-            return self._exchange(connection, method, path, sent, body)
-        except (OSError, HTTPException) as error:
-            connection.close()
-            # Only reads may be repeated: a write may already have been done.
-            if not is_used or method != "GET" or isinstance(error, TimeoutError):
-                raise self._failure(method, error) from error
-        connection = self._open()
-        try:
-            return self._exchange(connection, method, path, sent, body)
-        except (OSError, HTTPException) as error:
-            connection.close()
-            raise self._failure(method, error) from error
+        while True:
+            try:
+                return self._exchange(connection, method, path, sent, body)
+            except (OSError, HTTPException) as error:
+                connection.close()
+                # Only reads may be repeated: a write may already have been done.
+                if not is_used or method != "GET" or isinstance(error, TimeoutError):
+                    raise self._failure(method, error) from error
+            connection, is_used = self._open(), False
 
     def close(self) -> None:
         with self._lock:

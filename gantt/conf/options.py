@@ -36,7 +36,7 @@ API = [
         help="Authentication strategy: keystone validates tokens with Keystone, token "
         "looks them up in [gantt] tokens_file, noauth2 trusts the token as sent (tests "
         "only).",
-    ),
+    )
 ]
 
 PLACEMENT = [
@@ -92,18 +92,10 @@ DATABASE = [
 # Accepted for compatibility with existing files; they have no effect.
 IGNORED = {
     "DEFAULT": ("log_options",),
-    "placement_database": (
-        "connection_parameters",
-        "slave_connection",
-        "sqlite_synchronous",
-        "mysql_sql_mode",
-        "connection_recycle_time",
-        "max_retries",
-        "retry_interval",
-        "max_overflow",
-        "connection_debug",
-        "connection_trace",
-        "pool_timeout",
+    "placement_database": tuple(
+        "connection_parameters slave_connection sqlite_synchronous mysql_sql_mode "
+        "connection_recycle_time max_retries retry_interval max_overflow "
+        "connection_debug connection_trace pool_timeout".split()
     ),
     "workarounds": ("optimize_for_wide_provider_trees",),
 }
@@ -130,8 +122,7 @@ LOG = [
         help="Log at DEBUG level. Reloaded on SIGHUP.",
     ),
     *rows(
-        LogOptions(),
-        {"use_json": "Log one JSON object per line (same as --log-json)."},
+        LogOptions(), {"use_json": "Log one JSON object per line (same as --log-json)."}
     ),
 ]
 
@@ -188,7 +179,7 @@ GANTT = [
         AuthOptions(),
         {
             "tokens_file": "YAML or JSON: token -> {user, project, roles}, for "
-            "auth_strategy=token. At most 1 MiB.",
+            "auth_strategy=token. At most 1 MiB."
         },
     ),
     *rows(
@@ -221,7 +212,7 @@ GANTT = [
         {
             "lock_timeout_s 0.01..3600": "Seconds that the committer waits for the "
             "database lock of another process before it retries (MariaDB: whole "
-            "seconds, at least 1).",
+            "seconds, at least 1)."
         },
     ),
     cfg.StrOpt(

@@ -119,9 +119,7 @@ def _find(
 
 
 def _parse(
-    files: list[str],
-    directories: list[str],
-    options: Options,
+    files: list[str], directories: list[str], options: Options
 ) -> cfg.ConfigOpts:
     """Parse the files with only these options registered."""
     conf = cfg.ConfigOpts()

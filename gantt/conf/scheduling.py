@@ -16,10 +16,7 @@ from oslo_config import cfg
 
 from gantt.conf.table import rows
 from gantt.errors import Refused
-from gantt.scheduler.options import (
-    DEFAULT_MULTIPLIERS,
-    SchedulerOptions,
-)
+from gantt.scheduler.options import DEFAULT_MULTIPLIERS, SchedulerOptions
 
 LOG = logging.getLogger(__name__)
 
@@ -244,7 +241,7 @@ PCI: Sequence[cfg.Opt] = [
         default=[],
         help='A JSON object such as {"name": "gpu", "vendor_id": "10de", "product_id": '
         '"1eb8"}; aliases with the same name are alternatives. May be repeated.',
-    ),
+    )
 ]
 
 WORKAROUNDS: Sequence[cfg.Opt] = [
@@ -252,9 +249,9 @@ WORKAROUNDS: Sequence[cfg.Opt] = [
         _OURS,
         {
             "disable_fallback_pcpu_query": "Do not fall back to VCPU if no provider "
-            "has the requested PCPU.",
+            "has the requested PCPU."
         },
-    ),
+    )
 ]
 
 GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
