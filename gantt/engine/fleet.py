@@ -10,6 +10,8 @@ import logging
 import uuid as uuids
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
@@ -54,20 +56,26 @@ class Fleet:
             options.initial_disk_allocation_ratio,
         )
         stats = values.stats(stats)
-        for what in ("traits", "instances"):
-            self._checks.statement(what, len(getattr(stats, what) or ()))
+        if stats.traits:
+            self._checks.statement("traits", len(stats.traits))
+        if stats.instances:
+            self._checks.statement("instances", len(stats.instances))
         command = c.UpdateHost(
             scalars.name("host", host),
             scalars.name("node", node),
             stats,
-            str(uuids.uuid4()),
+            new_provider_uuid="",
             initial_ratios=ratios,
             writes_books=options.placement == "embedded",
             renewed_after_us=int(options.report_age_s * 1_000_000),
         )
         # Most reports say nothing new: these need no turn at the committer.
         known = self._reader.read_touched(as_known, command, self._clock.now())
-        return self._committer.submit(command) if known is None else known
+        if known is not None:
+            return known
+        return self._committer.submit(
+            replace(command, new_provider_uuid=str(uuids.uuid4()))
+        )
 
     def delete_host(self, host: str, node: str) -> None:
         host, node = scalars.name("host", host), scalars.name("node", node)

@@ -111,16 +111,14 @@ class Queue:
         """The next pending writes, at most ``size``; waits for one. Empty: closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._pending or self.is_closing)
-            return self._taken(size)
+        return self.more(size)
 
     def more(self, size: int) -> list[PendingWrite[Answer]]:
-        """As ``take``, without waiting."""
-        with self._changed:
-            return self._taken(size)
-
-    def _taken(self, size: int) -> list[PendingWrite[Answer]]:
-        count = min(len(self._pending), size)
-        return [self._pending.popleft() for _ in range(count)]
+        """As ``take``, without waiting; for one thread at a time."""
+        found: list[PendingWrite[Answer]] = []
+        while self._pending and len(found) < size:
+            found.append(self._pending.popleft())
+        return found
 
     def put_back(self, pending_writes: Sequence[PendingWrite[Answer]]) -> None:
         """Put these in front of the others again."""

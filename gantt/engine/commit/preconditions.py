@@ -97,15 +97,21 @@ def preconditions(
             wanted.take(change)
     for table, key in relied:
         wanted.rely(table, key)
-    found = [
-        _members(state, wanted.members),
-        _providers(state, wanted.providers),
-        _children(state, wanted.parents),
-        _without_inventory(state, wanted.dropped_classes),
-        _consumers(state, wanted.consumers),
-        *(_names(state, table, wanted.names[table]) for table in _NAMED),
-    ]
-    return tuple(one for one in found if one.keys)
+    found: list[Precondition] = []
+    if wanted.members:
+        found.append(_members(state, wanted.members))
+    if wanted.providers:
+        found.append(_providers(state, wanted.providers))
+    if wanted.parents:
+        found.append(_children(state, wanted.parents))
+    if wanted.dropped_classes:
+        found.append(_without_inventory(state, wanted.dropped_classes))
+    if wanted.consumers:
+        found.append(_consumers(state, wanted.consumers))
+    for table, keys in wanted.names.items():
+        if keys:
+            found.append(_names(state, table, keys))
+    return tuple([one for one in found if one.keys])
 
 
 def _precondition(

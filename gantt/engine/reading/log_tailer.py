@@ -95,11 +95,16 @@ class LogTailer:
 
     def look(self) -> None:
         """Catch up with the end of the log as it is now. Raises StoreFailed."""
+        durable = self._replica.durable
+        came_at = self._clock.monotonic()
         try:
-            self._look()
+            end = self._end_since(came_at)
+            if end.revision < durable or not self._covers(end):
+                self._catch_up(end, is_lost=end.revision < durable)
         except StoreFailed as failure:
             self.outage.failed("read", failure)
             raise
+        self._asked_at = max(self._asked_at, came_at)
         self.outage.succeeded("read")
 
     def is_away(self) -> bool:
@@ -108,14 +113,6 @@ class LogTailer:
             with suppress(GanttError):
                 self.look()
         return self.outage.is_on()
-
-    def _look(self) -> None:
-        durable = self._replica.durable
-        came_at = self._clock.monotonic()
-        end = self._end_since(came_at)
-        if end.revision < durable or not self._covers(end):
-            self._catch_up(end, is_lost=end.revision < durable)
-        self._asked_at = max(self._asked_at, came_at)
 
     def caught_up(self, asked_at: float) -> None:
         """The columns have what was committed before ``asked_at``: the committer has
@@ -131,7 +128,8 @@ class LogTailer:
         """The end of the log, asked for after ``came_at``, by this caller or by another
         while this one waited to ask. Raises StoreFailed; if the database was silent for
         long, in all waiting callers: each would wait as long again."""
-        self._wait_to_ask(came_at)
+        if not self._asking.acquire(blocking=False):
+            self._wait_to_ask(came_at)
         try:
             asked_at, end = self._answer
             if asked_at <= came_at:
@@ -145,8 +143,6 @@ class LogTailer:
     def _wait_to_ask(self, came_at: float) -> None:
         """Take ``asking``. A waiting caller occupies a thread that others need, and a
         stalled server may be silent for hours."""
-        if self._asking.acquire(blocking=False):
-            return
         since = self._asking_since
         waited_s = 0.0 if since is None else came_at - since
         if not self.admission.await_turn(

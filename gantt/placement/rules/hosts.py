@@ -61,16 +61,23 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
 def as_known(
     state: State, command: UpdateHost, now: int
 ) -> tuple[HostView | None, int]:
-    """The host where its report says nothing new, else None; and when what is said of
-    it was touched last (``State.applied``). Raises as ``update``."""
-    draft = Draft(state, now, now)
-    view = update(draft, command)
-    if draft.changes():
-        return None, 0
+    """The host if ``update`` would change nothing, else None; and when the rows behind
+    the view were last changed (``State.applied``)."""
     fleet = state.fleet
     row = fleet.hosts.row_of(command.host, command.node)
-    assert row is not None, "a first report says something new"
-    return view, max(int(fleet.hosts.touched[row]), fleet.context_touched)
+    if row is None:
+        return None, 0
+    draft = Draft(state, now, now)
+    host = _Host(row, fleet.hosts.stats[row])
+    if (
+        reports.news(command.stats, host.known)
+        or not _is_settled(draft, row, host, command)
+        or _is_due(draft, row, command)
+        or _names_any(draft, int(fleet.hosts.id[row]), command)
+    ):
+        return None, 0
+    touched = max(int(fleet.hosts.touched[row]), fleet.context_touched)
+    return fleet_queries.host_at(state, row), touched
 
 
 def delete(draft: Draft, command: DeleteHost) -> None:
