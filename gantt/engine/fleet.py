@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
-from gantt.engine.reading.reader import Reader
+from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.model import commands as c
 from gantt.model.forms import scalars, values
@@ -27,7 +27,7 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.placement import fleet_queries
-from gantt.placement.rules.hosts import as_known
+from gantt.placement.rules.hosts import as_known, has_news
 from gantt.scheduler.feasibility import overrides
 
 LOG = logging.getLogger(__name__)
@@ -69,10 +69,12 @@ class Fleet:
             writes_books=options.placement == "embedded",
             renewed_after_us=int(options.report_age_s * 1_000_000),
         )
-        # Most reports say nothing new: these need no turn at the committer.
-        known = self._reader.read_touched(as_known, command, self._clock.now())
-        if known is not None:
-            return known
+        # Most reports have no news: these need no turn at the committer. Those that do
+        # need no read of the database.
+        if not self._reader.read(has_news, command, consistency=Consistency.LOCAL):
+            known = self._reader.read_touched(as_known, command, self._clock.now())
+            if known is not None:
+                return known
         return self._committer.submit(
             replace(command, new_provider_uuid=str(uuids.uuid4()))
         )

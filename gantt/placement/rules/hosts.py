@@ -58,6 +58,14 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     return _take_in(draft, command, host, found)
 
 
+def has_news(state: State, command: UpdateHost) -> bool:
+    """Whether a report differs from the last one in what it says; cheap, and no more
+    than a hint: ``as_known`` also looks at what the books made of it."""
+    table = state.fleet.hosts
+    row = table.row_of(command.host, command.node)
+    return row is None or bool(reports.news(command.stats, table.stats[row]))
+
+
 def as_known(
     state: State, command: UpdateHost, now: int
 ) -> tuple[HostView | None, int]:
