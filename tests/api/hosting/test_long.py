@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,16 +47,11 @@ class Turn:
         self.is_taken = False
         self._asking = threading.current_thread()  # leader tasks search as well
 
-    def __enter__(self) -> None:
+    def acquire(self) -> None:
         self.lock.acquire()
         self.is_taken |= threading.current_thread() is self._asking
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def release(self) -> None:
         self.lock.release()
 
 
