@@ -140,6 +140,11 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "ended.",
             "capacity_per_host 1": "Maximum instances to count per host when capacity "
             "is computed.",
+            "plugin_time_limit_s 0.01..3600": "Time limit in seconds for one call of a "
+            "filter or weigher of another package. When it is exceeded, the request "
+            "fails, and the plug-in is suspended until the call returns.",
+            "plugin_threads 1..1000": "Maximum threads for filters and weighers of "
+            "other packages. A call that does not return keeps its thread.",
             "records 1..1000000": "Decisions that each process keeps in memory, "
             "independent of the database; fewer if they average more than 16 instances "
             "each.",

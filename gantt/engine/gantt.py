@@ -33,6 +33,7 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.claims import Claims
+from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.remote_claims import RemoteClaims
@@ -95,9 +96,8 @@ class Gantt:
         self._store, self._options = store, options
         self._is_closed = False
         self._checks = Checks(options.scheduler)
-        driver = driver_of(policy_of(options.scheduler))
         self._remote = _remote_claims(remote, options.scheduler, clock, rng, threads)
-        self._open(clock, threads)
+        driver = self._open(clock, threads)
         self._compose(driver, clock, threads, rng)
         if standard_names is not None:
             try:
@@ -118,8 +118,8 @@ class Gantt:
             threads=threads,
         )
 
-    def _open(self, clock: Clock, threads: Threads) -> None:
-        """What reads and writes the State."""
+    def _open(self, clock: Clock, threads: Threads) -> Driver:
+        """What reads and writes the State; the driver, which is made before threads."""
         store, options = self._store, self._options
         self._replica = replica = Replica(
             load_state(store, options.scheduler.kept_changes),
@@ -132,6 +132,10 @@ class Gantt:
         )
         self._rest = Rest(replica, clock, options.search_slice_ms / 1000)
         self._reader = Reader(replica, self._log_tailer, self._rest)
+        self._plugins = PluginThreads(
+            replica, self._rest, clock, threads, lambda: self._checks.options
+        )
+        driver = driver_of(policy_of(options.scheduler, self._plugins))
         self._committer = Committer(
             store,
             replica,
@@ -141,6 +145,7 @@ class Gantt:
             threads=threads,
             new_uuid=lambda: str(uuids.uuid4()),
         )
+        return driver
 
     def _compose(
         self, driver: Driver, clock: Clock, threads: Threads, rng: random.Random
@@ -164,7 +169,15 @@ class Gantt:
                 reader, committer, clock, remote, self._claims, settlement
             )
         self._scheduling = Scheduling(
-            reader, committer, checks, driver, clock, rng, budget, placement
+            reader,
+            committer,
+            checks,
+            driver,
+            self._plugins,
+            clock,
+            rng,
+            budget,
+            placement,
         )
 
     # -- the two ways to the State -----------------------------------------------------
@@ -297,6 +310,7 @@ class Gantt:
             **self._watching.counts(),
             **self._scheduling.counts(),
             **self._background.counts(),
+            **self._plugins.counts(),
         }
 
     def close(self) -> None:
@@ -308,6 +322,7 @@ class Gantt:
         self._watching.close()
         self._background.close()
         self._committer.close()
+        self._plugins.close()
         self._scheduling.records.close()
         verify.leave_fingerprint(self._store, self.revision)
         self._store.close()

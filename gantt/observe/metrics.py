@@ -78,6 +78,16 @@ _GAUGES = {
         _NEWEST,
         "Shared decisions, as last counted by the leader of the leader_tasks.",
     ),
+    "plugin_threads_blocked": (
+        _SUM,
+        "Threads of plug-in calls that exceeded plugin_time_limit_s and have not "
+        "returned.",
+    ),
+    "plugin_threads_limit": (
+        _NEWEST,
+        "Maximum threads for plug-ins per process (plugin_threads).",
+    ),
+    "plugins_suspended": (_SUM, "Plug-ins suspended until such a call returns."),
     "shapes_kept": (_SUM, "Request shapes in the cache of the caching driver."),
     "shapes_limit": (_NEWEST, "Maximum request shapes in that cache (max_shapes)."),
     "changes_limit": (
@@ -149,6 +159,8 @@ _COUNTERS = {
     "changed meanwhile.",
     "claims_lost": "Decisions that lost all candidate places to concurrent claims.",
     "plugin_failures": "Requests that failed in a plug-in.",
+    "plugin_calls": "Calls of filters and weighers of other packages.",
+    "plugin_calls_late": "Such calls that exceeded plugin_time_limit_s.",
     "over_limits": "Requests and calls refused because they exceed a limit.",
     "decisions_unshared": "Decisions that were not shared.",
     "decisions_unscored": "Decisions that were shared without scores (shared_scores).",

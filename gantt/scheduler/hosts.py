@@ -171,6 +171,20 @@ class Hosts(HostArrays):
             }
         return picked
 
+    def on(self, fleet: Fleet) -> Hosts:
+        """The same hosts, read from ``fleet``, a copy of theirs; what was gathered or
+        consumed stays as it is."""
+        if fleet is self.fleet:
+            return self
+        rows = self.rows.view()
+        rows.flags.writeable = False
+        found = Hosts(fleet, rows)
+        for name, values in self.__dict__.items():
+            if isinstance(values, np.ndarray) and name != "rows":
+                _keep_column(found, name, values.view())
+        found.added = {place: list(uuids) for place, uuids in self.added.items()}
+        return found
+
     def keep(self, mask: Bools) -> Hosts:
         """These hosts without those that ``mask`` (bool[n]) does not name; what was
         consumed stays consumed."""

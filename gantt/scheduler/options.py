@@ -58,6 +58,8 @@ class SchedulerOptions(Struct, frozen=True):
     for a reason; ``change_budget``: of that for the smallest change of a refused
     request; ``capacity_per_host``: where counting ends. ``claim_attempts``: how
     often new hosts are picked when all choices are lost.
+    ``plugin_time_limit_s``: for one call of a filter or weigher of another package;
+    ``plugin_threads``: in which they run, those of calls that do not return included.
     ``records``: decisions that a process remembers; ``shared_records``: that all of one
     database do (0: each its own); ``shared_backlog``: that wait to be shared;
     ``shared_scores``: a second that are shared with scores.
@@ -124,6 +126,8 @@ class SchedulerOptions(Struct, frozen=True):
     explain_budget: int = 20_000
     change_budget: int = 20_000
     capacity_per_host: int = 100_000
+    plugin_time_limit_s: float = 10.0
+    plugin_threads: int = 8
     records: int = 1000
     shared_records: int = 10_000
     shared_backlog: int = 2_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
@@ -25,6 +26,34 @@ def never() -> None:
     """Keep the State throughout."""
 
 
+class Footing:
+    """What the rows of hosts and providers mean; others may write meanwhile. Made once
+    rows are used, it tells whether they can be used further."""
+
+    def __init__(self, state: State) -> None:
+        hosts = state.fleet.hosts
+        self._state = state
+        self._names = _moves_of_names(state)
+        self._structure = _structure(state)
+        self._is_flat = _is_flat(state)
+        self._rows = hosts.live_rows()
+        self._ids, self._providers = hosts.id[self._rows], hosts.provider[self._rows]
+
+    def holds(self, state: State) -> bool:
+        """Whether every host that was there is, on the same provider, and trees are as
+        they were; hosts and providers without a tree may have come."""
+        if state is not self._state or _moves_of_names(state) != self._names:
+            return False
+        now, hosts = _structure(state), state.fleet.hosts
+        if now == self._structure:
+            return True
+        return (
+            (self._is_flat or now[1] == self._structure[1])
+            and bool((hosts.id[self._rows] == self._ids).all())
+            and bool((hosts.provider[self._rows] == self._providers).all())
+        )
+
+
 def within(state: State, feasible: FeasibleHosts, pause: Pause) -> Pause:
     """``pause``, for use while places are found in ``feasible``. What a place has left
     is read when it is found, and judged again when it is claimed; but rows must mean
@@ -32,14 +61,27 @@ def within(state: State, feasible: FeasibleHosts, pause: Pause) -> Pause:
     is_flat = feasible.candidates.is_per_host
 
     def stand() -> tuple[int, ...]:
-        structure = state.fleet.hosts.structure, state.providers.structure
-        return structure if is_flat else (state.applied,)
-
-    before = stand()
+        return _structure(state) if is_flat else (state.applied,)
 
     def paused() -> None:
+        before = stand()
         pause()
         if stand() != before:
             raise Moved
 
     return paused
+
+
+def _structure(state: State) -> tuple[int, int]:
+    return state.fleet.hosts.structure, state.providers.structure
+
+
+def _moves_of_names(state: State) -> tuple[int, ...]:
+    return state.classes.moves, state.traits.moves, state.aggregates.moves
+
+
+def _is_flat(state: State) -> bool:
+    """Whether no provider has a parent, and none shares."""
+    shares = state.traits.index_of(SHARES_VIA_AGGREGATE)
+    is_shared = shares is not None and state.provider_traits.is_used(shares)
+    return state.providers.forest.is_flat and not is_shared

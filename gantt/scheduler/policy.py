@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import registry
+from gantt.scheduler.plugins.outside import IN_PLACE, Outside
 from gantt.scheduler.request.limits import check_factors
 
 
@@ -31,10 +32,13 @@ class Policy(Struct, frozen=True, eq=False, dict=True):
         return tuple(one for one in self.weighers if not one.is_elementwise)
 
 
-def policy_of(options: SchedulerOptions) -> Policy:
-    """Raises Refused when an option names what does not exist, or is no number."""
+def policy_of(options: SchedulerOptions, outside: Outside = IN_PLACE) -> Policy:
+    """``outside`` calls filters and weighers of other packages. Raises Refused when an
+    option names what does not exist, or is no number."""
     check_factors(options)
-    return Policy(options, registry.filters(options), registry.weighers(options))
+    return Policy(
+        options, registry.filters(options, outside), registry.weighers(options, outside)
+    )
 
 
 def without(policy: Policy, name: str) -> Policy:

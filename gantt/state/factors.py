@@ -63,6 +63,10 @@ class Factors:
         """Every factor that is kept."""
         return self._by_path.values()
 
+    def add(self, factor: Factor) -> None:
+        """Keep a factor that was made elsewhere."""
+        self._by_path[factor.path] = factor
+
     def make(
         self, path: Path, capacity: int, reports: Iterable[tuple[int, dict[str, Any]]]
     ) -> Factor:

@@ -32,6 +32,7 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.cycle import Selected, attempt
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
+from gantt.scheduler.plugins.outside import Outside
 from gantt.scheduler.policy import Policy, policy_of
 from tests.scheduler.refusals import Scene, Way, ways
 
@@ -74,7 +75,7 @@ def _policies(monkeypatch: pytest.MonkeyPatch) -> None:
     """To look up filters by name takes longer than to decide: once for all options."""
     made: dict[bytes, Policy] = {}
 
-    def known(options: SchedulerOptions) -> Policy:
+    def known(options: SchedulerOptions, _outside: Outside) -> Policy:
         key = msgspec.msgpack.encode(options)
         if key not in made:
             made[key] = policy_of(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -139,12 +140,25 @@ def test_a_filter_fails_by_its_name_however_it_does(answer: Any, named: str) -> 
         passing(OddFilter(), RequestSpec())
 
 
-def test_a_filter_that_fails_is_named_with_the_host() -> None:
+def test_a_filter_refuses_the_hosts_for_which_it_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert passing(theirs.FailingFilter(), RequestSpec()) == [True, False]
+    assert re.search(
+        r"out_of_tree.FailingFilter refuses 1 of 2 hosts .* h1 \(n1\): KeyError",
+        caplog.text,
+    )
+    (with_traceback,) = (one for one in caplog.records if one.exc_info)
+    assert "FailingFilter failed for host h1 (n1)" in with_traceback.getMessage()
+
+
+def test_a_filter_that_fails_for_every_host_fails_by_its_name() -> None:
+    alone = all_hosts(RACKS.state()).pick(np.array([1]))
     with pytest.raises(
         PluginFailed,
         match=r"out_of_tree.FailingFilter failed for host h1 \(n1\): KeyError",
     ):
-        passing(theirs.FailingFilter(), RequestSpec())
+        LegacyFilter(theirs.FailingFilter()).mask(alone, request())
     with pytest.raises(
         PluginFailed, match="FailingAllFilter failed: ZeroDivisionError"
     ):

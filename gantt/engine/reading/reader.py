@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TypeVar, TypeVarTuple
+from typing import Final, TypeVar, TypeVarTuple
 
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
-from gantt.errors import GanttError
+from gantt.errors import Busy, GanttError
 from gantt.scheduler.pauses import Moved
 from gantt.state.state import State
 
+_MOST_RESTARTS: Final = 10
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -106,6 +107,11 @@ class Reader:
                         answer = query(replica.state, *args)
                     except Moved:
                         restarts += 1
+                        if restarts > _MOST_RESTARTS:
+                            raise Busy(
+                                f"Hosts or providers were removed or moved {restarts} "
+                                "times while this was decided. Try again."
+                            ) from None
                         continue
                     except GanttError as error:
                         if consistency is Consistency.LOCAL:

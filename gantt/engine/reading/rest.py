@@ -1,19 +1,22 @@
 """Rests of a long search, so that other threads can use the columns in between.
 
-It keeps ``search``, so that no other search begins meanwhile, and releases ``lock``:
-small reads and the committer wait for one slice of it at most.
+Between two steps it keeps ``search``, so that no other search begins meanwhile, and
+releases ``lock``: small reads and the committer wait for one slice of it at most. While
+it waits for something else (``aside``) it releases both.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
-from gantt.scheduler.pauses import Moved
+from gantt.scheduler.pauses import Footing, Moved
 
 _REST_S: Final = 0.001
 _MOST_RESTARTS: Final = 2
+T = TypeVar("T")
 
 
 class Rest:
@@ -26,6 +29,7 @@ class Rest:
         self._since = 0.0
         self._epoch = 0
         self._is_allowed = False
+        self._footing: Footing | None = None
         self._slice_s = slice_s
         self.taken = 0
 
@@ -35,6 +39,7 @@ class Rest:
         self._since = self._clock.monotonic()
         self._epoch = self._replica.epoch
         self._is_allowed = restarts < _MOST_RESTARTS
+        self._footing = None
 
     def __call__(self) -> None:
         """Raises Moved when the columns were replaced or rolled back meanwhile."""
@@ -52,3 +57,31 @@ class Rest:
         self._since = self._clock.monotonic()
         if self._replica.epoch != self._epoch:
             raise Moved
+
+    def aside(self, run: Callable[[], T], *, has_search: bool = True) -> T:
+        """What ``run`` answers, with ``lock`` released meanwhile, and ``search`` where
+        the caller holds it. Raises Moved when rows mean something else afterwards (in a
+        search: others do not use rows from before), and what ``run`` raises, holding
+        the locks again in any case."""
+        replica = self._replica
+        footing = self._footing
+        if has_search and footing is None:
+            footing = Footing(replica.state)
+        epoch, is_allowed = self._epoch, self._is_allowed
+        replica.lock.release()
+        if has_search:
+            replica.search.release()
+        try:
+            answer = run()
+        finally:
+            if has_search:
+                replica.search.acquire()
+            replica.lock.acquire()
+            if has_search:
+                # Another search may have begun and ended.
+                self._epoch, self._is_allowed = epoch, is_allowed
+                self._footing = footing
+                self._since = self._clock.monotonic()
+        if has_search and not (footing and footing.holds(replica.state)):
+            raise Moved
+        return answer

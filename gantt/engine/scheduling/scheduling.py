@@ -20,6 +20,7 @@ from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling import decision_record
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.local_books import LocalBooks
+from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.remote_placement import RemotePlacement, RemoteRequest
 from gantt.errors import ClaimLost, NoValidHost, PluginFailed
@@ -84,6 +85,7 @@ class Scheduling:
         committer: Committer,
         checks: Checks,
         driver: Driver,
+        plugins: PluginThreads,
         clock: Clock,
         rng: random.Random,
         search_budget: int,
@@ -91,6 +93,7 @@ class Scheduling:
     ) -> None:
         options = checks.options
         self.driver = driver
+        self.plugins = plugins
         self.records = Records(options.records)
         self.lost = 0
         self.reader = reader
@@ -114,7 +117,7 @@ class Scheduling:
         kept = {name: getattr(self.options, name) for name in _FIXED}
         wanted = replace(options, **kept)
         if wanted != self.options:
-            self.driver = driver_of(policy_of(wanted))
+            self.driver = driver_of(policy_of(wanted, self.plugins))
             self._checks.options = wanted
 
     # -- where things run ---------------------------------------------------------
@@ -154,7 +157,8 @@ class Scheduling:
         self._warn(spec)
         request = ScheduleRequest(replace(spec, num_instances=1), dry_run=True)
         source = self._books(request).ask(again=False)
-        found = self.reader.search(self._capacity_on, request.spec, source)
+        count = self.plugins.decided(self._capacity_on)
+        found = self.reader.search(count, request.spec, source)
         self.records.note_change(found)
         return found
 
@@ -219,7 +223,8 @@ class Scheduling:
         run = _Run(self, request, self._books(request))
         try:
             source = run.books.ask(again=False)
-            found = self.reader.search(self._look_on, request, source)
+            look = self.plugins.decided(self._look_on)
+            found = self.reader.search(look, request, source)
         except NoValidHost as refusal:
             found = self._failed(request, refusal)
         except PluginFailed as failure:
@@ -293,9 +298,8 @@ class _Run:
         """Hosts for all instances, and the claim that holds them."""
         at = self.at
         self._started = at.clock.monotonic()
-        chosen = at.reader.search(
-            self._decide_on, source, consistency=Consistency.ASSUMED
-        )
+        decide = at.plugins.decided(self._decide_on)
+        chosen = at.reader.search(decide, source, consistency=Consistency.ASSUMED)
         self._decided = at.clock.monotonic()
         return chosen, chosen.claim
 
@@ -337,7 +341,7 @@ class _Run:
         gone."""
         at, selected, draft = self.at, chosen.selected, chosen.draft
         found = at.reader.read(
-            selections,
+            at.plugins.answered(selected.feasible.policy),
             self.request,
             selected.feasible,
             selected.picks,

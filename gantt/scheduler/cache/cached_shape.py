@@ -130,12 +130,14 @@ class CachedShape:
             return False
         if not self._lasts[0] <= now <= self._lasts[1]:
             return False
+        # Before hosts are judged: others may write while plug-ins are asked.
+        seen = state.applied
         changed = state.fleet.journal.since(self._seen)
         if changed is None or 4 * len(changed.rows) > len(self.rows):
             return False
         if changed.rows and not self._take_in(state, changed, now, budget):
             return False
-        self._seen = state.applied
+        self._seen = seen
         return True
 
     def _take_in(

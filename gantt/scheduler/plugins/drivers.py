@@ -21,6 +21,7 @@ from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.pauses import Moved
 from gantt.scheduler.plugins.guards import Blame, described
 from gantt.scheduler.policy import Policy
 from gantt.state.state import State
@@ -70,7 +71,8 @@ class GuardedDriver(Driver):
 
     def __init__(self, name: str, wrapped: Driver, blame: Blame | None = None) -> None:
         """Raises Refused where it has no policy."""
-        self._blame = blame or Blame("driver", name, wrapped, passing=(GanttError,))
+        passing = (GanttError, Moved)
+        self._blame = blame or Blame("driver", name, wrapped, passing)
         policy: object = getattr(wrapped, "policy", None)
         if not isinstance(policy, Policy):
             raise Refused(

@@ -1,9 +1,10 @@
 """Filters and weighers of other packages, guarded (drivers: ``plugins.drivers``).
 
 Whatever one does wrong (it raises, answers something else than was asked, reads what it
-did not declare) refuses the request, by its name: no host passes for it, and no other
-part is blamed. Ours are not guarded: our tests hold them to the same. Nova's classes
-are guarded by ``nova``.
+did not declare, or does not return in time) refuses the request, by its name: no host
+passes for it, and no other part is blamed. It is called ``outside``, where it holds no
+lock, and reads a copy of the fleet. Ours are not guarded: our tests hold them to the
+same. Nova's classes are guarded by ``nova``.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
-from gantt.errors import GanttError, Invalid, PluginFailed, Refused, shortened
+from gantt.errors import Invalid, PluginFailed, Refused, shortened
 from gantt.scheduler.contract import ALWAYS, Cacheable, Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import declared
 from gantt.scheduler.plugins.declared import Slips
+from gantt.scheduler.plugins.outside import IN_PLACE, Check, Outside, Stuck
 from gantt.state.column import Bools, Floats
 
 LOG = logging.getLogger(__name__)
@@ -42,14 +44,14 @@ T = TypeVar("T")
 
 class Blame:
     """Names what is asked, in every refusal. The log has the traceback of a failure
-    once per place. ``passing``: errors that are the request's, not its own."""
+    once per place. ``passing``: what is no failure of its own."""
 
     def __init__(
         self,
         kind: Kind,
         name: str,
         asked: object,
-        passing: tuple[type[GanttError], ...] = (Invalid, PluginFailed),
+        passing: tuple[type[Exception], ...] = (Invalid, PluginFailed),
     ) -> None:
         where = f"{type(asked).__module__}.{type(asked).__qualname__}"
         alias = "" if name == type(asked).__name__ else f"{name}, "
@@ -98,18 +100,37 @@ def words(error: BaseException) -> str:
         return name
 
 
+def call_outside(outside: Outside, blame: Blame, ask: Callable[[Check], T]) -> T:
+    """What ``ask`` answers, which calls the plug-in that ``blame`` names. Raises
+    PluginFailed, Moved, and what ``ask`` raises."""
+    try:
+        return outside.call(blame, ask)
+    except Stuck as stuck:
+        raise blame.failed(str(stuck)) from None
+
+
 class _Guard:
     """What guards of filters and weighers have in common."""
 
-    def __init__(self, kind: Kind, name: str, wrapped: Filter | Weigher) -> None:
+    def __init__(
+        self, kind: Kind, name: str, wrapped: Filter | Weigher, outside: Outside
+    ) -> None:
         """Raises Refused where its declaration cannot hold."""
         self.blame = Blame(kind, name, wrapped)
+        self._outside = outside
         self._name = name
         self._asked = wrapped
         self._declared = _declaration(wrapped, self.blame)
         self._is_timed = isinstance(wrapped, Filter) and (
             type(wrapped).lasts is not Filter.lasts
         )
+        kinds = (Filter.is_neutral, Weigher.is_neutral)
+        self._is_never_neutral = type(wrapped).is_neutral in kinds
+
+    def ask(self, judge: Callable[[Hosts], T], hosts: Hosts) -> T:
+        """What ``judge`` says of a copy of ``hosts``, outside."""
+        seen = hosts.on(self._outside.frozen(hosts.fleet))
+        return call_outside(self._outside, self.blame, lambda _: judge(seen))
 
     def told(
         self,
@@ -132,10 +153,17 @@ class _Guard:
         return found
 
     def is_neutral_for(self, request: Request) -> bool:
+        if self._is_never_neutral:
+            return False
         slips = Slips()
         seen = request if self._declared is None else self._request(request, slips)
+        method = self._asked.is_neutral
         try:
-            found = bool(self.blame.call(self._asked.is_neutral, seen))
+            found = call_outside(
+                self._outside,
+                self.blame,
+                lambda _: bool(self.blame.call(method, seen)),
+            )
         finally:
             self._check(slips)
         return found
@@ -169,8 +197,8 @@ class _Guard:
 class GuardedFilter(_Guard, Filter):
     """A filter of another package."""
 
-    def __init__(self, name: str, wrapped: Filter) -> None:
-        super().__init__("filter", name, wrapped)
+    def __init__(self, name: str, wrapped: Filter, outside: Outside = IN_PLACE) -> None:
+        super().__init__("filter", name, wrapped, outside)
         self.wrapped = wrapped
         if type(wrapped).mask is Filter.mask:
             raise Refused(f"{self.blame.label} has no method mask: give it one.")
@@ -179,18 +207,22 @@ class GuardedFilter(_Guard, Filter):
         self.on_rebuild = bool(wrapped.on_rebuild)
         self.is_costly = bool(wrapped.is_costly)
         self.advice = wrapped.advice
+        self._has_limits = bool(wrapped.has_limits)
 
     @property
     def name(self) -> str:
         return self._name
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        def ask(some: Hosts) -> Bools:
+        def judge(some: Hosts) -> Bools:
             return self._as_mask(self.told(self.wrapped.mask, some, request), some)
 
-        found = ask(hosts)
-        self.check_alone(found, hosts, ask)
-        return found
+        def judge_all(all_of_them: Hosts) -> Bools:
+            found = judge(all_of_them)
+            self.check_alone(found, all_of_them, judge)
+            return found
+
+        return self.ask(judge_all, hosts)
 
     def _as_mask(self, found: Any, hosts: Hosts) -> Bools:
         size = len(hosts)
@@ -212,7 +244,8 @@ class GuardedFilter(_Guard, Filter):
     def lasts(self, hosts: Hosts, request: Request) -> tuple[int, int]:
         if not self._is_timed:
             return ALWAYS
-        found: Any = self.told(self.wrapped.lasts, hosts, request)
+        lasts = self.wrapped.lasts
+        found: Any = self.ask(lambda some: self.told(lasts, some, request), hosts)
         try:
             first, last = map(int, found)
         except (TypeError, ValueError):
@@ -226,10 +259,13 @@ class GuardedFilter(_Guard, Filter):
 
     @property
     def has_limits(self) -> bool:
-        return self.wrapped.has_limits
+        return self._has_limits
 
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:
-        found: Any = self.told(self.wrapped.limits, hosts, request, place)
+        limits = self.wrapped.limits
+        found: Any = self.ask(
+            lambda some: self.told(limits, some, request, place), hosts
+        )
         if not isinstance(found, dict) or not all(
             name in LIMITS and isinstance(value, int) for name, value in found.items()
         ):
@@ -243,8 +279,10 @@ class GuardedFilter(_Guard, Filter):
 class GuardedWeigher(_Guard, Weigher):
     """A weigher of another package."""
 
-    def __init__(self, name: str, wrapped: Weigher) -> None:
-        super().__init__("weigher", name, wrapped)
+    def __init__(
+        self, name: str, wrapped: Weigher, outside: Outside = IN_PLACE
+    ) -> None:
+        super().__init__("weigher", name, wrapped, outside)
         self.wrapped = wrapped
         if type(wrapped).score is Weigher.score:
             raise Refused(f"{self.blame.label} has no method score: give it one.")
@@ -272,7 +310,10 @@ class GuardedWeigher(_Guard, Weigher):
     ) -> float | Floats | None:
         if not self._has_multiplier:
             return None
-        found: Any = self.blame.call(self.wrapped.multiplier, hosts, options)
+        method = self.wrapped.multiplier
+        found: Any = self.ask(
+            lambda some: self.blame.call(method, some, options), hosts
+        )
         if found is None:
             return None
         if isinstance(found, int | float):
@@ -282,13 +323,16 @@ class GuardedWeigher(_Guard, Weigher):
         return self._as_floats(found, hosts, "its multiplier")
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
-        def ask(some: Hosts) -> Floats:
+        def judge(some: Hosts) -> Floats:
             found = self.told(self.wrapped.score, some, request)
             return self._as_floats(found, some, "its scores")
 
-        found = ask(hosts)
-        self.check_alone(found, hosts, ask)
-        return found
+        def judge_all(all_of_them: Hosts) -> Floats:
+            found = judge(all_of_them)
+            self.check_alone(found, all_of_them, judge)
+            return found
+
+        return self.ask(judge_all, hosts)
 
     def _as_floats(self, found: Any, hosts: Hosts, what: str) -> Floats:
         size = len(hosts)

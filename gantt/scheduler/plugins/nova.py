@@ -1,14 +1,15 @@
 """Runs filters and weighers written for Nova, unchanged.
 
 They look at one host at a time, as objects with Nova's names; ours look at all hosts at
-once. CachedShape apart so that nothing else knows of the difference. One that fails
-makes the request fail, by its name: a host that could not be judged is neither in nor
-out.
+once. Kept apart so that nothing else knows of the difference. A host for which a filter
+fails is refused, and the log names both; a filter that fails for every host, and any
+other failure, makes the request fail by its name.
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 from collections.abc import Callable
 from typing import Any
@@ -21,12 +22,14 @@ from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.feasibility import server_groups as groups
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.guards import Blame, words
+from gantt.scheduler.plugins.guards import Blame, call_outside, words
 from gantt.scheduler.plugins.nova_host import LegacyHost, LegacyHosts
 from gantt.scheduler.plugins.nova_object import LegacyObject
 from gantt.scheduler.plugins.nova_spec import LegacySpec
+from gantt.scheduler.plugins.outside import IN_PLACE, Check, Outside
 from gantt.state.column import Bools, Floats
 
+LOG = logging.getLogger(__name__)
 _LIMITS = ("vcpu", "memory_mb", "disk_gb")
 
 NOVA_BASES = frozenset(
@@ -46,8 +49,9 @@ class LegacyFilter(Filter):
 
     is_costly = True
 
-    def __init__(self, wrapped: Any) -> None:
+    def __init__(self, wrapped: Any, outside: Outside = IN_PLACE) -> None:
         self._wrapped = wrapped
+        self._outside = outside
         self._blame = Blame("filter", type(wrapped).__name__, wrapped)
         self._all = _own_method(wrapped, "filter_all")
         self._one = _own_method(wrapped, "_filter_one") or getattr(
@@ -66,23 +70,60 @@ class LegacyFilter(Filter):
         return type(self._wrapped).__name__
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        views = LegacyHosts(hosts, request.options).all()
-        return self._judged(views, _spec_of(hosts, request))
+        seen, spec = _seen(self._outside, hosts, request), _spec_of(hosts, request)
+        return call_outside(
+            self._outside,
+            self._blame,
+            lambda check: self._judged(seen.all(), spec, check),
+        )
 
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:
         # Nova's filters leave limits on the host that they judge.
-        view = LegacyHost(LegacyHosts(hosts, request.options), place)
-        self._judged([view], _spec_of(hosts, request))
-        found: dict[str, int] = _asked(self._blame, _limits_of, view, view)
-        return found
+        view = LegacyHost(_seen(self._outside, hosts, request), place)
+        spec = _spec_of(hosts, request)
 
-    def _judged(self, views: list[LegacyHost], spec: LegacySpec) -> Bools:
+        def ask(check: Check) -> dict[str, int]:
+            self._judged([view], spec, check)
+            found: dict[str, int] = _asked(self._blame, _limits_of, view, view)
+            return found
+
+        return call_outside(self._outside, self._blame, ask)
+
+    def _judged(self, views: list[LegacyHost], spec: LegacySpec, check: Check) -> Bools:
         if self._all is not None:
             return self._judged_at_once(self._all, views, spec)
         found = np.zeros(len(views), np.bool_)
+        failures: list[tuple[LegacyHost, BaseException]] = []
         for place, view in enumerate(views):
-            found[place] = _asked(self._blame, self._passes, view, view, spec)
+            check()
+            try:
+                found[place] = self._passes(view, spec)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                failures.append((view, error))
+        if failures:
+            self._refuse(failures, len(views))
         return found
+
+    def _refuse(
+        self, failures: list[tuple[LegacyHost, BaseException]], asked: int
+    ) -> None:
+        """Tell of hosts for which it failed. Raises PluginFailed where that is all."""
+        view, error = failures[0]
+        failed = self._blame.raised(_of(view), error)
+        if len(failures) == asked:
+            raise failed from error
+        LOG.warning(
+            "%s refuses %d of %d hosts because it failed for them; the first is %s "
+            "(%s): %s",
+            self._blame.label,
+            len(failures),
+            asked,
+            view.host,
+            view.nodename,
+            words(error),
+        )
 
     def _passes(self, view: LegacyHost, spec: LegacySpec) -> bool:
         assert self._one is not None
@@ -114,8 +155,9 @@ class LegacyWeigher(Weigher):
     Raises Refused when it has neither.
     """
 
-    def __init__(self, wrapped: Any) -> None:
+    def __init__(self, wrapped: Any, outside: Outside = IN_PLACE) -> None:
         self._wrapped = wrapped
+        self._outside = outside
         self._blame = Blame("weigher", type(wrapped).__name__, wrapped)
         self._all = _own_method(wrapped, "weigh_objects")
         self._one = getattr(wrapped, "_weigh_object", None)
@@ -138,21 +180,29 @@ class LegacyWeigher(Weigher):
     def multiplier(self, hosts: Hosts, options: SchedulerOptions) -> float | Floats:
         if self._factor is None:
             return 1.0
-        if not inspect.signature(self._factor).parameters:
-            return self._number(_asked(self._blame, self._factor, None), None)
-        views = LegacyHosts(hosts, options).all()
-        return self._numbers(
-            (_asked(self._blame, self._factor, view, view) for view in views), views
-        )
+        factor = self._factor
+        seen = LegacyHosts(hosts.on(self._outside.frozen(hosts.fleet)), options)
+
+        def ask(check: Check) -> float | Floats:
+            if not inspect.signature(factor).parameters:
+                return self._number(_asked(self._blame, factor, None), None)
+            return self._each(factor, seen.all(), check)
+
+        return call_outside(self._outside, self._blame, ask)
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
-        views = LegacyHosts(hosts, request.options).all()
-        spec = _spec_of(hosts, request)
+        seen, spec = _seen(self._outside, hosts, request), _spec_of(hosts, request)
+        return call_outside(
+            self._outside,
+            self._blame,
+            lambda check: self._weighed(seen.all(), spec, check),
+        )
+
+    def _weighed(
+        self, views: list[LegacyHost], spec: LegacySpec, check: Check
+    ) -> Floats:
         if self._all is None:
-            return self._numbers(
-                (_asked(self._blame, self._one, view, view, spec) for view in views),
-                views,
-            )
+            return self._each(self._one, views, check, spec)
         weighed = [LegacyObject(obj=view, weight=0.0) for view in views]
         found = list(_asked(self._blame, self._all, None, weighed, spec))
         if len(found) != len(views):
@@ -161,6 +211,17 @@ class LegacyWeigher(Weigher):
                 "asked for"
             )
         return self._numbers(found, views)
+
+    def _each(
+        self, method: Any, views: list[LegacyHost], check: Check, *more: object
+    ) -> Floats:
+        """What ``method`` says of host after host."""
+
+        def ask(view: LegacyHost) -> Any:
+            check()
+            return _asked(self._blame, method, view, view, *more)
+
+        return self._numbers(map(ask, views), views)
 
     def _numbers(self, values: Any, views: list[LegacyHost]) -> Floats:
         found = np.zeros(len(views))
@@ -178,6 +239,10 @@ class LegacyWeigher(Weigher):
                 f"gave {value!r}{_of(view)}: a weight must be a finite number"
             )
         return number
+
+
+def _seen(outside: Outside, hosts: Hosts, request: Request) -> LegacyHosts:
+    return LegacyHosts(hosts.on(outside.frozen(hosts.fleet)), request.options)
 
 
 def _spec_of(hosts: Hosts, request: Request) -> LegacySpec:

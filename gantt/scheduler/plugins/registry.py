@@ -23,6 +23,7 @@ from gantt.scheduler.feasibility import historical
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
+from gantt.scheduler.plugins.outside import IN_PLACE, Outside
 from gantt.scheduler.scoring import weighers as weigher_modules
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +39,9 @@ ALL_FILTERS = frozenset(
 ALL_WEIGHERS = frozenset((NOVA_WEIGHERS + "all_weighers",))
 
 
-def filters(options: SchedulerOptions) -> tuple[Filter, ...]:
+def filters(
+    options: SchedulerOptions, outside: Outside = IN_PLACE
+) -> tuple[Filter, ...]:
     """The enabled filters, in the order given. A class that ``available_filters`` names
     goes before a plugin, a plugin before ours of the same name. What operators should
     know of one is logged. Raises Refused."""
@@ -48,7 +51,7 @@ def filters(options: SchedulerOptions) -> tuple[Filter, ...]:
         if path not in ALL_FILTERS:
             known |= _named(path, "available_filters", own, NOVA_FILTERS)
     chosen = tuple(
-        _filter(name, _known_class(name, "enabled_filters", known), own)
+        _filter(name, _known_class(name, "enabled_filters", known), own, outside)
         for name in dict.fromkeys(options.enabled_filters)
     )
     for one in chosen:
@@ -57,7 +60,9 @@ def filters(options: SchedulerOptions) -> tuple[Filter, ...]:
     return chosen
 
 
-def weighers(options: SchedulerOptions) -> tuple[Weigher, ...]:
+def weighers(
+    options: SchedulerOptions, outside: Outside = IN_PLACE
+) -> tuple[Weigher, ...]:
     """The weighers that ``weight_classes`` names, each once. Raises Refused."""
     own = built_in(weigher_modules, Weigher)
     plugins = _plugins(WEIGHER_PLUGINS)
@@ -72,7 +77,12 @@ def weighers(options: SchedulerOptions) -> tuple[Weigher, ...]:
             found = {path: _known_class(path, "weight_classes", known)}
         for name, one in found.items():
             chosen.setdefault(one, name)
-    return tuple(_weigher(name, one, own) for one, name in chosen.items())
+    return tuple(_weigher(name, one, own, outside) for one, name in chosen.items())
+
+
+def sets_limits(one: Filter) -> bool:
+    """Whether it is of another package, and asked about each host that is chosen."""
+    return isinstance(one, GuardedFilter | LegacyFilter) and one.has_limits
 
 
 def built_in_filters() -> dict[str, type[Filter]]:
@@ -167,19 +177,23 @@ def _known_class(name: str, option: str, known: dict[str, Any]) -> type:
     return cast(type, known[name])
 
 
-def _filter(name: str, one: type, own: dict[str, type[Filter]]) -> Filter:
+def _filter(
+    name: str, one: type, own: dict[str, type[Filter]], outside: Outside
+) -> Filter:
     """Ours as it is, one of another package guarded."""
     made = _made(one)
     if not isinstance(made, Filter):
-        return LegacyFilter(made)
-    return made if one in own.values() else GuardedFilter(name, made)
+        return LegacyFilter(made, outside)
+    return made if one in own.values() else GuardedFilter(name, made, outside)
 
 
-def _weigher(name: str, one: type, own: dict[str, type[Weigher]]) -> Weigher:
+def _weigher(
+    name: str, one: type, own: dict[str, type[Weigher]], outside: Outside
+) -> Weigher:
     made = _made(one)
     if not isinstance(made, Weigher):
-        return LegacyWeigher(made)
-    return made if one in own.values() else GuardedWeigher(name, made)
+        return LegacyWeigher(made, outside)
+    return made if one in own.values() else GuardedWeigher(name, made, outside)
 
 
 def _made(one: type) -> object:

@@ -77,22 +77,27 @@ class _Teller:
         self._limiting = feasible.policy.limiting
 
     def tell(self, place: Pick, claim: str | None) -> Selection:
-        hosts = self.state.fleet.hosts
-        row = hosts.row_of_id(place.host_id)
-        if row is None:
-            raise ClaimLost(f"Host {place.host_id} was deleted while it was claimed.")
+        # First: plug-ins are asked, and rows may mean other hosts afterwards.
+        limits = self._limits(self._row(place)) if self._limiting else None
+        hosts, row = self.state.fleet.hosts, self._row(place)
         return Selection(
             hosts.uuids[row],
             hosts.hosts[row],
             hosts.nodes[row],
             hosts.cells[row],
-            self._limits(row) if self._limiting else None,
+            limits,
             _allocation_request(place),
             MICROVERSION if place.candidate.allocations else None,
             zone_of(self.state, row, self.options),
             claim,
             age_s(self.state, row, self._now),
         )
+
+    def _row(self, place: Pick) -> int:
+        row = self.state.fleet.hosts.row_of_id(place.host_id)
+        if row is None:
+            raise ClaimLost(f"Host {place.host_id} was deleted while it was claimed.")
+        return row
 
     def _limits(self, row: int) -> Limits:
         """What the enabled filters want the host's own claim to keep to."""

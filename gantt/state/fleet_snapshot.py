@@ -1,0 +1,154 @@
+"""A fleet as it is at one moment, for code that runs without the state lock.
+
+Apart from the fleet because a plug-in reads it while others write. What plug-ins have
+read before (a column, an index) is copied at once, under the lock; anything else when
+it is first read, for which the lock is taken again.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from gantt.state.column import NO_ROW
+from gantt.state.factors import Factor, Factors
+from gantt.state.fleet import Fleet
+from gantt.state.fleet_tables import (
+    Claims,
+    HostAggregates,
+    Instances,
+    ServerGroups,
+    Services,
+)
+from gantt.state.host_table import Hosts
+
+_TABLES: Final[dict[str, type]] = {
+    "services": Services,
+    "aggregates": HostAggregates,
+    "instances": Instances,
+    "groups": ServerGroups,
+    "claims": Claims,
+}
+_INDEXES: Final = frozenset(
+    {"_by_id", "_by_place", "_by_host", "_by_uuid", "_by_provider"}
+)
+_MOST_PATHS: Final = 32
+_Lock: TypeAlias = AbstractContextManager[object]
+
+
+class Wanted:
+    """What was read of earlier snapshots, so that the next one has it from the start:
+    attributes by table, and paths of ``Hosts.factor``."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, set[str]] = {name: set() for name in (*_TABLES, "hosts")}
+        self._paths: dict[tuple[str, ...], None] = {}
+
+    @property
+    def paths(self) -> tuple[tuple[str, ...], ...]:
+        """The paths that were read, the one that was first read first."""
+        return tuple(self._paths)
+
+    def note_path(self, path: tuple[str, ...]) -> None:
+        """The oldest is forgotten where there are too many: requests make them up."""
+        if path not in self._paths:
+            while len(self._paths) >= _MOST_PATHS:
+                del self._paths[next(iter(self._paths))]
+            self._paths[path] = None
+
+
+class FleetSnapshot(Fleet):
+    """A copy of ``live`` that nothing changes, without its journal; make it under
+    ``lock``, the state lock."""
+
+    def __init__(self, live: Fleet, wanted: Wanted, lock: _Lock) -> None:
+        self.context_touched = live.context_touched
+        self.others_touched = live.others_touched
+        self.hosts = HostsSnapshot(live.hosts, wanted, lock)
+        for name in _TABLES:
+            table = getattr(live, name)
+            self.__dict__[name] = _SNAPSHOTS[name](table, wanted.of[name], lock)
+
+
+class _Copying:
+    """A table whose attributes are copies of those of ``live``; ``wanted``: those that
+    are copied at once."""
+
+    def __init__(self, live: object, wanted: set[str], lock: _Lock) -> None:
+        self._live, self._wanted, self._lock = live, wanted, lock
+        for name in tuple(wanted):
+            self.__dict__[name] = _copied(getattr(live, name))
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what is not copied yet comes here.
+        if name.startswith("__") or name not in vars(self._live):
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        self._wanted.add(name)
+        with self._lock:
+            found = self.__dict__[name] = _copied(getattr(self._live, name))
+        return found
+
+
+_SNAPSHOTS: Final[dict[str, Any]] = {
+    name: type(f"{table.__name__}Snapshot", (_Copying, table), {})
+    for name, table in _TABLES.items()
+}
+
+
+class HostsSnapshot(_Copying, Hosts):
+    """A copy of the table of hosts; columns are read-only. Indexes are made of these,
+    and not copied."""
+
+    def __init__(self, live: Hosts, wanted: Wanted, lock: _Lock) -> None:
+        super().__init__(live, wanted.of["hosts"], lock)
+        self.height, self.count = live.height, live.count
+        self.structure = live.structure
+        self._paths = wanted
+        self._factors = Factors()
+        for path in wanted.paths:
+            self._factors.add(_copied(live.factor(*path)))
+
+    def factor(self, *path: str) -> Factor:
+        self._paths.note_path(path)
+        return super().factor(*path)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _INDEXES:
+            return super().__getattr__(name)
+        rows = self.live_rows().tolist()
+        self._by_id = {int(self.id[row]): row for row in rows}
+        self._by_place = {(self.hosts[row], self.nodes[row]): row for row in rows}
+        self._by_host = _index({row: self.hosts[row] for row in rows})
+        self._by_uuid = _index({row: self.uuids[row] for row in rows})
+        self._by_provider = _index({row: int(self.provider[row]) for row in rows})
+        return self.__dict__[name]
+
+
+def _index(keys: dict[int, Any]) -> dict[Any, list[int]]:
+    found: dict[Any, list[int]] = {}
+    for row, key in keys.items():
+        if key not in (None, NO_ROW):
+            found.setdefault(key, []).append(row)
+    return found
+
+
+def _copied(value: Any) -> Any:
+    """The same with containers of its own, two deep; rows and reports are values, which
+    nothing changes in place."""
+    if isinstance(value, np.ndarray):
+        array = value.copy()
+        array.flags.writeable = False
+        return array
+    if isinstance(value, dict):
+        if isinstance(next(iter(value.values()), None), dict | list):
+            return {key: inner.copy() for key, inner in value.items()}
+        return value.copy()
+    if isinstance(value, list):
+        return value.copy()
+    if not hasattr(value, "__dict__"):
+        return value
+    copy = object.__new__(type(value))
+    copy.__dict__.update({name: _copied(one) for name, one in vars(value).items()})
+    return copy
