@@ -30,6 +30,7 @@ BELOW: dict[str, frozenset[str]] = {
     "observe": LIBRARY | {"conf"},
     "api": LIBRARY | {"conf", "connection", "observe"},
     "sim": LIBRARY,
+    "testing": LIBRARY,
     "wsgi": LIBRARY | {"conf", "connection", "observe", "api"},
     "__main__": frozenset({"cli"}),
     "cli": LIBRARY | {"conf", "connection", "client", "agent", "observe", "api"},
@@ -37,7 +38,7 @@ BELOW: dict[str, frozenset[str]] = {
 
 # Library -> the floors where it is at home.
 HOMES: dict[str, frozenset[str]] = {
-    "numpy": frozenset({"state", "placement", "scheduler"}),
+    "numpy": frozenset({"state", "placement", "scheduler", "testing"}),
     "sqlalchemy": frozenset({"store"}),
     "alembic": frozenset({"store"}),
     "granian": frozenset({"api"}),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import logging
 import math
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -62,6 +63,7 @@ class LegacyFilter(Filter):
                 f"{_path(wrapped)} is no filter: it has neither host_passes nor "
                 "filter_all."
             )
+        self.failures: deque[str] = deque(maxlen=1)
         self.once = _runs_once(wrapped, self._blame)
         self.on_rebuild = bool(getattr(wrapped, "RUN_ON_REBUILD", False))
 
@@ -112,6 +114,7 @@ class LegacyFilter(Filter):
         """Tell of hosts for which it failed. Raises PluginFailed where that is all."""
         view, error = failures[0]
         failed = self._blame.raised(_of(view), error)
+        self.failures.append(f"{view.host} ({view.nodename}): {words(error)}")
         if len(failures) == asked:
             raise failed from error
         LOG.warning(

@@ -1,0 +1,397 @@
+"""The conformance kit finds what a plug-in does wrong, and passes what is right."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from gantt.scheduler.cache.driver import CachingDriver
+from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.policy import Policy
+from gantt.state.column import Bools, Floats
+from gantt.testing import (
+    Unfit,
+    Values,
+    World,
+    check_driver,
+    check_filter,
+    check_weigher,
+    checks,
+)
+
+_RAM = Cacheable(needs=("free_ram_mb",), reads=("flavor.memory_mb",), elementwise=True)
+_ticks = count()
+
+
+def _all(hosts: Hosts) -> Bools:
+    return np.ones(len(hosts), np.bool_)
+
+
+def _filter(
+    mask: Callable[[Any, Hosts, Request], Any], **attributes: Any
+) -> type[Filter]:
+    return type("Planted", (Filter,), {"mask": mask, **attributes})
+
+
+def _weigher(
+    score: Callable[[Any, Hosts, Request], Any], **attributes: Any
+) -> type[Weigher]:
+    return type("Planted", (Weigher,), {"score": score, **attributes})
+
+
+class RackFilter(Filter):
+    """What the caller's hint names, as hosts report it."""
+
+    cacheable = Cacheable(
+        needs=("factor:stats.rack",), reads=("scheduler_hints.rack",), elementwise=True
+    )
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        wanted = request.spec.hint("rack")
+        codes, racks = hosts.reported("stats", "rack")
+        return hosts.judge(codes, racks, lambda rack: wanted in (None, rack))
+
+
+class NovaRackFilter:
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        wanted = spec_obj.get_scheduler_hint("rack")
+        return wanted in (None, host_state.stats.get("rack"))
+
+
+class NovaRamWeigher:
+    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+        return float(host_state.free_ram_mb)
+
+
+class RamWeigher(Weigher):
+    cacheable = Cacheable(needs=("free_ram_mb",), reads=(), elementwise=True)
+
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        return hosts.free_ram_mb.astype(np.float64)
+
+
+RACKS = Values(reports={"stats.rack": ("r1", "r2", None)}, hints={"rack": ("r1", "r3")})
+SEEDS = range(12)
+
+
+@pytest.mark.parametrize("plugin", [RackFilter, RackFilter(), NovaRackFilter])
+def test_a_filter_that_is_right_passes(plugin: object) -> None:
+    tried = check_filter(plugin, values=RACKS, seeds=SEEDS, limit_s=30.0)
+    assert tried.worlds == len(SEEDS)
+    assert 0 < tried.refused < tried.hosts
+    assert tried.slowest_s > 0
+
+
+@pytest.mark.parametrize("plugin", [RamWeigher, NovaRamWeigher()])
+def test_a_weigher_that_is_right_passes(plugin: object) -> None:
+    assert check_weigher(plugin, seeds=SEEDS, limit_s=30.0).refused == 0
+
+
+# -- planted mistakes ------------------------------------------------------------------
+
+
+def _takes_from_stats(_self: Any, hosts: Hosts, request: Request) -> Bools:
+    for row in hosts.rows.tolist():
+        hosts.fleet.hosts.stats[row].pop("vcpus", None)
+    return _all(hosts)
+
+
+def _takes_from_hints(_self: Any, hosts: Hosts, request: Request) -> Bools:
+    request.spec.scheduler_hints.pop("rack", None)
+    return _all(hosts)
+
+
+def _remembers(self: Any, hosts: Hosts, request: Request) -> Bools:
+    known = self.__dict__.setdefault("known", request.spec.project_id)
+    return np.full(len(hosts), known == request.spec.project_id)
+
+
+def _counts(self: Any, hosts: Hosts, request: Request) -> Bools:
+    return np.full(len(hosts), next(_ticks) % 3 == 0)
+
+
+def _fullest(_self: Any, hosts: Hosts, request: Request) -> Bools:
+    most: Bools = hosts.free_ram_mb >= np.median(hosts.free_ram_mb)
+    return most
+
+
+def _by_uuid(_self: Any, hosts: Hosts, request: Request) -> Bools:
+    """Reads the number of hosts, which is not said to matter."""
+    return np.full(len(hosts), hosts.fleet.hosts.hosts != ["h0"])
+
+
+def _dawdles(_self: Any, hosts: Hosts, request: Request) -> Bools:
+    if len(hosts) >= 1_000:
+        time.sleep(0.05)
+    return _all(hosts)
+
+
+def _even_seconds(_self: Any, hosts: Hosts, request: Request) -> Bools:
+    return np.full(len(hosts), request.now // 1_000_000 % 2 == 0)
+
+
+PLANTED_FILTERS = {
+    "dtype": (
+        _filter(lambda _s, h, r: np.ones(len(h))),
+        r"gave float64\[\d+\] as its mask",
+    ),
+    "shape": (_filter(lambda _s, h, r: np.ones(3, np.bool_)), r"gave bool\[3\]"),
+    "no hosts": (
+        _filter(lambda _s, h, r: np.arange(len(h)) < h.rows[0] + 99),
+        "failed in .*: IndexError",
+    ),
+    "raises": (
+        _filter(lambda _s, h, r: h.column("fre_ram_mb")),
+        "KeyError: .*fre_ram_mb",
+    ),
+    "changes a report": (_filter(_takes_from_stats), "changes the fleet"),
+    "changes the request": (_filter(_takes_from_hints), "changes .* the request"),
+    "changes a column": (
+        _filter(lambda _s, h, r: h.free_ram_mb.sort()),
+        "ValueError: .*read-only",
+    ),
+    "remembers": (_filter(_remembers), "from one that was just made"),
+    "chance": (_filter(_counts), "the same question differently"),
+    "compares hosts": (_filter(_fullest, cacheable=_RAM), "elementwise=True"),
+    "reads too much": (
+        _filter(
+            lambda _s, h, r: h.vcpus_used >= r.spec.flavor.memory_mb, cacheable=_RAM
+        ),
+        "add 'vcpus_used' to the needs",
+    ),
+    "asks too much": (
+        _filter(lambda _s, h, r: h.free_ram_mb >= r.spec.flavor.vcpus, cacheable=_RAM),
+        "add 'flavor.vcpus' to the reads",
+    ),
+    "not neutral": (
+        _filter(
+            lambda _s, h, r: h.free_ram_mb > 0,
+            is_neutral=lambda _s, r: r.spec.project_id == "p1",
+        ),
+        "says that it is neutral for RequestSpec",
+    ),
+    "lasts": (
+        _filter(_even_seconds, lasts=lambda _s, h, r: (r.now - 1, r.now + 1_500_000)),
+        "says that its mask lasts from",
+    ),
+    "limits": (
+        _filter(lambda _s, h, r: _all(h), limits=lambda _s, h, r, place: {"ram": 3}),
+        "gave {'ram': 3} as limits",
+    ),
+    "no mask": (type("Planted", (Filter,), {}), "has no method mask"),
+    "unknown need": (
+        _filter(
+            lambda _s, h, r: _all(h), cacheable=Cacheable(needs=("ram",), reads=())
+        ),
+        "needs 'ram'; there is",
+    ),
+    "needs arguments": (
+        _filter(lambda _s, h, r: _all(h), __init__=lambda self, rack: None),
+        "cannot be made without arguments",
+    ),
+    "slow": (_filter(_dawdles), "1,000 hosts.* takes 0.* and 0.01 s were allowed"),
+}
+
+
+@pytest.mark.parametrize("mistake", PLANTED_FILTERS)
+def test_a_mistake_in_a_filter_is_found(mistake: str) -> None:
+    plugin, says = PLANTED_FILTERS[mistake]
+    limit_s = 0.01 if mistake == "slow" else 30.0
+    with pytest.raises(Unfit, match=says) as found:
+        check_filter(plugin, values=RACKS, seeds=range(40), limit_s=limit_s)
+    assert "Planted" in str(found.value)
+
+
+def test_what_is_kept_wrongly_is_found() -> None:
+    """It reads a column that it does not declare, and not through what it is given."""
+    worlds: list[World] = []
+
+    class Sly(Filter):
+        cacheable = Cacheable(needs=(), reads=(), elementwise=True)
+
+        def mask(self, hosts: Hosts, request: Request) -> Bools:
+            live = worlds[-1].state.fleet.hosts
+            mask: Bools = live.num_instances[hosts.rows] % 2 == 0
+            return mask
+
+    class Noted(World):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            worlds.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checks, "World", Noted)
+        with pytest.raises(Unfit, match="what is kept of it differs from what it says"):
+            check_filter(Sly, seeds=range(40), limit_s=30.0)
+
+
+PLANTED_WEIGHERS: dict[str, tuple[object, str]] = {
+    "dtype": (_weigher(lambda _s, h, r: _all(h)), r"gave bool\[\d+\] as its scores"),
+    "nan": (
+        _weigher(lambda _s, h, r: np.where(h.free_ram_mb < 0, np.nan, 1.0)),
+        "gave nan in its scores, for host h",
+    ),
+    "share": (
+        _weigher(
+            lambda _s, h, r: h.free_ram_mb / max(1, np.abs(h.free_ram_mb).sum()),
+            cacheable=Cacheable(needs=("free_ram_mb",), reads=(), elementwise=True),
+        ),
+        "elementwise=True",
+    ),
+    "not neutral": (
+        _weigher(
+            lambda _s, h, r: h.free_ram_mb.astype(float), is_neutral=lambda _s, r: True
+        ),
+        "says that it is neutral",
+    ),
+    "multiplier": (
+        _weigher(
+            lambda _s, h, r: np.zeros(len(h)),
+            multiplier=lambda _s, h, options: float("inf"),
+        ),
+        "gave inf as its multiplier",
+    ),
+    "chance": (
+        _weigher(lambda _s, h, r: np.full(len(h), float(next(_ticks)))),
+        "the same question differently",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", PLANTED_WEIGHERS)
+def test_a_mistake_in_a_weigher_is_found(mistake: str) -> None:
+    plugin, says = PLANTED_WEIGHERS[mistake]
+    with pytest.raises(Unfit, match=says):
+        check_weigher(plugin, seeds=range(40), limit_s=30.0)
+
+
+class _NovaKeyError:
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        return bool(host_state.stats["rack"])
+
+
+class _NovaCounter:
+    asked = 0
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        self.asked += 1
+        return self.asked % 2 == 0
+
+
+class _NovaNeither:
+    """Neither a filter nor a weigher."""
+
+
+class _NovaNone:
+    def _weigh_object(self, host_state: Any, weight_properties: Any) -> Any:
+        return None
+
+
+def test_mistakes_in_plugins_for_nova_are_found() -> None:
+    for plugin, says in (
+        (_NovaKeyError, "KeyError: 'rack'"),
+        (_NovaCounter, "differently"),
+        (_NovaNeither, "is no filter"),
+    ):
+        with pytest.raises(Unfit, match=says):
+            check_filter(plugin, values=RACKS, limit_s=30.0)
+    for weigher, says in ((_NovaNone, "gave None for host"), (_NovaNeither, "is no")):
+        with pytest.raises(Unfit, match=says):
+            check_weigher(weigher, limit_s=30.0)
+
+
+def test_a_filter_for_nova_that_fails_for_some_hosts_is_found() -> None:
+    class Some:
+        def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+            return bool(host_state.host != "h1" or host_state.stats["none"])
+
+    with pytest.raises(Unfit, match=r"for some hosts, .* h1 \(h1\): KeyError: 'none'"):
+        check_filter(Some, limit_s=30.0)
+
+
+# -- drivers ---------------------------------------------------------------------------
+
+
+class Forgetful(CachingDriver):
+    """Does not see that the fleet changed."""
+
+    def field(self, state: Any, spec: Any, **how: Any) -> Any:
+        known = self.__dict__.setdefault("found", {})
+        key = repr(spec)
+        if key not in known:
+            known[key] = self.field_once(state, spec, **how)
+        return known[key]
+
+
+class Wanting(FilterDriver):
+    def without(self, name: str) -> Driver | None:
+        return self
+
+
+class Halved(FilterDriver):
+    def field(self, *given: Any, **named: Any) -> Any:
+        return super().field(*given, **named)[0]
+
+
+@pytest.mark.parametrize(
+    ("driver", "says"),
+    [
+        (Forgetful, "decides otherwise than one that was just made"),
+        (Wanting, "a driver without ComputeFilter that has it"),
+        (Halved, "a job and a field were asked for"),
+    ],
+)
+def test_a_mistake_in_a_driver_is_found(driver: type[Driver], says: str) -> None:
+    values = Values(options=SchedulerOptions(use_placement="never"))
+    with pytest.raises(Unfit, match=says):
+        check_driver(driver, values=values, seeds=SEEDS)
+
+
+def test_a_driver_without_a_policy_is_found() -> None:
+    class Bare(Driver):
+        def __init__(self, policy: Policy) -> None:
+            del policy
+
+    with pytest.raises(Unfit, match="has None as its policy"):
+        check_driver(Bare, seeds=range(1))
+
+
+# -- worlds ----------------------------------------------------------------------------
+
+
+def test_a_world_follows_from_its_seed() -> None:
+    one, same, other = (World(seed, RACKS) for seed in (1, 1, 2))
+    assert one.facts() == same.facts() != other.facts()
+    specs = [next(world.specs()) for world in (one, same, other)]
+    assert specs[0] == specs[1]
+    before = one.facts()
+    for world in (one, same):
+        for _ in range(20):
+            world.change()
+    assert one.facts() == same.facts() != before
+    assert one.now == same.now > World(1, RACKS).now
+
+
+def test_requests_of_the_author_are_asked_first() -> None:
+    spec = replace(next(World(1).specs()), project_id="mine")
+    assert next(World(2, Values(requests=(spec,))).specs()) == spec
+
+
+def test_nothing_of_the_library_loads_the_kit() -> None:
+    code = "import gantt, gantt.wsgi, sys; print('gantt.testing' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "False\n"
