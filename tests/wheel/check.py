@@ -125,11 +125,13 @@ def check(folder: Path) -> None:
     said = run(python, "-c", code, folder=folder)
     assert said == expected, f"the README's example prints {said}"
     check_types(python, folder)
+    run(python, "-c", "import plugin; plugin.check()", folder=folder)
     decided = run(python, "plugin.py", folder=folder)
     assert decided == "small\n", f"the plug-in chose {decided}"
     print(
         "the README's example prints what it says; a typed plug-in passes "
-        f"mypy --strict and decides, {len(MISTAKES)} mistakes in it are found"
+        "mypy --strict and the conformance kit, and decides; "
+        f"{len(MISTAKES)} mistakes in it are found"
     )
 
 

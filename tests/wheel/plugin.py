@@ -15,6 +15,7 @@ from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools, Floats
+from gantt.testing import check_filter, check_weigher
 
 
 class QuietFilter(Filter):
@@ -36,6 +37,12 @@ class SmallestWeigher(Weigher):
     def score(self, hosts: Hosts, request: Request) -> Floats:
         score: Floats = -np.asarray(hosts.free_ram_mb, np.float64)
         return score
+
+
+def check() -> None:
+    """Both hold what is asked of plug-ins."""
+    assert check_filter(QuietFilter).refused
+    check_weigher(SmallestWeigher)
 
 
 def main() -> None:
