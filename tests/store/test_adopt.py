@@ -280,7 +280,7 @@ def test_a_cycle_of_parents_is_refused(old: str) -> None:
         "UPDATE resource_providers SET root_provider_id = NULL",
         "UPDATE resource_providers SET parent_provider_id = 4 WHERE id = 4",
     )
-    with pytest.raises(errors.Refused, match="1 providers .* in a circle"):
+    with pytest.raises(errors.Refused, match="1 providers .* form a cycle"):
         adopt(old)
     assert run(old, "SELECT name FROM sqlite_master WHERE name LIKE 'gantt%'") == []
 

@@ -164,7 +164,7 @@ def test_children_may_precede_their_parents(old: str, new: str) -> None:
         (
             "UPDATE resource_providers SET root_provider_id = NULL, "
             "parent_provider_id = id WHERE id = 4",
-            "in a circle",
+            "form a cycle",
         ),
     ],
 )
