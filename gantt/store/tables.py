@@ -6,25 +6,7 @@ fit this page exactly: it is adopted in place, and can be handed back.
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    DateTime,
-    Double,
-    Float,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    Unicode,
-    UniqueConstraint,
-    text,
-)
+import sqlalchemy as sa
 
 from gantt.model import rows
 from gantt.store.columns import (
@@ -48,17 +30,17 @@ VERSION_TABLE = "gantt_alembic_version"
 # The version of what log rows and head row mean; another one must not write here.
 FORMAT = 1
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 
-def _named(table: str, column: str) -> Table:
+def _named(table: str, column: str) -> sa.Table:
     """A table of names with ids, unique by ``column``."""
-    named = required(Unicode(255), column)
-    return Table(table, metadata, *row_id(), *named, unique(table, column))
+    named = required(sa.Unicode(255), column)
+    return sa.Table(table, metadata, *row_id(), *named, unique(table, column))
 
 
-def _index(table: str, *columns: str) -> Index:
-    return Index(f"{table}_{'_'.join(columns)}_idx", *columns)
+def _index(table: str, *columns: str) -> sa.Index:
+    return sa.Index(f"{table}_{'_'.join(columns)}_idx", *columns)
 
 
 resource_classes = _named(rows.RESOURCE_CLASSES, "name")
@@ -67,43 +49,43 @@ consumer_types = _named(rows.CONSUMER_TYPES, "name")
 projects = _named(rows.PROJECTS, "external_id")
 users = _named(rows.USERS, "external_id")
 
-placement_aggregates = Table(
+placement_aggregates = sa.Table(
     rows.AGGREGATES,
     metadata,
     *row_id(),
-    Column("uuid", String(36)),
+    sa.Column("uuid", sa.String(36)),
     unique(rows.AGGREGATES, "uuid"),
 )
 
-resource_providers = Table(
+resource_providers = sa.Table(
     rows.PROVIDERS,
     metadata,
     *row_id(),
-    *required(String(36), "uuid"),
-    Column("name", Unicode(200)),
-    Column("generation", Integer),
-    Column(
+    *required(sa.String(36), "uuid"),
+    sa.Column("name", sa.Unicode(200)),
+    sa.Column("generation", sa.Integer),
+    sa.Column(
         "root_provider_id",
-        Integer,
-        ForeignKey("resource_providers.id"),
+        sa.Integer,
+        sa.ForeignKey("resource_providers.id"),
         info={"null_is": "id"},
     ),
-    Column("parent_provider_id", Integer, ForeignKey("resource_providers.id")),
+    sa.Column("parent_provider_id", sa.Integer, sa.ForeignKey("resource_providers.id")),
     unique(rows.PROVIDERS, "uuid"),
     unique(rows.PROVIDERS, "name"),
     _index(rows.PROVIDERS, "root_provider_id"),
     _index(rows.PROVIDERS, "parent_provider_id"),
 )
 
-consumers = Table(
+consumers = sa.Table(
     rows.CONSUMERS,
     metadata,
     *row_id(),
-    *required(String(36), "uuid"),
-    *required(Integer, "project_id", "user_id"),
-    Column("generation", Integer, nullable=False, server_default=text("0")),
-    Column("consumer_type_id", Integer),
-    ForeignKeyConstraint(
+    *required(sa.String(36), "uuid"),
+    *required(sa.Integer, "project_id", "user_id"),
+    sa.Column("generation", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("consumer_type_id", sa.Integer),
+    sa.ForeignKeyConstraint(
         ["consumer_type_id"],
         ["consumer_types.id"],
         name="consumers_consumer_type_id_fkey",
@@ -114,14 +96,14 @@ consumers = Table(
     _index(rows.CONSUMERS, "consumer_type_id"),
 )
 
-inventories = Table(
+inventories = sa.Table(
     rows.INVENTORIES,
     metadata,
     *row_id(),
-    *required(Integer, "resource_provider_id", "resource_class_id", "total"),
-    *required(Integer, "reserved", "min_unit", "max_unit", "step_size"),
-    *required(Float, "allocation_ratio"),
-    UniqueConstraint(
+    *required(sa.Integer, "resource_provider_id", "resource_class_id", "total"),
+    *required(sa.Integer, "reserved", "min_unit", "max_unit", "step_size"),
+    *required(sa.Float, "allocation_ratio"),
+    sa.UniqueConstraint(
         "resource_provider_id",
         "resource_class_id",
         name="uniq_inventories0resource_provider_resource_class",
@@ -129,14 +111,14 @@ inventories = Table(
     _index(rows.INVENTORIES, "resource_class_id"),
 )
 
-allocations = Table(
+allocations = sa.Table(
     rows.ALLOCATIONS,
     metadata,
     *row_id(),
-    *required(Integer, "resource_provider_id"),
-    *required(String(36), "consumer_id"),
-    *required(Integer, "resource_class_id", "used"),
-    Index(
+    *required(sa.Integer, "resource_provider_id"),
+    *required(sa.String(36), "consumer_id"),
+    *required(sa.Integer, "resource_class_id", "used"),
+    sa.Index(
         "allocations_resource_provider_class_used_idx",
         "resource_provider_id",
         "resource_class_id",
@@ -146,25 +128,25 @@ allocations = Table(
     _index(rows.ALLOCATIONS, "consumer_id"),
 )
 
-resource_provider_traits = Table(
+resource_provider_traits = sa.Table(
     rows.PROVIDER_TRAITS,
     metadata,
     *times(),
-    Column("trait_id", Integer, ForeignKey("traits.id"), primary_key=True),
-    Column(
+    sa.Column("trait_id", sa.Integer, sa.ForeignKey("traits.id"), primary_key=True),
+    sa.Column(
         "resource_provider_id",
-        Integer,
-        ForeignKey("resource_providers.id"),
+        sa.Integer,
+        sa.ForeignKey("resource_providers.id"),
         primary_key=True,
     ),
-    Index(
+    sa.Index(
         "resource_provider_traits_resource_provider_trait_idx",
         "resource_provider_id",
         "trait_id",
     ),
 )
 
-resource_provider_aggregates = Table(
+resource_provider_aggregates = sa.Table(
     rows.PROVIDER_AGGREGATES,
     metadata,
     *times(),
@@ -173,20 +155,20 @@ resource_provider_aggregates = Table(
     _index(rows.PROVIDER_AGGREGATES, "aggregate_id"),
 )
 
-gantt_services = Table(
+gantt_services = sa.Table(
     rows.SERVICES,
     metadata,
     *row_id(),
     *texts("host", "binary"),
-    *required(Boolean, "disabled", "forced_down"),
-    Column("last_seen_up", BigInteger),
-    Column("availability_zone", exact()),
+    *required(sa.Boolean, "disabled", "forced_down"),
+    sa.Column("last_seen_up", sa.BigInteger),
+    sa.Column("availability_zone", exact()),
     uuid("cell_uuid", nullable=True),
-    Column("version", Integer),
+    sa.Column("version", sa.Integer),
     unique(rows.SERVICES, "host", "binary"),
 )
 
-gantt_hosts = Table(
+gantt_hosts = sa.Table(
     rows.HOSTS,
     metadata,
     *row_id(),
@@ -196,18 +178,18 @@ gantt_hosts = Table(
     unique(rows.HOSTS, "host", "node"),
 )
 
-gantt_host_aggregates = Table(
+gantt_host_aggregates = sa.Table(
     rows.HOST_AGGREGATES,
     metadata,
     *row_id(),
     uuid("uuid"),
     *texts("name"),
-    Column("number", Integer),
+    sa.Column("number", sa.Integer),
     *required(Json, "hosts", "metadata"),
     unique(rows.HOST_AGGREGATES, "uuid"),
 )
 
-gantt_instances = Table(
+gantt_instances = sa.Table(
     rows.INSTANCES,
     metadata,
     *row_id(),
@@ -218,102 +200,108 @@ gantt_instances = Table(
     _index(rows.INSTANCES, "host"),
 )
 
-gantt_server_groups = Table(
+gantt_server_groups = sa.Table(
     rows.SERVER_GROUPS,
     metadata,
     *row_id(),
     uuid("uuid"),
     *texts("name"),
-    Column("policy", exact()),
-    *required(Integer, "max_server_per_host"),
+    sa.Column("policy", exact()),
+    *required(sa.Integer, "max_server_per_host"),
     *required(Json, "members"),
     unique(rows.SERVER_GROUPS, "uuid"),
 )
 
 # No foreign key: a claim may be remembered longer than its host (rows.NO_HOST).
-gantt_claims = Table(
+gantt_claims = sa.Table(
     rows.CLAIMS,
     metadata,
     *row_id(),
     *required(exact(64), "claim"),
     uuid("instance_uuid"),
-    *required(Integer, "host_id", "vcpus"),
-    *required(BigInteger, "memory_mb", "disk_mb"),
+    *required(sa.Integer, "host_id", "vcpus"),
+    *required(sa.BigInteger, "memory_mb", "disk_mb"),
     uuid("group_uuid", nullable=True),
-    Column("leased_until", BigInteger),
-    Column("consumer_generation", Integer),
-    Column("remote", Json),
+    sa.Column("leased_until", sa.BigInteger),
+    sa.Column("consumer_generation", sa.Integer),
+    sa.Column("remote", Json),
     unique(rows.CLAIMS, "instance_uuid"),
     _index(rows.CLAIMS, "claim"),
 )
 
 # The identity of this database and its format; its one row is the committer's lock.
-gantt_head = Table(
+gantt_head = sa.Table(
     "gantt_head",
     metadata,
     key("id"),
-    *required(String(36), "identity"),
-    *required(Integer, "epoch", "format"),
-    *required(BigInteger, "compacted_to"),
-    *required(DateTime, "created_at"),
+    *required(sa.String(36), "identity"),
+    *required(sa.Integer, "epoch", "format"),
+    *required(sa.BigInteger, "compacted_to"),
+    *required(sa.DateTime, "created_at"),
 )
 
 # One row per revision; ``at`` in microseconds since the epoch, UTC.
-gantt_log = Table(
+gantt_log = sa.Table(
     "gantt_log",
     metadata,
     key("revision", Revision),
-    *required(String(36), "batch"),
-    *required(BigInteger, "at"),
-    *required(String(64), "kind"),
-    *required(String(255), "request_id"),
+    *required(sa.String(36), "batch"),
+    *required(sa.BigInteger, "at"),
+    *required(sa.String(64), "kind"),
+    *required(sa.String(255), "request_id"),
     *required(Bytes, "changes"),
 )
 
 # The sums of the tables at the last clean stop; one row, JSON in ``facts``.
-gantt_fingerprint = Table(
+gantt_fingerprint = sa.Table(
     "gantt_fingerprint",
     metadata,
     key("id"),
-    *required(BigInteger, "revision"),
-    *required(String(36), "batch"),
-    *required(Text, "facts"),
+    *required(sa.BigInteger, "revision"),
+    *required(sa.String(36), "batch"),
+    *required(sa.Text, "facts"),
 )
 
 # The leader of the leader tasks; no row: there has been none yet.
-gantt_leader = Table(
-    "gantt_leader", metadata, key("id"), *texts("holder"), *required(BigInteger, "beat")
+gantt_leader = sa.Table(
+    "gantt_leader",
+    metadata,
+    key("id"),
+    *texts("holder"),
+    *required(sa.BigInteger, "beat"),
 )
 
 # Capacity and use of a resource class, from ``start`` (as ``at`` of the log) on for
 # ``period`` seconds; see gantt.model.usage_history.
-gantt_usage_history = Table(
+gantt_usage_history = sa.Table(
     "gantt_usage_history",
     metadata,
     key("period"),
-    key("start", BigInteger),
-    Column("resource_class", exact(), primary_key=True),
-    *required(Integer, "samples"),
-    *required(Double, "capacity", "used_min", "used_avg", "used_max"),
+    key("start", sa.BigInteger),
+    sa.Column("resource_class", exact(), primary_key=True),
+    *required(sa.Integer, "samples"),
+    *required(sa.Double, "capacity", "used_min", "used_avg", "used_max"),
 )
 
 # The latest decisions; see SharedDecision in gantt.store.interface.
-gantt_decisions = Table(
+gantt_decisions = sa.Table(
     "gantt_decisions",
     metadata,
-    Column("id", Revision, primary_key=True),
+    sa.Column("id", Revision, primary_key=True),
     *texts("process"),
-    *required(BigInteger, "number", "at"),
+    *required(sa.BigInteger, "number", "at"),
     *texts("request_id"),
-    Column("project_id", exact()),
-    *required(Boolean, "is_refused"),
-    *required(Integer, "instances"),
+    sa.Column("project_id", exact()),
+    *required(sa.Boolean, "is_refused"),
+    *required(sa.Integer, "instances"),
     *required(Json, "instance_uuids"),
     *required(Bytes, "record"),
 )
 
 # Every table that holds rows: Placement's own, then the fleet's.
-BOOKS: dict[str, Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
+BOOKS: dict[str, sa.Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
+
+_TIMES = ("created_at", "updated_at")
 
 # The columns of each table in the order of the fields of its row type.
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -321,23 +309,13 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     rows.CONSUMERS: rows.ConsumerRow.__struct_fields__,
     rows.INVENTORIES: rows.InventoryRow.__struct_fields__,
     rows.ALLOCATIONS: rows.AllocationRow.__struct_fields__,
-    rows.AGGREGATES: ("id", "uuid", "created_at", "updated_at"),
-    rows.PROJECTS: ("id", "external_id", "created_at", "updated_at"),
-    rows.USERS: ("id", "external_id", "created_at", "updated_at"),
+    rows.AGGREGATES: ("id", "uuid", *_TIMES),
+    rows.PROJECTS: ("id", "external_id", *_TIMES),
+    rows.USERS: ("id", "external_id", *_TIMES),
     rows.RESOURCE_CLASSES: rows.NameRow.__struct_fields__,
     rows.TRAITS: rows.NameRow.__struct_fields__,
     rows.CONSUMER_TYPES: rows.NameRow.__struct_fields__,
-    rows.PROVIDER_TRAITS: (
-        "resource_provider_id",
-        "trait_id",
-        "created_at",
-        "updated_at",
-    ),
-    rows.PROVIDER_AGGREGATES: (
-        "resource_provider_id",
-        "aggregate_id",
-        "created_at",
-        "updated_at",
-    ),
+    rows.PROVIDER_TRAITS: ("resource_provider_id", "trait_id", *_TIMES),
+    rows.PROVIDER_AGGREGATES: ("resource_provider_id", "aggregate_id", *_TIMES),
     **{name: rows.ROW_TYPES[name].__struct_fields__ for name in rows.FLEET},
 }

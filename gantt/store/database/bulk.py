@@ -73,7 +73,7 @@ class Bulks:
     def select(self, table: Table, columns: Sequence[str], by: str) -> Bulk:
         """A row: a value of ``by``; selects the rows that have it."""
         head = f"{self._wanted(table, columns)} WHERE {self._quoted(by)} IN ("
-        return _Chosen(head, self._mark)
+        return _Blocks(head, self._mark, ", ", ")", most=_BLOCKS[0])
 
     def _wanted(self, table: Table, columns: Sequence[str]) -> str:
         """NULL is read as it is compared."""
@@ -194,20 +194,6 @@ class _EachRow(Struct, frozen=True):
         cursor = open_cursor()
         cursor.executemany(self.text, rows)
         return [cursor]
-
-
-class _Chosen(Struct, frozen=True):
-    head: str
-    mark: str
-
-    def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
-        cursors = []
-        for start in range(0, len(rows), _BLOCKS[0]):
-            keys = [key for (key,) in rows[start : start + _BLOCKS[0]]]
-            cursor = open_cursor()
-            cursor.execute(self.head + ", ".join([self.mark] * len(keys)) + ")", keys)
-            cursors.append(cursor)
-        return cursors
 
 
 class _Blocks(Struct, frozen=True):
