@@ -1,8 +1,8 @@
 """``gantt.wsgi:application`` for any WSGI server (gunicorn, uWSGI, mod_wsgi, …).
 
-Importing this does nothing. The first request reads the configuration (files and
-environment, no command line) and opens the books: by then a forking server has made
-its workers, and each gets an engine of its own.
+Importing this has no effect. The first request reads the configuration (files and
+environment, no command line) and opens the engine: by then a forking server has started
+its workers, so that each has an engine of its own.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LOG = logging.getLogger(__name__)
 class FirstRequest:
     """A WSGI application that is built when it is first called.
 
-    A configuration that cannot be used is tried again at the next request, so that
-    it can be mended without a restart.
+    If that fails, the next request tries again, so that the configuration can be
+    corrected without a restart.
     """
 
     def __init__(self, build: Callable[[], WsgiApp]) -> None:
@@ -56,7 +56,7 @@ def _open() -> WsgiApp:
     from gantt.observe.logs import configure_logging
 
     settings = Source().load()
-    # Where the server has set up logging for all, it stays as it is.
+    # Logging that the server has configured is left alone.
     configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
     warn_of_unknown(settings)
     app, gantt = open_app(settings)

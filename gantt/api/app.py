@@ -96,7 +96,8 @@ def build_app(
 
 
 def build_turned_away(meters: Meters) -> WsgiApp:
-    """Answers what the server has no thread for, from the loop: it must not wait."""
+    """Answers requests for which the server has no thread. It runs in the event loop and
+    must not wait."""
 
     def refuse_all(environ: Environ, start_response: StartResponse) -> list[bytes]:
         problem: Problem = environ[UNREAD]
@@ -115,7 +116,7 @@ def build_meters(
     policy: Policy | None = None,
     front_counts: Callable[[], Mapping[str, float]] = dict,
 ) -> Meters:
-    """What of ``gantt``, its door and what stands before it is measured."""
+    """The metrics of ``gantt``, its door and the server before it."""
 
     def counts() -> dict[str, float]:
         return {
@@ -177,7 +178,7 @@ def send(call: Call, start_response: StartResponse) -> Iterable[bytes]:
 
 
 def identify(environ: Environ, authenticate: Authenticate) -> Caller:
-    """The caller; the version document needs none. Raises Problem 401."""
+    """The caller; open documents need none. Raises Problem 401."""
     if environ.get("PATH_INFO", "") in OPEN_PATHS:
         return ANONYMOUS
     caller = authenticate(environ)
@@ -187,7 +188,7 @@ def identify(environ: Environ, authenticate: Authenticate) -> Caller:
 
 
 def negotiate(call: Call) -> None:
-    """Settle the microversion, and say it in the answer. Raises Problem 400, 406."""
+    """Determine the microversion and name it in the answer. Raises Problem 400, 406."""
     minor = microversion.negotiate(call.environ.get("HTTP_OPENSTACK_API_VERSION"))
     call.version = minor
     call.is_negotiated = True
@@ -196,7 +197,7 @@ def negotiate(call: Call) -> None:
 
 
 def check_length(call: Call) -> None:
-    """A length must be a number, and needs a type. Raises Problem 400."""
+    """A length must be a number, and a body needs a type. Raises Problem 400."""
     environ = call.environ
     length = environ.get("CONTENT_LENGTH")
     if not length:
@@ -230,7 +231,7 @@ def refuse(call: Call, error: Exception) -> None:
     if isinstance(error, Problem):
         write(call, error)
     elif isinstance(error, errors.GanttError):
-        if error.told and not call.gantt.is_told(error):  # what callers are not told
+        if error.told and not call.gantt.is_told(error):  # callers are not shown it
             LOG.error("[%s] %s", call.environ.get(REQUEST_ID), error.message)
         write(call, translate(error))
     else:

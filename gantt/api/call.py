@@ -34,7 +34,7 @@ UNREAD = "gantt.unread"
 
 
 class Moment(Enum):
-    """Instead of a time of modification."""
+    """Used instead of a time of modification."""
 
     NONE = "no cache headers at all"
     NOW = "this moment"
@@ -45,7 +45,7 @@ NOW: Final = Moment.NOW
 
 
 class Caller(Struct, frozen=True):
-    """The caller. ``system_scope`` is "all" or None; roles as they were sent."""
+    """An authenticated caller. ``system_scope`` is "all" or None; roles as sent."""
 
     user_id: str | None = None
     project_id: str | None = None
@@ -58,7 +58,7 @@ ANONYMOUS: Final = Caller()
 
 
 class Policy(Protocol):
-    """Says who may do what."""
+    """Authorizes callers."""
 
     def allows(
         self, rule: str, caller: Caller, target: Mapping[str, str | None]
@@ -70,7 +70,7 @@ class Policy(Protocol):
 
 
 class Door(Struct, frozen=True):
-    """What every call of one application shares."""
+    """What all calls of one application share."""
 
     gantt: Engine
     options: ApiOptions
@@ -81,11 +81,8 @@ class Door(Struct, frozen=True):
 
 
 class Call:
-    """One request, and the answer to it as far as it is known.
-
-    ``status``, ``headers`` by lower-case name, and one of ``body`` and ``stream``, or
-    neither, are the answer.
-    """
+    """One request, and its answer: ``status``, ``headers`` by lower-case name, and one
+    of ``body`` and ``stream``, or neither."""
 
     __slots__ = (
         "body",
@@ -129,8 +126,8 @@ class Call:
         return str(self.environ.get("QUERY_STRING", ""))
 
     def authorize(self, rule: str, **target: str | None) -> None:
-        """Go on only if policy lets the caller do ``rule`` (its full name, such as
-        ``placement:resource_providers:list``). Raises Problem 403."""
+        """Require that policy allows ``rule``, such as
+        ``placement:resource_providers:list``, to the caller. Raises Problem 403."""
         refusal = self.door.policy.allows(rule, self.caller, target)
         if refusal:
             raise Problem(403, refusal, vary=False)
@@ -142,7 +139,7 @@ class Call:
             raise Problem(406, "Only application/json is provided")
 
     def check_content_type(self) -> None:
-        """Raises Problem 415 unless the body is said to be JSON."""
+        """Raises Problem 415 unless the content type is JSON."""
         sent = self.environ.get("CONTENT_TYPE") or ""
         if sent == JSON:
             return
@@ -154,12 +151,12 @@ class Call:
             )
 
     def json_body(self) -> bytes:
-        """The body, not decoded yet. Raises Problem 415 (no JSON), 413 (too long)."""
+        """The body, not decoded yet. Raises Problem 415 (not JSON), 413 (too long)."""
         self.check_content_type()
         return self.raw_body()
 
     def raw_body(self) -> bytes:
-        """The body whatever its type. Raises Problem 413, and 408 or 503 where the
+        """The body, whatever its type. Raises Problem 413, and 408 or 503 where the
         server has given it up."""
         limit = self.options.max_body_bytes
         environ = self.environ
@@ -186,10 +183,10 @@ class Call:
         status: int = 200,
         modified_at: int | Moment | None = NO_CACHE_HEADERS,
     ) -> None:
-        """Answer ``body`` as JSON; bytes are taken as JSON already.
+        """Answer with ``body`` as JSON; bytes are JSON already.
 
-        ``modified_at``: microseconds since the epoch, NOW, None (not known: the
-        cache headers without ``last-modified``) or NO_CACHE_HEADERS.
+        ``modified_at``: microseconds since the epoch, NOW, None (unknown: the cache
+        headers without ``last-modified``) or NO_CACHE_HEADERS.
         """
         self.status = status
         self.headers["content-type"] = JSON
@@ -206,7 +203,7 @@ class Call:
         self.cache_headers(modified_at)
 
     def location(self, path: str) -> None:
-        """Point to what was made: ``path`` below the prefix, starting with "/"."""
+        """Name what was created: ``path`` below the prefix, starting with "/"."""
         environ = self.environ
         scheme = environ["wsgi.url_scheme"]
         host = environ.get("HTTP_HOST")
@@ -217,7 +214,7 @@ class Call:
         self.headers["location"] = f"{scheme}://{host}{self.prefix}{path}"
 
     def cache_headers(self, modified_at: int | Moment | None) -> None:
-        """What microversion 1.15 added to answers; nothing before it."""
+        """Add the headers of microversion 1.15 and later."""
         if modified_at is NO_CACHE_HEADERS or self.version < CACHE_HEADERS_SINCE:
             return
         if modified_at is not None:

@@ -1,8 +1,8 @@
-"""Every path of the service, in one table, and the search in it.
+"""Every path of the service in one table, and the router over it.
 
-The order of the methods of a path is the order in the ``allow`` header of a 405. A
-``Route`` says since which microversion it is there; the checks that a handler makes
-itself (accept, content type, policy, body) are not repeated here.
+The order of the methods of a path is their order in the ``allow`` header of a 405. A
+``Route`` gives its first microversion; the checks that a handler makes itself (accept,
+content type, policy, body) are not repeated here.
 """
 
 from __future__ import annotations
@@ -37,10 +37,8 @@ Handler = Callable[..., None]
 
 
 class Route(Struct, frozen=True):
-    """``too_old``: the status at microversions before ``since``.
-
-    ``first``: a check that goes before the one of the version.
-    """
+    """``too_old``: the status at microversions before ``since``; ``first``: a check
+    that precedes the one of the version."""
 
     handler: Handler
     since: int = 0
@@ -49,7 +47,7 @@ class Route(Struct, frozen=True):
 
 
 def _native(operations: Iterable[Operation]) -> dict[str, dict[str, Route]]:
-    """Without a microversion in the request, errors are those of the newest one."""
+    """Without a microversion in the request, errors are those of the newest."""
     table: dict[str, dict[str, Route]] = {}
     for one in operations:
         route = Route(one.perform, first=diagnosis.assume_newest)
@@ -125,7 +123,7 @@ ROUTES: dict[str, dict[str, Route]] = {
 }
 
 
-# What may search, list or compare as much as there is, rather than look something up.
+# Requests that may search, list or compare everything, rather than look one thing up.
 _LONG = frozenset(
     {
         ("GET", "/allocation_candidates"),
@@ -141,7 +139,7 @@ _LONG = frozenset(
         ("POST", "/reshaper"),
     }
 )
-# With one of these, and not an empty one, a list is a look-up.
+# With one of these parameters, not empty, a list is a look-up.
 _NARROW = {
     "/resource_providers": ("name", "uuid", "in_tree"),
     "/gantt/hosts": ("host", "node"),
@@ -149,14 +147,13 @@ _NARROW = {
 
 
 def is_long(method: str, path: str, query: str) -> bool:
-    """Whether a request may take long, so that many of them must not be in the way of
-    all others."""
+    """Whether a request may take long, so that many of them must not delay others."""
     if (method, path) not in _LONG:
         return False
     narrow = _NARROW.get(path)
     if narrow is None or not query:
         return True
-    given = dict(parse_qsl(query, keep_blank_values=True))  # the last one counts
+    given = dict(parse_qsl(query, keep_blank_values=True))  # the last value counts
     return not any(map(given.get, narrow))
 
 
@@ -194,7 +191,7 @@ class Router:
         node.methods = methods
 
     def dispatch(self, call: Call) -> None:
-        """Have the handler of its path and method answer ``call``, and note the route.
+        """Call the handler for the path and method of ``call``, and record the route.
         Raises Problem 404, 405, and what the handler raises."""
         environ = call.environ
         node, fields = self._find(text_of(environ.get("PATH_INFO", "")) or "/")
@@ -213,7 +210,7 @@ class Router:
         route.handler(call, **fields)
 
     def _find(self, path: str) -> tuple[_Node, dict[str, str]]:
-        """The end of ``path``, and the fields on the way. Raises Problem 404."""
+        """The node of ``path``, and the fields in it. Raises Problem 404."""
         node = self._top
         fields: dict[str, str] = {}
         for step in path.split("/")[1:]:

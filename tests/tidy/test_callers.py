@@ -26,7 +26,7 @@ PUBLIC = {
     r"gantt\.scheduler\.scoring\.weighers\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.plugins\.nova_\w+:\w+\.\w+": "what Nova's plug-ins call",
     r"gantt\.store\.migrations\.versions\..*:(up|down)grade": "called by alembic",
-    r"gantt\.api\.hosting\.processes:\w+\.signal_handler_\w+": "called by granian",
+    r"gantt\.api\.hosting\.processes:\w+\.(signal_\w+|shutdown)": "called by granian",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.

@@ -1,4 +1,4 @@
-"""Allocations over HTTP: what consumers use, and who uses a provider."""
+"""Allocations over HTTP, by consumer and by provider."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DOES_NOT_FIT = Wording(DoesNotFit, "Unable to allocate inventory: ")
 
 
 def show(call: Call, consumer_uuid: str) -> None:
-    """GET /allocations/{consumer_uuid} - a consumer of nothing is no error"""
+    """GET /allocations/{consumer_uuid} - an unknown consumer is not an error"""
     call.check_accept()
     call.authorize("placement:allocations:list")
     found = call.gantt.read(queries.allocations, consumer_uuid)

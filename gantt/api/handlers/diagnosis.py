@@ -1,7 +1,6 @@
-"""Why a request has no candidates, over HTTP: a route of Gantt's own.
+"""Why a request has no candidates, over HTTP.
 
-Apart from the candidates themselves because their answer is Placement's to the byte,
-and this one is not Placement's at all. The query is the same.
+A route of Gantt's own, which takes the query of GET /allocation_candidates.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from gantt.model.diagnosis import document
 
 
 def assume_newest(call: Call) -> None:
-    """Without a microversion in the request, the query is read as of the newest."""
+    """Without a microversion in the request, use the newest one."""
     if not microversion.is_asked(call.environ.get("HTTP_OPENSTACK_API_VERSION")):
         call.version = microversion.MAX_MINOR
         answer = microversion.ANSWERS[call.version]

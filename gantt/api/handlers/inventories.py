@@ -1,7 +1,7 @@
 """The inventories of a resource provider over HTTP.
 
-The answer to a write echoes the numbers as they were submitted (``4.0`` stays
-``4.0``); a later read shows them as the books know them.
+The answer to a write echoes the numbers as submitted (``4.0`` stays ``4.0``); a later
+read shows them as stored.
 """
 
 from __future__ import annotations

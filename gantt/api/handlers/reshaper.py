@@ -1,4 +1,4 @@
-"""The reshaper over HTTP: inventories and allocations moved at once."""
+"""The reshaper over HTTP: moves inventories and allocations at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version document: what this service is, told to anyone who asks."""
+"""The version document, which needs no authentication."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ _DOCUMENT = {
 
 
 def show(call: Call) -> None:
-    """GET / - without policy, at any version."""
+    """GET / - without policy, at any microversion."""
     call.reply(_DOCUMENT, modified_at=NOW)

@@ -1,4 +1,4 @@
-"""Traits over HTTP: the names, and which of them a provider bears."""
+"""Traits over HTTP, and those of a provider."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def list_(call: Call) -> None:
 
 
 def show(call: Call, name: str) -> None:
-    """GET /traits/{name} - an answer without a body, so no Accept matters"""
+    """GET /traits/{name} - the answer has no body, so Accept does not matter"""
     call.authorize("placement:traits:show")
     found = call.gantt.read(queries.trait, name)
     if found is None:
@@ -60,7 +60,7 @@ def of_provider(call: Call, uuid: str) -> None:
 
 
 def replace_for_provider(call: Call, uuid: str) -> None:
-    """PUT /resource_providers/{uuid}/traits - the body is judged before the provider"""
+    """PUT /resource_providers/{uuid}/traits - checks the body before the provider"""
     raw = call.json_body()
     call.authorize("placement:resource_providers:traits:update")
     _reply(call, submit(call, bodies.set_traits(raw, uuid)))

@@ -1,4 +1,4 @@
-"""What is used over HTTP: of one provider, and by a project in all."""
+"""Usages over HTTP, of one provider and of a project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def of_provider(call: Call, uuid: str) -> None:
 
 
 def total(call: Call) -> None:
-    """GET /usages - policy looks at the project that is asked about."""
+    """GET /usages - policy considers the project in the query."""
     call.check_accept()
     params = Params(call.query_string)
     call.authorize("placement:usages", project_id=params.last.get("project_id"))

@@ -1,7 +1,6 @@
-"""Whether the columns of the process that answers are what the tables say.
+"""Compares the columns of the process that answers with the tables, over HTTP.
 
-Only the serving process can tell: one that loads the tables anew has no columns to
-compare them with.
+Only a serving process can: another would load its columns from the tables first.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Gantt's own HTTP API, below /gantt: where things run. A module per noun."""
+"""Gantt's own HTTP API, below /gantt: hosts, instances and scheduling."""

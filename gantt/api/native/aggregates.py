@@ -1,4 +1,4 @@
-"""Aggregates of hosts over HTTP, as Nova knows them."""
+"""Host aggregates over HTTP, as Nova has them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BODY = Body(AggregatesBody)
 
 
 class Aggregates(Struct, frozen=True):
-    """A listing, by name."""
+    """All host aggregates, by name."""
 
     aggregates: tuple[HostAggregate, ...]
 
@@ -41,7 +41,7 @@ def show(call: Call, uuid: str) -> HostAggregate:
 
 
 def update_all(call: Call) -> None:
-    """PUT /gantt/aggregates: those that are named; the others stay as they are."""
+    """PUT /gantt/aggregates: replaces those in the body and keeps all others."""
     call.gantt.set_host_aggregates(read_aggregates(_BODY.read(call).aggregates))
 
 

@@ -1,7 +1,7 @@
-"""What the native API is sent: typed bodies and queries; what they cannot be is named.
+"""Typed bodies and queries of the native API; refusals name the wrong field.
 
-Forms of requests and of what hosts report stay as they came here: ``model.forms`` reads
-them, for every door alike.
+Request specs and host reports are passed on undecoded: ``model.forms`` reads them, for
+the library and HTTP alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Document = dict[str, Any]
 
 
 def _either(native: str) -> Meta:
-    """For the OpenAPI document: the plain form, or Nova's."""
+    """The schema in the OpenAPI document: the plain form, or Nova's."""
     names = (native, "NovaObject")
     refs = [{"$ref": f"#/components/schemas/{name}"} for name in names]
     return Meta(extra_json_schema={"anyOf": refs})
@@ -55,7 +55,7 @@ Records = Annotated[int, Meta(ge=0, le=MOST_RECORDS)]
 
 
 class Context(Struct, frozen=True):
-    """In whose name; other fields of a context are not needed and ignored."""
+    """On whose behalf; other fields of a context are ignored."""
 
     request_id: str | None = None
     user_id: str | None = None
@@ -63,8 +63,8 @@ class Context(Struct, frozen=True):
 
 
 class SelectBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """POST /gantt/select. ``context``: in whose name, else in that of the caller;
-    ``instance_uuids`` left out: hosts are named and nothing is claimed."""
+    """POST /gantt/select. ``context``: on whose behalf, by default the caller's;
+    without ``instance_uuids`` hosts are selected and nothing is claimed."""
 
     request_spec: RequestForm
     filter_properties: Document | None = None
@@ -95,7 +95,7 @@ class InstancesBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SyncBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """PUT /gantt/instances/{host}: all that the host has."""
+    """PUT /gantt/instances/{host}: all instances of the host."""
 
     instance_uuids: list[Name]
 
@@ -116,14 +116,14 @@ class HostsQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AggregateQuery(Struct, frozen=True, forbid_unknown_fields=True):
-    """DELETE /gantt/aggregates. ``id``: as Nova numbers it."""
+    """DELETE /gantt/aggregates. ``id``: its number in Nova."""
 
     uuid: str | None = None
     id: int | None = None
 
 
 class Body(Generic[T]):
-    """A kind of body, with its decoder built once."""
+    """A type of body, with its decoder built once."""
 
     __slots__ = ("_decode",)
 
@@ -156,9 +156,9 @@ def query(call: Call, kind: type[T]) -> T:
 
 
 def check_same(what: str, in_path: str, in_body: str) -> None:
-    """Raises Invalid when a body is about something else than its path."""
+    """Raises Invalid when the body names another object than the path."""
     if in_path != in_body:
         raise Invalid(
-            f"The path says {what} {in_path!r}, and the body {in_body!r}: they must "
-            "be the same."
+            f"The path names {what} {in_path!r} and the body {in_body!r}: they must be "
+            "the same."
         )

@@ -1,4 +1,4 @@
-"""How many more of a size fit, over HTTP."""
+"""How many more instances of a size fit, over HTTP."""
 
 from __future__ import annotations
 

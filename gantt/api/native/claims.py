@@ -1,7 +1,7 @@
-"""Claims with a lease, over HTTP: keep what was claimed, or give it back.
+"""Claims with a lease over HTTP: confirm or release them.
 
-A caller without ``gantt:claims:any`` asks for its own project, and touches claims of
-that alone; claims of other projects are answered like unknown ones.
+A caller without ``gantt:claims:any`` may only claim for its own project and change its
+claims; claims of other projects are answered like unknown ones.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def release(call: Call, claim: str) -> None:
 
 
 def bound_to(call: Call) -> str | None:
-    """The project that the caller asks for and no other; None: for any. Raises
-    Forbidden for a caller that is bound to its own project and has none."""
+    """The only project that the caller may claim for; None: any. Raises Forbidden for
+    a caller that is bound to its project and has none."""
     if not call.door.policy.allows(ANY, call.caller, {}):
         return None
     if call.caller.project_id is None:
@@ -43,8 +43,8 @@ def bound_to(call: Call) -> str | None:
 
 
 def owned(own: str | None, spec: RequestSpec, *named: str | None) -> RequestSpec:
-    """``spec`` as one of ``own`` (None: it stays); ``named``: which projects the
-    request is said to be for beside. Raises Forbidden: one is another."""
+    """``spec`` for the project ``own`` (None: unchanged); ``named``: further projects
+    that the request names. Raises Forbidden if any of them is another."""
     if own is None:
         return spec
     for project in (spec.project_id, *named):
@@ -63,7 +63,7 @@ def owned(own: str | None, spec: RequestSpec, *named: str | None) -> RequestSpec
 
 
 def _check_own(call: Call, claim: str, refusal: type[GanttError]) -> None:
-    """Raises ``refusal`` for a claim that is not the caller's to touch, or is none."""
+    """Raises ``refusal`` for a claim that is unknown or not the caller's."""
     if not call.door.policy.allows(ANY, call.caller, {}):
         return
     own = call.caller.project_id

@@ -1,4 +1,4 @@
-"""Records of decisions over HTTP: whole for operators, counts for others."""
+"""Records of decisions over HTTP: complete for operators, counts for others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantt.model.selection import Decision
 
 
 class Decisions(Struct, frozen=True):
-    """The latest first."""
+    """Latest first."""
 
     decisions: tuple[Decision, ...]
 
@@ -23,7 +23,7 @@ def list_(call: Call) -> Decisions:
     found = call.gantt.decisions(
         request_id=asked.request_id,
         instance_uuid=asked.instance_uuid,
-        # Those of other projects must not count where they are not told.
+        # The limit must not count those of other projects, which are not shown.
         project_id=project,
         limit=asked.limit,
     )

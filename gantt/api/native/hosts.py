@@ -1,4 +1,4 @@
-"""What hosts report, over HTTP: ``update_resource_stats`` and what is known since."""
+"""Hosts and their reports over HTTP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gantt.model.hosts import HostView
 
 
 class Hosts(Struct, frozen=True):
-    """A listing, by name."""
+    """All hosts, by name."""
 
     hosts: tuple[HostView, ...]
 
@@ -32,7 +32,7 @@ def show(call: Call, host: str, node: str) -> HostView:
 
 
 def update(call: Call, host: str, node: str) -> HostView:
-    """PUT /gantt/hosts/{host}/{node}: what is left out stays as it is."""
+    """PUT /gantt/hosts/{host}/{node}: omitted fields keep their values."""
     stats = read_stats(DOCUMENT.read(call), host=host)
     return call.gantt.update_host(host, node, stats)
 

@@ -1,4 +1,4 @@
-"""What instances a host has, over HTTP."""
+"""The instances of a host over HTTP."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _SYNC = Body(SyncBody)
 
 
 class Synced(Struct, frozen=True):
-    """``known``: whether nothing had to be changed."""
+    """``known``: whether nothing had to change."""
 
     known: bool
 
 
 def update(call: Call, host: str) -> None:
-    """POST /gantt/instances/{host}: the host names these, among others."""
+    """POST /gantt/instances/{host}: the host has these, among others."""
     call.gantt.update_instances(host, read_instances(_INSTANCES.read(call).instances))
 
 

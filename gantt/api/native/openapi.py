@@ -1,7 +1,7 @@
-"""The native API as an OpenAPI 3.1 document, made from the table of operations.
+"""The native API as an OpenAPI 3.1 document, generated from the table of operations.
 
-The schemas are those of the types that bodies are decoded to and answers encoded from,
-so that the document cannot say anything else than the service does.
+The schemas are those of the types that decode bodies and encode answers, so that the
+document cannot differ from the service.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ class Error(Struct, frozen=True):
 
 
 class Errors(Struct, frozen=True):
-    """What every refusal looks like."""
+    """The body of every refusal but 401."""
 
     errors: tuple[Error]
 
 
 class Unauthorized(Struct, frozen=True):
-    """The refusal that looks otherwise, as Placement's does."""
+    """The body of 401, as Placement has it."""
 
     message: str
     code: str
     title: str
 
 
-# What stands in the table of Placement's routes and is ours all the same.
+# Operations of Gantt whose routes are in the table of Placement's.
 OTHERS: tuple[Operation, ...] = (
     Operation(
         "GET",
@@ -90,7 +90,7 @@ OTHERS: tuple[Operation, ...] = (
     ),
 )
 
-# Forms that bodies refer to by name: the plain ones, and that of Nova's objects.
+# Types that bodies refer to by name.
 _FORMS: Final = (
     Errors,
     Unauthorized,
@@ -116,12 +116,12 @@ _NOVA_OBJECT: Final[Json] = {
 
 
 def document(operations: Iterable[Operation]) -> Json:
-    """The whole document, of ``operations`` and those of other tables."""
+    """The document of ``operations`` and ``OTHERS``."""
     known = (*operations, *OTHERS)
     sent = [kind for one in known for kind in (one.body, one.query) if kind is not None]
     kinds = [*sent, *(kind for one in known for kind in one.answers), *_FORMS]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
-    # By their names, for annotated types have no hash.
+    # By name, because annotated types are not hashable.
     schema_of = dict(zip(map(repr, kinds), schemas, strict=True))
     paths: dict[str, Json] = {}
     for one in known:
@@ -180,7 +180,7 @@ def _of_path(name: str) -> Json:
 
 
 def _of_query(kind: object, schema_of: dict[str, Json], components: Json) -> list[Json]:
-    """A parameter for each field of a type; of a mapping, whatever it has."""
+    """A parameter for each field of a type, or one for a whole mapping."""
     if kind is None:
         return []
     schema = schema_of[repr(kind)]

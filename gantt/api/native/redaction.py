@@ -1,7 +1,7 @@
-"""What of a decision those may see who do not run the fleet: counts, and no more.
+"""Redacts decisions for callers who are not operators.
 
-No host, no score, no name of a provider: a record tells a project how many hosts each
-filter left of its own requests.
+Hosts, scores and names of providers are removed: a project sees how many hosts each
+filter left for its own requests.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REFUSED = "No valid host was found."
 
 
 def sees_all(call: Call) -> bool:
-    """Whether policy lets the caller see decisions whole, and those of others."""
+    """Whether policy lets the caller see complete decisions of any project."""
     return not call.door.policy.allows(WHOLE, call.caller, {})
 
 
@@ -28,7 +28,7 @@ def why(call: Call, reason: Why) -> Why:
 
 
 def refusal(call: Call, message: str) -> str:
-    """Why no host was found, in words, as the caller may see it: it may name hosts."""
+    """``message``, which may name hosts, as the caller may see it."""
     return message if sees_all(call) else REFUSED
 
 
@@ -38,15 +38,15 @@ def decision(call: Call, record: Decision) -> Decision:
 
 
 def capacity(call: Call, found: Capacity) -> Capacity:
-    """``found`` as the caller may see it: how many fit, and not where."""
+    """``found`` as the caller may see it: how many fit, but not where."""
     if sees_all(call):
         return found
     return Capacity(found.total, {}, found.steps, limits=found.limits)
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:
-    """Those that the caller may see, as the caller may see them: without the right to
-    see all, those of its own project."""
+    """The records that the caller may see, redacted: without permission for all, those
+    of its own project."""
     if sees_all(call):
         yield from records
         return

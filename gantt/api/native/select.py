@@ -1,4 +1,4 @@
-"""``select_destinations`` over HTTP: where instances go, claimed in the same breath."""
+"""``select_destinations`` over HTTP: selects hosts and claims their resources."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BODY = Body(SelectBody)
 
 
 class Selected(Struct, frozen=True):
-    """Per instance, in order: its host, then its alternates."""
+    """For each instance, in order: its host, then its alternates."""
 
     selections: Selections
 
@@ -38,7 +38,7 @@ def select(call: Call) -> Selected | Decision:
 
 
 def _request(call: Call, body: SelectBody) -> ScheduleRequest:
-    """In the name of the context, and without one in that of the caller."""
+    """On behalf of the context, or without one, of the caller."""
     uuids, context = body.instance_uuids, body.context
     spec = read_spec(body.request_spec, body.filter_properties)
     own = bound_to(call)

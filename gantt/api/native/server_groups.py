@@ -1,4 +1,4 @@
-"""Server groups over HTTP: who stands together, and who apart."""
+"""Server groups over HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gantt.model.forms.fleet import read_server_group
 
 
 def update(call: Call, uuid: str) -> None:
-    """PUT /gantt/server_groups/{uuid}: the group as it is from now on."""
+    """PUT /gantt/server_groups/{uuid}: creates or replaces the group."""
     body = DOCUMENT.read(call)
     group = read_server_group(body if is_envelope(body) else {"uuid": uuid, **body})
     check_same("server group", uuid, group.uuid)
@@ -17,5 +17,5 @@ def update(call: Call, uuid: str) -> None:
 
 
 def delete(call: Call, uuid: str) -> None:
-    """DELETE /gantt/server_groups/{uuid}: not known is no error."""
+    """DELETE /gantt/server_groups/{uuid}: an unknown one is not an error."""
     call.gantt.delete_server_group(uuid)

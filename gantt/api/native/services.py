@@ -1,4 +1,4 @@
-"""Services on hosts, over HTTP: up, down, disabled."""
+"""Services on hosts over HTTP: up, down, disabled."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from gantt.model.forms.fleet import read_service
 
 
 def update(call: Call) -> None:
-    """PUT /gantt/services: what is left out stays as it is."""
+    """PUT /gantt/services: omitted fields keep their values."""
     call.gantt.update_service(read_service(DOCUMENT.read(call)))

@@ -1,6 +1,6 @@
 """Every operation of the native API, in one table.
 
-The router, the OpenAPI document and the tests of both are made from it.
+The router, the OpenAPI document and the tests of both use it.
 """
 
 from __future__ import annotations

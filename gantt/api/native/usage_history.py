@@ -1,4 +1,4 @@
-"""What there was and what of it was used, over time and over HTTP."""
+"""The history of capacity and usage over HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Time = Annotated[
 
 class UsageHistoryQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """GET /gantt/usage-history. Periods begin at ``since`` or later, before ``until``;
-    the latest ``limit`` records are told, of whole periods, and of one at the least."""
+    the answer has the latest ``limit`` records, in whole periods, and at least one."""
 
     resource_class: str | None = None
     since: _Time | None = None

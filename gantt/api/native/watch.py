@@ -1,8 +1,8 @@
-"""The log of changes over HTTP: as a stream of server-sent events, or page by page.
+"""The change log over HTTP: as a stream of server-sent events, or page by page.
 
-A stream asks the engine for one page after the other and holds nothing of it while its
-client reads: a slow client, or one that has gone, delays only its own thread. A stream
-ends when it has told so much that an idle reader would cost too much memory.
+A stream asks the engine for one page after another and locks nothing while its client
+reads: a slow client, or one that has gone, delays only its own thread. A stream ends
+after so many bytes that a client which does not read cannot take more memory.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gantt.model.watching import Event, Events
 
 MOST_WAIT_S = 60.0
 RETRY_AFTER_S = 5
-# How soon a stream notices that the server drains.
+# How soon a stream notices that the server is draining.
 _TURN_S = 0.5
 _RETRY_MS = 1000
-# Under load events are told in bunches: to wake every watcher for every write would
-# cost more than the write. The first event after a while is told at once.
+# Under load events are sent in batches: waking every watcher for every write would cost
+# more than the write. The first event after a pause is sent at once.
 _MANY = 50
 _PAUSE_S = 0.02
 
@@ -75,7 +75,7 @@ def watch(call: Call) -> None:
     is_streaming = False
     try:
         if asked.wait is None:
-            # The first page before the first byte, so that a refusal has its status.
+            # The first page precedes the first byte, so that a refusal has its status.
             stream = Stream(call, call.gantt.events(since))
             call.headers["content-type"] = "text/event-stream"
             call.headers["cache-control"] = "no-store"
@@ -92,7 +92,7 @@ def watch(call: Call) -> None:
 
 
 def _waited(call: Call, since: str | None, wait_s: float) -> Events:
-    """A page, after at most ``wait_s``, or sooner when the server drains."""
+    """A page, after at most ``wait_s``, or sooner if the server is draining."""
     deadline = time.monotonic() + wait_s
     place = since
     while True:
@@ -105,15 +105,15 @@ def _waited(call: Call, since: str | None, wait_s: float) -> Events:
 
 
 class Stream:
-    """The chunks of a response; ``close`` makes room for another watcher."""
+    """The chunks of an answer; ``close`` makes room for another watcher."""
 
     def __init__(self, call: Call, first: Events) -> None:
         self._gantt = call.gantt
         self._watchers = call.door.watchers
         self._heartbeat_s = call.options.watch_heartbeat_s
-        # A caller that was let in once is not let in for ever.
+        # A caller must authenticate again from time to time.
         self._until = time.monotonic() + call.options.watch_stream_s
-        # The server takes whatever is said and holds what its client does not read.
+        # The server buffers whatever its client does not read.
         self._bytes_left = call.options.watch_stream_bytes
         self._chunks = self._run(first)
         self._is_open = True
@@ -125,29 +125,29 @@ class Stream:
         return next(self._chunks)
 
     def close(self) -> None:
-        """Called by the server when all is sent, or its client is gone."""
+        """Called by the server when all is sent or the client has gone."""
         if self._is_open:
             self._is_open = False
             self._watchers.leave()
 
     def _run(self, found: Events) -> Iterator[bytes]:
-        # An id alone is no event, but it is where a client comes back to. Never one of
-        # an event that is yet to be told: the connection may break in between.
+        # An id without data is no event, but clients resume from it. It must not name an
+        # event that is not sent yet: the connection may break in between.
         place = "" if found.events else f"id: {found.cursor}\n"
         yield f"retry: {_RETRY_MS}\n{place}\n".encode()
-        spoken_at = time.monotonic()
+        sent_at = time.monotonic()
         while True:
             now = time.monotonic()
             if found.events:
-                told = b"".join(map(_event, found.events))
-                self._bytes_left -= len(told)
-                yield told
+                chunk = b"".join(map(_event, found.events))
+                self._bytes_left -= len(chunk)
+                yield chunk
                 if len(found.events) < _MANY:
                     time.sleep(_PAUSE_S)
-                spoken_at = time.monotonic()
-            elif now - spoken_at >= self._heartbeat_s:
+                sent_at = time.monotonic()
+            elif now - sent_at >= self._heartbeat_s:
                 yield b": nothing new\n\n"
-                spoken_at = time.monotonic()
+                sent_at = time.monotonic()
             if self._watchers.is_draining() or now >= self._until:
                 return
             if self._bytes_left <= 0:
@@ -160,7 +160,7 @@ class Stream:
                 return
             except Unavailable:
                 yield b": the database does not answer\n\n"
-                spoken_at = time.monotonic()
+                sent_at = time.monotonic()
                 found = Events((), found.cursor)
                 time.sleep(_TURN_S)
             except GanttError:

@@ -1,7 +1,7 @@
-"""What a caller accepts: the Accept header against the two or three types we offer.
+"""Content negotiation: the Accept header against the types that we offer.
 
-Separate from the handlers because errors and answers weigh the same header
-differently. A header that breaks the grammar of RFC 7231 accepts everything.
+Errors and answers weigh the same header differently. A header that violates the grammar
+of RFC 7231 accepts everything.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def accepts_json(header: str) -> bool:
 
 @lru_cache(maxsize=256)
 def best_error_type(header: str) -> str:
-    """The type of an error body: the heavier of HTML and JSON, ties go to HTML,
-    and text when neither is acceptable."""
+    """The type of an error body: HTML or JSON, whichever has the greater weight (HTML
+    if equal), or text when neither is acceptable."""
     ranges = _ranges(header)
     html, json = _weight(ranges, HTML), _weight(ranges, JSON)
     if html <= 0 and json <= 0:
@@ -43,7 +43,7 @@ def best_error_type(header: str) -> str:
 
 
 def _ranges(header: str) -> list[Range] | None:
-    """The entries of the header; None when it breaks the grammar."""
+    """The entries of the header; None when it violates the grammar."""
     found: list[Range] = []
     at = 0
     while at < len(header):
@@ -72,7 +72,7 @@ def _entry(match: re.Match[str]) -> Range | None:
             if not _WEIGHT.match(value):
                 return None
             weight = float(value)
-            break  # what follows the weight does not belong to the type
+            break  # parameters after the weight do not belong to the type
         has_own = True
     return kind, subtype, has_own, weight
 

@@ -1,8 +1,7 @@
-"""What the judge accepted, as wire values.
+"""Converts data that a schema has allowed to typed bodies.
 
-The schema has allowed this data, so nothing is checked here but what the schema is
-silent about; numbers that are whole are made int, except where an answer echoes
-them. It stands apart from ``bodies`` because only doubtful requests come this way.
+Only what the schema does not cover is checked. Whole numbers become int, except where
+an answer echoes them. Only requests that were not well-formed at first sight come here.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def inventories(data: Mapping[str, Any]) -> wire.SetInventories:
     """All inventories of a provider. Raises UnknownName."""
     records: dict[str, wire.InventoryRecord] = {}
     for name, values in data["inventories"].items():
-        # The schema is silent about keys that are no class name, and their values.
+        # The schema does not cover keys that are not class names, and their values.
         if re.search(CLASS_PATTERN, name) is None:
             raise UnknownResourceClass(f"No such resource class {name}.")
         records[name] = wire.InventoryRecord(**_with_whole_generation(values))
@@ -121,5 +120,5 @@ def _with_whole_generation(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _amounts(data: Mapping[str, Any]) -> dict[str, int]:
-    # No inventory has units beyond MAX_INT, so a greater amount fits nowhere.
+    # No inventory has more than MAX_INT units, so a greater amount fits nowhere.
     return {name: min(int(amount), MAX_INT + 1) for name, amount in data.items()}

@@ -1,9 +1,9 @@
-"""Request bodies: bytes in, commands out; all their microversions end here.
+"""Request bodies: bytes in, commands out; microversions of bodies end here.
 
-The good path is a prebuilt typed decoder (``wire``). What that refuses goes to the
-judge (``verdict``): what the judge accepts after all, say ``4.0`` where an integer
-is due, becomes the same values (``accepted``). Large bodies are judged one at a time.
-Every function here may raise Problem 400, and those that take inventories UnknownName.
+Most bodies are decoded by a prebuilt typed decoder (``typed``). Those that it refuses
+are judged by a JSON schema (``verdict``); if the schema allows them, say ``4.0`` for an
+integer, they become the same values (``accepted``). Large bodies are judged one at a
+time. Every function may raise Problem 400, and those for inventories UnknownName.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from gantt.model import commands
 
 W = TypeVar("W")
 
-# Bytes from which a body is large; one that is shorter is judged in a few ms.
+# The size of a large body in bytes; shorter ones are judged in a few ms.
 LARGE = 16_384
 
 
 class Form(Generic[W]):
-    """One kind of body at the microversions from ``since`` on.
+    """One type of body at microversions from ``since`` on.
 
-    ``build`` makes the wire value of plain data that the schema allows; ``check``
-    says no to what the type alone cannot refuse.
+    ``build`` converts data that the schema allows to the type; ``check`` is false for
+    values that the type allows and the schema does not.
     """
 
     __slots__ = ("_build", "_check", "_decode", "schema_of", "since")
 
-    # The judge keeps the interpreter's lock busy: several large bodies at once would
-    # delay all other requests. One turn for all forms, as there is one interpreter.
-    _TURN: ClassVar[AbstractContextManager[object]] = threading.Lock()
+    # Judging holds the interpreter's lock: several large bodies at once would delay all
+    # other requests. One lock for all forms, as there is one interpreter.
+    _LOCK: ClassVar[AbstractContextManager[object]] = threading.Lock()
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Form(Generic[W]):
         self.since = since
 
     def decode(self, raw: bytes) -> W | None:
-        """The value if ``raw`` is well-formed at first sight."""
+        """The value, or None if the decoder refuses ``raw``."""
         try:
             value = self._decode(raw)
         except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -67,12 +67,12 @@ class Form(Generic[W]):
         return value
 
     def judge(self, raw: bytes) -> W:
-        """The value by the judge's verdict."""
-        with self._TURN if len(raw) >= LARGE else nullcontext():
+        """The value, if the schema allows it."""
+        with self._LOCK if len(raw) >= LARGE else nullcontext():
             return self._build(judge_body(raw, self.schema_of, self.since))
 
     def read(self, raw: bytes) -> W:
-        """The value, one way or the other."""
+        """The value of ``raw``."""
         value = self.decode(raw)
         return self.judge(raw) if value is None else value
 
@@ -160,7 +160,7 @@ RESHAPE = _at_each_version(
 
 
 def create_provider(raw: bytes, version: int) -> commands.CreateProvider:
-    """POST /resource_providers; a provider without a uuid is given one here."""
+    """POST /resource_providers; a provider without a uuid gets one here."""
     body = CREATE_PROVIDER[version].read(raw)
     return commands.CreateProvider(
         uuid=str(_uuid.UUID(body.uuid) if body.uuid is not UNSET else _uuid.uuid4()),
@@ -200,8 +200,8 @@ def set_traits(raw: bytes, uuid: str) -> commands.SetTraits:
 def set_allocations(
     raw: bytes, version: int, consumer_uuid: str, *, project_id: str, user_id: str
 ) -> commands.SetAllocations:
-    """PUT /allocations/{consumer_uuid}; project and user are those of bodies that
-    name none (before 1.8)."""
+    """PUT /allocations/{consumer_uuid}; ``project_id`` and ``user_id`` are for bodies
+    without them (before 1.8)."""
     body = SET_ALLOCATIONS[version].read(raw)
     if isinstance(body, wire.Consumer13):
         return commands.SetAllocations((_consumer(consumer_uuid, body),))

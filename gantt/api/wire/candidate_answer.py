@@ -1,10 +1,8 @@
-"""Candidates as JSON text, put together from parts that are kept between requests.
+"""Encodes candidates as JSON from fragments that are cached between requests.
 
-Apart from the handler because it writes text rather than building a body: of a
-thousand candidates each provider's summary is text already, made when the provider last
-changed, and what all candidates have in common is made once; what is left is a lookup
-and a join. Older microversions, whose summaries depend on the request, are built as any
-other body.
+The summary of each provider is cached as text until the provider changes, and the parts
+that all candidates share are encoded once per request; the rest is look-ups and joins.
+Summaries at older microversions depend on the request and are encoded each time.
 """
 
 from __future__ import annotations
@@ -25,17 +23,17 @@ from gantt.placement.candidates.search import find
 from gantt.placement.candidates.summarize import Part
 from gantt.state.state import State
 
-# Since then a summary has all classes of its provider, its parent and its root.
+# Since then a summary contains all classes of its provider, its parent and its root.
 FRAGMENTS_SINCE = 29
 MAPPINGS_SINCE = 34
-# Beyond so many providers all fragments are dropped. One takes about 400 bytes, and as
-# many more as the names of its traits are long.
+# Beyond so many providers all fragments are dropped. A fragment takes about 400 bytes,
+# plus the names of its traits.
 MAX_FRAGMENTS = 50_000
 COMMA = b", "
 
 
 class Answer(Struct, frozen=True):
-    """The body, whether a work budget cut the search short, and how many it found."""
+    """The body, whether the search budget truncated it, and how many were found."""
 
     body: bytes
     is_truncated: bool
@@ -43,8 +41,8 @@ class Answer(Struct, frozen=True):
 
 
 class Encoder:
-    """Encodes answers of one engine; calls must not overlap (the engine's read lock
-    sees to that)."""
+    """Encodes answers of one engine; calls must not overlap, which the engine's read
+    lock ensures."""
 
     def __init__(self) -> None:
         self._uuids = Fragments(_uuids, most=MAX_FRAGMENTS)
@@ -84,7 +82,7 @@ class Encoder:
 
 
 def _listed(texts: list[bytes]) -> list[bytes]:
-    """Members that each come after a comma, as a list has them."""
+    """Members that begin with commas, without the first comma."""
     return [texts[0].removeprefix(COMMA), *texts[1:]] if texts else []
 
 
@@ -124,7 +122,7 @@ def _template(
         for index, amount in amounts.items():
             name = state.classes.at(index).name
             gifts[number][name] = gifts[number].get(name, 0) + amount
-    # A uuid's place is its number between NULs, which JSON text cannot contain.
+    # Placeholders are numbers between NULs, which JSON text cannot contain.
     shares = [(f"\0{n}\0", json.dumps(gift)) for n, gift in gifts.items() if gift]
     if version < 12:
         listed = ", ".join(

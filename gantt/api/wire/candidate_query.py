@@ -1,9 +1,8 @@
 """The query of GET /allocation_candidates as a CandidateRequest.
 
-Apart from the other queries because it alone has groups, and rules between them.
-The order of the checks is the order in which the wire contract lets errors win:
-parameters of the whole request, each group's parameters as they come, then what
-must hold between groups.
+It alone has groups, and rules between them. The order of the checks is that in which
+errors take precedence in the wire contract: parameters of the whole request, each
+group's parameters as they come, then rules between groups.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _KEYS_SINCE = (
     ("root_required", 35),
     ("same_subtree", 36),
 )
-# Longer limits than any answer, and than Python's int() likes to read.
+# Longer limits exceed any answer, and int() refuses very long ones.
 _MAX_LIMIT_DIGITS = 18
 
 
@@ -97,7 +96,7 @@ def _judge_when_doubtful(params: Params, version: int) -> None:
     else:
         if version < 25 and "resources" not in last:
             judge_query(last, schemas.candidate_query, version)
-    # Of a repeated one every value must be right: the first one is used.
+    # Every value of a repeated one must be valid; the first is used.
     for key, value in params.pairs:
         if (key == "limit" and not _LIMIT.fullmatch(value)) or (
             key == "group_policy" and value not in _POLICIES
@@ -148,7 +147,7 @@ def _subtree(value: str) -> tuple[str, ...]:
 def _groups(params: Params, version: int) -> dict[str, RequestGroup]:
     """The groups by suffix, in the order in which the query first names them.
 
-    Each value is checked where it stands, so that the first wrong one is named.
+    Values are checked in order, so that the first wrong one is reported.
     """
     drafts: dict[str, dict[str, Any]] = {}
     for key, value in params.pairs:
@@ -185,7 +184,7 @@ def _check_resources(
     same_subtrees: tuple[tuple[str, ...], ...],
     version: int,
 ) -> None:
-    """Groups without resources: none before 1.36, since then as parts of subtrees."""
+    """Groups without resources are allowed since 1.36, in a subtree."""
     bare = {suffix: group for suffix, group in groups.items() if not group.resources}
     if version < 36:
         _refuse_bare(bare)
@@ -248,7 +247,7 @@ def _check_suffixes(
 
 
 def _check_conflicts(groups: dict[str, RequestGroup]) -> None:
-    """A group that asks for what it forbids."""
+    """Raises Problem 400 for groups that require a forbidden trait."""
     clashes = [
         f"required{suffix}: ({', '.join(sorted(names))})"
         for suffix, group in groups.items()

@@ -1,7 +1,6 @@
-"""Which microversion a request asks for.
+"""Negotiates the microversion of a request, before its route is known.
 
-``openstack-api-version: placement 1.N``; absent means 1.0. It stands alone because
-negotiation has its own two refusals, raised before anything knows the route.
+``openstack-api-version: placement 1.N``; absent means 1.0.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ MAX_MINOR = 39
 MIN_VERSION = f"1.{MIN_MINOR}"
 MAX_VERSION = f"1.{MAX_MINOR}"
 
-# What well-behaved clients send, so that they cost one look-up.
+# The usual headers, which cost one look-up.
 _USUAL: dict[str | None, int] = {
     None: MIN_MINOR,
     f"{SERVICE} latest": MAX_MINOR,
     **{f"{SERVICE} 1.{minor}": minor for minor in range(MAX_MINOR + 1)},
 }
 
-# What the answer says, by minor.
+# The header of the answer, by minor version.
 ANSWERS = tuple(f"{SERVICE} 1.{minor}" for minor in range(MAX_MINOR + 1))
 
 
 def negotiate(header: str | None) -> int:
-    """The N of 1.N. Raises Problem 400 (not a version) or 406 (none that we speak)."""
+    """The N of 1.N. Raises Problem 400 (malformed) or 406 (unsupported)."""
     minor = _USUAL.get(header)
     if minor is not None:
         return minor
@@ -47,7 +46,7 @@ def negotiate(header: str | None) -> int:
 
 
 def is_asked(header: str | None) -> bool:
-    """Whether ``header`` asks for any version of ours at all."""
+    """Whether ``header`` names a version of this service."""
     return header is not None and _of_our_service(header) is not None
 
 
@@ -65,7 +64,7 @@ def _parse(text: str) -> tuple[int, int]:
     try:
         major = int(halves[0])
         if len(halves) == 1:
-            # The reason is part of what clients have been shown for years.
+            # Placement shows this reason, so it is part of the wire contract.
             raise ValueError(
                 "Version.__new__() missing 1 required positional argument: 'minor'"
             )

@@ -1,8 +1,7 @@
-"""What the values of single query parameters mean: resources, required, member_of.
+"""Parses values of query parameters: resources, required, member_of, in_tree.
 
-Shared by the listing of providers and by allocation candidates, which differ in
-which parameters they take and not in how these are read. Every function may raise
-Problem 400 in the words of the wire contract.
+Shared by the listing of providers and by allocation candidates. Every function may
+raise Problem 400 in the words of the wire contract.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _ANY_FORM = "in:HW_CPU_X86_VMX,CUSTOM_MAGIC"
 
 
 def resources(value: str) -> dict[str, int]:
-    """``VCPU:2,MEMORY_MB:1024``; of a class named twice the last amount counts."""
+    """``VCPU:2,MEMORY_MB:1024``; the last amount of a repeated class counts."""
     if not value:
         _refuse_resources("empty string")
     amounts: dict[str, int] = {}
@@ -53,12 +52,12 @@ def _amount(name: str, digits: str) -> int:
         raise Problem(
             400, f"Requested resource {name} requires amount >= 1. Got: {amount}."
         )
-    # No inventory has units beyond MAX_INT, so a greater amount fits nowhere.
+    # No inventory has more than MAX_INT units, so a greater amount fits nowhere.
     return min(amount, MAX_INT + 1)
 
 
 def required(values: Iterable[str], version: int, *, any_of: bool = True) -> Labels:
-    """``A,!B`` and, with ``any_of``, ``in:A,B``; several values all hold."""
+    """``A,!B`` and, with ``any_of``, ``in:A,B``; all values must hold."""
     alternatives: list[frozenset[str]] = []
     forbidden: set[str] = set()
     for value in values:
@@ -111,7 +110,7 @@ def _refuse_required(form: str, got: str) -> NoReturn:
 
 
 def member_of(key: str, values: list[str], version: int) -> Labels:
-    """``U``, ``in:U,V``, ``!U``, ``!in:U,V``; several values all hold."""
+    """``U``, ``in:U,V``, ``!U``, ``!in:U,V``; all values must hold."""
     if len(values) > 1 and version < 24:
         raise Problem(400, f"Multiple {key} parameters are not supported")
     alternatives: list[frozenset[str]] = []
@@ -155,7 +154,7 @@ def _aggregates(value: str) -> tuple[frozenset[str], bool]:
 
 
 def in_tree(value: str) -> str:
-    """The uuid of any member of the wanted tree."""
+    """The uuid of any member of the requested tree."""
     uuid = value.strip()
     if not is_uuid_like(uuid):
         raise Problem(

@@ -1,8 +1,8 @@
-"""How a refusal looks on the wire: status, headers, and a body as JSON, HTML or text.
+"""Errors on the wire: status, headers, and a body as JSON, HTML or text.
 
-The texts around the specific message are those that Placement's clients parse (they
-cut the message off after the last newline of ``detail``), so they are kept to the
-byte. They stand apart so that no handler ever builds an error body.
+Placement's clients parse the texts around the specific message (they cut the message
+off after the last newline of ``detail``), so these are the same to the byte. Handlers
+raise ``Problem`` and never build an error body.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ CLAIM_EXPIRED = "gantt.claim_expired"
 GONE = "gantt.gone"
 PLUGIN_FAILED = "gantt.plugin_failed"
 
-# Names the class of the error, so that Gantt's client need not read the text.
+# The header with the class of the error, so that Gantt's client need not parse texts.
 ERROR = "gantt-error"
 CODES_SINCE = 23
-# Room for the longest schema and what is quoted of a body: the words of verdicts are
-# part of the contract. Of headers less is quoted.
+# Verdicts, which are part of the contract, quote the schema and the body; headers are
+# quoted at less length.
 LONGEST = 20_000
 LONGEST_HEADER = 500
 RETRY_AFTER_S = 1
 
-# status -> (title, what is said before the specific message)
+# status -> (title, text around the specific message)
 STATUSES: dict[int, tuple[str, str]] = {
     400: (
         "Bad Request",
@@ -143,12 +143,11 @@ TRANSLATIONS: tuple[tuple[type[errors.GanttError], int, str], ...] = (
 
 
 class Problem(Exception):
-    """An answer that is not the one that was asked for; raised by any handler.
+    """An error answer; any handler may raise it.
 
-    Whatever ``detail`` repeats of the request, a long one is cut here.
-    ``vary`` False: the answer bears no ``vary`` header (what the contract says of a
-    provider that is not there, and of 403). ``headers``: further headers; ``extra``:
-    further fields of the error in a JSON body.
+    A long ``detail`` is shortened. ``vary`` False: the answer has no ``vary`` header,
+    as the contract wants for a missing provider and for 403. ``headers``: further
+    headers; ``extra``: further fields of the error in a JSON body.
     """
 
     def __init__(
@@ -177,9 +176,9 @@ def translate(
     status: int | None = None,
     code: str | None = None,
 ) -> Problem:
-    """The Problem that ``error`` is on the wire; a route may say more or else.
+    """The Problem for ``error``.
 
-    ``prefix`` goes before the message; ``status`` and ``code`` replace the table's.
+    A route may put ``prefix`` before the message, and replace ``status`` and ``code``.
     """
     usual_status, usual_code = next(
         (usual_status, usual_code)
@@ -187,7 +186,7 @@ def translate(
         if isinstance(error, kind)
     )
     final = status or usual_status
-    # Only an object that no handler looked for in vain goes without ``vary``.
+    # Errors that a route words itself have ``vary``; other 403 and 404 do not.
     bare = final in (403, 404) and not (prefix or status or code)
     headers = [(ERROR, error.code)]
     if final == 503:
@@ -223,7 +222,7 @@ class Scene(Struct, frozen=True):
 
 
 def render(problem: Problem, scene: Scene) -> tuple[str, bytes]:
-    """Content type and body of ``problem``, as the caller's Accept asks."""
+    """Content type and body of ``problem``, by the Accept header of the caller."""
     kind = best_error_type(scene.accept)
     if kind == JSON:
         return kind, json.dumps(_as_json(problem, scene)).encode()
@@ -238,7 +237,7 @@ def render(problem: Problem, scene: Scene) -> tuple[str, bytes]:
 
 def _as_json(problem: Problem, scene: Scene) -> dict[str, Any]:
     title = STATUSES[problem.status][0]
-    if problem.status == 401:  # the one that does not look like the others
+    if problem.status == 401:  # the exception among error bodies
         return {
             "message": _fill(problem, scene),
             "code": f"401 {title}",
@@ -284,7 +283,7 @@ _TAG = re.compile(r"<.*?>", re.DOTALL)
 
 
 def _strip(text: str) -> str:
-    """Newlines become spaces, breaks become newlines, other tags vanish."""
+    """Newlines become spaces, breaks become newlines, other tags are removed."""
     text = text.replace("\n", " ").replace("\r", "")
     text = _BREAK.sub("\n", text)
     text = _COMMENT.sub("", text)

@@ -1,9 +1,8 @@
-"""Query strings of listings: text in, requests out; all microversions end here.
+"""Query strings of listings: text in, requests out; microversions end here.
 
-What is well-formed at first sight is read directly; anything else is judged by the
-schema first, so that unknown parameters are refused in its words. What the values
-of single parameters mean is in ``parameters``; GET /allocation_candidates has
-``candidate_query``. Every function may raise Problem 400.
+Well-formed queries are read directly; others are judged by the schema first, so that
+unknown parameters are refused in its words. ``parameters`` parses single values; GET
+/allocation_candidates has ``candidate_query``. Every function may raise Problem 400.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _TRUTH = {"true": True, "false": False}
 
 
 class Params:
-    """The parameters of a query in their order; of a repeated one, the last counts
-    unless its values are asked for one by one."""
+    """The parameters of a query in order. ``last`` has the last value of each;
+    ``values`` gives all of them."""
 
     __slots__ = ("last", "pairs")
 
@@ -139,5 +138,5 @@ def _pairs(query_string: str) -> list[tuple[str, str]]:
 def _decode(text: str) -> str:
     if text.isascii() and "%" not in text and "+" not in text:
         return text
-    # WSGI hands bytes over as latin-1.
+    # WSGI passes bytes as latin-1.
     return unquote_to_bytes(text.replace("+", " ").encode("latin-1")).decode()

@@ -1,8 +1,8 @@
-"""Which refusal wins, and in whose words it is told.
+"""The wording of refusals, which differs from route to route.
 
-The rules say why something cannot be; what a route says before that, and under
-which status and code, is part of the wire contract and differs from route to route.
-A handler lists it as ``Wording`` values instead of catching errors itself.
+Rules raise errors; the text that a route puts before the message, the status and the
+code are part of the wire contract. A handler lists them as ``Wording`` values instead
+of catching errors itself.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Wording(Struct, frozen=True):
-    """How one kind of refusal is told."""
+    """The prefix, status and code for one kind of refusal."""
 
     kind: type[GanttError]
     prefix: str = ""
@@ -31,17 +31,16 @@ class Wording(Struct, frozen=True):
 
 
 def submit(call: Call, command: Command[T], *wordings: Wording) -> T:
-    """The answer to ``command``. Raises Problem, or the refusal if no wording is
-    meant for it."""
+    """The answer to ``command``. Raises Problem, or the refusal itself if there is no
+    wording for it."""
     try:
-        answer: T = call.gantt.submit(command, call.request_id)
-        return answer
+        return call.gantt.submit(command, call.request_id)
     except GanttError as error:
         raise worded(error, wordings) from None
 
 
 def worded(error: GanttError, wordings: Iterable[Wording]) -> Exception:
-    """``error`` in the words of the first wording that is meant for it."""
+    """``error`` in the first wording for it, or itself."""
     for wording in wordings:
         if isinstance(error, wording.kind):
             return translate(
@@ -51,8 +50,8 @@ def worded(error: GanttError, wordings: Iterable[Wording]) -> Exception:
 
 
 def provider_first(call: Call, uuid: str, decode: Callable[[], T]) -> T:
-    """What ``decode`` makes of the body; where it refuses, a provider that does not
-    exist is the graver fault. Good requests pay no look-up for that."""
+    """The result of ``decode``. If it refuses the body, a missing provider takes
+    precedence; valid requests need no look-up for that."""
     try:
         return decode()
     except (Problem, GanttError):
@@ -62,5 +61,5 @@ def provider_first(call: Call, uuid: str, decode: Callable[[], T]) -> T:
 
 
 def no_provider(uuid: str) -> str:
-    """What is said of a provider that does not exist."""
+    """The message for a missing provider."""
     return f"No resource provider with uuid {uuid} found"

@@ -1,9 +1,9 @@
-"""What bodies and queries may look like at each microversion, as JSON Schemas.
+"""JSON schemas of bodies and queries at each microversion.
 
-The order of keys is part of the wire contract: a refusal quotes the schema. Each
-function takes the minor version and builds one schema. They are read only when a
-request was not well-formed at first sight (``verdict``), and stand apart from the
-typed decoders (``wire``) so that a test can hold one against the other.
+Refusals quote the schema, so the order of keys is part of the wire contract. Each
+function takes the minor version and builds one schema, which is used only for requests
+that were not well-formed at first sight (``verdict``). A test compares the schemas with
+the typed decoders (``typed``).
 """
 
 from __future__ import annotations

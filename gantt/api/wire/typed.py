@@ -1,8 +1,8 @@
-"""The bodies as they come over the wire, typed: the fast way in.
+"""Types of request bodies, for fast decoding.
 
-A value of one of these types is allowed by the schema of the same name in
-``schemas`` (a property test holds them together); what these types refuse is judged
-by the schema. They stay private to the door: inside, there are only commands.
+The schema of the same name in ``schemas`` allows every value of a type (a property test
+compares them); what a type refuses is judged by the schema. Only the HTTP layer uses
+these types: the engine gets commands.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ProviderName = Annotated[str, Meta(max_length=MAX_PROVIDER_NAME)]
 
 
 class _Body(Struct, forbid_unknown_fields=True, kw_only=True):
-    """Nothing but the fields that are named."""
+    """Further fields are refused."""
 
 
 # ------------------------------------------------------------------------- providers
@@ -57,7 +57,7 @@ class CreateProvider14(CreateProvider0, kw_only=True):
 
 
 class InventoryRecord(_Body, kw_only=True):
-    """Numbers are kept as they were submitted: the answer echoes them."""
+    """Numbers stay as submitted, because the answer echoes them."""
 
     total: Positive
     reserved: Natural = 0
@@ -68,21 +68,21 @@ class InventoryRecord(_Body, kw_only=True):
     resource_provider_generation: Integer | UnsetType = UNSET
 
     def echo(self) -> dict[str, Any]:
-        """The record as an answer shows it."""
+        """The record for an answer."""
         fields = asdict(self)
         fields.pop("resource_provider_generation")
         fields.pop("resource_class", None)
         return fields
 
     def inventory(self) -> Inventory:
-        """The record as the books know it."""
+        """The record for a command."""
         return Inventory(
             total=int(self.total),
             reserved=int(self.reserved),
             min_unit=int(self.min_unit),
             max_unit=int(self.max_unit),
             step_size=int(self.step_size),
-            # The schema knows no minimum; below this a float could not hold it.
+            # The schema has no minimum, but a float has.
             allocation_ratio=float(max(self.allocation_ratio, -MAX_RATIO)),
         )
 
@@ -146,7 +146,7 @@ class Share(_Body, kw_only=True):
 
 
 class Consumer13(_Body, kw_only=True):
-    """The form in which nothing may be left."""
+    """The form in which the allocations may be empty."""
 
     allocations: dict[UuidKey, Share]
     project_id: Text

@@ -1,4 +1,4 @@
-"""Judges what was not well-formed at first sight.
+"""Judges requests that were not well-formed at first sight.
 
 ``jsonschema`` is authoritative for the verdict and its wording, and a thousand times
 slower than the typed decoders. So it is imported when the first doubtful request comes,

@@ -293,4 +293,4 @@ def test_sigterm_waits_for_no_client(start: Start) -> None:
     for connection in bodies:
         answer = heard(connection)
         assert (answer.status, answer.getheader("connection")) == (503, "close")
-        assert b"The service stops" in answer.read()
+        assert b"The service is stopping" in answer.read()
