@@ -96,8 +96,10 @@ def build_app(
 
 
 def build_turned_away(meters: Meters) -> WsgiApp:
-    """Answers requests for which the server has no thread. It runs in the event loop and
-    must not wait."""
+    """Answers requests for which the server has no thread.
+
+    It runs in the event loop and must not wait.
+    """
 
     def refuse_all(environ: Environ, start_response: StartResponse) -> list[bytes]:
         problem: Problem = environ[UNREAD]

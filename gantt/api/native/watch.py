@@ -131,8 +131,8 @@ class Stream:
             self._watchers.leave()
 
     def _run(self, found: Events) -> Iterator[bytes]:
-        # An id without data is no event, but clients resume from it. It must not name an
-        # event that is not sent yet: the connection may break in between.
+        # An id without data is no event, but clients resume from it. It must not name
+        # an event that is not sent yet: the connection may break in between.
         place = "" if found.events else f"id: {found.cursor}\n"
         yield f"retry: {_RETRY_MS}\n{place}\n".encode()
         sent_at = time.monotonic()
