@@ -99,12 +99,7 @@ class Gantt:
         self._remote = _remote_claims(remote, options.scheduler, clock, rng, threads)
         driver = self._open(clock, threads)
         self._compose(driver, clock, threads, rng)
-        if standard_names is not None:
-            try:
-                self.submit(standard_names)
-            except BaseException:
-                self._committer.close()
-                raise
+        _add_names(self._committer, standard_names)
         self._background = Background(
             store,
             self._replica,
@@ -152,32 +147,25 @@ class Gantt:
     ) -> None:
         """What the methods below are made of."""
         reader, committer, checks = self._reader, self._committer, self._checks
-        budget, remote = self._options.search_budget, self._remote
+        options, remote = self._options, self._remote
         self._watching = Watching(
             self._store, self._replica, self._log_tailer, clock=clock, threads=threads
         )
         self._health = Health(reader, self._log_tailer, checks, clock, threads)
         self._books = Books(reader, committer)
-        self._candidates = CandidateSearch(reader, budget, clock, rng)
+        self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         self._fleet = Fleet(reader, committer, checks, clock)
-        timeout_s = self._options.scheduler.placement_timeout_s
+        timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, settlement)
-        placement = None
-        if remote is not None:
-            placement = RemotePlacement(
-                reader, committer, clock, remote, self._claims, settlement
-            )
         self._scheduling = Scheduling(
-            reader,
-            committer,
-            checks,
-            driver,
-            self._plugins,
-            clock,
-            rng,
-            budget,
-            placement,
+            *(reader, committer, checks, driver, self._plugins, clock, rng),
+            options.search_budget,
+            None
+            if remote is None
+            else RemotePlacement(
+                reader, committer, clock, remote, self._claims, settlement
+            ),
         )
 
     # -- the two ways to the State -----------------------------------------------------
@@ -334,6 +322,16 @@ class Gantt:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _add_names(committer: Committer, names: c.SyncNames | None) -> None:
+    """The first write of an engine: without it there is none to open."""
+    if names is not None:
+        try:
+            committer.submit(names)
+        except BaseException:
+            committer.close()
+            raise
 
 
 def _remote_claims(

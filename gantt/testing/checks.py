@@ -20,6 +20,7 @@ from gantt.scheduler.cache.driver import CachingDriver
 from gantt.scheduler.contract import Filter, Request, Weigher
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
@@ -310,14 +311,14 @@ class _Checks:
 def decision(driver: Driver, world: World, spec: RequestSpec) -> object:
     """The hosts that pass, with their weights, or the refusal. Raises Unfit."""
     try:
-        _, field = driver.field(
-            world.state, spec, now=world.now, by_books=False, budget=Budget()
+        found = driver.feasible_hosts(
+            world.state, spec, REPORT_SOURCE, now=world.now, budget=Budget()
         )
     except PluginFailed as failed:
         raise Unfit(failed.message) from failed
     except (Invalid, NoValidHost) as error:
         return str(error)
-    return field.hosts.rows.tolist(), field.weights.tolist()
+    return found.hosts.rows.tolist(), found.weights.tolist()
 
 
 def _encoded(specs: list[RequestSpec]) -> bytes:

@@ -327,11 +327,12 @@ def test_a_filter_for_nova_that_fails_for_some_hosts_is_found() -> None:
 class Forgetful(CachingDriver):
     """Does not see that the fleet changed."""
 
-    def field(self, state: Any, spec: Any, **how: Any) -> Any:
+    def feasible_hosts(self, state: Any, spec: Any, source: Any, **how: Any) -> Any:
         known = self.__dict__.setdefault("found", {})
         key = repr(spec)
         if key not in known:
-            known[key] = self.field_once(state, spec, **how)
+            how["is_trial"] = True
+            known[key] = super().feasible_hosts(state, spec, source, **how)
         return known[key]
 
 
@@ -341,8 +342,8 @@ class Wanting(FilterDriver):
 
 
 class Halved(FilterDriver):
-    def field(self, *given: Any, **named: Any) -> Any:
-        return super().field(*given, **named)[0]
+    def feasible_hosts(self, *given: Any, **named: Any) -> Any:
+        return super().feasible_hosts(*given, **named).job
 
 
 @pytest.mark.parametrize(
@@ -350,7 +351,7 @@ class Halved(FilterDriver):
     [
         (Forgetful, "decides otherwise than one that was just made"),
         (Wanting, "a driver without ComputeFilter that has it"),
-        (Halved, "a job and a field were asked for"),
+        (Halved, "FeasibleHosts were asked for"),
     ],
 )
 def test_a_mistake_in_a_driver_is_found(driver: type[Driver], says: str) -> None:
