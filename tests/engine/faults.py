@@ -109,7 +109,7 @@ class Hold:
 
     def __call__(self, *args: object) -> None:
         self._reached.set()
-        assert self._released.wait(20), "nobody let go of the hold"
+        assert self._released.wait(20), "the hold was not released"
         if self.error is not None:
             raise self.error
 

@@ -67,7 +67,7 @@ def test_what_was_followed_by_reading_is_not_stamped_behind(
 
 
 @ON_SQLITE
-def test_who_loads_anew_stamps_no_earlier(
+def test_stamps_never_fall_after_a_reload(
     shared: FaultyStore, url: str, connect: Connect
 ) -> None:
     slow = connect(opened(url), clock=ScriptedClock(50))
@@ -124,7 +124,7 @@ def test_a_lease_survives_skews_up_to_what_is_configured(wall: Wall) -> None:
 
 
 def test_the_time_of_a_database_goes_on_by_the_steady_clock() -> None:
-    steady = Steady()  # whose time of day nobody may ask
+    steady = Steady()  # its time of day must not be used
     time = BooksTime(steady)
     assert time.update(NOON_US) == NOON_US
     steady.seconds += 1.5

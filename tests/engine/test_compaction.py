@@ -55,7 +55,7 @@ def test_a_short_log_is_left_alone(
     assert log_rows(url) == (1, 11, 0)
 
 
-def test_a_log_that_cannot_be_compacted_is_told_and_stops_nobody(
+def test_a_failed_compaction_is_logged_and_blocks_nothing(
     shared: FaultyStore, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(keep: int) -> int:

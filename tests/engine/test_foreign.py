@@ -35,7 +35,7 @@ Sql = Callable[..., None]
 
 @pytest.fixture
 def sql(url: str) -> Sql:
-    """Somebody else who writes to the database."""
+    """Another program that writes to the database."""
 
     def write(*statements: str) -> None:
         execute(url, *statements)
@@ -76,7 +76,7 @@ def test_the_gate_notices_another_history(books: Gantt, sql: Sql, how: str) -> N
     assert books.verify().problems == ()
 
 
-def test_a_compacted_log_is_no_loss_to_who_kept_up(
+def test_an_engine_that_kept_up_survives_compaction(
     books: Gantt, shared: FaultyStore, url: str, connect: Connect
 ) -> None:
     behind = connect(opened(url))
@@ -121,7 +121,7 @@ def test_what_a_foreigner_deleted_is_refused_and_not_written_again(
     assert books.verify().problems == ()
 
 
-def test_an_id_that_a_foreigner_took_is_given_to_nobody_else(
+def test_an_id_that_a_foreign_writer_took_is_not_given_again(
     books: Gantt, sql: Sql
 ) -> None:
     sql(
@@ -143,7 +143,7 @@ def test_an_alarm_is_raised(
     assert "another program writes to this database" in caplog.text
 
 
-def test_a_foreigner_who_never_stops_makes_us_busy(
+def test_a_foreign_writer_that_never_stops_leads_to_busy(
     books: Gantt, sql: Sql, shared: FaultyStore
 ) -> None:
     foreign = "UPDATE resource_providers SET generation = generation + 1"
@@ -217,7 +217,7 @@ def test_verify_takes_in_what_others_committed_first(
     assert books.verify().problems == ()
 
 
-def test_verify_needs_no_lock_and_keeps_up_with_who_writes(
+def test_verify_needs_no_lock_and_keeps_up_with_writers(
     books: Gantt, url: str, shared: FaultyStore, connect: Connect
 ) -> None:
     """A lock could not be kept for as long as a large fleet takes to be loaded."""
@@ -269,7 +269,7 @@ def test_everything_is_there_after_a_restart(
     assert again.revision == 5
 
 
-def test_a_change_while_nobody_ran_is_warned_of(
+def test_a_change_while_no_engine_ran_is_warned_of(
     books: Gantt,
     sql: Sql,
     url: str,

@@ -41,7 +41,7 @@ def in_one_batch(
 
 
 @pytest.mark.parametrize("point", ["begin", "tail", "write", "commit"])
-def test_an_abort_is_planned_again_and_nobody_hears(
+def test_callers_do_not_notice_an_abort(
     store: FaultyStore, books: Gantt, point: str
 ) -> None:
     store.fail(point, *[DefiniteAbort("deadlock")] * 3)
@@ -68,9 +68,7 @@ def test_a_whole_batch_is_planned_again_in_its_order(
     assert books.revision == 3
 
 
-def test_attempts_end_and_the_caller_is_told_to_try_later(
-    store: FaultyStore, connect: Connect
-) -> None:
+def test_attempts_end_with_busy(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, commit_attempts=3)
     store.fail("commit", *[DefiniteAbort("again")] * 3)
     with pytest.raises(Busy, match="3 times"):
@@ -134,7 +132,7 @@ def test_a_commit_that_was_not_kept_is_done_again(
 
 
 @pytest.mark.parametrize("was_kept", [True, False])
-def test_nobody_hears_before_the_outcome_is_known(
+def test_no_answer_before_the_outcome_is_known(
     store: FaultyStore, connect: Connect, was_kept: bool
 ) -> None:
     clock = ScriptedClock(1)
@@ -161,7 +159,7 @@ def test_nobody_hears_before_the_outcome_is_known(
 
 
 @pytest.mark.parametrize("was_kept", [True, False])
-def test_an_outcome_that_nobody_knows_is_told_as_such(
+def test_an_unknown_outcome_is_reported_as_unknown(
     shared: FaultyStore, url: str, connect: Connect, was_kept: bool
 ) -> None:
     books, other = connect(shared), connect(opened(url))
@@ -238,7 +236,7 @@ def test_a_mistake_of_ours_breaks_off_the_batch_and_the_gate_goes_on(
 
 
 @pytest.mark.parametrize("was_kept", [False, True])
-def test_a_failure_at_commit_is_told_if_nothing_was_kept(
+def test_a_failure_at_commit_is_reported_if_nothing_was_kept(
     store: FaultyStore, books: Gantt, was_kept: bool
 ) -> None:
     full = UnknownOutcome("full", StoreFailed("The disk is full: make room."))

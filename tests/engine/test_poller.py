@@ -1,4 +1,4 @@
-"""Columns keep up with other processes while nobody asks."""
+"""Columns keep up with other processes without requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_others_commit_comes_by_itself(url: str, connect: Connect) -> None:
     assert behind.counts()["reloads"] == 0
 
 
-def test_nobody_looks_unless_told_to(shared: FaultyStore, connect: Connect) -> None:
+def test_no_polling_unless_configured(shared: FaultyStore, connect: Connect) -> None:
     books = connect(shared)
     before = shared.passed["cursor"]
     time.sleep(0.1)
@@ -39,7 +39,7 @@ def test_nobody_looks_unless_told_to(shared: FaultyStore, connect: Connect) -> N
     books.close()
 
 
-def test_a_database_that_is_away_is_told_of_once_and_looked_for_again(
+def test_a_database_that_is_away_is_logged_once_and_tried_again(
     shared: FaultyStore,
     url: str,
     connect: Connect,
@@ -59,7 +59,7 @@ def test_a_database_that_is_away_is_told_of_once_and_looked_for_again(
     assert caplog.text.count("the database is back after") == 1
 
 
-def test_who_is_alone_looks_less_often(
+def test_poller_backs_off_when_idle(
     shared: FaultyStore, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantt.engine.reading.poller._QUIET", 2)
@@ -89,7 +89,7 @@ class Ages:
         return not self.ages_s
 
 
-def test_nobody_looks_where_the_gate_just_has() -> None:
+def test_poller_skips_a_look_after_a_commit() -> None:
     log_tailer = Ages(0.005, 0.0199, 0.02, 3.0, 0.019)
     threads = SimpleNamespace(event=lambda: log_tailer, start=lambda *_: None)
     replica = SimpleNamespace(durable=0)

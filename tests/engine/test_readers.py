@@ -128,9 +128,7 @@ def test_strict_reads_ask_each_time_and_say_so_when_they_cannot(
 
 
 @ON_SQLITE
-def test_how_far_behind_it_is_is_told_as_last_heard_and_without_a_question(
-    url: str, connect: Connect
-) -> None:
+def test_lag_is_known_without_asking_the_database(url: str, connect: Connect) -> None:
     store, clock = FaultyStore(opened(url)), LogicalClock()
     books = connect(store, clock=clock, poll_ms=0)
     other = connect(opened(url))
@@ -206,7 +204,7 @@ def test_few_wait_for_a_database_that_says_nothing_and_the_others_leave_at_once(
     callers.close()
 
 
-def test_one_question_answers_all_who_came_before_it(
+def test_one_select_answers_all_readers_that_waited_for_it(
     url: str, connect: Connect
 ) -> None:
     store, clock = FaultyStore(opened(url)), LogicalClock()

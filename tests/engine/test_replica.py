@@ -16,7 +16,7 @@ NONE = AdmissionControl(EngineOptions(answer_timeout_s=0), SystemThreads())
 FIRST, SECOND = Cursor(1, "a"), Cursor(2, "b")
 
 
-def test_what_is_settled_may_be_told() -> None:
+def test_what_is_settled_may_be_answered() -> None:
     replica = Replica(State())
     replica.assume((), FIRST)
     mark = replica.mark
@@ -26,7 +26,7 @@ def test_what_is_settled_may_be_told() -> None:
     assert replica.wait(mark, NONE)
 
 
-def test_what_was_taken_back_is_not_told_when_another_takes_its_revision() -> None:
+def test_what_was_rolled_back_is_not_answered_when_another_takes_its_revision() -> None:
     replica = Replica(State())
     replica.assume((), FIRST)
     mark = replica.mark

@@ -53,7 +53,7 @@ def test_a_host_with_nothing_new_waits_for_no_other(
     writer.result(20)
 
 
-def test_what_is_not_durable_is_not_told_when_it_is_taken_back(
+def test_what_is_rolled_back_is_never_answered(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("commit")

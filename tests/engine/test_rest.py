@@ -24,7 +24,7 @@ TINY = Flavor(vcpus=1, memory_mb=64, root_gb=1)
 
 
 class Slow(SystemClock):
-    """Any work takes a second, and others do ``meanwhile`` while somebody rests."""
+    """Any work takes a second, and others do ``meanwhile`` during a rest."""
 
     def __init__(self) -> None:
         self.time = 0.0

@@ -29,7 +29,7 @@ def test_filters_and_freshness_change(books: Gantt, store: FaultyStore) -> None:
     assert store.passed["cursor"] > before
 
 
-def test_whose_books_are_asked_does_not_change(books: Gantt) -> None:
+def test_the_deciding_placement_does_not_change(books: Gantt) -> None:
     elsewhere = scheduler(placement="http://elsewhere.example", records=1)
     books.retune(EngineOptions(scheduler=elsewhere))
     assert books._checks.options == SchedulerOptions()

@@ -81,7 +81,7 @@ def held(engine: Gantt) -> dict[str, int]:
     }
 
 
-def test_a_host_is_picked_claimed_and_told(engine: Gantt) -> None:
+def test_a_host_is_selected_claimed_and_returned(engine: Gantt) -> None:
     for host in ("a", "b", "c"):
         report(engine, host)
     report(engine, "roomy", memory_mb=16384)
@@ -123,7 +123,7 @@ def test_all_instances_or_none(engine: Gantt) -> None:
     assert held(engine) == {"a": 0, "b": 0}
 
 
-def test_a_host_that_goes_before_it_is_told_leaves_nothing(
+def test_a_host_deleted_before_the_answer_leaves_nothing(
     engine: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its claim goes with it; what that held must not stay with the instance."""
@@ -257,7 +257,7 @@ def test_a_dry_run_leaves_a_record_of_bounded_size() -> None:
 
 
 @pytest.mark.parametrize("driver", ["filter", "caching"])
-def test_a_dry_run_tells_raw_scores_that_count_for_nothing(driver: str) -> None:
+def test_a_dry_run_shows_raw_scores_without_weight(driver: str) -> None:
     off = {"disk_weight_multiplier": 0.0}
     policy = SchedulerOptions(driver=driver, multipliers=off)
     with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
@@ -333,7 +333,7 @@ def test_what_never_can_be_had_names_what_is_wrong(engine: Gantt) -> None:
         ({"pci_passthrough:alias": "gpu:1"}, "PciPassthroughFilter"),
     ],
 )
-def test_what_nobody_fits_exactly_is_said_once(
+def test_what_no_filter_judges_is_logged_once(
     engine: Gantt,
     caplog: pytest.LogCaptureFixture,
     extra_specs: dict[str, str],
@@ -353,7 +353,7 @@ def test_what_nobody_fits_exactly_is_said_once(
 
 
 @pytest.mark.parametrize("how", ["decide", "capacity", "forced"])
-def test_nobody_who_asks_goes_without_that_word(
+def test_every_kind_of_request_logs_that(
     caplog: pytest.LogCaptureFixture, how: str
 ) -> None:
     """Dry runs and counts hear it, and where hosts are forced no filter is asked."""
@@ -484,7 +484,7 @@ def test_a_full_fleet_is_never_overfull(engine: Gantt) -> None:
     usages = held(engine)
     assert max(usages.values()) <= 4
     assert sum(usages.values()) == placed
-    # Whoever was refused last may have wanted two: at most one place is left.
+    # The last refused request may have wanted two: at most one place is left.
     assert placed >= 23
     assert engine.verify().problems == ()
 
@@ -510,7 +510,7 @@ def test_no_race_breaks_a_server_group(engine: Gantt, policy: str) -> None:
     [("anti-affinity", 1, [1, 1]), ("anti-affinity", 2, [2, 2]), ("affinity", 1, [4])],
 )
 @pytest.mark.parametrize("is_hint", [False, True])
-def test_the_rule_that_was_told_of_a_group_holds(
+def test_the_reported_rule_of_a_group_holds(
     engine: Gantt, policy: str, most: int, expected: list[int], is_hint: bool
 ) -> None:
     """Callers without a conductor name their group by its uuid alone, or by the hint
@@ -602,7 +602,7 @@ def test_without_books_claims_stand_for_amounts() -> None:
         assert claimed == {"h0": 4, "h1": 4, "h2": 4}
 
 
-def test_the_switch_to_the_books_is_made_once_and_told(
+def test_the_switch_to_the_books_is_made_once_and_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with open_gantt("memory://") as engine, caplog.at_level("INFO"):

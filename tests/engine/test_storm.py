@@ -1,6 +1,6 @@
 """Everything at once: writers, readers and a database that fails at random.
 
-What was acknowledged is there at the end, what was refused is not, and nobody ever
+What was acknowledged is there at the end, what was refused is not, and no reader ever
 saw anything that is not there at the end (nothing is deleted here).
 """
 
@@ -134,7 +134,7 @@ def test_two_engines_in_a_storm(url: str, connect: Connect, seed: int) -> None:
     assert seen <= acknowledged
 
 
-def test_readers_hear_errors_only_of_our_tree(
+def test_readers_get_only_errors_of_our_tree(
     store: FaultyStore, connect: Connect
 ) -> None:
     books = connect(store)

@@ -1,4 +1,4 @@
-"""Whoever asks for little waits for one search at the most, however many there are."""
+"""A small read waits for one search at most, however many there are."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_claims_never_exceed_the_capacity(
     assert check.differences(left, right) == []
 
 
-def test_of_two_who_expect_a_new_consumer_one_hears_no(
+def test_of_two_that_expect_a_new_consumer_one_is_refused(
     url: str, connect: Connect
 ) -> None:
     engines = [connect(opened(url)) for _ in range(2)]
@@ -88,7 +88,7 @@ def test_of_two_who_expect_a_new_consumer_one_hears_no(
     assert {share.generation for share in view.allocations.values()} == {1}
 
 
-def test_of_two_who_name_one_generation_one_wins(url: str, connect: Connect) -> None:
+def test_of_two_with_one_generation_one_wins(url: str, connect: Connect) -> None:
     engines = [connect(opened(url)) for _ in range(2)]
     furnish(engines[0], total=1)
     with ThreadPoolExecutor(8) as pool:

@@ -29,7 +29,7 @@ def revisions(events: tuple[Event, ...]) -> list[int]:
     return [one.revision for one in events]
 
 
-def test_events_are_told_in_pages_without_a_gap(books: Gantt) -> None:
+def test_events_come_in_pages_without_a_gap(books: Gantt) -> None:
     for number in range(1, PAGE + 6):
         books.submit(create(number), f"req-{number}")
     first = books.events(0)
@@ -41,7 +41,7 @@ def test_events_are_told_in_pages_without_a_gap(books: Gantt) -> None:
     assert [one.request_id for one in first.events[:2]] == ["req-1", "req-2"]
 
 
-def test_an_event_says_who_did_what_to_which_row(books: Gantt) -> None:
+def test_an_event_has_the_request_the_command_and_the_rows(books: Gantt) -> None:
     books.submit(c.CreateResourceClass("CUSTOM_SLOT"))
     books.submit(create(1), "req-mine")
     books.submit(c.SetInventories(HOST, {"CUSTOM_SLOT": c.Inventory(4)}))
@@ -68,7 +68,7 @@ def test_an_event_says_who_did_what_to_which_row(books: Gantt) -> None:
     assert (gone.key, gone.row, gone.names) == (link.key, None, link.names)
 
 
-def test_the_name_of_what_is_gone_is_not_told(books: Gantt) -> None:
+def test_the_name_of_a_deleted_row_is_left_out(books: Gantt) -> None:
     books.submit(create(1))
     books.submit(c.DeleteProvider(HOST))
     made, gone = books.events(0).events
@@ -91,7 +91,7 @@ def test_a_watch_waits_for_what_comes(books: Gantt) -> None:
     assert time.monotonic() - began >= 0.3
 
 
-def test_nothing_is_told_before_it_is_durable(books: Gantt, store: FaultyStore) -> None:
+def test_no_event_before_it_is_durable(books: Gantt, store: FaultyStore) -> None:
     hold = store.hold("commit")
     with ThreadPoolExecutor(2) as pool:
         written = pool.submit(books.submit, create(1))
@@ -103,7 +103,7 @@ def test_nothing_is_told_before_it_is_durable(books: Gantt, store: FaultyStore) 
         assert revisions(heard.result(20).events) == [1]
 
 
-def test_a_watch_hears_what_another_process_commits(url: str, connect: Connect) -> None:
+def test_a_watch_has_what_another_process_commits(url: str, connect: Connect) -> None:
     one, two = connect(opened(url)), connect(opened(url))
     watch = one.watch(0)
     heard: list[Event] = []
@@ -123,7 +123,7 @@ def test_a_watch_hears_what_another_process_commits(url: str, connect: Connect) 
     ]
 
 
-def test_many_who_wait_at_the_end_are_told_from_one_reading(
+def test_many_watchers_at_the_end_share_one_read(
     books: Gantt, store: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     books.submit(create(1))
@@ -169,9 +169,7 @@ def test_a_place_in_another_history_is_gone(books: Gantt) -> None:
         books.events("7", wait_s=5)
 
 
-def test_who_waits_is_told_when_the_log_was_compacted_under_it(
-    url: str, connect: Connect
-) -> None:
+def test_a_waiting_watcher_learns_of_compaction(url: str, connect: Connect) -> None:
     books = connect(opened(url))
     for number in range(1, 8):
         books.submit(create(number))
@@ -183,7 +181,7 @@ def test_who_waits_is_told_when_the_log_was_compacted_under_it(
         books.events(0)
 
 
-def test_who_waits_is_told_when_a_backup_was_restored(
+def test_a_waiting_watcher_learns_of_a_restored_backup(
     url: str, connect: Connect
 ) -> None:
     books = connect(opened(url))

@@ -1,7 +1,7 @@
 """What the engine asks of a Placement somewhere else, as a type.
 
-Apart from whoever implements it because the engine knows no wire: ``client`` brings the
-one that speaks HTTP, tests bring others. No method is called under a lock.
+Separate from what implements it because the engine knows no wire: ``client`` has one
+over HTTP, tests have others. No method is called under a lock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gantt.model.requests import CandidateRequest
 
 class RemoteBooks(Protocol):
     """Books that others keep. Every method may raise ``errors.Unavailable``: after a
-    write nobody knows then whether it was carried out."""
+    write it is not known then whether it was carried out."""
 
     @property
     def url(self) -> str:

@@ -97,9 +97,9 @@ class RemoteClaims:
 
         A write whose answer is lost is repeated: the generation that it names lets
         only one of them in. What has something of another project than
-        ``only_project`` stays as it is (None: whoever's it is). ``deadline``: by
-        ``clock.monotonic``, none begins after. Raises Unavailable: nobody
-        knows whether it was written.
+        ``only_project`` stays as it is (None: of any). ``deadline``: by
+        ``clock.monotonic``, none begins after. Raises Unavailable: it is
+        not known whether it was written.
         """
         consumers = tuple(
             ConsumerAllocations(
@@ -137,7 +137,7 @@ class RemoteClaims:
         return Outcome(lost=_providers(wanted.values()), reason=last)
 
     def give_back(self, instance_uuid: str, made: Holding) -> None:
-        """Take away what ``made`` added, and nothing that anybody else wrote. Raises
+        """Remove what ``made`` added, and nothing that another writer wrote. Raises
         Unavailable, and whatever refuses it."""
         for number in range(_TRIES):
             view = self.books.consumer(instance_uuid)
@@ -167,7 +167,7 @@ class RemoteClaims:
         error: ConsumerMoved,
         only_project: str | None,
     ) -> Outcome | None:
-        """What the instances have; None: nobody can tell now."""
+        """What the instances have; None: it is not known now."""
         try:
             views = {uuid: self.books.consumer(uuid) for uuid in wanted}
         except Unavailable:
@@ -198,7 +198,7 @@ def _amounts(view: ConsumerView) -> Amounts:
 
 
 def _refused(wanted: Mapping[str, Holding], error: GanttError) -> Outcome:
-    """Who cannot give it: those that the refusal names, else anybody asked."""
+    """Providers that cannot give it: those that the refusal names, else all asked."""
     if not isinstance(error, Conflict | UnknownProvider):
         return Outcome(reason=error)
     asked = _providers(wanted.values())

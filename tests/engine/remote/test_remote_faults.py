@@ -73,7 +73,7 @@ def test_a_host_that_was_given_up_is_asked_again_when_no_other_is_left(
     assert there.used() == 2
 
 
-def test_what_is_refused_for_good_is_told_once(
+def test_a_final_refusal_is_recorded_once(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1")
@@ -94,7 +94,7 @@ def test_a_write_that_lost_a_race_is_repeated(
     assert (books.writes, there.used(), len(books.asked)) == (3, 1, 1)
 
 
-def test_no_candidates_where_nobody_answers(there: Elsewhere, wall: Wall) -> None:
+def test_no_candidates_without_an_answer(there: Elsewhere, wall: Wall) -> None:
     with engine_on(Shaky("http://127.0.0.1:9"), wall=wall) as engine:
         there.providers["h1"] = "11111111-1111-4111-8111-111111111111"
         there.report(engine, "h1")
@@ -126,7 +126,7 @@ def test_what_never_arrived_is_sent_again(
 
 
 @pytest.mark.parametrize("arrives", [False, True])
-def test_what_nobody_knows_is_settled_when_the_lease_ends(
+def test_an_unknown_write_is_settled_when_the_lease_ends(
     there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall, arrives: bool
 ) -> None:
     there.fleet(engine, "h1")
@@ -256,7 +256,7 @@ def test_what_cannot_be_given_back_now_is_given_back_later(
     assert row.is_over
     assert there.used() == 1
     engine.expire_claims()
-    assert there.used() == 1  # somebody may be at it just now
+    assert there.used() == 1  # another process may be at it
     wall.ahead_s = 300
     engine.expire_claims()
     assert (there.used(), claims(engine)) == (0, [])

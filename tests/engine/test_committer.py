@@ -39,7 +39,7 @@ def test_what_waits_goes_together(
     assert names(books) == [f"node-{number}" for number in range(31)]
 
 
-def test_who_comes_while_another_has_the_lock_goes_along(
+def test_commands_that_come_while_the_lock_is_awaited_join_the_batch(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("begin")
@@ -105,7 +105,7 @@ def test_a_refusal_among_others_is_its_callers_alone(
 
 def test_refusals_alone_write_nothing(store: FaultyStore, books: Gantt) -> None:
     with pytest.raises(NotFound):
-        books.submit(DeleteProvider("nobody"))
+        books.submit(DeleteProvider("unknown"))
     assert (store.passed["write"], books.revision) == (0, 0)
 
 
@@ -188,7 +188,9 @@ def test_a_second_engine_with_a_slow_clock_does_not_go_back_either(
     assert [entry.at for entry in log_of(shared)] == [100, 100]
 
 
-def test_the_log_says_who_asked_for_what(shared: FaultyStore, connect: Connect) -> None:
+def test_the_log_has_the_request_of_each_command(
+    shared: FaultyStore, connect: Connect
+) -> None:
     books = connect(shared)
     books.submit(create(1), request_id="req-1")
     (entry,) = log_of(shared)

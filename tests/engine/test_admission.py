@@ -58,7 +58,7 @@ def test_only_the_patient_wait_and_are_served_when_the_lock_is_free() -> None:
         assert books.counts()["busy"] == CALLERS - PATIENT
 
 
-def test_who_gives_up_is_told_that_nothing_was_carried_out() -> None:
+def test_a_caller_that_gives_up_learns_that_nothing_was_done() -> None:
     store = MemoryStore(StoreOptions(lock_timeout_s=0.05))
     options = EngineOptions(answer_timeout_s=0.2, commit_attempts=1000)
     with Gantt(store, options) as books:
