@@ -2,21 +2,27 @@
 
 Nothing is kept for a watcher between two requests, so that a slow or lost one costs
 nothing: it sends its position and is answered from the log, a page at a time. Only
-committed rows are in the log, in the order of their revisions.
+committed rows are in the log, in the order of their revisions. Ids in rows come with
+names as far as this process knows them: those of rows deleted since are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
 
 from gantt.engine.clock import Clock
-from gantt.engine.naming import named_change
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import StoreFailed
-from gantt.model.changes import Cursor, LogEntry
+from gantt.model import rows as t
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.rows import HostRow
 from gantt.model.watching import Event, Events, RowChange, place_of, read_cursor
+from gantt.state.state import State
 from gantt.store.interface import Page, Store
 
 LOOK_S = 0.1
@@ -25,6 +31,24 @@ LOOK_S = 0.1
 _TURN_S = 1.0
 # Rows that are named while the columns are locked.
 _NAMED_AT_ONCE = 256
+
+_PROVIDER = "provider"
+# Column -> what its id refers to: a table of names, a provider or a host.
+_REFERENCES: dict[str, str] = {
+    "resource_provider_id": _PROVIDER,
+    "root_provider_id": _PROVIDER,
+    "parent_provider_id": _PROVIDER,
+    "resource_class_id": t.RESOURCE_CLASSES,
+    "project_id": t.PROJECTS,
+    "user_id": t.USERS,
+    "consumer_type_id": t.CONSUMER_TYPES,
+    "trait_id": t.TRAITS,
+    "aggregate_id": t.AGGREGATES,
+    "host_id": t.HOSTS,
+}
+_LINKS = {t.PROVIDER_TRAITS: "trait_id", t.PROVIDER_AGGREGATES: "aggregate_id"}
+# Columns that hold JSON text, which is decoded.
+_DOCUMENTS = frozenset({"stats", "hosts", "metadata", "facts", "members", "remote"})
 
 
 class Watching:
@@ -128,7 +152,7 @@ class Watching:
             some = entry.changes[start : start + _NAMED_AT_ONCE]
             with self._replica.lock:
                 state = self._replica.state
-                changes += [named_change(state, change) for change in some]
+                changes += [_named(state, change) for change in some]
         return Event(
             place_of(Cursor(entry.revision, entry.batch)),
             entry.revision,
@@ -137,3 +161,45 @@ class Watching:
             entry.request_id,
             tuple(changes),
         )
+
+
+def _named(state: State, change: Change) -> RowChange:
+    """``change`` with its names, as far as ``state`` knows them."""
+    link = _LINKS.get(change.table)
+    row = None if change.new is None else _columns(change, link)
+    ids: Mapping[str, Any] = row or {}
+    if link is not None and isinstance(change.key, tuple):
+        ids = dict(zip(("resource_provider_id", link), change.key, strict=True))
+    return RowChange(change.table, change.key, row, dict(_names(state, ids)))
+
+
+def _columns(change: Change, link: str | None) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.structs.asdict(change.new)  # type: ignore[arg-type]
+    if link is not None:
+        found[link] = found.pop("label_id")
+    if change.table in t.FLEET:
+        for name in _DOCUMENTS & found.keys():
+            if found[name] is not None:
+                found[name] = msgspec.json.decode(found[name])
+    return found
+
+
+def _names(state: State, ids: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for column, kind in _REFERENCES.items():
+        key = ids.get(column)
+        # In tables of the fleet a project is a uuid already.
+        if isinstance(key, int):
+            name = _name(state, kind, key)
+            if name is not None:
+                yield column.removesuffix("_id"), name
+
+
+def _name(state: State, kind: str, key: int) -> str | None:
+    if kind == _PROVIDER:
+        provider = state.providers.get(key)
+        return None if provider is None else provider.uuid
+    if kind == t.HOSTS:
+        host = state.fleet.get(t.HOSTS, key)
+        return f"{host.host}/{host.node}" if isinstance(host, HostRow) else None
+    named = state.names(kind).get(key)
+    return None if named is None else named.name
