@@ -27,6 +27,8 @@ def _loaded(body: list[ast.stmt]) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
+        elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            yield from _loaded(node.orelse)
         else:
             for field in ("body", "orelse", "finalbody"):
                 yield from _loaded(getattr(node, field, []))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from gantt import errors
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt as open_engine
-from gantt.engine.scheduling import scheduling
+from gantt.engine.scheduling import plugin_threads
 from gantt.model.commands import (
     Command,
     ConfirmClaim,
@@ -314,7 +314,7 @@ def test_what_fails_before_the_answer_leaves_nothing_there(
     def fail(*_given: object, **_more: object) -> None:
         raise RuntimeError("a plugin's limits")
 
-    monkeypatch.setattr(scheduling, "selections", fail)
+    monkeypatch.setattr(plugin_threads, "selections", fail)
     with pytest.raises(RuntimeError, match="a plugin's limits"):
         engine.schedule(ask(2))
     assert (there.used(), claims(engine)) == (0, [])
