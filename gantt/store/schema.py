@@ -17,7 +17,6 @@ from gantt import errors
 from gantt.model.rows import FLEET
 from gantt.store.database import Database, cause_of, database_at
 from gantt.store.database.dialect import POOLED
-from gantt.store.database.url import command
 from gantt.store.head import RELEASED
 from gantt.store.interface import StoreOptions
 from gantt.store.outcomes import DefiniteAbort, Outcome
@@ -109,7 +108,7 @@ def version(url: str, options: StoreOptions | None = None) -> str | None:
 def to_sync(url: str, options: StoreOptions | None = None) -> str:
     """The command line for ``sync``."""
     with database_at(url, options) as database:
-        return command(database, "db sync")
+        return database.command("db sync")
 
 
 def stamp(url: str, revision: str, options: StoreOptions | None = None) -> None:
@@ -138,7 +137,7 @@ def check_database(database: Database) -> None:
         )
         found = msgspec.structs.replace(found, revision=HEAD)
     refuse_foreign(database, found)
-    where, run = database.url, command(database, "db sync")
+    where, run = database.url, database.command("db sync")
     if found.is_begun and found.has_books:
         raise errors.Refused(
             f"The tables of {where} are incomplete, an attempt broke off: run {run}."
@@ -174,13 +173,13 @@ def refuse_foreign(database: Database, found: Found) -> None:
     if found.has_books and not found.has_head and found.revision != REVISIONS[0]:
         raise errors.Refused(
             f"The database {where} has the tables of OpenStack Placement but none of "
-            f"Gantt's: stop Placement and run {command(database, 'adopt')}."
+            f"Gantt's: stop Placement and run {database.command('adopt')}."
         )
     refuse_newer(database, found)
     if found.is_released:
         raise errors.Refused(
             f"The database {where} was handed back to OpenStack Placement: stop "
-            f"Placement and run {command(database, 'adopt')} to take it over again."
+            f"Placement and run {database.command('adopt')} to take it over again."
         )
     if found.format is not None and found.format != FORMAT:
         raise errors.Refused(

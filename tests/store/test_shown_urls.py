@@ -17,7 +17,6 @@ from gantt.sim import __main__ as simulation
 from gantt.sim.run import Plan
 from gantt.store import StoreOptions
 from gantt.store.database import Database, open_database
-from gantt.store.database.url import command
 from tests.cli.conftest import Program
 from tests.databases import Databases
 from tests.kinds import SERVER_KINDS
@@ -54,7 +53,7 @@ def test_a_database_is_shown_without_its_secrets(url: str) -> None:
     database: Database = open_database(url, StoreOptions())
     texts = [
         database.url,
-        command(database, "db sync"),
+        database.command("db sync"),
         database.failure(OSError("no answer")).message,
         str(database.classify_commit(OSError("no answer"))),
     ]

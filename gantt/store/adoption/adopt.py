@@ -20,7 +20,6 @@ from gantt.store import head, schema
 from gantt.store.adoption import legacy
 from gantt.store.adoption.legacy import Legacy, Owner
 from gantt.store.database import Database, database_at
-from gantt.store.database.url import command
 from gantt.store.schema import Found
 from gantt.store.tables import (
     BOOKS,
@@ -164,7 +163,7 @@ def refuse_unfit(database: Database, found: Found) -> None:
     if not found.has_books:
         raise errors.Refused(
             f"The database {where} has no tables of OpenStack Placement: check the "
-            f"URL; for new books run {command(database, 'db sync')}."
+            f"URL; for new books run {database.command('db sync')}."
         )
     revision = found.upstream_revision
     if revision != UPSTREAM_HEAD:

@@ -33,7 +33,6 @@ from gantt.store.adoption import legacy
 from gantt.store.adoption.adopt import PLACEMENT_TABLES, advance, counts, refuse_unfit
 from gantt.store.adoption.legacy import Legacy, Owner
 from gantt.store.database import Database, database_at
-from gantt.store.database.url import command
 from gantt.store.tables import BOOKS, gantt_decisions, gantt_usage_history
 
 CHUNK = 5_000
@@ -144,7 +143,7 @@ def _tables(database: Database, connection: Connection) -> tuple[str, ...]:
     if found.revision != schema.HEAD:
         raise errors.Refused(
             f"The schema of {database.url} is at revision {found.revision}, this "
-            f"release copies {schema.HEAD}: run {command(database, 'db sync')} first."
+            f"release copies {schema.HEAD}: run {database.command('db sync')} first."
         )
     return tuple(BOOKS)
 

@@ -23,7 +23,6 @@ from sqlalchemy import (
 
 from gantt import errors
 from gantt.store.database import Database, database_at
-from gantt.store.database.url import command
 from gantt.store.interface import StoreOptions
 from gantt.store.tables import (
     allocations,
@@ -219,5 +218,5 @@ def _require_books(connection: Connection, database: Database) -> None:
     if missing := sorted(wanted - present):
         raise errors.Refused(
             f"The database {database.url} has no books ({', '.join(missing)} are "
-            f"missing): name another one, or run {command(database, 'db sync')}."
+            f"missing): name another one, or run {database.command('db sync')}."
         )

@@ -7,6 +7,7 @@ take the head lock, read one snapshot or the clock, and classify an error.
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -267,6 +268,17 @@ class Database:
         return errors.StoreFailed(
             f"The database {self.url} failed ({one_line(error)}): {advice}"
         )
+
+    def command(self, words: str) -> str:
+        """``gantt-manage`` and ``words`` on this database, as it was named, ready to
+        paste except for a password."""
+        named = self.options.named
+        if named is None:
+            # The engine of SQLite opens files by itself: its URL names none.
+            is_file = self.engine.url.get_backend_name() == "sqlite"
+            url = self.url if is_file else shown(self.engine.url)
+            named = shlex.join(("--database", url))
+        return f"`gantt-manage {named} {words}`" if named else f"`gantt-manage {words}`"
 
     def advice(self, error: BaseException) -> str | None:
         """What to do about an error; None: unknown."""

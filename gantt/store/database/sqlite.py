@@ -17,7 +17,6 @@ from sqlalchemy import URL, Engine, create_engine
 from gantt import errors
 from gantt.store import times
 from gantt.store.database.dialect import UNKNOWN, Database, not_kept
-from gantt.store.database.url import command
 from gantt.store.outcomes import DataError, DefiniteAbort, ForeignWrite
 
 
@@ -160,7 +159,7 @@ class SqliteDatabase(Database):
             )
         if self.options.create:
             return None
-        run = command(self, "db sync")
+        run = self.command("db sync")
         return (
             f"There is no database at {path}: correct the URL, or create it with "
             f"{run}.{self._four_slashes()}"

@@ -1,4 +1,4 @@
-"""Database URLs: their drivers, suggestions for mistyped ones, and commands with them.
+"""Database URLs: their drivers, and suggestions for mistyped ones.
 
 Apart from the dialects, because mistyped URLs often have none: a path without a scheme,
 a slash too few, the address of a service.
@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import logging
 import re
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sqlalchemy import URL, exc, make_url
 
 from gantt import errors
 from gantt.model.addresses import without_secrets
-
-if TYPE_CHECKING:
-    from gantt.store.database.dialect import Database
 
 LOG = logging.getLogger(__name__)
 
@@ -101,19 +96,3 @@ def _sqlite_forms(path: str) -> str:
         f"An SQLite file is named as sqlite:////{name} from the root of the file "
         f"system, or as sqlite:///{name} from the current directory."
     )
-
-
-def command(database: Database, words: str) -> str:
-    """``gantt-manage`` and ``words``, ready to paste but for a password."""
-    named = database.options.named
-    if named is None:
-        named = shlex.join(("--database", _with_driver(database)))
-    return f"`gantt-manage {named} {words}`" if named else f"`gantt-manage {words}`"
-
-
-def _with_driver(database: Database) -> str:
-    """The URL with its driver, its secrets hidden."""
-    url = database.engine.url
-    if url.get_backend_name() == "sqlite":
-        return database.url  # its engine opens files by itself
-    return shown(url)
