@@ -32,7 +32,7 @@ class Silence(OperationalError):
 
 
 class BoundedConnection(Connection[Any]):
-    """``silence_s``: how long a statement waits for its answer; None: for ever. A
+    """``silence_s``: how long a statement waits for its answer; None: no limit. A
     server that stands still goes on acknowledging TCP probes, so they do not tell."""
 
     silence_s: float | None = None
