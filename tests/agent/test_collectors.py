@@ -1,4 +1,4 @@
-"""What the collectors make of sample files, and of the machine the test runs on."""
+"""Collectors on sample files, and on the machine that runs the test."""
 
 from __future__ import annotations
 

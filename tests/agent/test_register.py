@@ -1,4 +1,4 @@
-"""A machine enters the books once, and its entry follows what is found on it."""
+"""A machine is registered once, and its provider kept up to date."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PART = Part(
 
 
 class Books:
-    """As much of the protocol as registering asks for; counts what is written."""
+    """The part of the protocol that registering uses; counts writes."""
 
     def __init__(self, *providers: Provider) -> None:
         self.providers = {provider.uuid: provider for provider in providers}

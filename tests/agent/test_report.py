@@ -1,4 +1,4 @@
-"""A machine is a host as well, and one with its provider."""
+"""A machine is reported as a host that is linked to its provider."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Program:
         }
 
     def run(self, *arguments: str) -> Result:
-        """Call it, whatever comes of it; only what click knows may be raised."""
+        """Call it with any outcome; only exceptions of click may be raised."""
         result = CliRunner(env=self._environ).invoke(self._program, arguments)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -46,7 +46,7 @@ class Program:
         return json.loads(self.do(*arguments, "-o", "json"))
 
     def fail(self, *arguments: str, status: int = 1) -> str:
-        """What it says on standard error when it ends with ``status``."""
+        """Standard error when it exits with ``status``."""
         result = self.run(*arguments)
         assert result.exit_code == status, result.output
         assert "Traceback" not in result.output

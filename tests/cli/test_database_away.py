@@ -1,4 +1,4 @@
-"""A program on a database that is not there says so once, in plain words."""
+"""An unreachable database is reported once and in plain words."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_verify_reports_problems(program: Manage) -> None:
 
 
 def test_verify_does_not_create_a_database(program: Manage, tmp_path: Path) -> None:
-    """Neither by itself nor where the service would make one as it starts."""
+    """Not even with sync_on_startup."""
     assert str(program.file) in program.fail(*program.on("verify"))
     config = tmp_path / "gantt.conf"
     config.write_text("[placement_database]\nsync_on_startup = true\n")

@@ -1,4 +1,4 @@
-"""Every command about the books does what it says."""
+"""Every command on the books."""
 
 from __future__ import annotations
 

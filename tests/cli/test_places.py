@@ -1,4 +1,4 @@
-"""No command of ``gantt`` makes a database of a URL that is mistyped."""
+"""No command of ``gantt`` creates a database for a mistyped URL."""
 
 from __future__ import annotations
 

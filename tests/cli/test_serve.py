@@ -1,4 +1,4 @@
-"""``gantt serve``: starts, registers the machine, and says why when it cannot."""
+"""``gantt serve``: starts, registers the machine, and reports errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def a_database(folder: Path) -> tuple[Path, str]:
 
 
 def refused(program: Program, url: str, *options: str) -> str:
-    """What a start on ``url`` that must not happen says."""
+    """The error of a start on ``url`` that must fail."""
     listen = f"{LOOPBACK}:{live.free_port()}"
     return program.fail("serve", "--database", url, "--listen", listen, *options)
 
@@ -189,7 +189,7 @@ def test_serve_takes_no_arguments(program: Program) -> None:
 
 
 def test_serve_exits_if_a_worker_cannot_start(tmp_path: Path) -> None:
-    """The parent has looked already; what comes in between, the worker tells."""
+    """The parent checks the database; the worker reports errors that arise later."""
     file = tmp_path / "gantt.conf"
     file.write_text(
         "[placement_database]\nconnection = memory://\n"

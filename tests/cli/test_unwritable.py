@@ -1,4 +1,4 @@
-"""A program whose output cannot be written says so, and is silent in a broken pipe."""
+"""Unwritable output is reported; a broken pipe ends silently."""
 
 from __future__ import annotations
 

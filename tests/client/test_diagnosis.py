@@ -1,4 +1,4 @@
-"""Why there are no candidates: the same word in process and over HTTP."""
+"""A diagnosis is the same in process and over HTTP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gantt.model.requests import CandidateRequest, Labels, RequestGroup
 
 @pytest.fixture(params=["memory", "http"])
 def books(request: pytest.FixtureRequest) -> Iterator[GanttProtocol]:
-    """Not of any other Placement service: none of them knows this question."""
+    """Only Gantts: other Placements do not explain candidates."""
     if request.param == "memory":
         found: GanttProtocol = connect("memory://")
     else:
@@ -66,7 +66,7 @@ def test_diagnosis_is_equal_in_process_and_over_http(books: GanttProtocol) -> No
 def test_diagnosis_requires_a_gantt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What OpenStack Placement answers to a path that it does not have."""
+    """OpenStack Placement's answer to an unknown path."""
     body = json.dumps({"errors": [{"status": 404, "detail": "Not found"}]}).encode()
     remote = RemoteGantt("http://127.0.0.1:9")
     transport = remote._wire._transport

@@ -1,4 +1,4 @@
-"""A write without a generation survives others' writes in between, within bounds."""
+"""A write without a generation is retried after concurrent writes, within limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_lost_races_are_retried_up_to_a_limit() -> None:
         def attempt() -> int:
             attempts.append(1)
             if len(attempts) <= times:
-                raise errors.ConcurrentUpdate("somebody was faster")
+                raise errors.ConcurrentUpdate("another write came first")
             return len(attempts)
 
         attempts.clear()

@@ -70,7 +70,7 @@ def test_class_of_a_refusal(
 def test_class_header_takes_precedence_over_the_text(
     kind: type[errors.GanttError],
 ) -> None:
-    """Each class, as the door translates it, is the same class at the other end."""
+    """Each class survives translation by the API and back."""
     problem = translate(kind("No such trait: Unable to allocate inventory"))
     body = reply(problem.status, "other words", problem.code).body
     found = refusal(Reply(problem.status, dict(problem.headers), body), request="x")

@@ -1,4 +1,4 @@
-"""How the books of a remote Placement are asked, and what comes of its errors."""
+"""Requests to a remote Placement, and its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DISK = RequestGroup("_D", {"DISK_GB": 1})
 
 
 class Response:
-    """What a session answers."""
+    """An answer of a session."""
 
     headers: Mapping[str, str] = {}
 
@@ -30,7 +30,7 @@ class Response:
 
 
 class Session:
-    """Answers everything alike, and remembers what it was asked."""
+    """Gives the same answer to every request, and records requests."""
 
     def __init__(self, status: int = 200, body: Any = None) -> None:
         self._response = Response(status, body)

@@ -1,4 +1,4 @@
-"""The scheduler's part of the protocol: in process and over HTTP, word for word."""
+"""The scheduler's part of the protocol, equal in process and over HTTP."""
 
 from __future__ import annotations
 

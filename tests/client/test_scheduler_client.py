@@ -1,4 +1,4 @@
-"""The seam: what callers say in their own forms, as the calls of the protocol."""
+"""SchedulerClient converts callers' forms into calls of the protocol."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def view(host: str, node: str) -> HostView:
 
 
 class Recorder:
-    """A scheduler that remembers how it was called."""
+    """A scheduler that records its calls."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []

@@ -1,4 +1,4 @@
-"""Sockets: kept, shared between threads, lost; and what is said when they are."""
+"""Sockets: reused, shared between threads, lost; and the errors then."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_invalid_address_is_refused(url: str) -> None:
 
 
 class Session:
-    """Speaks as a keystoneauth session does."""
+    """Has the interface of a keystoneauth session."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer

@@ -1,4 +1,4 @@
-"""A service is watched as the books in this process are."""
+"""Watching a service equals watching in process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines in bunches: all of them, in order, and errors at once."""
+"""Lines are written in batches, complete and in order; errors at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured, and what of it several processes say together."""
+"""Metrics of one process, and of several processes together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two readings of a rule: the filter's, over arrays, and a plain one, host by host."""
+"""A filter over arrays against a plain implementation, host by host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reading = Callable[[Plan, Plain, Request], bool]
 def passing(
     one: Filter, plan: Plan, spec: RequestSpec | None = None, **options: Any
 ) -> list[bool]:
-    """What the filter says of each host of ``plan``."""
+    """The mask of the filter for the hosts of ``plan``."""
     found = one.mask(all_hosts(plan.state()), request(spec, **options))
     return [bool(value) for value in found.tolist()]
 
@@ -31,7 +31,7 @@ def passes(
     metadata: Sequence[dict[str, str]] = (),
     **options: Any,
 ) -> bool:
-    """What the filter says of one host, in aggregates with these metadata."""
+    """Whether one host, in aggregates with these metadata, passes."""
     aggregates = [
         {"uuid": f"a{number}", "hosts": [host["host"]], "metadata": some}
         for number, some in enumerate(metadata)
@@ -41,7 +41,7 @@ def passes(
 
 
 def check(one: Filter, plan: Plan, asked: Request, reading: Reading) -> None:
-    """The filter says of every host what the plain reading does."""
+    """The filter and the plain implementation agree on every host."""
     mask = one.mask(all_hosts(plan.state()), asked).tolist()
     assert mask == [reading(plan, host, asked) for host in plan.hosts]
 

@@ -1,4 +1,4 @@
-"""ComputeFilter: enabled, up, and heard of."""
+"""ComputeFilter: enabled, up, and reported."""
 
 from __future__ import annotations
 

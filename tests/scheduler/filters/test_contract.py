@@ -1,4 +1,4 @@
-"""What every filter promises: where its mask comes from, and that rows stand alone."""
+"""The contract of every filter: its mask depends on what it declares, row by row."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_mask_of_a_row_does_not_depend_on_others(
 def test_claims_do_not_affect_filters_that_read_no_usage(
     plan: Plan, spec: RequestSpec, number: int
 ) -> None:
-    """Drivers rely on ``needs``: after a claim they ask those alone that read it."""
+    """Drivers rely on ``needs``: after a claim they ask only filters that read use."""
     state = plan.state()
     asked = request(spec, **OPTIONS)
     judges = [one for one in ELEMENTWISE if OF_USE.isdisjoint(_declared(one).needs)]

@@ -141,7 +141,7 @@ SIGNS = {
 
 
 def _work_out(query: Any, known: dict[str, Any]) -> Any:
-    """A query read part by part, as it is told. TypeError: there is no order."""
+    """Evaluate a query recursively. Raises TypeError for values without an order."""
     if query == []:
         return True
     args = []

@@ -1,1 +1,1 @@
-"""One filter per file: which hosts may take an instance, as one mask."""
+"""One filter per module: a mask of the hosts that may take an instance."""

@@ -1,4 +1,4 @@
-"""Aggregates of hosts for images with some properties only."""
+"""Reserve aggregates for images with certain properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flavors that ask for aggregates with some metadata."""
+"""Match extra specs of flavors with metadata of aggregates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts that are not busier than their aggregates allow."""
+"""Limit concurrent tasks per host, with limits set by aggregates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Aggregates of hosts for some projects only."""
+"""Reserve aggregates for certain projects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PREFIX = "filter_tenant_id"
 
 class AggregateMultiTenancyIsolation(Filter):
     """No aggregate of the host has a key that starts with ``filter_tenant_id``, or one
-    lists the project. Several keys make room for many projects."""
+    lists the project. Several keys allow for many projects."""
 
     cacheable = Cacheable(needs=(), reads=("project_id",), elementwise=True)
     once = True

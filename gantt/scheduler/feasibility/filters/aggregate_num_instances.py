@@ -1,4 +1,4 @@
-"""Hosts that are not fuller, by number, than their aggregates allow."""
+"""Limit instances per host, with limits set by aggregates."""
 
 from __future__ import annotations
 

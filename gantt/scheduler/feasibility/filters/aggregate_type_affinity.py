@@ -1,4 +1,4 @@
-"""Aggregates of hosts for some flavors only."""
+"""Reserve aggregates for certain flavors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No filter at all: the name that Nova has for it."""
+"""A filter that passes every host, under Nova's name."""
 
 from __future__ import annotations
 

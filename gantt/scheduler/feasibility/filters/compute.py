@@ -1,4 +1,4 @@
-"""Hosts whose compute service works.
+"""Require an enabled compute service that is up.
 
 A service goes down when its heartbeats stop: ``lasts`` is when that happens next, or
 when one that is ahead of our clock comes back.
@@ -58,5 +58,5 @@ class ComputeFilter(Filter):
 
 
 def _down_after(request: Request) -> int:
-    """Microseconds without a sign after which a service counts as down."""
+    """Microseconds without a heartbeat after which a service counts as down."""
     return int(request.options.service_down_time * 1_000_000)

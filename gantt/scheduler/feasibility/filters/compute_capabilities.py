@@ -1,4 +1,4 @@
-"""Flavors that ask for something that hosts report."""
+"""Match extra specs of flavors with what hosts report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BITS_PATH = ("cpu_info", "maxphysaddr", "bits")
 
 
 class ComputeCapabilitiesFilter(Filter):
-    """Every extra spec that concerns hosts matches what the host reports.
+    """Every extra spec about hosts matches what the host reports.
 
     Those are: ``capabilities:a:b``, where ``a`` is an attribute of the host or a key of
     its ``stats`` and ``b`` a key within; names without a colon, on hosts that have such

@@ -1,4 +1,4 @@
-"""Away from instances that a hint names."""
+"""Keep away from the instances that a hint names."""
 
 from __future__ import annotations
 

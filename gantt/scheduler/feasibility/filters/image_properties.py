@@ -1,4 +1,4 @@
-"""Hosts that can run an image: its architecture, hypervisor and kind of machine."""
+"""Require support for the image's architecture, hypervisor and machine type."""
 
 from __future__ import annotations
 

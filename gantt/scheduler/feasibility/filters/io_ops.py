@@ -1,4 +1,4 @@
-"""Hosts that are not busy with builds, resizes and the like."""
+"""Limit concurrent builds, resizes and similar tasks per host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gantt.state.column import Bools
 
 class IoOpsFilter(Filter):
     """Fewer than ``max_io_ops_per_host`` operations run on the host. A claim that its
-    report does not know yet is one."""
+    report does not include yet counts as one."""
 
     cacheable = Cacheable(needs=("num_io_ops",), reads=(), elementwise=True)
 

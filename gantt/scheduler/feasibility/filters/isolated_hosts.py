@@ -1,4 +1,4 @@
-"""Some hosts for some images only."""
+"""Reserve certain hosts for certain images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantt.state.column import Bools
 
 
 class IsolatedHostsFilter(Filter):
-    """Images of ``isolated_images`` run on ``isolated_hosts`` alone; with
+    """Images of ``isolated_images`` run on ``isolated_hosts`` only; with
     ``restrict_isolated_hosts_to_isolated_images``, nothing else runs there."""
 
     cacheable = Cacheable(needs=(), reads=("image.id",), elementwise=True)

@@ -1,4 +1,4 @@
-"""Hosts that a query of the caller's own picks."""
+"""Match hosts with a query given by the caller."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from gantt.state.column import Bools
 
 
 class JsonFilter(Filter):
-    """The hint ``query`` is true of the host; see ``host_query``. Raises Invalid: it
-    is not JSON, or names an operator that there is not.
+    """The hint ``query`` is true of the host; see ``host_query``. Raises Invalid if
+    it is not JSON or names an unknown operator.
 
     What hosts report in ``stats`` is text here, and a host of which text would have to
     be ordered against a number fails.

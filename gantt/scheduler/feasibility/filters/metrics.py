@@ -1,4 +1,4 @@
-"""Hosts that report what MetricsWeigher reads."""
+"""Require the metrics that MetricsWeigher reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gantt.state.column import Bools
 
 
 class MetricsFilter(Filter):
-    """All metrics that ``metrics_weight_setting`` names are on the host."""
+    """The host reports all metrics in ``metrics_weight_setting``."""
 
     cacheable = Cacheable(needs=("factor:metrics",), reads=(), elementwise=True)
 

@@ -1,4 +1,4 @@
-"""Hosts that are not full by number."""
+"""Limit instances per host."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gantt.state.column import Bools
 
 
 class NumInstancesFilter(Filter):
-    """Fewer than ``max_instances_per_host`` instances are on the host, or promised
-    it."""
+    """The host has fewer than ``max_instances_per_host`` instances, pending claims
+    included."""
 
     cacheable = Cacheable(needs=("num_instances",), reads=(), elementwise=True)
 

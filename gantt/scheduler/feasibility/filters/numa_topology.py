@@ -1,6 +1,6 @@
-"""Says no to what cells of memory and CPUs would have to be fitted for.
+"""Refuse requests that need a NUMA topology.
 
-Which cell of a host would take what is not worked out yet. Where an operator enables
+Fitting into NUMA cells is not implemented yet. Where an operator enables
 the filter, letting such a request through would promise what was not checked.
 """
 
@@ -16,8 +16,8 @@ from gantt.state.column import Bools
 
 
 class NUMATopologyFilter(Filter):
-    """A request that no topology comes of passes everywhere. Raises Invalid for
-    others, with what asks for one."""
+    """Requests without a topology pass everywhere. Raises Invalid for others, and
+    names the field that requires one."""
 
     cacheable = Cacheable(
         needs=(),

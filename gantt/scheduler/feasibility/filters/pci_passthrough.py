@@ -1,6 +1,6 @@
-"""Says no to what devices would have to be fitted for.
+"""Refuse requests that need PCI devices.
 
-Which device a host would give is not worked out yet. Where an operator enables the
+Assigning devices is not implemented yet. Where an operator enables the
 filter, letting such a request through would promise what was not checked.
 """
 

@@ -1,4 +1,4 @@
-"""Beside instances that a hint names."""
+"""Share a host with instances that a hint names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of an affinity group go where members are."""
+"""Keep members of an affinity group together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members of an anti-affinity group keep apart."""
+"""Keep members of an anti-affinity group apart."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gantt.state.column import Bools
 
 
 class ServerGroupAntiAffinityFilter(Filter):
-    """Fewer members than ``max_server_per_host`` are on the host, or promised it; or
-    the instance itself is there and may stay (a resize on its own host).
+    """The host has fewer members than ``max_server_per_host``, pending claims included;
+    or the instance itself is there and may stay (a resize on its own host).
 
     The known hosts of members count, not the hosts that the caller gives.
     """

@@ -1,4 +1,4 @@
-"""Near an address that a hint names."""
+"""Require a host in the network of an address that a hint names."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 class SimpleCIDRAffinityFilter(Filter):
     """The host's address is in the network of the hints ``build_near_host_ip`` and
-    ``cidr`` (the length of its prefix, "/24" unless given). Raises Invalid: they make
-    no network."""
+    ``cidr`` (the length of its prefix, "/24" unless given). Raises Invalid if they
+    do not form a network."""
 
     cacheable = Cacheable(needs=("factor:host_ip",), reads=("scheduler_hints",))
     once = True
@@ -52,7 +52,7 @@ def _network(address: str, prefix: str) -> Network:
 
 
 def _start(network: Network) -> str:
-    """How the text of every address in ``network`` begins: reading one takes long."""
+    """The common prefix, as text, of addresses in ``network``: parsing is slow."""
     if network.version == 6:
         return ""
     parts = str(network.network_address).split(".")

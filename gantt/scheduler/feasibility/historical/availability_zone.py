@@ -1,4 +1,4 @@
-"""Hosts in the availability zone asked for.
+"""Require the requested availability zone.
 
 Nova's filter from before zones were aggregates of the books. Unlike the pre-filter, it
 keeps the default zone to hosts that no aggregate puts in another.

@@ -1,6 +1,6 @@
-"""Hosts with room for the VCPUs asked for, by what they report.
+"""Require enough VCPUs, according to host reports.
 
-Nova's filter from before there were books; kept for operators that still enable it.
+Nova's filter from before Placement; redundant, because the books decide amounts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CoreFilter(Filter):
 
 class AggregateCoreFilter(CoreFilter):
     """As CoreFilter; metadata ``cpu_allocation_ratio`` of aggregates, the least
-    of them, goes before the host's ratio."""
+    of them, takes precedence over the host's ratio."""
 
     cacheable = CoreFilter.cacheable
     advice = (

@@ -1,6 +1,6 @@
-"""Hosts with room for the disk asked for, by what they report.
+"""Require enough disk, according to host reports.
 
-Nova's filter from before there were books; kept for operators that still enable it.
+Nova's filter from before Placement; redundant, because the books decide amounts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DiskFilter(Filter):
 
 class AggregateDiskFilter(DiskFilter):
     """As DiskFilter; metadata ``disk_allocation_ratio`` of aggregates, the least
-    of them, goes before the host's ratio."""
+    of them, takes precedence over the host's ratio."""
 
     cacheable = DiskFilter.cacheable
     advice = (

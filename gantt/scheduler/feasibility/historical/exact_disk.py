@@ -1,6 +1,6 @@
-"""Hosts that have exactly the disk asked for: for machines given out whole.
+"""Require exactly the requested disk: for bare metal, which is given out whole.
 
-Nova's filter for bare metal; today such hosts have a resource class of their own.
+Today such hosts have a resource class of their own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gantt.state.column import Bools
 
 
 class ExactDiskFilter(Filter):
-    """What is free is what is asked for, no more and no less."""
+    """The free amount equals the requested one."""
 
     cacheable = Cacheable(
         needs=("total_disk_gb", "free_disk_mb"),

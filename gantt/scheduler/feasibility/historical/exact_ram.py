@@ -1,6 +1,6 @@
-"""Hosts that have exactly the memory asked for: for machines given out whole.
+"""Require exactly the requested memory: for bare metal, which is given out whole.
 
-Nova's filter for bare metal; today such hosts have a resource class of their own.
+Today such hosts have a resource class of their own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from gantt.state.column import Bools
 
 
 class ExactRamFilter(Filter):
-    """What is free is what is asked for, no more and no less."""
+    """The free amount equals the requested one."""
 
     cacheable = Cacheable(
         needs=("total_ram_mb", "free_ram_mb"),

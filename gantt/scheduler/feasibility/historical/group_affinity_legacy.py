@@ -38,8 +38,8 @@ class GroupAntiAffinityFilter(Filter):
 
 
 def group_hosts(hosts: Hosts, request: Request) -> set[str]:
-    """Names of hosts with members of the group that the hint names, those just picked
-    among them; empty without the hint, and for a group with a policy."""
+    """Names of hosts with members of the group that the hint names, those just selected
+    included; empty without the hint, and for a group with a policy."""
     name = request.spec.hint("group")
     group = request.spec.instance_group
     if not isinstance(name, str) or not name:

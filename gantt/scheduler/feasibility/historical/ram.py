@@ -1,6 +1,6 @@
-"""Hosts with room for the memory asked for, by what they report.
+"""Require enough memory, according to host reports.
 
-Nova's filter from before there were books; kept for operators that still enable it.
+Nova's filter from before Placement; redundant, because the books decide amounts.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RamFilter(Filter):
 
 class AggregateRamFilter(RamFilter):
     """As RamFilter; metadata ``ram_allocation_ratio`` of aggregates, the least
-    of them, goes before the host's ratio."""
+    of them, takes precedence over the host's ratio."""
 
     cacheable = RamFilter.cacheable
     advice = (

@@ -1,6 +1,6 @@
-"""Hosts that were not tried for this instance before.
+"""Exclude hosts that were tried before for this instance.
 
-Nova's filter from before alternates; kept for callers that still send what they tried.
+Nova's filter from before alternates; kept for callers that still send such hosts.
 """
 
 from __future__ import annotations

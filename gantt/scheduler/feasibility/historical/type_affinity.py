@@ -1,4 +1,4 @@
-"""Hosts whose instances all have the flavor asked for.
+"""Require hosts where every instance has the requested flavor.
 
 Nova's filter for hosts of one kind of instance. It reads the facts that hosts give with
 their instances, so it looks at hosts one by one.
@@ -17,7 +17,7 @@ from gantt.state.column import Bools
 
 class TypeAffinityFilter(Filter):
     """Every instance on the host has the same ``flavorid``; one of an unknown
-    flavor has another. Of one that is only promised the host the amounts must agree."""
+    flavor has another. For pending claims the amounts must be equal."""
 
     cacheable = Cacheable(
         needs=("id", "instances", "claims"),
@@ -48,11 +48,11 @@ class TypeAffinityFilter(Filter):
                     found[place] = False
                     break
             else:
-                found[place] = _promises_agree(hosts, place, spec)
+                found[place] = _claims_agree(hosts, place, spec)
         return found
 
 
-def _promises_agree(hosts: Hosts, place: int, spec: RequestSpec) -> bool:
+def _claims_agree(hosts: Hosts, place: int, spec: RequestSpec) -> bool:
     wanted = (spec.flavor.vcpus, spec.flavor.memory_mb, spec.disk_mb)
     claims = hosts.fleet.claims
     promised = claims.on(int(hosts.id[place]))

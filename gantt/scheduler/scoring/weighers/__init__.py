@@ -1,1 +1,1 @@
-"""One weigher per file: how good each host is, as one score per host."""
+"""One weigher per module: a score for each host."""

@@ -1,4 +1,4 @@
-"""Hosts where builds failed of late last.
+"""Put hosts with recent build failures last.
 
 Its multiplier outweighs all others, so that a broken host, which looks empty and
 therefore attractive, does not draw every new instance.

@@ -1,4 +1,4 @@
-"""Hosts with more free VCPUs first: instances spread.
+"""Prefer hosts with more free VCPUs, which spreads instances.
 
 A negative multiplier fills hosts up instead.
 """
@@ -12,7 +12,7 @@ from gantt.state.column import Floats
 
 
 class CPUWeigher(Weigher):
-    """The score is what is left of the VCPUs that the allocation ratio allows."""
+    """The score is the free VCPUs that the allocation ratio allows."""
 
     cacheable = Cacheable(
         needs=("vcpus_total", "vcpus_used", "cpu_ratio"), reads=(), elementwise=True

@@ -1,4 +1,4 @@
-"""Hosts in the instance's own cell first, where a move may leave the cell.
+"""Prefer hosts in the instance's own cell when a move may leave it.
 
 Its multiplier outweighs all others: a move across cells costs far more than a host
 that is a little less good.

@@ -1,4 +1,4 @@
-"""Hosts with more free disk first: instances spread.
+"""Prefer hosts with more free disk, which spreads instances.
 
 A negative multiplier fills hosts up instead.
 """

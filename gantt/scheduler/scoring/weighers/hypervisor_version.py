@@ -1,4 +1,4 @@
-"""Hosts with the newer hypervisor first.
+"""Prefer hosts with newer hypervisors.
 
 Instances move on to upgraded hosts and can still be migrated between like versions.
 """

@@ -1,4 +1,4 @@
-"""Hosts whose instances came from images like the requested one first.
+"""Prefer hosts whose instances were made from similar images.
 
 Off unless its multiplier is configured, because it looks at every instance.
 """

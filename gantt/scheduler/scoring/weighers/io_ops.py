@@ -1,4 +1,4 @@
-"""Hosts that are busy building, migrating or saving instances last.
+"""Put hosts that are building, migrating or saving instances last.
 
 The multiplier is negative unless it is configured: more work counts against a host.
 """

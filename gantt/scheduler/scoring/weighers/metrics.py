@@ -1,6 +1,6 @@
-"""Hosts by what their monitors measure, each metric times its configured factor.
+"""Rank hosts by their metrics, each multiplied by its configured factor.
 
-Here alone because what a metric that is missing means depends on the multiplier.
+The effect of a missing metric depends on the multiplier.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class MetricsWeigher(Weigher):
         name: str,
         ratio: float,
     ) -> Bools:
-        """bool[n]: hosts that go to the end because they lack the metric ``name``."""
+        """bool[n]: hosts that rank last because they lack the metric ``name``."""
         if request.options.metrics_required:
             place = int(is_missing.argmax())
             raise errors.Invalid(

@@ -1,4 +1,4 @@
-"""Hosts by how many instances they have.
+"""Rank hosts by their number of instances.
 
 Off unless a multiplier is configured: positive packs, negative spreads by count.
 """

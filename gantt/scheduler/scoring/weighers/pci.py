@@ -1,7 +1,7 @@
-"""Hosts with few free PCI devices first, so that devices are there when needed.
+"""Prefer hosts with few free PCI devices, which keeps devices available.
 
-Also for requests that need devices: taking those of nearly used hosts first leaves
-whole sets for requests that need many.
+This holds for requests that need devices as well: using up partly used hosts first
+leaves whole sets for requests that need many.
 """
 
 from __future__ import annotations

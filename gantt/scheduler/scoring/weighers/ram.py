@@ -1,4 +1,4 @@
-"""Hosts with more free memory first: instances spread.
+"""Prefer hosts with more free memory, which spreads instances.
 
 A negative multiplier fills hosts up instead.
 """

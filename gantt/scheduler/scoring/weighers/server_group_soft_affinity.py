@@ -1,6 +1,6 @@
-"""Hosts with more members of the server group first: it stands together if it can.
+"""Prefer hosts with more members of the server group.
 
-Apart from the filters of the strict policies: a soft one never refuses a host.
+Unlike the filters of the strict policies, it never refuses a host.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantt.state.column import Floats
 
 
 class ServerGroupSoftAffinityWeigher(Weigher):
-    """The score is how many members the host has, those just picked among them."""
+    """The score is how many members the host has, those just selected included."""
 
     cacheable = Cacheable(needs=(), reads=("instance_group",))
     option = "soft_affinity_weight_multiplier"

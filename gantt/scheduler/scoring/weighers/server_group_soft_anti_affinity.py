@@ -1,6 +1,6 @@
-"""Hosts with fewer members of the server group first: it spreads if it can.
+"""Prefer hosts with fewer members of the server group.
 
-Apart from the filters of the strict policies: a soft one never refuses a host.
+Unlike the filters of the strict policies, it never refuses a host.
 """
 
 from __future__ import annotations
