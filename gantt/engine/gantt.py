@@ -127,9 +127,8 @@ class Gantt:
         )
         self._rest = Rest(replica, clock, options.search_slice_ms / 1000)
         self._reader = Reader(replica, self._log_tailer, self._rest)
-        self._plugins = PluginThreads(
-            replica, self._rest, clock, threads, lambda: self._checks.options
-        )
+        checks = self._checks
+        self._plugins = PluginThreads(replica, self._rest, clock, threads, checks)
         driver = driver_of(policy_of(options.scheduler, self._plugins))
         self._committer = Committer(
             store,
@@ -298,7 +297,6 @@ class Gantt:
             **self._watching.counts(),
             **self._scheduling.counts(),
             **self._background.counts(),
-            **self._plugins.counts(),
         }
 
     def close(self) -> None:
@@ -310,8 +308,7 @@ class Gantt:
         self._watching.close()
         self._background.close()
         self._committer.close()
-        self._plugins.close()
-        self._scheduling.records.close()
+        self._scheduling.close()
         verify.leave_fingerprint(self._store, self.revision)
         self._store.close()
         if self._remote is not None:

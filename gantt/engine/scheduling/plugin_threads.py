@@ -16,12 +16,12 @@ from typing import Any, Generic, TypeAlias, TypeVar, TypeVarTuple
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
+from gantt.engine.scheduling.checks import Checks
 from gantt.engine.threads import Threads
 from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
-from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.pauses import Moved
 from gantt.scheduler.plugins.outside import Check, Named, Stuck
 from gantt.scheduler.plugins.registry import sets_limits
@@ -75,8 +75,8 @@ class _Worker:
 
 
 class PluginThreads:
-    """Implements ``Outside`` for the decisions of one engine. ``options``: those in
-    force, which may change between decisions."""
+    """Implements ``Outside`` for the decisions of one engine. ``checks``: have the
+    options in force, which may change between decisions."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class PluginThreads:
         rest: Rest,
         clock: Clock,
         threads: Threads,
-        options: Callable[[], SchedulerOptions],
+        checks: Checks,
     ) -> None:
         self._replica, self._rest = replica, rest
         self._clock, self._threads = clock, threads
-        self._options = options
+        self._checks = checks
         self._turn = threads.lock()
         self._has_search = True
         self._workers: list[_Worker] = []
@@ -145,7 +145,7 @@ class PluginThreads:
         return self._snapshot
 
     def call(self, plugin: Named, ask: Callable[[Check], T]) -> T:
-        options, began = self._options(), self._clock.monotonic()
+        options, began = self._checks.options, self._clock.monotonic()
         limit_s = options.plugin_time_limit_s
         self._check_suspended(plugin, began)
 
@@ -241,7 +241,7 @@ class PluginThreads:
             "plugin_threads_blocked": sum(
                 call is not None and call.is_late for call in blocked
             ),
-            "plugin_threads_limit": self._options().plugin_threads,
+            "plugin_threads_limit": self._checks.options.plugin_threads,
             "plugins_suspended": len(self._late),
         }
 

@@ -167,11 +167,17 @@ class Scheduling:
         return {
             **self.records.counts(),
             **self._checks.counts(),
+            **self.plugins.counts(),
             "claims_lost": self.lost,
             "shapes_kept": self.driver.kept,
             "shape_hits": self.driver.hits,
             "shape_misses": self.driver.misses,
         }
+
+    def close(self) -> None:
+        """End the threads of plug-ins and of records."""
+        self.plugins.close()
+        self.records.close()
 
     def _books(self, request: ScheduleRequest) -> Books:
         remote = self._remote
