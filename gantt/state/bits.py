@@ -31,12 +31,16 @@ class BitMatrix:
         else:
             self._words[label // _WORD, row] &= ~bit
 
-    def has(self, row: int, label: int) -> bool:
-        """Whether ``row`` bears ``label``."""
-        word = label // _WORD
-        if word >= self._words.shape[0] or row >= self._words.shape[1]:
+    def has_any(self, row: int, labels: Iterable[int]) -> bool:
+        """Whether ``row`` bears at least one of ``labels``."""
+        words, rows = self._words.shape
+        if row >= rows:
             return False
-        return bool(int(self._words[word, row]) >> (label % _WORD) & 1)
+        for label in labels:
+            word = label // _WORD
+            if word < words and int(self._words[word, row]) >> (label % _WORD) & 1:
+                return True
+        return False
 
     def labels_of(self, row: int) -> list[int]:
         """The labels of ``row``, ascending."""

@@ -201,6 +201,10 @@ class Claims(Table[ClaimRow]):
         self._of: dict[str, dict[int, None]] = {}
         self._on: dict[int, dict[str, None]] = {}
 
+    def has(self, claim: str) -> bool:
+        """Whether any row is of the claim."""
+        return claim in self._of
+
     def of(self, claim: str) -> list[ClaimRow]:
         """The rows of one claim, oldest first."""
         return [self.by_id[key] for key in sorted(self._of.get(claim, ()))]

@@ -19,7 +19,7 @@ def exact(name: str) -> str:
 
 def is_each_once(fold: Fold, names: Collection[str]) -> bool:
     """Whether no two of ``names`` are one to the database."""
-    return len({fold(name) for name in names}) == len(names)
+    return len(names) < 2 or len({fold(name) for name in names}) == len(names)
 
 
 _SAMPLE = "aA \u00e4 "

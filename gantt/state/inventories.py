@@ -1,12 +1,12 @@
 """Inventories: one table of columns per resource class.
 
-"Who has room for 4 VCPU?" is then a pass over the rows of VCPU alone, however many
-classes a fleet has. ``used`` and ``capacity`` are kept beside the inventory they judge.
+"Which providers have room for 4 VCPU?" is then a pass over the rows of VCPU alone,
+however many classes a fleet has. ``used`` and ``capacity`` are kept beside the inventory they judge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -108,14 +108,6 @@ class ClassTable(Columns):
         fits &= self.is_live[slots]
         return fits
 
-    def has_room_at(self, amount: int, slot: int) -> bool:
-        """As ``has_room``, of one slot that is live."""
-        return bool(
-            self.used[slot] + amount <= self.capacity[slot]
-            and self.min_unit[slot] <= amount <= self.max_unit[slot]
-            and amount % self.step_size[slot] == 0
-        )
-
     def can_take(
         self, total: int, slots: Int64s | Int32s | slice | None = None
     ) -> Bools:
@@ -156,7 +148,7 @@ class Inventories:
         return len(self._by_id)
 
     def table(self, class_index: int) -> ClassTable | None:
-        """The table of a class, or None when nobody ever had any."""
+        """The table of a class, or None when no provider ever had any."""
         return self._tables.get(class_index)
 
     def slot(self, provider: int, class_index: int) -> tuple[ClassTable, int] | None:
@@ -164,6 +156,26 @@ class Inventories:
         table = self._tables.get(class_index)
         slot = None if table is None else table.slot_of.get(provider)
         return None if table is None or slot is None else (table, slot)
+
+    def has_room_at(self, provider: int, wanted: Mapping[int, Sequence[int]]) -> bool:
+        """As ``ClassTable.has_room`` and ``can_take``, of one provider. ``wanted``:
+        class index -> the amounts of its allocations."""
+        for class_index, amounts in wanted.items():
+            table = self._tables.get(class_index)
+            slot = None if table is None else table.slot_of.get(provider)
+            if table is None or slot is None:
+                return False
+            least, step = table.min_unit[slot], table.step_size[slot]
+            total = 0
+            for amount in amounts:
+                if amount < least or amount % step != 0:
+                    return False
+                total += amount
+            # What holds of the sum holds of each part.
+            free = table.used[slot] + total <= table.capacity[slot]
+            if not free or total > table.max_unit[slot]:
+                return False
+        return True
 
     def classes_of(self, provider: int) -> tuple[int, ...]:
         """The classes that a provider has, ascending by index."""

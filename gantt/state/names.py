@@ -66,6 +66,12 @@ class Names:
         """The dense index of a name."""
         return self._by_name.get(name)
 
+    def numbers_of(self, name: str) -> tuple[int, int] | None:
+        """The id and the dense index of a name."""
+        index = self._by_name.get(name)
+        row = None if index is None else self._rows[index]
+        return None if index is None or row is None else (row.id, index)
+
     def index_of_id(self, key: int) -> int:
         """The dense index of an id that exists."""
         return self._by_id[key]

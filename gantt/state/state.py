@@ -273,7 +273,7 @@ class State:
         if self.providers.get(key[0]) is None or names.get(key[1]) is None:
             return None
         provider = self.providers.row_of_id(key[0])
-        if not matrix.has(provider, names.index_of_id(key[1])):
+        if not matrix.has_any(provider, (names.index_of_id(key[1]),)):
             return None
         return LinkRow(key[0], key[1], None, None)
 

@@ -24,15 +24,15 @@ def filled(
 
 
 @given(pairs)
-def test_it_remembers_who_bears_what(steps: list[tuple[int, int, bool]]) -> None:
+def test_labels_of_each_row(steps: list[tuple[int, int, bool]]) -> None:
     matrix, model = filled(steps)
     for row in range(HEIGHT):
-        mine = sorted(label for who, label in model if who == row)
+        mine = sorted(label for bearer, label in model if bearer == row)
         assert matrix.labels_of(row) == mine
     for label in (*range(6), 63, 64, 65, 127, 128, 300, 9999):
         assert matrix.is_used(label) == any(one == label for _, one in model)
         for row in range(HEIGHT):
-            assert matrix.has(row, label) == ((row, label) in model)
+            assert matrix.has_any(row, (label,)) == ((row, label) in model)
 
 
 @given(pairs, st.lists(labels | st.just(9999), max_size=4))
@@ -43,6 +43,7 @@ def test_questions_about_all_rows_at_once(
     for height in (1, 16, HEIGHT, 300):
         any_of = matrix.any_of(asked, height).tolist()
         all_of = matrix.all_of(asked, height).tolist()
-        borne = [{label for who, label in model if who == row} for row in range(height)]
+        borne = [{label for bearer, label in model if bearer == row} for row in range(height)]
         assert any_of == [bool(mine & set(asked)) for mine in borne]
+        assert any_of == [matrix.has_any(row, asked) for row in range(height)]
         assert all_of == [mine >= set(asked) for mine in borne]

@@ -1,4 +1,4 @@
-"""Who has room: arrays against one comparison at a time."""
+"""Free capacity: arrays against one comparison at a time."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def test_room(
     assert table is not None
     has_room, can_take = table.has_room(amount), table.can_take(amount)
     assert len(has_room) == len(can_take) == table.height
+    assert not books.has_room_at(13, {0: [1]})
+    assert not books.has_room_at(1, {1: [1]})
     for key, row in model.items():
         slot = table.slot_of[key]
         capacity = (row.total - row.reserved) * row.allocation_ratio
@@ -55,6 +57,12 @@ def test_room(
         assert can_take[slot] == fits
         fits = fits and amount >= row.min_unit and amount % row.step_size == 0
         assert has_room[slot] == fits
+        if used + amount <= MAX_INT:
+            assert books.has_room_at(key, {0: [amount]}) == fits
+            parts = [amount - amount // 2, amount // 2]
+            each = all(table.has_room(part)[slot] for part in parts)
+            both = each and can_take[slot]
+            assert 0 in parts or books.has_room_at(key, {0: parts}) == both
         assert table.has_room(amount, slice(slot, slot + 1)).tolist() == [fits]
         largest = int(table.largest(amount)[slot])
         assert table.largest(amount, slice(slot, slot + 1)).tolist() == [largest]

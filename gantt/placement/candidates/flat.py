@@ -105,7 +105,8 @@ def wanted_by(state: State, request: CandidateRequest) -> Wanted | None:
         required, forbidden = aggregate_indexes(state, group.member_of)
         bears += [(state.provider_aggregates, labels) for labels in required]
         lacks.append((state.provider_aggregates, forbidden))
-    return Wanted(parts, amounts, tuple(bears), tuple(lacks))
+    lacking = tuple((matrix, labels) for matrix, labels in lacks if labels)
+    return Wanted(parts, amounts, tuple(bears), lacking)
 
 
 def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
@@ -114,15 +115,14 @@ def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
     for matrix, labels in wanted.bears:
         mask &= matrix.any_of(labels, stop, start)
     for matrix, labels in wanted.lacks:
-        if labels:
-            mask &= ~matrix.any_of(labels, stop, start)
+        mask &= ~matrix.any_of(labels, stop, start)
     rows = np.flatnonzero(mask) + start
     for class_index, amounts in wanted.amounts.items():
         table = state.inventories.table(class_index)
         if table is None:
             return rows[:0]
         slots = table.slots_of(rows)
-        # Who has none of the class is judged by somebody else's slot, for nothing.
+        # NO_ROW reads the last slot, which is another provider's; its verdict is void.
         fits = slots != NO_ROW
         for amount in set(amounts):
             fits &= table.has_room(amount, slots)
@@ -135,15 +135,16 @@ def _matching(state: State, wanted: Wanted, start: int, stop: int) -> Rows:
 def meets(state: State, wanted: Wanted, rows: Rows) -> Bools:
     """bool[n]: which of some ``rows`` match, whatever the others are like."""
     if len(rows) <= FEW_ROWS:
-        found = [meets_at(state, wanted, row) for row in rows.tolist()]
-        return np.array(found, np.bool_)
+        found = np.empty(len(rows), np.bool_)
+        for place, row in enumerate(rows.tolist()):
+            found[place] = meets_at(state, wanted, row)
+        return found
     mask = state.providers.is_live[rows].copy()
     height = int(rows.max()) + 1
     for matrix, labels in wanted.bears:
         mask &= matrix.any_of(labels, height)[rows]
     for matrix, labels in wanted.lacks:
-        if labels:
-            mask &= ~matrix.any_of(labels, height)[rows]
+        mask &= ~matrix.any_of(labels, height)[rows]
     for class_index, amounts in wanted.amounts.items():
         table = state.inventories.table(class_index)
         if table is None:
@@ -162,18 +163,9 @@ def meets_at(state: State, wanted: Wanted, row: int) -> bool:
     if not state.providers.is_live[row]:
         return False
     for matrix, labels in wanted.bears:
-        if not any(matrix.has(row, label) for label in labels):
+        if not matrix.has_any(row, labels):
             return False
     for matrix, labels in wanted.lacks:
-        if any(matrix.has(row, label) for label in labels):
+        if matrix.has_any(row, labels):
             return False
-    for class_index, amounts in wanted.amounts.items():
-        found = state.inventories.slot(row, class_index)
-        if found is None:
-            return False
-        table, slot = found
-        if not all(table.has_room_at(amount, slot) for amount in amounts):
-            return False
-        if len(amounts) > 1 and not table.can_take(sum(amounts), np.array([slot]))[0]:
-            return False
-    return True
+    return state.inventories.has_room_at(row, wanted.amounts)

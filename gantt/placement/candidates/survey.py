@@ -65,10 +65,6 @@ class Survey(Struct, eq=False):
             yield from summarize.candidates(self.state, parts, [pick])
 
 
-# So many are looked at one by one: array passes would cost more.
-_FEW = 4
-
-
 class FlatSurvey:
     """As ``Survey``, where no provider has a parent and none shares: it holds whatever
     changes, as long as ``providers.structure`` does not move."""
@@ -88,11 +84,6 @@ class FlatSurvey:
 
     def viable_at(self, roots: Rows) -> Bools:
         """bool[n]: which of these provider rows match."""
-        if len(roots) <= _FEW:
-            found = (
-                flat.meets_at(self._state, self._wanted, row) for row in roots.tolist()
-            )
-            return np.fromiter(found, np.bool_, len(roots))
         return flat.meets(self._state, self._wanted, roots)
 
     def alone_at(self, roots: Rows) -> Bools:

@@ -151,20 +151,15 @@ def _judge(state: State, wishes: list[Wish], ledger: Ledger) -> None:
 def write(draft: Draft, wish: Wish) -> None:
     """Write what was judged: allocations, consumer, names, generations."""
     old = {(row.resource_provider_id, row.resource_class_id): row for row in wish.old}
+    uuid, now = wish.consumer.consumer_uuid, draft.now
+    moved: dict[int, ProviderRow] = {}
     for provider, key, amount in wish.new:
         replaced = old.pop((provider.id, key), None)
-        draft.put(
-            t.ALLOCATIONS,
-            AllocationRow(
-                draft.new_id(t.ALLOCATIONS) if replaced is None else replaced.id,
-                provider.id,
-                wish.consumer.consumer_uuid,
-                key,
-                int(amount),
-                draft.now,
-                None,
-            ),
-        )
+        number = draft.new_id(t.ALLOCATIONS) if replaced is None else replaced.id
+        row = AllocationRow(number, provider.id, uuid, key, int(amount), now, None)
+        draft.change(t.ALLOCATIONS, replaced, row)
+        moved[provider.id] = provider
+    for provider in moved.values():
         draft.bump_once(provider)
     for row in old.values():
         draft.delete(t.ALLOCATIONS, row)
@@ -202,4 +197,4 @@ def _write_consumer(draft: Draft, wish: Wish) -> None:
             consumer_type_id=type_id,
             updated_at=draft.now,
         )
-    draft.put(t.CONSUMERS, row)
+    draft.change(t.CONSUMERS, wish.known, row)

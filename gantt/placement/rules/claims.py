@@ -22,13 +22,15 @@ from gantt.errors import ClaimLost, Conflict, Forbidden, Invalid
 from gantt.model import rows as t
 from gantt.model.answers import Claimed
 from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceClaim
-from gantt.model.holding import holding
+from gantt.model.holding import Held, holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
+from gantt.model.spec import InstanceGroup
 from gantt.placement import fleet_queries, groups
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
 from gantt.placement.rules.room import Room
+from gantt.state.fleet import Fleet
 from gantt.state.folded import is_each_once
 from gantt.state.state import State
 
@@ -40,19 +42,25 @@ _GROUP: Final = "the server group no longer allows the host"
 _HARD: Final = (groups.AFFINITY, groups.ANTI_AFFINITY)
 _MOST: Final = 2**53
 
-Asked = list[tuple[ProviderRow, int, Place, int]]
-"""(provider, class id, place, amount) of one choice."""
+
+class _Asked(Struct, frozen=True):
+    """What is new of one choice, twice: as rows (provider, class id, amount) and as
+    amounts by place."""
+
+    rows: list[tuple[ProviderRow, int, int]]
+    amounts: list[tuple[Place, int]]
 
 
 class _Holder(Struct, frozen=True):
     """What an instance has before it is placed: ``kept`` stays, ``dropped`` goes with
-    the lease that the new claim replaces."""
+    the lease that the new claim replaces; ``held``: as in InstanceClaim."""
 
     uuid: str
-    claim: ClaimRow | None
-    consumer: ConsumerRow | None
-    kept: list[AllocationRow]
-    dropped: list[AllocationRow]
+    held: Held | None
+    claim: ClaimRow | None = None
+    consumer: ConsumerRow | None = None
+    kept: list[AllocationRow] = []
+    dropped: list[AllocationRow] = []
 
 
 def claim(draft: Draft, command: Claim) -> Claimed:
@@ -65,12 +73,14 @@ def claim(draft: Draft, command: Claim) -> Claimed:
     leased_for = command.leased_for_us
     leased_until = None if leased_for is None else draft.clock + leased_for
     desk = _Desk(draft, command, leased_until)
-    taken = tuple(desk.place(instance) for instance in command.instances)
-    return Claimed(command.claim, taken, leased_until, tuple(desk.generations))
+    taken = []
+    for instance in command.instances:
+        taken.append(desk.place(instance))
+    return Claimed(command.claim, tuple(taken), leased_until, tuple(desk.generations))
 
 
 def _check(draft: Draft, command: Claim) -> None:
-    if draft.state.fleet.claims.of(command.claim):
+    if draft.state.fleet.claims.has(command.claim):
         raise Conflict(
             f"Claim {command.claim} already exists. Use a new name for each claim."
         )
@@ -89,8 +99,8 @@ def _check(draft: Draft, command: Claim) -> None:
 
 def check_owner(state: State, instance_uuids: Iterable[str], project: str) -> None:
     """Raises Forbidden where an instance has allocations or a claim that are not of
-    ``project``, or that do not say whose they are. Judged here as well as before: who
-    looks earlier may be overtaken."""
+    ``project``, or of which no project is known. Judged here as well as before the
+    claim is planned: others may write between the two."""
     for uuid in instance_uuids:
         owners: set[str | None] = set()
         consumer = state.consumers.find(uuid)
@@ -121,14 +131,15 @@ class _Desk:
         self._leased_until = leased_until
         self._ledger = Ledger(draft.state)
         self._room = Room(draft.state.fleet.hosts, command)
-        self._group = _Group(draft, command)
+        self._group = None
+        if command.group is not None and command.group.policy in _HARD:
+            self._group = _Group(draft.state.fleet, command.group)
         self._providers: dict[str, ProviderRow | None] = {}
-        self._held = {one.instance_uuid: one.held for one in command.instances}
         self.generations: list[int | None] = []
 
     def place(self, instance: InstanceClaim) -> int:
         """The place of the first choice that holds. Raises ClaimLost."""
-        holder = self._holder(instance.instance_uuid)
+        holder = self._holder(instance)
         misses: dict[str, list[int]] = {}
         for number, choice in enumerate(instance.choices):
             miss = self._try(choice, holder)
@@ -137,10 +148,12 @@ class _Desk:
             misses.setdefault(miss, []).append(number)
         raise ClaimLost(self._words(instance, misses))
 
-    def _holder(self, uuid: str) -> _Holder:
+    def _holder(self, instance: InstanceClaim) -> _Holder:
         """What the instance has; what it gives up is given back."""
-        state = self._draft.state
+        state, uuid = self._draft.state, instance.instance_uuid
         old = state.fleet.claims.by_instance.get(uuid)
+        if old is None and state.consumers.row_of(uuid) is None:
+            return _Holder(uuid, instance.held)
         if old is not None and old.remote is not None and old.leased_until is not None:
             raise ClaimLost(
                 f"Instance {uuid} has the claim {old.claim}, which is not "
@@ -159,7 +172,7 @@ class _Desk:
             host = state.fleet.hosts.row_of_id(old.host_id)
             if host is not None:
                 self._room.add(host, (old.vcpus, old.memory_mb, old.disk_mb), -1)
-        return _Holder(uuid, old, consumer, kept, dropped)
+        return _Holder(uuid, instance.held, old, consumer, kept, dropped)
 
     def _try(self, choice: Choice, holder: _Holder) -> str | None:
         """Take ``choice``, or tell why not and leave no trace."""
@@ -170,38 +183,36 @@ class _Desk:
         is_off = hosts.is_disabled[host] or hosts.is_forced_down[host]
         if is_off and self._command.asks_service:
             return _OFF
-        if not self._group.allows(host, holder.uuid):
+        if self._group is not None and not self._group.allows(host, holder.uuid):
             return _GROUP
         generation = None
-        if self._command.is_remote:
-            self._write_claim(choice, holder, None)
-        elif not choice.allocations:
-            if not self._room.has(host):
-                return _FULL
-            self._drop_lease(holder)
-            self._write_claim(choice, holder, None)
-        else:
-            asked = self._asked(choice.allocations, holder)
-            if asked is None:
-                return _UNKNOWN
-            if not all(self._ledger.fits(place, n) for _, _, place, n in asked):
-                return _FULL
-            for _, _, place, amount in asked:
-                self._ledger.add(place, amount)
-            generation = self._write_allocations(asked, holder)
-            self._write_claim(choice, holder, generation)
+        if not self._command.is_remote:
+            if not choice.allocations:
+                if not self._room.has(host):
+                    return _FULL
+                self._drop_lease(holder)
+            else:
+                asked = self._asked(choice.allocations, holder)
+                if asked is None:
+                    return _UNKNOWN
+                if not self._ledger.enter_all(asked.amounts):
+                    return _FULL
+                generation = self._write_allocations(asked, holder)
+        self._write_claim(choice, holder, generation)
         self.generations.append(generation)
-        self._room.take(host)
-        self._group.join(host, holder.uuid)
+        self._room.add(host)
+        if self._group is not None:
+            self._group.join(host, holder.uuid)
         return None
 
     def _asked(
         self, wanted: Mapping[str, dict[str, int]], holder: _Holder
-    ) -> Asked | None:
+    ) -> _Asked | None:
         """What is new of a choice; None where something of it is gone."""
-        state = self._draft.state
-        has = {row.resource_provider_id for row in holder.kept}
-        found: Asked = []
+        state, has = self._draft.state, set()
+        for row in holder.kept:
+            has.add(row.resource_provider_id)
+        found = _Asked([], [])
         for uuid, amounts in wanted.items():
             if uuid not in self._providers:
                 self._providers[uuid] = state.providers.find(uuid)
@@ -212,28 +223,29 @@ class _Desk:
                 continue
             number = state.providers.row_of_id(provider.id)
             for name, amount in amounts.items():
-                index = state.classes.index_of(name)
-                if index is None:
+                numbers = state.classes.numbers_of(name)
+                if numbers is None:
                     return None
-                key = state.classes.at(index).id
-                found.append((provider, key, (number, index), amount))
+                key, index = numbers
+                found.rows.append((provider, key, amount))
+                found.amounts.append(((number, index), amount))
         return found
 
-    def _write_allocations(self, asked: Asked, holder: _Holder) -> int:
+    def _write_allocations(self, asked: _Asked, holder: _Holder) -> int:
         """As PUT would write them; the consumer's generation afterwards."""
         draft, command = self._draft, self._command
-        new = [(provider, key, amount) for provider, key, _, amount in asked]
         for row in holder.kept:
             provider = draft.state.providers.get(row.resource_provider_id)
             assert provider is not None
-            new.append((provider, row.resource_class_id, row.used))
+            asked.rows.append((provider, row.resource_class_id, row.used))
         consumer = ConsumerAllocations(
             holder.uuid, {}, command.project_id, command.user_id
         )
         old = [*holder.kept, *holder.dropped]
-        allocations.write(draft, allocations.Wish(consumer, holder.consumer, old, new))
+        wish = allocations.Wish(consumer, holder.consumer, old, asked.rows)
+        allocations.write(draft, wish)
         for row in holder.kept:
-            draft.put(t.ALLOCATIONS, replace(row, updated_at=draft.now))
+            draft.change(t.ALLOCATIONS, row, replace(row, updated_at=draft.now))
         return 1 if holder.consumer is None else holder.consumer.generation + 1
 
     def _drop_lease(self, holder: _Holder) -> None:
@@ -257,20 +269,18 @@ class _Desk:
             None if group is None else group.uuid or None,
             self._leased_until,
             generation,
-            self._remote(choice, holder.uuid),
+            self._remote(choice, holder) if command.is_remote else None,
             draft.now,
             None,
         )
-        draft.put(t.CLAIMS, row)
+        draft.change(t.CLAIMS, holder.claim, row)
 
-    def _remote(self, choice: Choice, uuid: str) -> str | None:
+    def _remote(self, choice: Choice, holder: _Holder) -> str:
         """What a remote Placement is to hold, remembered before it is asked."""
         command = self._command
-        if not command.is_remote:
-            return None
         wanted = holding(
             choice.allocations,
-            self._held.get(uuid),
+            holder.held,
             project_id=command.project_id,
             user_id=command.user_id,
         )
@@ -302,24 +312,15 @@ class _Desk:
 class _Group:
     """The server group of a command, with the instances that it placed already."""
 
-    def __init__(self, draft: Draft, command: Claim) -> None:
-        group = command.group
-        is_hard = group is not None and group.policy in _HARD
-        self._group = group if is_hard else None
-        self._fleet = draft.state.fleet
-        self._counts: dict[str, int] = {}
-        self._hosts: set[str] = set()
-        self._members: frozenset[str] = frozenset()
-        if self._group is not None:
-            self._members = groups.members(self._fleet, self._group)
-            self._members |= groups.promised(self._fleet, self._group)
-            self._counts = groups.counts(self._fleet, self._group)
-            self._hosts = {*self._group.hosts, *self._counts}
+    def __init__(self, fleet: Fleet, group: InstanceGroup) -> None:
+        self._group = group
+        self._fleet = fleet
+        self._members = groups.members(fleet, group) | groups.promised(fleet, group)
+        self._counts = groups.counts(fleet, group)
+        self._hosts = {*group.hosts, *self._counts}
 
     def allows(self, row: int, instance_uuid: str) -> bool:
         """Whether the instance may join the group on the host at ``row``."""
-        if self._group is None:
-            return True
         host = self._fleet.hosts.hosts[row]
         return groups.keeps_rule(
             self._group,
@@ -332,16 +333,12 @@ class _Group:
 
     def join(self, row: int, instance_uuid: str) -> None:
         """The instance is on the host at ``row``."""
-        if self._group is not None:
-            host = self._fleet.hosts.hosts[row]
-            self._hosts.add(host)
-            is_counted = instance_uuid in self._members and self._on_host(
-                row, instance_uuid
-            )
-            if not is_counted:
-                self._counts[host] = self._counts.get(host, 0) + 1
+        host = self._fleet.hosts.hosts[row]
+        self._hosts.add(host)
+        is_member = instance_uuid in self._members
+        if not is_member or not self._on_host(row, instance_uuid):
+            self._counts[host] = self._counts.get(host, 0) + 1
 
     def _on_host(self, row: int, instance_uuid: str) -> tuple[str, ...]:
-        assert self._group is not None
         there = groups.hosts_of(self._fleet, self._group, instance_uuid)
         return (instance_uuid,) if self._fleet.hosts.hosts[row] in there else ()

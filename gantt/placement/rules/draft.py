@@ -49,13 +49,23 @@ class Draft:
 
     def put(self, table: str, row: Row) -> None:
         """Add or change a row."""
+        self.change(table, self.state.get(table, key_of(row)), row)
+
+    def change(self, table: str, old: Row | None, row: Row) -> None:
+        """As ``put``, where the row is known that it replaces, in the State or in this
+        draft. None: its key is new."""
         if isinstance(row, AllocationRow):
             self._claimed.add((row.resource_provider_id, row.resource_class_id))
-        self._write(table, key_of(row), row)
+        place = (table, key_of(row))
+        self._old.setdefault(place, old)
+        self._new[place] = row
 
     def delete(self, table: str, row: Row) -> None:
         """Take a row away."""
-        self._write(table, key_of(row), None)
+        place = (table, key_of(row))
+        if place not in self._old:
+            self._old[place] = self.state.get(*place)
+        self._new[place] = None
 
     def rely(self, table: str, key: Key | str) -> None:
         """What is answered holds only if this row is as it is known, or, of
@@ -65,7 +75,9 @@ class Draft:
 
     def new_id(self, table: str) -> int:
         """An id that nothing had before."""
-        key = self._next_id.get(table, self.state.next_id(table))
+        key = self._next_id.get(table)
+        if key is None:
+            key = self.state.next_id(table)
         self._next_id[table] = key + 1
         return key
 
@@ -79,7 +91,7 @@ class Draft:
         made = self._made.get(place)
         if made is None:
             made = self._made[place] = self.new_id(table)
-            self.put(table, NameRow(made, name, self.now, None))
+            self.change(table, None, NameRow(made, name, self.now, None))
         return made
 
     def is_claimed(self, provider_id: int, class_id: int) -> bool:
@@ -87,13 +99,14 @@ class Draft:
         return (provider_id, class_id) in self._claimed
 
     def bump(self, provider: ProviderRow) -> ProviderRow:
-        """Raise the generation of a provider, as the draft has it, by one."""
-        current = self.get(t.PROVIDERS, provider.id)
-        assert isinstance(current, ProviderRow)
+        """Raise the generation of a provider by one. ``provider``: as the State or this
+        draft has it."""
+        current = self._new.get((t.PROVIDERS, provider.id), provider)
+        assert isinstance(current, ProviderRow), f"provider {provider.uuid} is deleted"
         bumped = replace(
             current, generation=current.generation + 1, updated_at=self.now
         )
-        self.put(t.PROVIDERS, bumped)
+        self.change(t.PROVIDERS, provider, bumped)
         return bumped
 
     def bump_once(self, provider: ProviderRow) -> None:
@@ -104,21 +117,21 @@ class Draft:
 
     def changes(self) -> tuple[Change, ...]:
         """All that differs: children go first, then updates, then parents come."""
-        deleted, updated, inserted = [], [], []
-        for (table, key), new in self._new.items():
-            old = self._old[(table, key)]
+        deleted: dict[str, list[Change]] = {}
+        inserted: dict[str, list[Change]] = {}
+        updated: list[Change] = []
+        for place, new in self._new.items():
+            (table, key), old = place, self._old[place]
             if new is None and old is not None:
-                deleted.append(Change(table, key, old, None))
+                deleted.setdefault(table, []).append(Change(table, key, old, None))
             elif new is not None and old is None:
-                inserted.append(Change(table, key, None, new))
+                inserted.setdefault(table, []).append(Change(table, key, None, new))
             elif new != old:
                 updated.append(Change(table, key, old, new))
-        deleted.sort(key=lambda change: -_ORDER[change.table])
-        inserted.sort(key=lambda change: _ORDER[change.table])
-        return (*deleted, *updated, *inserted)
-
-    def _write(self, table: str, key: Key, row: Row | None) -> None:
-        place = (table, key)
-        if place not in self._old:
-            self._old[place] = self.state.get(table, key)
-        self._new[place] = row
+        found: list[Change] = []
+        for table in sorted(deleted, key=_ORDER.__getitem__, reverse=True):
+            found += deleted[table]
+        found += updated
+        for table in sorted(inserted, key=_ORDER.__getitem__):
+            found += inserted[table]
+        return tuple(found)

@@ -235,7 +235,7 @@ def write_row(
         draft.now if old is None else old.created_at,
         None if old is None else draft.now,
     )
-    draft.put(t.INVENTORIES, row)
+    draft.change(t.INVENTORIES, old, row)
 
 
 def _answer_one(

@@ -6,7 +6,7 @@ what the named consumers had is given back first, then each new amount is entere
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from gantt.errors import DoesNotFit
 from gantt.state.state import State
@@ -14,8 +14,12 @@ from gantt.state.state import State
 Place = tuple[int, int]
 """A provider's row and a class's index."""
 
+_NO_INVENTORY = "name a class without inventory"
+_UNITS = "violate inventory constraints"
+_FULL = "exceed the capacity"
 
-class Limits(NamedTuple):
+
+class Limits(Struct, frozen=True):
     """What an inventory allows; ``capacity`` is a float, compared as such."""
 
     min_unit: int
@@ -23,13 +27,28 @@ class Limits(NamedTuple):
     step_size: int
     capacity: float
 
-    def refuse(self, amount: int) -> bool:
-        """Whether no single allocation may be of ``amount``."""
-        return (
-            amount < self.min_unit
-            or amount > self.max_unit
-            or amount % self.step_size != 0
-        )
+
+class _Sum(Struct):
+    """What is used of one class of one provider, now and ``before`` the command.
+    ``limits`` None: the provider has no such inventory."""
+
+    limits: Limits | None
+    used: int
+    before: int
+
+    def refusal(self, amount: int) -> str | None:
+        """Why ``amount`` more may not be allocated, None: it may.
+
+        More than the capacity passes as long as the sum is no more than what was used
+        before the command: an overfull provider may be emptied step by step.
+        """
+        limits = self.limits
+        if limits is None:
+            return _NO_INVENTORY
+        if not limits.min_unit <= amount <= limits.max_unit or amount % limits.step_size:
+            return _UNITS
+        total = self.used + amount
+        return _FULL if total > limits.capacity and total > self.before else None
 
 
 class Ledger:
@@ -42,78 +61,65 @@ class Ledger:
     def __init__(self, state: State, interim: dict[Place, Limits] | None = None):
         self._state = state
         self._interim = interim or {}
-        self._used: dict[Place, int] = {}
-        self._before: dict[Place, int] = {}
+        self._sums: dict[Place, _Sum] = {}
 
     def give_back(self, place: Place, amount: int) -> None:
         """A named consumer no longer uses ``amount``."""
-        self._used[place] = self._now(place) - amount
+        self._sum(place).used -= amount
 
     def enter(self, place: Place, amount: int) -> None:
-        """A named consumer uses ``amount`` from now on. Raises DoesNotFit.
-
-        More than the capacity passes as long as the sum is no more than what was used
-        before the command: an overfull provider may be emptied step by step.
-        """
-        limits = self._limits(place)
+        """A named consumer uses ``amount`` from now on. Raises DoesNotFit."""
+        known = self._sum(place)
+        refusal = known.refusal(amount)
+        if refusal is None:
+            known.used += amount
+            return
+        limits, words = known.limits, self._words(place)
         if limits is None:
-            raise DoesNotFit(f"Inventory for {self._words(place)} invalid.")
-        if limits.refuse(amount):
-            raise DoesNotFit(
-                f"Unable to create allocation for {self._words(place)}. The requested "
-                "amount would violate inventory constraints. "
-                f"Requested: {amount}, min_unit: {limits.min_unit}, "
-                f"max_unit: {limits.max_unit}, step_size: {limits.step_size}."
+            raise DoesNotFit(f"Inventory for {words} invalid.")
+        numbers = f"used: {known.used}, capacity: {limits.capacity:.15g}"
+        if refusal == _UNITS:
+            numbers = (
+                f"min_unit: {limits.min_unit}, max_unit: {limits.max_unit}, "
+                f"step_size: {limits.step_size}"
             )
-        used = self._now(place)
-        if self._overfills(place, limits, amount):
-            raise DoesNotFit(
-                f"Unable to create allocation for {self._words(place)}. The requested "
-                "amount would exceed the capacity. "
-                f"Requested: {amount}, used: {used}, capacity: {limits.capacity:.15g}."
-            )
-        self._used[place] = used + amount
-
-    def fits(self, place: Place, amount: int) -> bool:
-        """Whether ``enter`` would take it; nothing is entered."""
-        limits = self._limits(place)
-        return (
-            limits is not None
-            and not limits.refuse(amount)
-            and not self._overfills(place, limits, amount)
+        raise DoesNotFit(
+            f"Unable to create allocation for {words}. The requested amount would "
+            f"{refusal}. Requested: {amount}, {numbers}."
         )
 
-    def add(self, place: Place, amount: int) -> None:
-        """Enter what ``fits`` was asked about just before."""
-        self._used[place] = self._now(place) + amount
+    def enter_all(self, wanted: list[tuple[Place, int]]) -> bool:
+        """Enter all of ``wanted``, or nothing where ``enter`` would refuse any."""
+        sums = []
+        for place, amount in wanted:
+            known = self._sum(place)
+            if known.refusal(amount) is not None:
+                return False
+            sums.append((known, amount))
+        for known, amount in sums:
+            known.used += amount
+        return True
 
-    def _overfills(self, place: Place, limits: Limits, amount: int) -> bool:
-        total = self._now(place) + amount
-        return total > limits.capacity and total > self._before[place]
-
-    def _now(self, place: Place) -> int:
-        if place not in self._used:
-            found = self._state.inventories.slot(*place)
-            if found is None:
-                used = self._state.allocations.used_on(*place)
-            else:
-                used = int(found[0].used[found[1]])
-            self._used[place] = self._before[place] = used
-        return self._used[place]
-
-    def _limits(self, place: Place) -> Limits | None:
-        if place in self._interim:
-            return self._interim[place]
+    def _sum(self, place: Place) -> _Sum:
+        known = self._sums.get(place)
+        if known is not None:
+            return known
+        limits = None
         found = self._state.inventories.slot(*place)
         if found is None:
-            return None
-        table, slot = found
-        return Limits(
-            int(table.min_unit[slot]),
-            int(table.max_unit[slot]),
-            int(table.step_size[slot]),
-            float(table.capacity[slot]),
-        )
+            used = self._state.allocations.used_on(*place)
+        else:
+            table, slot = found
+            used = int(table.used[slot])
+            limits = Limits(
+                int(table.min_unit[slot]),
+                int(table.max_unit[slot]),
+                int(table.step_size[slot]),
+                float(table.capacity[slot]),
+            )
+        limits = self._interim.get(place, limits)
+        made = self._sums[place] = _Sum(limits, used, used)
+        return made
 
     def _words(self, place: Place) -> str:
         name = self._state.classes.at(place[1]).name

@@ -35,7 +35,7 @@ def create_trait(draft: Draft, command: CreateTrait) -> Created:
         draft.rely(t.TRAITS, known.id)
         return Created(command.name, False, known.created_at)
     key = draft.new_id(t.TRAITS)
-    draft.put(t.TRAITS, NameRow(key, command.name, draft.now, None))
+    draft.change(t.TRAITS, None, NameRow(key, command.name, draft.now, None))
     return Created(command.name, True, draft.now)
 
 
@@ -66,7 +66,7 @@ def create_class(draft: Draft, command: CreateResourceClass) -> Created:
         draft.rely(t.RESOURCE_CLASSES, known.id)
         return Created(command.name, False, known.created_at)
     key = max(draft.new_id(t.RESOURCE_CLASSES), FIRST_CUSTOM_CLASS_ID)
-    draft.put(t.RESOURCE_CLASSES, NameRow(key, command.name, draft.now, None))
+    draft.change(t.RESOURCE_CLASSES, None, NameRow(key, command.name, draft.now, None))
     return Created(command.name, True, draft.now)
 
 
@@ -114,11 +114,11 @@ def sync(draft: Draft, command: SyncNames) -> None:
                     f"taken by {other.name}: this database numbers its classes "
                     "differently."
                 )
-            draft.put(t.RESOURCE_CLASSES, NameRow(key, name, draft.now, None))
+            draft.change(t.RESOURCE_CLASSES, None, NameRow(key, name, draft.now, None))
     for name in dict.fromkeys(command.traits):
         if draft.state.traits.find(name) is None:
             key = draft.new_id(t.TRAITS)
-            draft.put(t.TRAITS, NameRow(key, name, draft.now, None))
+            draft.change(t.TRAITS, None, NameRow(key, name, draft.now, None))
 
 
 def _existing_class(state: State, name: str) -> NameRow:

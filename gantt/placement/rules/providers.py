@@ -57,7 +57,7 @@ def create_row(draft: Draft, command: CreateProvider) -> ProviderRow:
     row = ProviderRow(
         key, command.uuid, command.name, 0, root_id, parent_id, draft.now, None
     )
-    draft.put(t.PROVIDERS, row)
+    draft.change(t.PROVIDERS, None, row)
     return row
 
 

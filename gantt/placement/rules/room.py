@@ -36,12 +36,12 @@ class Room:
             and fits(disk, disk_used, disk_ratio, disk_mb)
         )
 
-    def take(self, row: int) -> None:
-        """One instance more is on the host at ``row``."""
-        self.add(row, self._asked)
-
-    def add(self, row: int, amounts: tuple[int, int, int], times: int = 1) -> None:
-        """``amounts`` (vcpus, memory_mb, disk_mb) more are used, or less (-1)."""
+    def add(
+        self, row: int, amounts: tuple[int, int, int] | None = None, times: int = 1
+    ) -> None:
+        """``amounts`` (vcpus, memory_mb, disk_mb) more are used, or less (-1); None:
+        those of one instance of the command."""
+        amounts = self._asked if amounts is None else amounts
         known = self._more.get(row, (0, 0, 0))
         self._more[row] = (
             known[0] + times * amounts[0],

@@ -41,7 +41,7 @@ def to_books(draft: Draft, command: TurnToBooks) -> bool:  # noqa: ARG001
         draft.now,
         None,
     )
-    draft.put(t.SERVICES, service)
+    draft.change(t.SERVICES, None, service)
     return True
 
 
