@@ -14,13 +14,10 @@ import numpy as np
 from gantt.model.rows import AllocationRow, ConsumerRow
 from gantt.state.column import (
     NO_ROW,
-    NO_TIME,
     Chain,
-    Columns,
+    DatedColumns,
     Int32s,
     Int64s,
-    time_in,
-    time_out,
     times_in,
 )
 from gantt.state.folded import Fold, names_index
@@ -28,7 +25,7 @@ from gantt.state.folded import Fold, names_index
 _NO_ID = -1
 
 
-class Consumers(Columns):
+class Consumers(DatedColumns):
     """One row per consumer uuid.
 
     A uuid that only allocations name (very old databases) has a row without an id:
@@ -41,33 +38,30 @@ class Consumers(Columns):
         "user_id": (np.int64, _NO_ID),
         "generation": (np.int64, 0),
         "type_id": (np.int64, _NO_ID),
-        "created_at": (np.int64, NO_TIME),
-        "updated_at": (np.int64, NO_TIME),
+        **DatedColumns.specs,
     }
     id: Int64s
     project_id: Int64s
     user_id: Int64s
     generation: Int64s
     type_id: Int64s
-    created_at: Int64s
-    updated_at: Int64s
 
     def __init__(self, fold: Fold | None = None) -> None:
         super().__init__()
         self.uuids: list[str] = []
         self._by_id: dict[int, int] = {}
-        self._by_uuid = names_index(fold)
+        self.row_by_uuid = names_index(fold)
 
     def __len__(self) -> int:
         return len(self._by_id)
 
     def row_of(self, uuid: str) -> int | None:
         """The row of a uuid that has an id or allocations."""
-        return self._by_uuid.get(uuid)
+        return self.row_by_uuid.get(uuid)
 
     def find(self, uuid: str) -> ConsumerRow | None:
         """The consumer with this uuid."""
-        row = self._by_uuid.get(uuid)
+        row = self.row_by_uuid.get(uuid)
         return None if row is None or self.id[row] == _NO_ID else self.at(row)
 
     def get(self, key: int) -> ConsumerRow | None:
@@ -85,22 +79,21 @@ class Consumers(Columns):
             int(self.user_id[row]),
             int(self.generation[row]),
             None if type_id == _NO_ID else type_id,
-            time_out(self.created_at[row]),
-            time_out(self.updated_at[row]),
+            *self.dates(row),
         )
 
     def ensure(self, uuid: str) -> int:
         """The row of a uuid, a new one without an id where there was none."""
-        row = self._by_uuid.get(uuid)
+        row = self.row_by_uuid.get(uuid)
         if row is None:
             row = self.take()
             if row == len(self.uuids):
                 self.uuids.append("")
             self.uuids[row] = uuid
-            self._by_uuid[uuid] = row
+            self.row_by_uuid[uuid] = row
         return row
 
-    def put(self, values: ConsumerRow) -> int:
+    def put(self, values: ConsumerRow) -> None:
         """Add the consumer, or take in its new values."""
         row = self.ensure(values.uuid)
         self._by_id[values.id] = row
@@ -111,9 +104,7 @@ class Consumers(Columns):
         self.type_id[row] = (
             _NO_ID if values.consumer_type_id is None else values.consumer_type_id
         )
-        self.created_at[row] = time_in(values.created_at)
-        self.updated_at[row] = time_in(values.updated_at)
-        return row
+        self.date(row, values.created_at, values.updated_at)
 
     def load(self, rows: list[ConsumerRow]) -> None:
         """Add many that are not known yet."""
@@ -121,7 +112,7 @@ class Consumers(Columns):
         numbers = range(block.start, block.stop)
         del self.uuids[block.start :]
         self.uuids.extend(row.uuid for row in rows)
-        self._by_uuid.update(zip((row.uuid for row in rows), numbers, strict=True))
+        self.row_by_uuid.update(zip((row.uuid for row in rows), numbers, strict=True))
         self._by_id.update(zip((row.id for row in rows), numbers, strict=True))
         self.id[block] = [row.id for row in rows]
         self.project_id[block] = [row.project_id for row in rows]
@@ -143,7 +134,7 @@ class Consumers(Columns):
     def forget(self, row: int) -> None:
         """Give back a row that has neither id nor allocations."""
         if self.id[row] == _NO_ID and self.is_live[row]:
-            del self._by_uuid[self.uuids[row]]
+            del self.row_by_uuid[self.uuids[row]]
             self.uuids[row] = ""
             self.give_back(row)
 
@@ -152,7 +143,7 @@ class Consumers(Columns):
         return (self.at(self._by_id[key]) for key in sorted(self._by_id))
 
 
-class Allocations(Columns):
+class Allocations(DatedColumns):
     """One row per (provider, consumer, class)."""
 
     specs: ClassVar = {
@@ -161,35 +152,28 @@ class Allocations(Columns):
         "consumer": (np.int32, NO_ROW),
         "class_index": (np.int32, NO_ROW),
         "used": (np.int64, 0),
-        "created_at": (np.int64, NO_TIME),
-        "updated_at": (np.int64, NO_TIME),
+        **DatedColumns.specs,
     }
     id: Int64s
     provider: Int32s
     consumer: Int32s
     class_index: Int32s
     used: Int64s
-    created_at: Int64s
-    updated_at: Int64s
 
     def __init__(self) -> None:
         super().__init__()
         self.by_provider = Chain()
         self.by_consumer = Chain()
-        self._by_id: dict[int, int] = {}
-
-    def row_of_id(self, key: int) -> int | None:
-        """The row of an allocation id."""
-        return self._by_id.get(key)
+        self.row_by_id: dict[int, int] = {}
 
     def put(
         self, values: AllocationRow, provider: int, consumer: int, class_index: int
     ) -> int:
         """Add the allocation, or take in new amounts; how much more is used now."""
-        row = self._by_id.get(values.id)
+        row = self.row_by_id.get(values.id)
         if row is None:
             row = self.take()
-            self._by_id[values.id] = row
+            self.row_by_id[values.id] = row
             self.id[row] = values.id
             self.provider[row] = provider
             self.consumer[row] = consumer
@@ -198,8 +182,7 @@ class Allocations(Columns):
             self.by_consumer.add(consumer, row)
         more = values.used - int(self.used[row])
         self.used[row] = values.used
-        self.created_at[row] = time_in(values.created_at)
-        self.updated_at[row] = time_in(values.updated_at)
+        self.date(row, values.created_at, values.updated_at)
         return more
 
     def load(
@@ -212,7 +195,7 @@ class Allocations(Columns):
         """Add many that are not known yet; the lists give what ``put`` takes."""
         block = self.take_block(len(rows))
         numbers = range(block.start, block.stop)
-        self._by_id.update(zip((row.id for row in rows), numbers, strict=True))
+        self.row_by_id.update(zip((row.id for row in rows), numbers, strict=True))
         self.id[block] = [row.id for row in rows]
         self.provider[block] = providers
         self.consumer[block] = consumers
@@ -225,7 +208,7 @@ class Allocations(Columns):
 
     def remove(self, key: int) -> None:
         """Forget an allocation."""
-        row = self._by_id.pop(key)
+        row = self.row_by_id.pop(key)
         self.by_provider.remove(int(self.provider[row]), row)
         self.by_consumer.remove(int(self.consumer[row]), row)
         self.give_back(row)
@@ -240,4 +223,4 @@ class Allocations(Columns):
 
     def ids(self) -> Iterator[int]:
         """Every allocation id, ascending."""
-        return iter(sorted(self._by_id))
+        return iter(sorted(self.row_by_id))

@@ -74,7 +74,7 @@ def _forest(state: State) -> Iterator[str]:
 
 def _inventories(state: State) -> Iterator[str]:
     for key in state.inventories.ids():
-        place = state.inventories.place_of(key)
+        place = state.inventories.place_by_id.get(key)
         assert place is not None
         class_index, slot = place
         table = state.inventories.table(class_index)
@@ -109,7 +109,7 @@ def _allocations(state: State) -> Iterator[str]:
     seen: set[tuple[int, int, int]] = set()
     for row in live.tolist():
         where = f"allocation {int(table.id[row])}"
-        if table.row_of_id(int(table.id[row])) != row:
+        if table.row_by_id.get(int(table.id[row])) != row:
             yield f"{where}: its id leads to another row"
         if not state.providers.is_live[table.provider[row]]:
             yield f"{where}: its provider is gone"

@@ -71,7 +71,7 @@ def _host_indexes(state: State, row: int) -> Iterator[str]:
     known = None if uuid is None else state.providers.row_of(uuid)
     if provider != (NO_ROW if known is None else known):
         yield f"its provider is row {provider}, uuid {uuid} is row {known}"
-    if provider != NO_ROW and row not in hosts.rows_of_provider(provider):
+    if provider != NO_ROW and row not in hosts.rows_by_provider.get(provider, ()):
         yield "not among the hosts of its provider"
 
 

@@ -103,6 +103,30 @@ class Columns:
         return np.flatnonzero(self.is_live[: self.height])
 
 
+class DatedColumns(Columns):
+    """Rows with the times when they were made and last changed."""
+
+    specs: ClassVar = {
+        "created_at": (np.int64, NO_TIME),
+        "updated_at": (np.int64, NO_TIME),
+    }
+    created_at: Int64s
+    updated_at: Int64s
+
+    def date(self, row: int, created_at: int | None, updated_at: int | None) -> None:
+        """Take in the times of a row, in microseconds."""
+        self.created_at[row] = NO_TIME if created_at is None else created_at
+        self.updated_at[row] = NO_TIME if updated_at is None else updated_at
+
+    def dates(self, row: int) -> tuple[int | None, int | None]:
+        """The times of a row, as ``date`` took them in."""
+        created_at, updated_at = int(self.created_at[row]), int(self.updated_at[row])
+        return (
+            None if created_at == NO_TIME else created_at,
+            None if updated_at == NO_TIME else updated_at,
+        )
+
+
 class Chain:
     """Doubly linked lists through a table: the rows that belong to one owner.
 
@@ -116,7 +140,8 @@ class Chain:
 
     def add(self, owner: int, row: int) -> None:
         """``row`` belongs to ``owner`` from now on, as its first."""
-        self._reserve(owner, row)
+        if owner >= len(self._head) or row >= len(self._next):
+            self._reserve(owner, row)
         first = self._head[owner]
         self._next[row] = first
         self._previous[row] = NO_ROW
@@ -125,7 +150,7 @@ class Chain:
         self._head[owner] = row
 
     def remove(self, owner: int, row: int) -> None:
-        """``row`` belongs to nobody."""
+        """``row`` belongs to ``owner`` no longer."""
         before, after = self._previous[row], self._next[row]
         if before == NO_ROW:
             self._head[owner] = after

@@ -50,10 +50,10 @@ class Fleet:
 
     # -- the way in ---------------------------------------------------------------
 
-    def put(self, row: FleetRow, provider: int, stamp: int) -> None:
-        """Take in a row; ``provider``: for a host, the row of its provider."""
-        if isinstance(row, HostRow):
-            self._put_host(row, provider, stamp)
+    def put(self, row: FleetRow, stamp: int) -> None:
+        """Take in a row that is no host."""
+        if isinstance(row, ClaimRow):
+            self._put_claim(row, stamp)
         elif isinstance(row, ServiceRow):
             self.services.put(row)
             self._serve(row.host, row.binary, row, stamp)
@@ -61,11 +61,23 @@ class Fleet:
             self._put_aggregate(row, stamp)
         elif isinstance(row, InstanceRow):
             self._touch(self.instances.put(row), stamp)
-        elif isinstance(row, ServerGroupRow):
+        else:
+            assert isinstance(row, ServerGroupRow), "put_host takes hosts"
             self.groups.put(row)
             self.context_touched = stamp
-        else:
-            self._put_claim(row, stamp)
+
+    def put_host(self, values: HostRow, provider: int, stamp: int) -> None:
+        """Take in a host; ``provider``: the row of its provider, or NO_ROW."""
+        is_new = values.id not in self.hosts.row_by_id
+        row = self.hosts.put(values, provider)
+        if is_new:
+            service = self.services.by_place.get((values.host, COMPUTE))
+            self.hosts.serve(row, service)
+            for uuid in self.aggregates.of_host(values.host):
+                self.hosts.aggregates.set(row, self.aggregates.index[uuid], True)
+            for instance in self.claims.on(values.id):
+                self.hosts.claim(row, self.claims.by_instance[instance], 1)
+        self._mark(row, stamp)
 
     def remove(self, table: str, key: int, stamp: int) -> None:
         """Forget a row."""
@@ -114,18 +126,6 @@ class Fleet:
         }
         return tables[table]
 
-    def _put_host(self, values: HostRow, provider: int, stamp: int) -> None:
-        is_new = self.hosts.row_of_id(values.id) is None
-        row = self.hosts.put(values, provider)
-        if is_new:
-            service = self.services.by_place.get((values.host, COMPUTE))
-            self.hosts.serve(row, service)
-            for uuid in self.aggregates.of_host(values.host):
-                self.hosts.aggregates.set(row, self.aggregates.index[uuid], True)
-            for instance in self.claims.on(values.id):
-                self.hosts.claim(row, self.claims.by_instance[instance], 1)
-        self._mark(row, stamp)
-
     def _serve(
         self, host: str, binary: str, service: ServiceRow | None, stamp: int
     ) -> None:
@@ -144,18 +144,17 @@ class Fleet:
         self.context_touched = stamp
 
     def _put_claim(self, values: ClaimRow, stamp: int) -> None:
-        old = self.claims.get(values.id)
-        if old is not None:
+        if values.id in self.claims.by_id:
             self._remove_claim(values.id, stamp)
         self.claims.put(values)
-        row = self.hosts.row_of_id(values.host_id)
+        row = self.hosts.row_by_id.get(values.host_id)
         if row is not None:
             self.hosts.claim(row, values, 1)
             self._mark(row, stamp, is_use=True)
 
     def _remove_claim(self, key: int, stamp: int) -> None:
         gone = self.claims.remove(key)
-        row = self.hosts.row_of_id(gone.host_id)
+        row = self.hosts.row_by_id.get(gone.host_id)
         if row is not None:
             self.hosts.claim(row, gone, -1)
             self._mark(row, stamp, is_use=True)
@@ -168,11 +167,14 @@ class Fleet:
     def provider_touched(self, provider: int, root: int, stamp: int) -> None:
         """What is said of a provider in the tree of ``root`` changed. Hosts may stand
         on either; what hosts report decides labels by the host's own alone."""
-        hosts = self.hosts.rows_of_provider
-        for row in {*hosts(root), *hosts(provider)}:
-            self._mark(row, stamp, is_use=True)
-        if not hosts(root):
+        hosts = self.hosts.rows_by_provider
+        rows: Iterable[int] = hosts.get(root, ())
+        if not rows:
             self.others_touched = stamp
+        if provider != root:
+            rows = {*rows, *hosts.get(provider, ())}
+        for row in rows:
+            self._mark(row, stamp, is_use=True)
 
     def _mark(self, row: int, stamp: int, *, is_use: bool = False) -> None:
         self.hosts.touched[row] = stamp
@@ -204,5 +206,5 @@ class Fleet:
         is_other = None not in (group_uuid, claim.group_uuid)
         if is_other and claim.group_uuid != group_uuid:
             return found
-        row = self.hosts.row_of_id(claim.host_id)
+        row = self.hosts.row_by_id.get(claim.host_id)
         return found if row is None else {*found, self.hosts.hosts[row]}

@@ -32,7 +32,7 @@ _TABLES: Final[dict[str, type]] = {
     "claims": Claims,
 }
 _INDEXES: Final = frozenset(
-    {"_by_id", "_by_place", "_by_host", "_by_uuid", "_by_provider"}
+    {"row_by_id", "_by_place", "_by_host", "_by_uuid", "rows_by_provider"}
 )
 _MOST_PATHS: Final = 32
 _Lock: TypeAlias = AbstractContextManager[object]
@@ -118,11 +118,11 @@ class HostsSnapshot(_Copying, Hosts):
         if name not in _INDEXES:
             return super().__getattr__(name)
         rows = self.live_rows().tolist()
-        self._by_id = {int(self.id[row]): row for row in rows}
+        self.row_by_id = {int(self.id[row]): row for row in rows}
         self._by_place = {(self.hosts[row], self.nodes[row]): row for row in rows}
         self._by_host = _index({row: self.hosts[row] for row in rows})
         self._by_uuid = _index({row: self.uuids[row] for row in rows})
-        self._by_provider = _index({row: int(self.provider[row]) for row in rows})
+        self.rows_by_provider = _index({row: int(self.provider[row]) for row in rows})
         return self.__dict__[name]
 
 

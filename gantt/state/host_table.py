@@ -7,7 +7,7 @@ rule is judged once per value instead of once per host.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -18,12 +18,11 @@ from gantt.state.column import (
     NO_ROW,
     NO_TIME,
     Bools,
-    Columns,
+    DatedColumns,
     Floats,
     Int32s,
     Int64s,
     time_in,
-    time_out,
 )
 from gantt.state.factors import Factor, Factors
 from gantt.state.reports import AMOUNTS, Reports, amounts
@@ -41,7 +40,7 @@ USE: Final = frozenset(
 """Columns that claims change."""
 
 
-class HostColumns(Columns):
+class HostColumns(DatedColumns):
     """What is ``free_…``, ``vcpus_used``, ``num_…`` is net of claims; the
     ``reported_…`` columns are not. Ratios of 0.0: none was reported."""
 
@@ -76,8 +75,7 @@ class HostColumns(Columns):
         "is_disabled": (np.bool_, False),
         "is_forced_down": (np.bool_, False),
         "last_seen_up": (np.int64, NO_TIME),
-        "created_at": (np.int64, NO_TIME),
-        "updated_at": (np.int64, NO_TIME),
+        **DatedColumns.specs,
         "touched": (np.int64, 0),
     }
     id: Int64s
@@ -110,8 +108,6 @@ class HostColumns(Columns):
     is_disabled: Bools
     is_forced_down: Bools
     last_seen_up: Int64s
-    created_at: Int64s
-    updated_at: Int64s
     touched: Int64s
 
 
@@ -129,11 +125,11 @@ class Hosts(HostColumns):
         self.cells: list[str | None] = []
         self.aggregates = BitMatrix()
         self._raw: list[str] = []
-        self._by_id: dict[int, int] = {}
+        self.row_by_id: dict[int, int] = {}
         self._by_place: dict[tuple[str, str], int] = {}
         self._by_host: _Index = {}
         self._by_uuid: _Index = {}
-        self._by_provider: _Index = {}
+        self.rows_by_provider: _Index = {}
         # Moves when another provider, or none, stands for a host.
         self.structure = 0
         self._reports = Reports()
@@ -147,19 +143,12 @@ class Hosts(HostColumns):
 
     def row_of_id(self, key: int) -> int | None:
         """The row of an id."""
-        return self._by_id.get(key)
+        return self.row_by_id.get(key)
 
     def row_of_uuid(self, uuid: str) -> int | None:
         """The row of the host whose provider has this uuid; the newest of several, as
         when a node moves from one service to another."""
-        return self._newest(self._by_uuid.get(uuid, ()))
-
-    def rows_of_provider(self, provider: int) -> Sequence[int]:
-        """The rows of all hosts that a provider's row stands for."""
-        return self._by_provider.get(provider, ())
-
-    def _newest(self, rows: Sequence[int]) -> int | None:
-        return max(rows, key=self.id.__getitem__, default=None)
+        return max(self._by_uuid.get(uuid, ()), key=self.id.__getitem__, default=None)
 
     def rows_of(self, host: str) -> list[int]:
         """The rows of all nodes of a service host."""
@@ -167,7 +156,7 @@ class Hosts(HostColumns):
 
     def get(self, key: int) -> HostRow | None:
         """The row with this id."""
-        row = self._by_id.get(key)
+        row = self.row_by_id.get(key)
         return None if row is None else self.at(row)
 
     def at(self, row: int) -> HostRow:
@@ -178,20 +167,19 @@ class Hosts(HostColumns):
             self.nodes[row],
             self.uuids[row],
             self._raw[row],
-            time_out(self.created_at[row]),
-            time_out(self.updated_at[row]),
+            *self.dates(row),
         )
 
     def rows(self) -> Iterator[HostRow]:
         """Every host, by ascending id."""
-        return (self.at(self._by_id[key]) for key in sorted(self._by_id))
+        return (self.at(self.row_by_id[key]) for key in sorted(self.row_by_id))
 
     def factor(self, *path: str) -> Factor:
         """What hosts report at ``path`` (a field of compute_nodes, then keys within),
         as codes and distinct values; code 0 stands for nothing there."""
         found = self._factors.find(path)
         if found is None:
-            reports = ((row, self.stats[row]) for row in self._by_id.values())
+            reports = ((row, self.stats[row]) for row in self.row_by_id.values())
             found = self._factors.make(path, len(self.id), reports)
         return found
 
@@ -204,21 +192,20 @@ class Hosts(HostColumns):
     def put(self, values: HostRow, provider: int) -> int:
         """Add the host or take in what it reports; the row. ``provider``: the row of
         its provider, or NO_ROW."""
-        row = self._by_id.get(values.id)
+        row = self.row_by_id.get(values.id)
         if row is None:
             row = self._enter(values)
         self._identify(row, values.uuid)
         self._belong(row, provider)
         if self._raw[row] != values.stats:
             self._report(row, values.stats)
-        self.created_at[row] = time_in(values.created_at)
-        self.updated_at[row] = time_in(values.updated_at)
+        self.date(row, values.created_at, values.updated_at)
         self._settle(row)
         return row
 
     def remove(self, key: int) -> int:
         """Forget a host; the row that it had."""
-        row = self._by_id.pop(key)
+        row = self.row_by_id.pop(key)
         del self._by_place[(self.hosts[row], self.nodes[row])]
         _leave(self._by_host, self.hosts[row], row)
         self._identify(row, None)
@@ -275,9 +262,9 @@ class Hosts(HostColumns):
         if known == provider:
             return
         if known != NO_ROW:
-            _leave(self._by_provider, known, row)
+            _leave(self.rows_by_provider, known, row)
         if provider != NO_ROW:
-            _join(self._by_provider, provider, row)
+            _join(self.rows_by_provider, provider, row)
         self.provider[row] = provider
         self.structure += 1
 
@@ -292,7 +279,7 @@ class Hosts(HostColumns):
             self.stats.append({})
         self.id[row] = values.id
         self.hosts[row], self.nodes[row] = values.host, values.node
-        self._by_id[values.id] = row
+        self.row_by_id[values.id] = row
         self._by_place[(values.host, values.node)] = row
         _join(self._by_host, values.host, row)
         self.structure += 1

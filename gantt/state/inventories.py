@@ -1,7 +1,8 @@
 """Inventories: one table of columns per resource class.
 
 "Which providers have room for 4 VCPU?" is then a pass over the rows of VCPU alone,
-however many classes a fleet has. ``used`` and ``capacity`` are kept beside the inventory they judge.
+however many classes a fleet has. ``used`` and ``capacity`` are kept beside the
+inventory that they judge.
 """
 
 from __future__ import annotations
@@ -16,14 +17,11 @@ from gantt.model.names import MAX_INT
 from gantt.model.rows import InventoryRow
 from gantt.state.column import (
     NO_ROW,
-    NO_TIME,
     Bools,
-    Columns,
+    DatedColumns,
     Floats,
     Int32s,
     Int64s,
-    time_in,
-    time_out,
 )
 
 
@@ -32,7 +30,7 @@ def capacity_of(total: int, reserved: int, ratio: float) -> float:
     return (total - reserved) * float(ratio)
 
 
-class ClassTable(Columns):
+class ClassTable(DatedColumns):
     """The inventories of one class; a row of it is called a slot."""
 
     specs: ClassVar = {
@@ -46,8 +44,7 @@ class ClassTable(Columns):
         "allocation_ratio": (np.float64, 0.0),
         "capacity": (np.float64, -1.0),
         "used": (np.int64, 0),
-        "created_at": (np.int64, NO_TIME),
-        "updated_at": (np.int64, NO_TIME),
+        **DatedColumns.specs,
     }
     id: Int64s
     provider: Int32s
@@ -59,8 +56,6 @@ class ClassTable(Columns):
     allocation_ratio: Floats
     capacity: Floats
     used: Int64s
-    created_at: Int64s
-    updated_at: Int64s
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,11 +136,11 @@ class Inventories:
 
     def __init__(self) -> None:
         self._tables: dict[int, ClassTable] = {}
-        self._by_id: dict[int, tuple[int, int]] = {}
+        self.place_by_id: dict[int, tuple[int, int]] = {}
         self._classes_of: dict[int, tuple[int, ...]] = {}
 
     def __len__(self) -> int:
-        return len(self._by_id)
+        return len(self.place_by_id)
 
     def table(self, class_index: int) -> ClassTable | None:
         """The table of a class, or None when no provider ever had any."""
@@ -181,10 +176,6 @@ class Inventories:
         """The classes that a provider has, ascending by index."""
         return self._classes_of.get(provider, ())
 
-    def place_of(self, key: int) -> tuple[int, int] | None:
-        """(class index, slot) of an inventory id."""
-        return self._by_id.get(key)
-
     def put(
         self, values: InventoryRow, provider: int, class_index: int, used: int
     ) -> None:
@@ -192,7 +183,7 @@ class Inventories:
         table = self._tables.get(class_index)
         if table is None:
             table = self._tables[class_index] = ClassTable()
-        place = self._by_id.get(values.id)
+        place = self.place_by_id.get(values.id)
         if place is None:
             slot = self._enter(table, values.id, provider, class_index)
             table.used[slot] = used
@@ -207,12 +198,11 @@ class Inventories:
         table.capacity[slot] = capacity_of(
             values.total, values.reserved, values.allocation_ratio
         )
-        table.created_at[slot] = time_in(values.created_at)
-        table.updated_at[slot] = time_in(values.updated_at)
+        table.date(slot, values.created_at, values.updated_at)
 
     def remove(self, key: int) -> int:
         """Forget an inventory; the row of its provider."""
-        class_index, slot = self._by_id.pop(key)
+        class_index, slot = self.place_by_id.pop(key)
         table = self._tables[class_index]
         provider = int(table.provider[slot])
         table.assign(provider, None)
@@ -226,21 +216,26 @@ class Inventories:
 
     def add_used(self, provider: int, class_index: int, amount: int) -> None:
         """Count ``amount`` more (or less) as used, where there is an inventory."""
-        place = self.slot(provider, class_index)
-        if place is not None:
-            table, slot = place
+        table = self._tables.get(class_index)
+        slot = None if table is None else table.slot_of.get(provider)
+        if table is not None and slot is not None:
             table.used[slot] += amount
 
     def ids(self) -> Iterator[int]:
         """Every inventory id, ascending."""
-        return iter(sorted(self._by_id))
+        return iter(sorted(self.place_by_id))
 
-    def at(self, key: int, provider_id: int, class_id: int) -> InventoryRow:
-        """The values of an inventory that exists."""
-        class_index, slot = self._by_id[key]
-        table = self._tables[class_index]
+    def find(
+        self, provider: int, class_index: int, provider_id: int, class_id: int
+    ) -> InventoryRow | None:
+        """The inventory of a class of the provider at row ``provider``. The ids are
+        those of the two."""
+        table = self._tables.get(class_index)
+        slot = None if table is None else table.slot_of.get(provider)
+        if table is None or slot is None:
+            return None
         return InventoryRow(
-            key,
+            int(table.id[slot]),
             provider_id,
             class_id,
             int(table.total[slot]),
@@ -249,8 +244,7 @@ class Inventories:
             int(table.max_unit[slot]),
             int(table.step_size[slot]),
             float(table.allocation_ratio[slot]),
-            time_out(table.created_at[slot]),
-            time_out(table.updated_at[slot]),
+            *table.dates(slot),
         )
 
     def _enter(
@@ -260,7 +254,7 @@ class Inventories:
         table.id[slot] = key
         table.provider[slot] = provider
         table.assign(provider, slot)
-        self._by_id[key] = (class_index, slot)
+        self.place_by_id[key] = (class_index, slot)
         classes = self._classes_of.get(provider, ())
         self._classes_of[provider] = tuple(sorted((*classes, class_index)))
         return slot

@@ -18,23 +18,23 @@ class Names:
     def __init__(self, fold: Fold | None = None) -> None:
         self._rows: list[NameRow | None] = []
         self._by_name = names_index(fold)
-        self._by_id: dict[int, int] = {}
+        self.index_by_id: dict[int, int] = {}
         self._free: list[int] = []
         # Moves when a name comes, goes or changes: an index may mean another then.
         self.moves = 0
 
     def __len__(self) -> int:
-        return len(self._by_id)
+        return len(self.index_by_id)
 
     def put(self, row: NameRow) -> None:
         """Add the row, or take in its new values."""
         self.moves += 1
-        index = self._by_id.get(row.id)
+        index = self.index_by_id.get(row.id)
         if index is None:
             index = self._free.pop() if self._free else len(self._rows)
             if index == len(self._rows):
                 self._rows.append(None)
-            self._by_id[row.id] = index
+            self.index_by_id[row.id] = index
         else:
             old = self._rows[index]
             assert old is not None
@@ -45,7 +45,7 @@ class Names:
     def remove(self, key: int) -> None:
         """Forget the name with this id."""
         self.moves += 1
-        index = self._by_id.pop(key)
+        index = self.index_by_id.pop(key)
         row = self._rows[index]
         assert row is not None
         del self._by_name[row.name]
@@ -54,7 +54,7 @@ class Names:
 
     def get(self, key: int) -> NameRow | None:
         """The row with this id."""
-        index = self._by_id.get(key)
+        index = self.index_by_id.get(key)
         return None if index is None else self._rows[index]
 
     def find(self, name: str) -> NameRow | None:
@@ -74,7 +74,7 @@ class Names:
 
     def index_of_id(self, key: int) -> int:
         """The dense index of an id that exists."""
-        return self._by_id[key]
+        return self.index_by_id[key]
 
     def at(self, index: int) -> NameRow:
         """The row at a dense index that is in use."""
@@ -84,7 +84,7 @@ class Names:
 
     def name_of_id(self, key: int) -> str:
         """The name with an id that exists."""
-        return self.at(self._by_id[key]).name
+        return self.at(self.index_by_id[key]).name
 
     def rows(self) -> Iterator[NameRow]:
         """Every row, by ascending id."""

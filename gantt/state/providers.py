@@ -14,12 +14,9 @@ import numpy as np
 from gantt.model.rows import ProviderRow
 from gantt.state.column import (
     NO_ROW,
-    NO_TIME,
-    Columns,
+    DatedColumns,
     Int32s,
     Int64s,
-    time_in,
-    time_out,
 )
 from gantt.state.folded import Fold, names_index
 
@@ -59,7 +56,7 @@ class Forest:
             pending.extend(reversed(self.children(current)))
 
 
-class Providers(Columns):
+class Providers(DatedColumns):
     """One row per provider. ``root`` and ``parent`` hold rows (NO_ROW: no parent)."""
 
     specs: ClassVar = {
@@ -67,16 +64,13 @@ class Providers(Columns):
         "generation": (np.int64, 0),
         "root": (np.int32, NO_ROW),
         "parent": (np.int32, NO_ROW),
-        "created_at": (np.int64, NO_TIME),
-        "updated_at": (np.int64, NO_TIME),
+        **DatedColumns.specs,
         "touched": (np.int64, 0),
     }
     id: Int64s
     generation: Int64s
     root: Int32s
     parent: Int32s
-    created_at: Int64s
-    updated_at: Int64s
     touched: Int64s
 
     def __init__(self, fold: Fold | None = None) -> None:
@@ -86,7 +80,7 @@ class Providers(Columns):
         self.structure = 0
         self.uuids: list[str] = []
         self.names: list[str] = []
-        self._by_id: dict[int, int] = {}
+        self.row_by_id: dict[int, int] = {}
         self._by_uuid = names_index(fold)
         self._by_name = names_index(fold)
 
@@ -96,7 +90,7 @@ class Providers(Columns):
 
     def row_of_id(self, key: int) -> int:
         """The row of an id that exists."""
-        return self._by_id[key]
+        return self.row_by_id[key]
 
     def row_of_name(self, name: str) -> int | None:
         """The row of a name, as the database compares names."""
@@ -109,7 +103,7 @@ class Providers(Columns):
 
     def get(self, key: int) -> ProviderRow | None:
         """The provider with this id."""
-        row = self._by_id.get(key)
+        row = self.row_by_id.get(key)
         return None if row is None else self.at(row)
 
     def at(self, row: int) -> ProviderRow:
@@ -122,13 +116,12 @@ class Providers(Columns):
             int(self.generation[row]),
             int(self.id[self.root[row]]),
             None if parent == NO_ROW else int(self.id[parent]),
-            time_out(self.created_at[row]),
-            time_out(self.updated_at[row]),
+            *self.dates(row),
         )
 
     def put(self, values: ProviderRow) -> int:
         """Add the provider or take in its new values; parent and root must exist."""
-        row = self._by_id.get(values.id)
+        row = self.row_by_id.get(values.id)
         if row is None:
             row = self._enter(values)
         self._place(row, values)
@@ -143,7 +136,7 @@ class Providers(Columns):
     def remove(self, key: int) -> None:
         """Forget a provider that has no children."""
         self.structure += 1
-        row = self._by_id.pop(key)
+        row = self.row_by_id.pop(key)
         parent = int(self.parent[row])
         if parent != NO_ROW:
             self.forest.detach(row, parent)
@@ -158,11 +151,11 @@ class Providers(Columns):
 
     def rows(self) -> Iterator[ProviderRow]:
         """Every provider, by ascending id."""
-        return (self.at(self._by_id[key]) for key in sorted(self._by_id))
+        return (self.at(self.row_by_id[key]) for key in sorted(self.row_by_id))
 
     def by_age(self) -> list[int]:
         """Row numbers by ascending id."""
-        return [self._by_id[key] for key in sorted(self._by_id)]
+        return [self.row_by_id[key] for key in sorted(self.row_by_id)]
 
     def _enter(self, values: ProviderRow) -> int:
         self.structure += 1
@@ -173,7 +166,7 @@ class Providers(Columns):
         self.id[row] = values.id
         self.uuids[row] = values.uuid
         self.names[row] = values.name
-        self._by_id[values.id] = row
+        self.row_by_id[values.id] = row
         self._by_uuid[values.uuid] = row
         self._by_name[values.name] = row
         return row
@@ -187,12 +180,11 @@ class Providers(Columns):
             self.names[row] = values.name
             self._by_name[values.name] = row
         self.generation[row] = values.generation
-        self.root[row] = self._by_id[values.root_provider_id]
-        self.created_at[row] = time_in(values.created_at)
-        self.updated_at[row] = time_in(values.updated_at)
+        self.root[row] = self.row_by_id[values.root_provider_id]
+        self.date(row, values.created_at, values.updated_at)
         before = int(self.parent[row])
         key = values.parent_provider_id
-        parent = NO_ROW if key is None else self._by_id[key]
+        parent = NO_ROW if key is None else self.row_by_id[key]
         if parent != before:
             self.structure += 1
             if before != NO_ROW:

@@ -6,8 +6,8 @@ plans, a log tailer what it reads from the log, start-up what it loads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor
@@ -20,18 +20,20 @@ from gantt.model.rows import (
     InventoryRow,
     Key,
     LinkRow,
-    NameRow,
     ProviderRow,
     Row,
 )
 from gantt.state.allocations import Allocations, Consumers
 from gantt.state.bits import BitMatrix
-from gantt.state.column import NO_ROW, time_out
+from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.folded import Fold, exact
 from gantt.state.inventories import Inventories
 from gantt.state.names import Names
 from gantt.state.providers import Providers
+
+# Changes of these may make a provider stand for other hosts than before.
+_MOVING = frozenset({t.PROVIDERS, t.HOSTS})
 
 
 class State:
@@ -74,6 +76,16 @@ class State:
             t.PROVIDER_TRAITS: (self.provider_traits, self.traits),
             t.PROVIDER_AGGREGATES: (self.provider_aggregates, self.aggregates),
         }
+        # How a row of each table is added or changed; see ``_put``.
+        self._puts: dict[str, Callable[[Any], int | None]] = {
+            **{table: names.put for table, names in self._names.items()},
+            **dict.fromkeys(t.FLEET, self._put_fleet),
+            t.PROVIDERS: self._put_provider,
+            t.INVENTORIES: self._put_inventory,
+            t.CONSUMERS: self.consumers.put,
+            t.ALLOCATIONS: self._put_allocation,
+            t.HOSTS: self._put_host,
+        }
 
     @property
     def revision(self) -> int:
@@ -96,14 +108,21 @@ class State:
         Parents come before their children, and children go before their parents.
         """
         self.applied += 1
+        providers = self.providers
+        told: set[tuple[int, int]] = set()
         for change in changes:
-            touched = self._apply(change)
+            table = change.table
+            if table in _MOVING:
+                told.clear()
+            touched = self._apply(table, change.key, change.new)
             if touched is not None:
-                self.providers.touched[touched] = self.applied
-                root = int(self.providers.root[touched])
-                self.fleet.provider_touched(touched, root, self.applied)
-            elif change.table in (t.RESOURCE_CLASSES, t.TRAITS):
-                self.providers.touched[: self.providers.height] = self.applied
+                providers.touched[touched] = self.applied
+                place = (touched, int(providers.root[touched]))
+                if place not in told:
+                    told.add(place)
+                    self.fleet.provider_touched(*place, self.applied)
+            elif table in (t.RESOURCE_CLASSES, t.TRAITS):
+                providers.touched[: providers.height] = self.applied
         self.cursor = cursor
 
     def load(self, table: str, rows: list[Row]) -> None:
@@ -118,50 +137,44 @@ class State:
             self._load_allocations(cast(list[AllocationRow], rows))
         else:
             for row in rows:
-                self._apply(Change(table, t.key_of(row), None, row))
+                self._apply(table, t.key_of(row), row)
             return
-        self._seen(table, max(cast(int, t.key_of(row)) for row in rows))
+        highest = max(cast(int, t.key_of(row)) for row in rows)
+        self._next_id[table] = max(highest + 1, self.next_id(table))
 
-    def _apply(self, change: Change) -> int | None:
+    def _apply(self, table: str, key: Key, new: Row | None) -> int | None:
         """The provider row whose answers change, if it is one."""
-        table, new = change.table, change.new
-        if table in t.FLEET:
-            self._apply_to_fleet(change)
-            return None
-        if isinstance(new, LinkRow) or isinstance(change.key, tuple):
-            return self._link(table, cast(tuple[int, int], change.key), new is not None)
+        if isinstance(key, tuple):
+            return self._link(table, key, new is not None)
         if new is None:
-            return self._remove(table, change.key)
-        self._seen(table, change.key)
-        if isinstance(new, NameRow):
-            self._names[table].put(new)
-        elif isinstance(new, ProviderRow):
-            row = self.providers.put(new)
-            self.fleet.provider_moved(new.uuid, row, self.applied)
-            return row
-        elif isinstance(new, InventoryRow):
-            return self._put_inventory(new)
-        elif isinstance(new, ConsumerRow):
-            self.consumers.put(new)
-        elif isinstance(new, AllocationRow):
-            return self._put_allocation(new)
-        return None
+            return self._remove(table, key)
+        if key >= self._next_id.get(table, 0):
+            self._next_id[table] = key + 1
+        return self._puts[table](new)
 
-    def _apply_to_fleet(self, change: Change) -> None:
-        key, new = cast(int, change.key), cast(FleetRow | None, change.new)
-        if new is None:
-            self.fleet.remove(change.table, key, self.applied)
-            return
-        self._seen(change.table, key)
-        uuid = new.uuid if isinstance(new, HostRow) else None
+    def _put_provider(self, values: ProviderRow) -> int:
+        is_new = values.id not in self.providers.row_by_id
+        row = self.providers.put(values)
+        if is_new:
+            self.fleet.provider_moved(values.uuid, row, self.applied)
+        return row
+
+    def _put_host(self, values: HostRow) -> None:
+        uuid = values.uuid
         provider = None if uuid is None else self.providers.row_of(uuid)
-        self.fleet.put(new, NO_ROW if provider is None else provider, self.applied)
+        row = NO_ROW if provider is None else provider
+        self.fleet.put_host(values, row, self.applied)
+
+    def _put_fleet(self, values: FleetRow) -> None:
+        self.fleet.put(values, self.applied)
 
     def _remove(self, table: str, key: int) -> int | None:
-        if table in self._names:
+        if table in t.FLEET:
+            self.fleet.remove(table, key, self.applied)
+        elif table in self._names:
             self._names[table].remove(key)
         elif table == t.PROVIDERS:
-            uuid = self.providers.uuids[self.providers.row_of_id(key)]
+            uuid = self.providers.uuids[self.providers.row_by_id[key]]
             self.providers.remove(key)
             self.fleet.provider_moved(uuid, NO_ROW, self.applied)
         elif table == t.INVENTORIES:
@@ -174,31 +187,32 @@ class State:
 
     def _link(self, table: str, key: tuple[int, int], is_set: bool) -> int:
         matrix, names = self._labels[table]
-        provider = self.providers.row_of_id(key[0])
+        provider = self.providers.row_by_id[key[0]]
         matrix.set(provider, names.index_of_id(key[1]), is_set)
         if names is self.traits and names.name_of_id(key[1]) == SHARES_VIA_AGGREGATE:
             self.providers.structure += 1
         return provider
 
     def _put_inventory(self, values: InventoryRow) -> int:
-        provider = self.providers.row_of_id(values.resource_provider_id)
-        class_index = self.classes.index_of_id(values.resource_class_id)
-        is_new = self.inventories.place_of(values.id) is None
+        provider = self.providers.row_by_id[values.resource_provider_id]
+        class_index = self.classes.index_by_id[values.resource_class_id]
+        is_new = values.id not in self.inventories.place_by_id
         used = self.allocations.used_on(provider, class_index) if is_new else 0
         self.inventories.put(values, provider, class_index, used)
         return provider
 
     def _put_allocation(self, values: AllocationRow) -> int:
-        provider = self.providers.row_of_id(values.resource_provider_id)
-        class_index = self.classes.index_of_id(values.resource_class_id)
-        consumer = self.consumers.ensure(values.consumer_id)
+        provider = self.providers.row_by_id[values.resource_provider_id]
+        class_index = self.classes.index_by_id[values.resource_class_id]
+        consumer = self.consumers.row_by_uuid.get(values.consumer_id)
+        if consumer is None:
+            consumer = self.consumers.ensure(values.consumer_id)
         more = self.allocations.put(values, provider, consumer, class_index)
         self.inventories.add_used(provider, class_index, more)
         return provider
 
     def _remove_allocation(self, key: int) -> int:
-        row = self.allocations.row_of_id(key)
-        assert row is not None, f"no allocation {key}"
+        row = self.allocations.row_by_id[key]
         provider = int(self.allocations.provider[row])
         consumer = int(self.allocations.consumer[row])
         class_index = int(self.allocations.class_index[row])
@@ -221,10 +235,6 @@ class State:
         for provider, class_index, row in zip(providers, classes, rows, strict=True):
             self.inventories.add_used(provider, class_index, row.used)
 
-    def _seen(self, table: str, key: Key) -> None:
-        if isinstance(key, int) and key >= self._next_id.get(table, 0):
-            self._next_id[table] = key + 1
-
     # -- rows back out ------------------------------------------------------------
 
     def get(self, table: str, key: Key) -> Row | None:
@@ -239,7 +249,7 @@ class State:
             return (self.providers if table == t.PROVIDERS else self.consumers).get(key)
         if table == t.INVENTORIES:
             return self._get_inventory(key)
-        row = self.allocations.row_of_id(key)
+        row = self.allocations.row_by_id.get(key)
         return None if row is None else self.allocation_at(row)
 
     def allocation_at(self, row: int) -> AllocationRow:
@@ -251,8 +261,7 @@ class State:
             self.consumers.uuids[table.consumer[row]],
             self.classes.at(int(table.class_index[row])).id,
             int(table.used[row]),
-            time_out(table.created_at[row]),
-            time_out(table.updated_at[row]),
+            *table.dates(row),
         )
 
     def rows(self, table: str) -> Iterator[Row]:
@@ -278,13 +287,15 @@ class State:
         return LinkRow(key[0], key[1], None, None)
 
     def _get_inventory(self, key: int) -> InventoryRow | None:
-        place = self.inventories.place_of(key)
+        place = self.inventories.place_by_id.get(key)
         if place is None:
             return None
-        table = self.inventories.table(place[0])
+        class_index, slot = place
+        table = self.inventories.table(class_index)
         assert table is not None
-        provider = int(self.providers.id[table.provider[place[1]]])
-        return self.inventories.at(key, provider, self.classes.at(place[0]).id)
+        provider = int(table.provider[slot])
+        ids = int(self.providers.id[provider]), self.classes.at(class_index).id
+        return self.inventories.find(provider, class_index, *ids)
 
     def _links(self, table: str) -> Iterator[LinkRow]:
         matrix, names = self._labels[table]

@@ -43,7 +43,7 @@ def test_questions_about_all_rows_at_once(
     for height in (1, 16, HEIGHT, 300):
         any_of = matrix.any_of(asked, height).tolist()
         all_of = matrix.all_of(asked, height).tolist()
-        borne = [{label for bearer, label in model if bearer == row} for row in range(height)]
+        borne = [{label for one, label in model if one == row} for row in range(height)]
         assert any_of == [bool(mine & set(asked)) for mine in borne]
         assert any_of == [matrix.has_any(row, asked) for row in range(height)]
         assert all_of == [mine >= set(asked) for mine in borne]

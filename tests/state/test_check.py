@@ -143,7 +143,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         "chain of provider 0: row 1 is another's",
     ),
     "consumer uuid": (
-        lambda s: s.consumers._by_uuid.update({"alice": 1}),
+        lambda s: s.consumers.row_by_uuid.update({"alice": 1}),
         "consumer alice: uuid leads to another row",
     ),
     "a consumer of nothing": (

@@ -48,7 +48,7 @@ def lose_host(fleet: Fleet) -> None:
 
 BREAKS: dict[str, tuple[Break, str]] = {
     "id of a host": (
-        lambda f: f.hosts._by_id.update({1: 1}),
+        lambda f: f.hosts.row_by_id.update({1: 1}),
         "host h1/n1: its id leads to another row",
     ),
     "names of a host": (
@@ -68,7 +68,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         "host h1/n1: its provider is row 3, uuid root is row 0",
     ),
     "hosts of a provider": (
-        lambda f: f.hosts._by_provider.clear(),
+        lambda f: f.hosts.rows_by_provider.clear(),
         "host h1/n1: not among the hosts of its provider",
     ),
     "what was read": (

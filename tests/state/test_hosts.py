@@ -121,15 +121,15 @@ def test_two_hosts_may_report_one_provider() -> None:
     hosts = state.fleet.hosts
     assert hosts.provider[:2].tolist() == [0, 0]
     assert hosts.row_of_uuid("u") == 1
-    assert list(hosts.rows_of_provider(0)) == [0, 1]
+    assert list(hosts.rows_by_provider.get(0, ())) == [0, 1]
     assert check.problems(state) == []
     state.apply([Change(t.HOSTS, 2, new, None)], Cursor(2))
     assert hosts.row_of_uuid("u") == 0
-    assert list(hosts.rows_of_provider(0)) == [0]
+    assert list(hosts.rows_by_provider.get(0, ())) == [0]
     assert check.problems(state) == []
     state.apply([Change(t.PROVIDERS, 1, provider, None)], Cursor(3))
     assert hosts.provider[0] == NO_ROW
-    assert list(hosts.rows_of_provider(0)) == []
+    assert list(hosts.rows_by_provider.get(0, ())) == []
     assert (hosts.row_of_uuid("u"), hosts.row_of_uuid("other")) == (0, None)
     assert check.problems(state) == []
 

@@ -26,7 +26,9 @@ def put(draft: Draft, host: str, uuid: str, facts: Mapping[str, Any] | None) -> 
     text = _text(draft, uuid, facts, old)
     if old is None:
         key = draft.new_id(t.INSTANCES)
-        draft.change(t.INSTANCES, None, InstanceRow(key, uuid, host, text, draft.now, None))
+        draft.change(
+            t.INSTANCES, None, InstanceRow(key, uuid, host, text, draft.now, None)
+        )
     elif old.host != host or old.facts != text:
         moved = replace(old, host=host, facts=text, updated_at=draft.now)
         draft.change(t.INSTANCES, old, moved)

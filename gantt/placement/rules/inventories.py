@@ -44,13 +44,14 @@ def replace_rows(
     draft: Draft, provider: ProviderRow, inventories: dict[str, Inventory]
 ) -> None:
     """The provider has exactly ``inventories``. Raises UnknownName, InventoryInUse."""
-    wanted = {class_id(draft.state, name): inv for name, inv in inventories.items()}
-    old = {row.resource_class_id: row for row in inventory_rows(draft.state, provider)}
-    in_use = [
-        draft.state.classes.name_of_id(key)
-        for key in old
-        if key not in wanted and is_used(draft, provider, key)
-    ]
+    wanted: dict[int, Inventory] = {}
+    for name, inventory in inventories.items():
+        wanted[class_id(draft.state, name)] = inventory
+    old = inventory_rows(draft.state, provider)
+    in_use = []
+    for key in old:
+        if key not in wanted and is_used(draft, provider, key):
+            in_use.append(draft.state.classes.name_of_id(key))
     if in_use:
         raise InventoryInUse(
             f"Inventory for '{', '.join(in_use)}' on resource provider "
@@ -142,25 +143,23 @@ def class_id(state: State, name: str) -> int:
     return known.id
 
 
-def inventory_rows(state: State, provider: ProviderRow) -> list[InventoryRow]:
-    """All inventories of a provider, by class."""
-    number = state.providers.row_of_id(provider.id)
-    found = []
-    for class_index in state.inventories.classes_of(number):
-        row = inventory_row(state, provider, state.classes.at(class_index).id)
+def inventory_rows(state: State, provider: ProviderRow) -> dict[int, InventoryRow]:
+    """All inventories of a provider by class id, in the order of the classes."""
+    number = state.providers.row_by_id[provider.id]
+    found = {}
+    for index in state.inventories.classes_of(number):
+        key = state.classes.at(index).id
+        row = state.inventories.find(number, index, provider.id, key)
         assert row is not None
-        found.append(row)
+        found[key] = row
     return found
 
 
 def inventory_row(state: State, provider: ProviderRow, key: int) -> InventoryRow | None:
     """A provider's inventory of the class with id ``key``."""
-    number = state.providers.row_of_id(provider.id)
-    place = state.inventories.slot(number, state.classes.index_of_id(key))
-    if place is None:
-        return None
-    table, slot = place
-    return state.inventories.at(int(table.id[slot]), provider.id, key)
+    number = state.providers.row_by_id[provider.id]
+    index = state.classes.index_by_id[key]
+    return state.inventories.find(number, index, provider.id, key)
 
 
 def is_used(draft: Draft, provider: ProviderRow, key: int) -> bool:
@@ -201,10 +200,12 @@ def _check_capacity(
 def check_numbers(name: str, inventory: Inventory) -> None:
     """What no schema stood in front of must not reach the columns.
     Raises BadInventory."""
-    units = (inventory.min_unit, inventory.max_unit, inventory.step_size)
     is_sound = (
-        all(1 <= number <= MAX_INT for number in (inventory.total, *units))
+        1 <= inventory.total <= MAX_INT
         and 0 <= inventory.reserved <= MAX_INT
+        and 1 <= inventory.min_unit <= MAX_INT
+        and 1 <= inventory.max_unit <= MAX_INT
+        and 1 <= inventory.step_size <= MAX_INT
         and abs(inventory.allocation_ratio) <= MAX_RATIO
     )
     if not is_sound:

@@ -45,7 +45,10 @@ class _Sum(Struct):
         limits = self.limits
         if limits is None:
             return _NO_INVENTORY
-        if not limits.min_unit <= amount <= limits.max_unit or amount % limits.step_size:
+        if (
+            not limits.min_unit <= amount <= limits.max_unit
+            or amount % limits.step_size
+        ):
             return _UNITS
         total = self.used + amount
         return _FULL if total > limits.capacity and total > self.before else None

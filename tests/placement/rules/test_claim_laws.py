@@ -40,7 +40,7 @@ def capacities(state: State) -> dict[tuple[int, int], tuple[int, float]]:
     """Inventory -> (used, capacity)."""
     found = {}
     for key in state.inventories.ids():
-        index, slot = state.inventories.place_of(key) or (0, 0)
+        index, slot = state.inventories.place_by_id.get(key) or (0, 0)
         table = state.inventories.table(index)
         assert table is not None
         place = int(table.provider[slot]), index
