@@ -10,7 +10,7 @@ from typing import Any, Final
 from gantt.model.holding import read_holding
 from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
-from gantt.state.column import NO_ROW, time_out
+from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
@@ -69,9 +69,10 @@ def host_at(state: State, row: int) -> HostView:
     # Of a host that wrote no books the provider is elsewhere, not gone.
     is_there = table.provider[row] != NO_ROW or OWNED not in table.stats[row]
     uuid = table.uuids[row] if is_there else None
-    updated_at = time_out(table.updated_at[row]) or time_out(table.created_at[row])
+    created_at, updated_at = table.dates(row)
     place = table.hosts[row], table.nodes[row]
-    return _view(state.fleet, place, uuid, table.stats[row], claimed, updated_at)
+    changed_at = updated_at or created_at
+    return _view(state.fleet, place, uuid, table.stats[row], claimed, changed_at)
 
 
 def host_to_be(
@@ -83,17 +84,14 @@ def host_to_be(
 ) -> HostView:
     """The host as it will be when ``row`` is written, claims on it have ended, and it
     has named these instances; ``stats``: those of ``row``."""
-    pending = [
-        claim
-        for uuid in state.fleet.claims.on(row.id)
-        if (claim := state.fleet.claims.by_instance[uuid]) not in ended
-    ]
-    claimed = {
-        "vcpus": sum(claim.vcpus for claim in pending),
-        "memory_mb": sum(claim.memory_mb for claim in pending),
-        "disk_mb": sum(claim.disk_mb for claim in pending),
-        "instances": len(pending),
-    }
+    claimed = {"vcpus": 0, "memory_mb": 0, "disk_mb": 0, "instances": 0}
+    for uuid in state.fleet.claims.on(row.id):
+        claim = state.fleet.claims.by_instance[uuid]
+        if claim not in ended:
+            claimed["vcpus"] += claim.vcpus
+            claimed["memory_mb"] += claim.memory_mb
+            claimed["disk_mb"] += claim.disk_mb
+            claimed["instances"] += 1
     place = row.host, row.node
     updated_at = row.created_at if row.updated_at is None else row.updated_at
     return _view(state.fleet, place, row.uuid, stats, claimed, updated_at, named)

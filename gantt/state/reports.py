@@ -49,7 +49,10 @@ class Reports:
     def read(self, text: str) -> dict[str, Any]:
         """The report by field."""
         raws = self._decoder.decode(text)
-        parts = [(field, raws.pop(field)) for field in _PARTS if field in raws]
+        parts = []
+        for field in _PARTS:
+            if field in raws:
+                parts.append((field, raws.pop(field)))
         # What is no part goes through the decoder together: one call costs as many.
         plain = msgspec.json.decode(b"[" + b",".join(raws.values()) + b"]")
         found = dict(zip(raws, plain, strict=True))
@@ -60,7 +63,7 @@ class Reports:
     def _part(self, raw: bytes) -> Any:
         if raw in self._parts:
             return self._parts[raw]
-        # What was not asked for twice in a while is forgotten; who holds it keeps it.
+        # What was not asked for twice in a while is forgotten here.
         if len(self._parts) >= _MOST_PARTS:
             self._before, self._parts = self._parts, {}
         known = self._before.get(raw, self._before)
@@ -80,7 +83,7 @@ def amounts(stats: dict[str, Any]) -> tuple[float, ...]:
     free_gb, least = get("free_disk_gb"), get("disk_available_least")
     if free_gb is not None and least is not None:
         free_gb = min(free_gb, least)
-    # Nova's computes say null until they know; who never speaks of disks has none.
+    # Nova's computes say null until they know; one that never reports disks has none.
     is_silent = "free_disk_gb" not in stats
     has_state = free_gb is not None or (is_silent and bool(stats.keys() & _SIZES))
     memory, free_ram = get("memory_mb") or 0, get("free_ram_mb")

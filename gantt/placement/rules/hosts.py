@@ -8,32 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from gantt.errors import Conflict, DuplicateName, Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
 from gantt.model.hosts import HostView
-from gantt.model.rows import HostRow, ProviderRow
+from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries
 from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
-
-
-class _Host(Struct, frozen=True):
-    """A host as it stands before its report is taken in."""
-
-    row: int | None
-    known: dict[str, Any]
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """What its reports own."""
-        found: dict[str, Any] = self.known.get(owned.OWNED, {})
-        return found
 
 
 def update(draft: Draft, command: UpdateHost) -> HostView:
@@ -42,20 +29,19 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     Raises Invalid, UnknownName (a trait), Conflict (the provider is another host's),
     DuplicateName (its name is another provider's).
     """
-    table = draft.state.fleet.hosts
+    state, table = draft.state, draft.state.fleet.hosts
     row = table.row_of(command.host, command.node)
-    host = _Host(row, {} if row is None else table.stats[row])
-    found = reports.news(command.stats, host.known)
-    if row is not None and not found and _is_settled(draft, row, host, command):
-        is_due = _is_due(draft, row, command)
-        if not is_due and not _names_any(draft, int(table.id[row]), command):
-            return fleet_queries.host_at(draft.state, row)
-        known = table.at(row)
-        if is_due:
-            known = replace(known, updated_at=draft.now)
-            draft.put(t.HOSTS, known)
-        return _named(draft, command, known, host.known)
-    return _take_in(draft, command, host, found)
+    found = reports.news(command.stats, {} if row is None else table.stats[row])
+    if row is None or found or not _is_settled(state, row, command):
+        return _take_in(draft, command, row, found)
+    is_due = _is_due(state, row, command, draft.now)
+    if not is_due and not _names_any(state, row, command):
+        return fleet_queries.host_at(state, row)
+    known = table.at(row)
+    if is_due:
+        old, known = known, replace(known, updated_at=draft.now)
+        draft.change(t.HOSTS, old, known)
+    return _named(draft, command, known, table.stats[row])
 
 
 def has_news(state: State, command: UpdateHost) -> bool:
@@ -69,22 +55,19 @@ def has_news(state: State, command: UpdateHost) -> bool:
 def as_known(
     state: State, command: UpdateHost, now: int
 ) -> tuple[HostView | None, int]:
-    """The host if ``update`` would change nothing, else None; and when the rows behind
-    the view were last changed (``State.applied``)."""
-    fleet = state.fleet
-    row = fleet.hosts.row_of(command.host, command.node)
-    if row is None:
-        return None, 0
-    draft = Draft(state, now, now)
-    host = _Host(row, fleet.hosts.stats[row])
+    """The host where ``update`` would change nothing, else None; and when what is said
+    of it was touched last (``State.applied``)."""
+    table = state.fleet.hosts
+    row = table.row_of(command.host, command.node)
     if (
-        reports.news(command.stats, host.known)
-        or not _is_settled(draft, row, host, command)
-        or _is_due(draft, row, command)
-        or _names_any(draft, int(fleet.hosts.id[row]), command)
+        row is None
+        or reports.news(command.stats, table.stats[row])
+        or not _is_settled(state, row, command)
+        or _is_due(state, row, command, now)
+        or _names_any(state, row, command)
     ):
         return None, 0
-    touched = max(int(fleet.hosts.touched[row]), fleet.context_touched)
+    touched = max(int(table.touched[row]), state.fleet.context_touched)
     return fleet_queries.host_at(state, row), touched
 
 
@@ -106,35 +89,38 @@ def delete(draft: Draft, command: DeleteHost) -> None:
     draft.delete(t.HOSTS, values)
 
 
-def _is_due(draft: Draft, row: int, command: UpdateHost) -> bool:
-    """Whether the last report that was written down is too old to stand for this."""
-    table, after_us = draft.state.fleet.hosts, command.renewed_after_us
-    said_at = max(int(table.updated_at[row]), int(table.created_at[row]))
-    return after_us is not None and draft.now - said_at >= after_us
-
-
-def _is_settled(draft: Draft, row: int, host: _Host, command: UpdateHost) -> bool:
+def _is_settled(state: State, row: int, command: UpdateHost) -> bool:
+    """Whether the books say already what the host has reported."""
     if not command.writes_books:
         return True
-    state = draft.state
-    provider = int(state.fleet.hosts.provider[row])
-    record = host.record
+    table = state.fleet.hosts
+    provider, stats = int(table.provider[row]), table.stats[row]
+    record = stats.get(owned.OWNED, {})
     return (
         provider != NO_ROW
         and record.get("provider") == state.providers.id[provider]
-        and owned.is_settled(record["inventories"], owned.amounts(host.known, command))
+        and owned.is_settled(record["inventories"], owned.amounts(stats, command))
     )
 
 
-def _names_any(draft: Draft, host_id: int, command: UpdateHost) -> bool:
+def _is_due(state: State, row: int, command: UpdateHost, now: int) -> bool:
+    """Whether the last report that was written down is too old to stand for this."""
+    table, after_us = state.fleet.hosts, command.renewed_after_us
+    said_at = max(int(table.updated_at[row]), int(table.created_at[row]))
+    return after_us is not None and now - said_at >= after_us
+
+
+def _names_any(state: State, row: int, command: UpdateHost) -> bool:
     """Whether the report lists an instance that is not known to be there, or one that
     the host was promised."""
     named = command.stats.instances
     if named is UNSET:
         return False
-    known = draft.state.fleet.instances.on(command.host)
-    is_known = all(uuid in known for uuid in named)
-    return not is_known or bool(_ended(draft, host_id, command))
+    known = state.fleet.instances.on(command.host)
+    for uuid in named:
+        if uuid not in known:
+            return True
+    return bool(_ended(state, int(state.fleet.hosts.id[row]), command))
 
 
 def _named(
@@ -147,16 +133,16 @@ def _named(
     for uuid in listed:
         instances.put(draft, command.host, uuid, None)
         leases.found(draft, uuid)
-    ended = _ended(draft, row.id, command)
+    ended = _ended(draft.state, row.id, command)
     for claim in ended:
         draft.delete(t.CLAIMS, claim)
     return fleet_queries.host_to_be(draft.state, row, stats, ended, listed)
 
 
-def _ended(draft: Draft, host_id: int, command: UpdateHost) -> list[Any]:
+def _ended(state: State, host_id: int, command: UpdateHost) -> list[ClaimRow]:
     """The claims on the host that its report counts already."""
     named = command.stats.instances
-    claims = draft.state.fleet.claims
+    claims = state.fleet.claims
     if named is UNSET or not claims.on(host_id):
         return []
     counted = frozenset(named)
@@ -168,7 +154,7 @@ def _ended(draft: Draft, host_id: int, command: UpdateHost) -> list[Any]:
 
 
 def _take_in(
-    draft: Draft, command: UpdateHost, host: _Host, found: dict[str, Any]
+    draft: Draft, command: UpdateHost, row: int | None, found: dict[str, Any]
 ) -> HostView:
     table = draft.state.fleet.hosts
     if not command.host or not command.node:
@@ -177,8 +163,9 @@ def _take_in(
             f"got {command.host!r} and {command.node!r}."
         )
     reports.check(command.host, command.node, found)
-    stats = {**host.known, **found}
-    old = None if host.row is None else table.at(host.row)
+    known = {} if row is None else table.stats[row]
+    stats = {**known, **found}
+    old = None if row is None else table.at(row)
     uuid = _settled_uuid(draft, command, old, stats, found)
     text = reports.text_of(command.host, command.node, stats)
     if old is not None and old.uuid == uuid and old.stats == text:
@@ -193,7 +180,7 @@ def _take_in(
             draft.now if old is None else old.created_at,
             None if old is None else draft.now,
         )
-        draft.put(t.HOSTS, new)
+        draft.change(t.HOSTS, old, new)
     return _named(draft, command, new, stats)
 
 

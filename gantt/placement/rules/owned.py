@@ -3,8 +3,8 @@
 A host's report keeps, under ``OWNED`` within its stats, what it wrote last: whose
 provider (its id), class -> [total, reserved, ratio], and the traits that it added. An
 inventory that still is what the record says is the report's. One that was there before
-the first report, or that somebody changed or took away since, is theirs for good
-(the record says None), so that a reshape is not undone. All starts anew with another
+the first report, or was changed or deleted since, is no longer the report's (the record
+says None), so that a reshape is not undone. All starts anew with another
 provider, or after the host was deleted.
 """
 
@@ -60,7 +60,10 @@ def is_settled(recorded: dict[str, Amounts | None], wanted: dict[str, Amounts]) 
         known = recorded.get(name, ())
         if known is not None and known != amount:
             return False
-    return all(known is None or name in wanted for name, known in recorded.items())
+    for name, known in recorded.items():
+        if known is not None and name not in wanted:
+            return False
+    return True
 
 
 def settle(
@@ -70,7 +73,7 @@ def settle(
     wanted: dict[str, Amounts],
 ) -> dict[str, Amounts | None]:
     """Write the classes that are ours; the new record."""
-    is_known = draft.state.providers.get(provider.id) is not None
+    is_known = provider.id in draft.state.providers.row_by_id
     record = dict(recorded)
     for name, _, _ in _CLASSES:
         want = wanted.get(name)
