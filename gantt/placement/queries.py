@@ -167,7 +167,7 @@ def provider_allocations(state: State, uuid: str) -> ProviderAllocations | None:
 
 def allocations(state: State, consumer_uuid: str) -> ConsumerView | None:
     """What a consumer uses; None when that is nothing."""
-    number = state.consumers.row_of(consumer_uuid)
+    number = state.consumers.row_by_uuid.get(consumer_uuid)
     if number is None:
         return None
     table = state.allocations
@@ -220,7 +220,7 @@ def trait_names(state: State, query: TraitQuery) -> tuple[Name, ...]:
         ):
             continue
         if query.is_associated is not None:
-            index = state.traits.index_of_id(row.id)
+            index = state.traits.index_by_id[row.id]
             if state.provider_traits.is_used(index) != query.is_associated:
                 continue
         found.append(_name(row))

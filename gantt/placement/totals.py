@@ -16,7 +16,7 @@ def totals(state: State) -> dict[str, tuple[float, float]]:
     passes only."""
     found: dict[str, tuple[float, float]] = {}
     for row in state.classes.rows():
-        table = state.inventories.table(state.classes.index_of_id(row.id))
+        table = state.inventories.table(state.classes.index_by_id[row.id])
         if table is None:
             continue
         live = table.is_live[: table.height]

@@ -29,7 +29,7 @@ class Consumers(DatedColumns):
     """One row per consumer uuid.
 
     A uuid that only allocations name (very old databases) has a row without an id:
-    ``find`` does not see it, its allocations do.
+    ``row_by_uuid`` has it, ``find`` does not.
     """
 
     specs: ClassVar = {
@@ -54,10 +54,6 @@ class Consumers(DatedColumns):
 
     def __len__(self) -> int:
         return len(self._by_id)
-
-    def row_of(self, uuid: str) -> int | None:
-        """The row of a uuid that has an id or allocations."""
-        return self.row_by_uuid.get(uuid)
 
     def find(self, uuid: str) -> ConsumerRow | None:
         """The consumer with this uuid."""

@@ -105,7 +105,7 @@ def _inventories(state: State) -> Iterator[str]:
 def _allocations(state: State) -> Iterator[str]:
     table = state.allocations
     live = table.live_rows()
-    classes = {state.classes.index_of_id(row.id) for row in state.classes.rows()}
+    classes = {state.classes.index_by_id[row.id] for row in state.classes.rows()}
     seen: set[tuple[int, int, int]] = set()
     for row in live.tolist():
         where = f"allocation {int(table.id[row])}"
@@ -144,7 +144,7 @@ def _allocations(state: State) -> Iterator[str]:
 def _consumers(state: State) -> Iterator[str]:
     for row in state.consumers.live_rows().tolist():
         uuid = state.consumers.uuids[row]
-        if state.consumers.row_of(uuid) != row:
+        if state.consumers.row_by_uuid.get(uuid) != row:
             yield f"consumer {uuid}: uuid leads to another row"
         known = state.consumers.find(uuid)
         if known is None:
@@ -166,7 +166,7 @@ def _labels(state: State) -> Iterator[str]:
         ("trait", state.provider_traits, state.traits),
         ("aggregate", state.provider_aggregates, state.aggregates),
     ):
-        known = {names.index_of_id(row.id) for row in names.rows()}
+        known = {names.index_by_id[row.id] for row in names.rows()}
         for row in range(state.providers.height):
             labels = set(matrix.labels_of(row))
             if labels and row not in live:

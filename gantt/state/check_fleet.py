@@ -60,7 +60,7 @@ def fleet_problems(state: State) -> Iterator[str]:
 def _host_indexes(state: State, row: int) -> Iterator[str]:
     hosts = state.fleet.hosts
     host, uuid, provider = hosts.hosts[row], hosts.uuids[row], int(hosts.provider[row])
-    if hosts.row_of_id(int(hosts.id[row])) != row:
+    if hosts.row_by_id.get(int(hosts.id[row])) != row:
         yield "its id leads to another row"
     if hosts.row_of(host, hosts.nodes[row]) != row:
         yield "its names lead to another row"
@@ -253,7 +253,7 @@ def _claim(fleet: Fleet, row: ClaimRow) -> Iterator[str]:
         yield "not among the rows of its claim"
     # What it holds elsewhere must still be given back, and what was confirmed may be.
     is_kept = row.is_over or row.host_id == NO_HOST
-    if fleet.hosts.row_of_id(row.host_id) is None and not is_kept:
+    if fleet.hosts.row_by_id.get(row.host_id) is None and not is_kept:
         yield f"host {row.host_id} is gone"
     if row.instance_uuid not in table.on(row.host_id):
         yield f"not among the claims on host {row.host_id}"

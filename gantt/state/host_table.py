@@ -141,10 +141,6 @@ class Hosts(HostColumns):
         """The row of a compute node."""
         return self._by_place.get((host, node))
 
-    def row_of_id(self, key: int) -> int | None:
-        """The row of an id."""
-        return self.row_by_id.get(key)
-
     def row_of_uuid(self, uuid: str) -> int | None:
         """The row of the host whose provider has this uuid; the newest of several, as
         when a node moves from one service to another."""

@@ -72,10 +72,6 @@ class Names:
         row = None if index is None else self._rows[index]
         return None if index is None or row is None else (row.id, index)
 
-    def index_of_id(self, key: int) -> int:
-        """The dense index of an id that exists."""
-        return self.index_by_id[key]
-
     def at(self, index: int) -> NameRow:
         """The row at a dense index that is in use."""
         row = self._rows[index]

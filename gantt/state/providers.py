@@ -88,10 +88,6 @@ class Providers(DatedColumns):
         """The row of a uuid."""
         return self._by_uuid.get(uuid)
 
-    def row_of_id(self, key: int) -> int:
-        """The row of an id that exists."""
-        return self.row_by_id[key]
-
     def row_of_name(self, name: str) -> int | None:
         """The row of a name, as the database compares names."""
         return self._by_name.get(name)

@@ -188,7 +188,7 @@ class State:
     def _link(self, table: str, key: tuple[int, int], is_set: bool) -> int:
         matrix, names = self._labels[table]
         provider = self.providers.row_by_id[key[0]]
-        matrix.set(provider, names.index_of_id(key[1]), is_set)
+        matrix.set(provider, names.index_by_id[key[1]], is_set)
         if names is self.traits and names.name_of_id(key[1]) == SHARES_VIA_AGGREGATE:
             self.providers.structure += 1
         return provider
@@ -227,9 +227,9 @@ class State:
             self.consumers.forget(consumer)
 
     def _load_allocations(self, rows: list[AllocationRow]) -> None:
-        row_of, index_of = self.providers.row_of_id, self.classes.index_of_id
-        providers = [row_of(row.resource_provider_id) for row in rows]
-        classes = [index_of(row.resource_class_id) for row in rows]
+        row_by_id, index_by_id = self.providers.row_by_id, self.classes.index_by_id
+        providers = [row_by_id[row.resource_provider_id] for row in rows]
+        classes = [index_by_id[row.resource_class_id] for row in rows]
         consumers = [self.consumers.ensure(row.consumer_id) for row in rows]
         self.allocations.load(rows, providers, consumers, classes)
         for provider, class_index, row in zip(providers, classes, rows, strict=True):
@@ -281,8 +281,8 @@ class State:
         matrix, names = self._labels[table]
         if self.providers.get(key[0]) is None or names.get(key[1]) is None:
             return None
-        provider = self.providers.row_of_id(key[0])
-        if not matrix.has_any(provider, (names.index_of_id(key[1]),)):
+        provider = self.providers.row_by_id[key[0]]
+        if not matrix.has_any(provider, (names.index_by_id[key[1]],)):
             return None
         return LinkRow(key[0], key[1], None, None)
 

@@ -161,7 +161,7 @@ def test_many_hosts_and_back() -> None:
     again = put(hosts, host(101))
     assert again[0] in rows
     assert hosts.stats[again[0]] == {}
-    assert hosts.row_of_id(1) is None
+    assert hosts.row_by_id.get(1) is None
 
 
 # Factors.

@@ -22,14 +22,14 @@ def test_names_are_a_table_with_two_keys(steps: list[tuple[int, str | None]]) ->
                 del model[key]
                 names.remove(key)
         elif name not in model.values():
-            kept = names.index_of_id(key) if key in model else None
+            kept = names.index_by_id[key] if key in model else None
             model[key] = name
             names.put(NameRow(key, name, None, None))
             # A rename keeps the column in every matrix.
-            assert kept in (None, names.index_of_id(key))
+            assert kept in (None, names.index_by_id[key])
         assert len(names) == len(model)
         assert [row.id for row in names.rows()] == sorted(model)
-        indexes = {names.index_of_id(key) for key in model}
+        indexes = {names.index_by_id[key] for key in model}
         assert len(indexes) == len(model)
         assert indexes <= set(range(8))
         for one in range(1, 9):
@@ -41,7 +41,7 @@ def test_names_are_a_table_with_two_keys(steps: list[tuple[int, str | None]]) ->
             assert found.id == one
             assert names.name_of_id(one) == text
             index = names.index_of(text)
-            assert index == names.index_of_id(one)
+            assert index == names.index_by_id[one]
             assert names.at(index).id == one
         assert names.find("nobody") is None
         assert names.index_of("nobody") is None

@@ -121,7 +121,7 @@ def test_allocations_of_a_consumer_without_a_record_are_kept() -> None:
     assert state.consumers.find("ghost") is None
     assert check.problems(state) == []
     state.apply([Change(t.ALLOCATIONS, 9, used, None)], Cursor(3))
-    assert state.consumers.row_of("ghost") is None
+    assert state.consumers.row_by_uuid.get("ghost") is None
     assert check.problems(state) == []
 
 

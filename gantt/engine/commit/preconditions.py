@@ -130,7 +130,7 @@ def _members(state: State, keys: set[int]) -> Precondition:
         (key, state.aggregates.at(label).id)
         for key in keys
         if state.providers.get(key) is not None
-        for label in state.provider_aggregates.labels_of(state.providers.row_of_id(key))
+        for label in state.provider_aggregates.labels_of(state.providers.row_by_id[key])
     ]
     columns = ("resource_provider_id", "aggregate_id")
     return _precondition(t.PROVIDER_AGGREGATES, columns[0], columns, keys, found)
@@ -160,7 +160,7 @@ def _children(state: State, keys: set[int]) -> Precondition:
     found = [
         (int(providers.id[child]), int(providers.id[providers.root[child]]))
         for key in alive
-        for child in providers.forest.children(providers.row_of_id(key))
+        for child in providers.forest.children(providers.row_by_id[key])
     ]
     columns = ("id", "root_provider_id")
     return _precondition(t.PROVIDERS, "parent_provider_id", columns, alive, found)

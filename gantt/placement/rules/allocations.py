@@ -136,7 +136,7 @@ def _new_amounts(
 
 def _judge(state: State, wishes: list[Wish], ledger: Ledger) -> None:
     def place(provider_id: int, key: int) -> tuple[int, int]:
-        return state.providers.row_of_id(provider_id), state.classes.index_of_id(key)
+        return state.providers.row_by_id[provider_id], state.classes.index_by_id[key]
 
     for wish in wishes:
         for row in wish.old:

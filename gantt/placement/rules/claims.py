@@ -152,7 +152,7 @@ class _Desk:
         """What the instance has; what it gives up is given back."""
         state, uuid = self._draft.state, instance.instance_uuid
         old = state.fleet.claims.by_instance.get(uuid)
-        if old is None and state.consumers.row_of(uuid) is None:
+        if old is None and state.consumers.row_by_uuid.get(uuid) is None:
             return _Holder(uuid, instance.held)
         if old is not None and old.remote is not None and old.leased_until is not None:
             raise ClaimLost(
@@ -169,7 +169,7 @@ class _Desk:
                 kept = [row for row in kept if row.updated_at is not None]
             for row in dropped:
                 self._ledger.give_back(self._place_of(row), row.used)
-            host = state.fleet.hosts.row_of_id(old.host_id)
+            host = state.fleet.hosts.row_by_id.get(old.host_id)
             if host is not None:
                 self._room.add(host, (old.vcpus, old.memory_mb, old.disk_mb), -1)
         return _Holder(uuid, instance.held, old, consumer, kept, dropped)
@@ -177,7 +177,7 @@ class _Desk:
     def _try(self, choice: Choice, holder: _Holder) -> str | None:
         """Take ``choice``, or tell why not and leave no trace."""
         hosts = self._draft.state.fleet.hosts
-        host = hosts.row_of_id(choice.host_id)
+        host = hosts.row_by_id.get(choice.host_id)
         if host is None:
             return _GONE
         is_off = hosts.is_disabled[host] or hosts.is_forced_down[host]
@@ -221,7 +221,7 @@ class _Desk:
                 return None
             if provider.id in has:
                 continue
-            number = state.providers.row_of_id(provider.id)
+            number = state.providers.row_by_id[provider.id]
             for name, amount in amounts.items():
                 numbers = state.classes.numbers_of(name)
                 if numbers is None:
@@ -289,8 +289,8 @@ class _Desk:
     def _place_of(self, row: AllocationRow) -> Place:
         state = self._draft.state
         return (
-            state.providers.row_of_id(row.resource_provider_id),
-            state.classes.index_of_id(row.resource_class_id),
+            state.providers.row_by_id[row.resource_provider_id],
+            state.classes.index_by_id[row.resource_class_id],
         )
 
     def _words(self, instance: InstanceClaim, misses: dict[str, list[int]]) -> str:
@@ -298,7 +298,7 @@ class _Desk:
         parts = []
         for miss, numbers in misses.items():
             key = instance.choices[numbers[0]].host_id
-            row = hosts.row_of_id(key)
+            row = hosts.row_by_id.get(key)
             name = f"host number {key}" if row is None else f"host {hosts.hosts[row]}"
             parts.append(f"{miss} ({len(numbers)}, first {name})")
         return (

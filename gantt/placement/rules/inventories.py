@@ -165,8 +165,8 @@ def inventory_row(state: State, provider: ProviderRow, key: int) -> InventoryRow
 def is_used(draft: Draft, provider: ProviderRow, key: int) -> bool:
     """Whether the draft leaves anything of the class with id ``key`` allocated."""
     state = draft.state
-    number = state.providers.row_of_id(provider.id)
-    class_index = state.classes.index_of_id(key)
+    number = state.providers.row_by_id[provider.id]
+    class_index = state.classes.index_by_id[key]
     table = state.allocations
     return draft.is_claimed(provider.id, key) or any(
         table.class_index[row] == class_index

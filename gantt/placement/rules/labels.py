@@ -111,7 +111,7 @@ def _check_generation(provider: ProviderRow, given: int | None) -> None:
 
 def _ids(state: State, provider: ProviderRow, table: str) -> list[int]:
     matrix, names = _label_table(state, table)
-    number = state.providers.row_of_id(provider.id)
+    number = state.providers.row_by_id[provider.id]
     return [names.at(label).id for label in matrix.labels_of(number)]
 
 

@@ -166,7 +166,7 @@ def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
     row = state.fleet.claims.by_instance.get(instance_uuid)
     if row is None:
         return None
-    place = state.fleet.hosts.row_of_id(row.host_id)
+    place = state.fleet.hosts.row_by_id.get(row.host_id)
     return row if place is not None and state.fleet.hosts.hosts[place] == host else None
 
 
@@ -182,7 +182,7 @@ def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -
         return
     table = state.providers
     rows = [table.row_of(uuid) for uuid in provider_uuids]
-    place = state.fleet.hosts.row_of_id(row.host_id)
+    place = state.fleet.hosts.row_by_id.get(row.host_id)
     host = NO_ROW if place is None else int(state.fleet.hosts.provider[place])
     is_there = row.host_id != t.NO_HOST and bool(rows)
     is_there = is_there and (
@@ -241,7 +241,7 @@ def _take_back(draft: Draft, uuid: str, generation: int | None) -> None:
 
 def allocations_of(state: State, consumer_uuid: str) -> list[AllocationRow]:
     """All allocations of a consumer, oldest first."""
-    number = state.consumers.row_of(consumer_uuid)
+    number = state.consumers.row_by_uuid.get(consumer_uuid)
     if number is None:
         return []
     rows = [

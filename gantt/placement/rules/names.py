@@ -46,7 +46,7 @@ def delete_trait(draft: Draft, command: DeleteTrait) -> None:
         raise NotFound(f"No such trait(s): {command.name}.")
     if not command.name.startswith("CUSTOM_"):
         raise Invalid(f"Cannot delete standard trait {command.name}.")
-    index = draft.state.traits.index_of_id(known.id)
+    index = draft.state.traits.index_by_id[known.id]
     if draft.state.provider_traits.is_used(index):
         raise Conflict(f"The trait {command.name} is in use by a resource provider.")
     draft.delete(t.TRAITS, known)
@@ -95,7 +95,7 @@ def delete_class(draft: Draft, command: DeleteResourceClass) -> None:
     unable = "Error in delete resource class: Cannot delete"
     if known.id < FIRST_CUSTOM_CLASS_ID:
         raise Invalid(f"{unable} standard resource class {command.name}.")
-    table = draft.state.inventories.table(draft.state.classes.index_of_id(known.id))
+    table = draft.state.inventories.table(draft.state.classes.index_by_id[known.id])
     if table is not None and table.count:
         raise Conflict(
             f"{unable} resource class {command.name}. Class is in use in inventory."

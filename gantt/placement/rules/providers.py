@@ -80,7 +80,7 @@ def delete(draft: Draft, command: DeleteProvider) -> None:
     """Gone with its inventories and labels; children or allocations forbid it."""
     state = draft.state
     row = existing(state, command.uuid, " for delete")
-    number = state.providers.row_of_id(row.id)
+    number = state.providers.row_by_id[row.id]
     if state.providers.forest.children(number):
         raise ProviderHasChildren(
             f"Unable to delete parent resource provider {command.uuid}: "
@@ -127,7 +127,7 @@ def _parent_at_creation(state: State, command: CreateProvider) -> ProviderRow:
 def _move(draft: Draft, row: ProviderRow, command: UpdateProvider) -> ProviderRow:
     """Rules in order: the parent exists, moving is permitted, no loop."""
     providers = draft.state.providers
-    number = providers.row_of_id(row.id)
+    number = providers.row_by_id[row.id]
     unable = f"Unable to save resource provider {row.uuid}: Object action"
     parent_uuid = command.parent_uuid
     if parent_uuid is None:
@@ -152,7 +152,7 @@ def _move(draft: Draft, row: ProviderRow, command: UpdateProvider) -> ProviderRo
             f"{unable} update failed because: "
             "re-parenting a provider is not currently allowed."
         )
-    if providers.row_of_id(parent.id) in providers.forest.subtree(number):
+    if providers.row_by_id[parent.id] in providers.forest.subtree(number):
         raise Invalid(
             f"{unable} update failed because: "
             "creating loop in the provider tree is not allowed."
@@ -164,7 +164,7 @@ def _place_subtree(
     draft: Draft, row: ProviderRow, parent_id: int | None, root_id: int
 ) -> ProviderRow:
     providers = draft.state.providers
-    for number in providers.forest.subtree(providers.row_of_id(row.id)):
+    for number in providers.forest.subtree(providers.row_by_id[row.id]):
         member = providers.at(number)
         if member.id != row.id:
             draft.put(

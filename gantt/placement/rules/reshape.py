@@ -34,8 +34,8 @@ def reshape(draft: Draft, command: Reshape) -> None:
     for provider, asked in pairs:
         for name, inventory in asked.inventories.items():
             place = (
-                draft.state.providers.row_of_id(provider.id),
-                draft.state.classes.index_of_id(class_id(draft.state, name)),
+                draft.state.providers.row_by_id[provider.id],
+                draft.state.classes.index_by_id[class_id(draft.state, name)],
             )
             check_numbers(name, inventory)
             interim[place] = _limits(inventory)

@@ -48,8 +48,8 @@ def to_books(draft: Draft, command: TurnToBooks) -> bool:  # noqa: ARG001
 def _enter(draft: Draft, row: ClaimRow) -> None:
     """What ``row`` holds, as an allocation of the instance."""
     state = draft.state
-    host = state.fleet.hosts.row_of_id(row.host_id)
-    if host is None or state.consumers.row_of(row.instance_uuid) is not None:
+    host = state.fleet.hosts.row_by_id.get(row.host_id)
+    if host is None or state.consumers.row_by_uuid.get(row.instance_uuid) is not None:
         return
     number = int(state.fleet.hosts.provider[host])
     provider = state.providers.at(number)

@@ -94,7 +94,7 @@ class _Teller:
         )
 
     def _row(self, place: Pick) -> int:
-        row = self.state.fleet.hosts.row_of_id(place.host_id)
+        row = self.state.fleet.hosts.row_by_id.get(place.host_id)
         if row is None:
             raise ClaimLost(f"Host {place.host_id} was deleted while it was claimed.")
         return row
@@ -122,7 +122,7 @@ class _Alternates:
             mine = (
                 place
                 for place in self._places
-                if (row := hosts.row_of_id(place.host_id)) is not None
+                if (row := hosts.row_by_id.get(place.host_id)) is not None
                 and hosts.cells[row] == cell
             )
             most = self._teller.options.max_attempts - 1

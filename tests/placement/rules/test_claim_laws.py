@@ -155,7 +155,7 @@ def take_plainly(
     state: State, command: c.Claim, uuid: str, one: c.Choice, now: int
 ) -> bool:
     fleet = state.fleet
-    row = fleet.hosts.row_of_id(one.host_id)
+    row = fleet.hosts.row_by_id.get(one.host_id)
     if row is None or fleet.hosts.is_disabled[row]:
         return False
     host, group = fleet.hosts.hosts[row], command.group
@@ -205,7 +205,7 @@ def take_plainly(
 def has_room(state: State, row: int, command: c.Claim, old: ClaimRow | None) -> bool:
     """Ram, Core and Disk, at a ratio of 1 unless reported; its own claim aside."""
     hosts = state.fleet.hosts
-    mine = old if old is not None and hosts.row_of_id(old.host_id) == row else None
+    mine = old if old is not None and hosts.row_by_id.get(old.host_id) == row else None
     ratio = hosts.cpu_ratio[row] or 1.0
     vcpus = hosts.vcpus_used[row] - (mine.vcpus if mine else 0) + command.vcpus
     memory = hosts.free_ram_mb[row] + (mine.memory_mb if mine else 0)
