@@ -177,17 +177,8 @@ class SchedulerClient:
         found = read_stats(stats, host=host)
         if node is None:
             reported = found.hypervisor_hostname
-            node = reported if isinstance(reported, str) else self._node_of(host)
+            node = reported if isinstance(reported, str) else None
         return self.gantt.update_host(host, node, found)
-
-    def _node_of(self, host: str) -> str:
-        known = [view.node for view in self.gantt.list_hosts(host=host)]
-        if len(known) > 1:
-            raise errors.Invalid(
-                f"Host {host!r} has {len(known)} nodes ({', '.join(known[:5])}): give "
-                "the name as (host, node)."
-            )
-        return known[0] if known else host
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Each aggregate, with all of its hosts, as it is from now on."""

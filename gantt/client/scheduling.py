@@ -76,11 +76,21 @@ class RemoteScheduling:
         reply = self._ask_ours("GET", "decisions", query={**asked, "limit": limit})
         return decode.enclosed(reply, "decisions", tuple[Decision, ...])
 
-    def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
-        host, node = scalars.name("host", host), scalars.name("node", node)
+    def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
+        host = scalars.name("host", host)
+        node = self._node_of(host) if node is None else scalars.name("node", node)
         body = values.stats(stats)
         reply = self._ask_ours("PUT", "hosts", host, node, body=body)
         return decode.native(reply, HostView)
+
+    def _node_of(self, host: str) -> str:
+        known = [view.node for view in self.list_hosts(host=host)]
+        if len(known) > 1:
+            raise errors.Invalid(
+                f"Host {host!r} has {len(known)} nodes ({', '.join(known[:5])}): give "
+                "the name as (host, node)."
+            )
+        return known[0] if known else host
 
     def delete_host(self, host: str, node: str) -> None:
         host, node = scalars.name("host", host), scalars.name("node", node)

@@ -48,7 +48,7 @@ class Fleet:
         self._checks = checks
         self._clock = clock
 
-    def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
+    def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         options = self._checks.options
         ratios = (
             options.initial_cpu_allocation_ratio,
@@ -62,12 +62,13 @@ class Fleet:
             self._checks.statement("instances", len(stats.instances))
         command = c.UpdateHost(
             scalars.name("host", host),
-            scalars.name("node", node),
+            scalars.name("node", host if node is None else node),
             stats,
             new_provider_uuid="",
             initial_ratios=ratios,
             writes_books=options.placement == "embedded",
             renewed_after_us=int(options.report_age_s * 1_000_000),
+            is_bare=node is None,
         )
         # Most reports have no news: these need no turn at the committer. Those that do
         # need no read of the database.

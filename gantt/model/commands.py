@@ -239,7 +239,8 @@ class UpdateHost(Command[HostView], frozen=True):
     where the report has none. ``writes_books`` False: the host alone is written; a
     remote Placement has its provider, under the uuid that the host reports.
     ``renewed_after_us``: a report that says nothing new is written down all the same
-    when the last one is so old (None: never).
+    when the last one is so old (None: never). ``is_bare``: the report names no node:
+    it is of the one that is known of the host, else of ``node``.
     """
 
     host: str
@@ -250,6 +251,7 @@ class UpdateHost(Command[HostView], frozen=True):
     initial_ratios: tuple[float, float, float] = (4.0, 1.0, 1.0)
     writes_books: bool = True
     renewed_after_us: int | None = None
+    is_bare: bool = False
 
 
 class DeleteHost(Command[None], frozen=True):

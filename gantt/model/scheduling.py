@@ -55,8 +55,9 @@ class SchedulerProtocol(Protocol):
     ) -> tuple[Decision, ...]:
         """Records of decisions, the latest first."""
 
-    def update_host(self, host: str, node: str, stats: HostStats) -> HostView:
-        """Take in what a host reports. Raises Invalid."""
+    def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
+        """Take in what a host reports. ``node`` None: the one that is known of the
+        host, else of the same name. Raises Invalid."""
 
     def delete_host(self, host: str, node: str) -> None:
         """Delete the host; its provider stays, with the allocations of confirmed

@@ -81,6 +81,20 @@ def ask(spec: RequestSpec = SPEC, *uuids: str, **more: object) -> ScheduleReques
     return replace(ScheduleRequest(spec, uuids or (A,)), **more)
 
 
+def test_report_without_a_node_is_of_the_known_one(books: GanttProtocol) -> None:
+    assert books.update_host("new", None, STATS).node == "new"
+    books.delete_host("new", "new")
+    books.update_host("new", "n", STATS)
+    more = HostStats(running_vms=3)
+    for _ in range(2):
+        view = books.update_host("new", None, more)
+        assert (view.node, view.stats["running_vms"]) == ("n", 3)
+    books.update_host("new", "m", STATS)
+    for stats in (more, HostStats(running_vms=4)):
+        with pytest.raises(errors.Invalid, match=r"'new' has 2 nodes \(m, n\)"):
+            books.update_host("new", None, stats)
+
+
 def test_hosts_are_selected_and_claimed(books: GanttProtocol) -> None:
     first, second = books.schedule(ask(SPEC, A, B))
     assert {first[0].service_host, second[0].service_host} == {"one", "two"}

@@ -30,6 +30,8 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     DuplicateName (its name is another provider's).
     """
     state, table = draft.state, draft.state.fleet.hosts
+    if command.is_bare:
+        command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
     found = reports.news(command.stats, {} if row is None else table.stats[row])
     if row is None or found or not _is_settled(state, row, command):
@@ -48,7 +50,11 @@ def has_news(state: State, command: UpdateHost) -> bool:
     """Whether a report differs from the last one in what it says; cheap, and no more
     than a hint: ``as_known`` also looks at what the books made of it."""
     table = state.fleet.hosts
-    row = table.row_of(command.host, command.node)
+    if command.is_bare:
+        rows = table.rows_of(command.host)
+        row = rows[0] if len(rows) == 1 else None
+    else:
+        row = table.row_of(command.host, command.node)
     return row is None or bool(reports.news(command.stats, table.stats[row]))
 
 
@@ -56,8 +62,10 @@ def as_known(
     state: State, command: UpdateHost, now: int
 ) -> tuple[HostView | None, int]:
     """The host where ``update`` would change nothing, else None; and when what is said
-    of it was touched last (``State.applied``)."""
+    of it was touched last (``State.applied``). Raises Invalid."""
     table = state.fleet.hosts
+    if command.is_bare:
+        command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
     if (
         row is None
@@ -69,6 +77,19 @@ def as_known(
         return None, 0
     touched = max(int(table.touched[row]), state.fleet.context_touched)
     return fleet_queries.host_at(state, row), touched
+
+
+def _of_known_node(state: State, command: UpdateHost) -> UpdateHost:
+    """A report that names no node, as one that does. Raises Invalid where the host has
+    several."""
+    table = state.fleet.hosts
+    nodes = sorted(table.nodes[row] for row in table.rows_of(command.host))
+    if len(nodes) > 1:
+        raise Invalid(
+            f"Host {command.host!r} has {len(nodes)} nodes ({', '.join(nodes[:5])}): "
+            "give the name as (host, node)."
+        )
+    return replace(command, node=nodes[0]) if nodes else command
 
 
 def delete(draft: Draft, command: DeleteHost) -> None:
