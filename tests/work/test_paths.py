@@ -1,0 +1,185 @@
+"""How many calls the four busiest paths of a scheduler make, in Python.
+
+Counted over the threads that a caller waits for: its own and the committer's. Counts
+are the same on a busy machine as on an idle one.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from gantt.client.scheduler import SchedulerClient
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
+from gantt.model.commands import Inventory
+from gantt.model.hosts import HostStats
+from gantt.model.spec import Flavor, RequestSpec
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store import StoreOptions, open_store
+from tests.engine.faults import FaultyStore
+
+HOSTS = 100
+COMMITTER = "gantt-committer"
+BOUNDS = {
+    "select": (10_000, 10_000),
+    "set inventories": (10_000, 10_000),
+    "unchanged report": (10_000, 10_000),
+    "changed report": (10_000, 10_000),
+}
+"""Path -> most calls, and most of them that go to another module."""
+
+OPTIONS = EngineOptions(
+    scheduler=SchedulerOptions(driver="caching"),
+    sweep_s=600,
+    store=StoreOptions(create=True),
+)
+
+
+class CallCounter:
+    """Calls of Python functions in the threads that are named, while it is entered."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.moves = 0
+        self._is_on = False
+        self._threads: set[int | None] = set()
+
+    def watch(self) -> None:
+        """Count in this thread and in a committer's."""
+        named = [one for one in threading.enumerate() if one.name == COMMITTER]
+        self._threads = {threading.get_ident(), *(one.ident for one in named)}
+
+    def __enter__(self) -> None:
+        self.calls = self.moves = 0
+        self._is_on = True
+
+    def __exit__(self, *_: object) -> None:
+        self._is_on = False
+
+    def note(self, frame: FrameType, event: str, argument: Any) -> None:
+        if not self._is_on or event != "call":
+            return
+        if threading.get_ident() not in self._threads:
+            return
+        self.calls += 1
+        caller, name = frame.f_back, frame.f_globals.get("__name__")
+        self.moves += caller is None or caller.f_globals.get("__name__") != name
+
+
+@pytest.fixture(scope="module")
+def counter() -> Iterator[CallCounter]:
+    made = CallCounter()
+    threading.setprofile(made.note)
+    sys.setprofile(made.note)
+    yield made
+    sys.setprofile(None)
+    threading.setprofile(None)
+
+
+def report(name: str, used: int = 0) -> HostStats:
+    return HostStats(
+        vcpus=64,
+        memory_mb=262144,
+        local_gb=2000,
+        vcpus_used=used,
+        memory_mb_used=0,
+        local_gb_used=0,
+        free_ram_mb=262144,
+        free_disk_gb=2000,
+        cpu_allocation_ratio=4.0,
+        ram_allocation_ratio=1.0,
+        disk_allocation_ratio=1.0,
+        hypervisor_hostname=name,
+    )
+
+
+@pytest.fixture(scope="module")
+def engine(counter: CallCounter, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """100 hosts in a file of SQLite, decided on by the caching driver."""
+    path = tmp_path_factory.mktemp("paths") / "books.db"
+    with open_gantt(f"sqlite:///{path}", OPTIONS) as found:
+        for number in range(HOSTS):
+            name = f"h{number}"
+            found.update_host(name, name, report(name))
+        counter.watch()
+        yield found
+
+
+def paths(engine: Gantt) -> dict[str, Callable[[], object]]:
+    """The paths, warm; each call does the same again, of new numbers."""
+    client, numbers = SchedulerClient(engine), count(1)
+    spec = RequestSpec(
+        flavor=Flavor(vcpus=1, memory_mb=512, root_gb=1), project_id="p", user_id="u"
+    )
+    provider = engine.create_provider(f"bare-{uuid.uuid4()}")
+
+    def select() -> None:
+        client.select_destinations(None, spec, instance_uuids=[str(uuid.uuid4())])
+
+    def set_inventories() -> None:
+        number = next(numbers)
+        found = {"VCPU": Inventory(10 + number), "MEMORY_MB": Inventory(1000 + number)}
+        engine.set_inventories(provider.uuid, found)
+
+    def report_again() -> None:
+        client.update_resource_stats(None, "h1", report("h1"))
+
+    def report_anew() -> None:
+        client.update_resource_stats(None, "h2", report("h2", next(numbers) % 60))
+
+    return {
+        "select": select,
+        "set inventories": set_inventories,
+        "unchanged report": report_again,
+        "changed report": report_anew,
+    }
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_calls_of_a_path(engine: Gantt, counter: CallCounter, name: str) -> None:
+    path = paths(engine)[name]
+    for _ in range(5):
+        path()
+    calls, moves = [], []
+    for _ in range(20):
+        with counter:
+            path()
+        calls.append(counter.calls)
+        moves.append(counter.moves)
+    found = statistics.median(calls), statistics.median(moves)
+    print(name, found)
+    most_calls, most_moves = BOUNDS[name]
+    assert found[0] <= most_calls, found
+    assert found[1] <= most_moves, found
+    assert found[0] > 10 and found[1] > 10, "the threads were not watched"
+
+
+def test_a_bare_host_name_costs_no_extra_read(tmp_path: Path) -> None:
+    path = f"sqlite:///{tmp_path / 'books.db'}"
+    store = FaultyStore(open_store(path, OPTIONS.store))
+    with Gantt(store, OPTIONS) as engine:
+        client, numbers = SchedulerClient(engine), count()
+
+        def statements(name: str | tuple[str, str], used: int) -> int:
+            before = int(store.statements)
+            client.update_resource_stats(None, name, {"running_vms": used})
+            return int(store.statements) - before
+
+        def costs(name: str | tuple[str, str]) -> list[int]:
+            """Of a report with news and of two that repeat it."""
+            used = next(numbers)
+            return [statements(name, used) for _ in range(3)]
+
+        costs(("h1", "h1"))
+        assert costs("h1") == costs(("h1", "h1"))
