@@ -1,4 +1,4 @@
-"""What the door calls long is what takes turns in the engine, and nothing else does."""
+"""Requests that HTTP treats as long are those that search in the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.api.native.fleet import SPEC, client_of, report
 UUID = "00000000-0000-4000-8000-000000000001"
 FIELDS = {"resource_class": "VCPU", "host": "one", "node": "one"}
 SEARCH = "?resources=VCPU:1"
-# Paths that are not asked with their plain form alone.
+# Queries for paths that are not requested without one only.
 QUERIES = {
     "/resource_providers": [
         *("", "?name=", f"?uuid={UUID}", f"?in_tree={UUID}", "?name=one"),
@@ -35,28 +35,28 @@ POSTS: dict[str, Any] = {
     "/gantt/select": {"request_spec": SPEC},
     "/gantt/capacity": {"request_spec": SPEC},
 }
-# Long for another reason than the columns: the database, or the turn at the committer.
+# Long for other reasons than a search: the database, or the committer.
 ELSEWHERE = {"/gantt/decisions", "/gantt/usage-history", "/gantt/verify", "/reshaper"}
 
 
-class Turn:
-    """Stands in for the lock of searches, and tells whether it was taken."""
+class SearchLock:
+    """Replaces the lock of searches, and records whether it was taken."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
         self.is_taken = False
-        self._asking = threading.current_thread()  # leader tasks search as well
+        self._lock = threading.RLock()
+        self._caller = threading.current_thread()  # leader tasks search as well
 
     def acquire(self) -> None:
-        self.lock.acquire()
-        self.is_taken |= threading.current_thread() is self._asking
+        self._lock.acquire()
+        self.is_taken |= threading.current_thread() is self._caller
 
     def release(self) -> None:
-        self.lock.release()
+        self._lock.release()
 
 
 def asked() -> list[tuple[str, str]]:
-    """Each thing that can be read, and what else searches."""
+    """All reads, and the other requests that search."""
     found = [("POST", path) for path in POSTS]
     for path, methods in ROUTES.items():
         if "GET" in methods:
@@ -79,16 +79,16 @@ def books() -> Iterator[Gantt]:
 
 
 @pytest.mark.parametrize(("method", "target"), asked())
-def test_the_door_and_the_engine_agree_on_what_is_long(
+def test_long_requests_are_those_that_search(
     books: Gantt, method: str, target: str
 ) -> None:
-    books._replica.search = turn = Turn()  # type: ignore[assignment]
+    books._replica.search = lock = SearchLock()  # type: ignore[assignment]
     answer = client_of(books)(method, target, version=39, body=POSTS.get(target))
     parts = urlsplit(target)
-    looked_up = UUID in parts.path
-    assert answer.status in ((200, 404) if looked_up else (200, 204)), answer.text
-    said = is_long(method, parts.path, parts.query)
+    is_look_up = UUID in parts.path
+    assert answer.status in ((200, 404) if is_look_up else (200, 204)), answer.text
+    expected = is_long(method, parts.path, parts.query)
     if parts.path in ELSEWHERE:
-        assert (said, turn.is_taken) == (True, False)
+        assert (expected, lock.is_taken) == (True, False)
     else:
-        assert turn.is_taken == said
+        assert lock.is_taken == expected
