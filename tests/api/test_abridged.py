@@ -32,21 +32,21 @@ LONG: list[Any] = [
 
 @settings(deadline=None)
 @given(DATA)
-def test_usual_data_is_left_alone(data: Any) -> None:
+def test_short_data_is_not_abridged(data: Any) -> None:
     assert abridged(data) == data
     if len(repr(data)) < LONGEST / 2:
         assert repr(abridged(data)) == repr(data)
 
 
 @pytest.mark.parametrize("data", LONG, ids=range(len(LONG)))
-def test_long_data_is_equal_and_written_short(data: Any) -> None:
+def test_long_data_is_equal_and_has_a_short_repr(data: Any) -> None:
     short = abridged(data)
     assert short == data
     assert json.dumps(short) == json.dumps(data)
     assert len(repr(short)) < 2 * LONGEST
 
 
-def test_the_items_of_a_wide_list_are_not_measured(
+def test_items_of_wide_lists_are_not_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its number of items says that it is long."""
@@ -64,7 +64,7 @@ def test_the_items_of_a_wide_list_are_not_measured(
     assert measured == 3
 
 
-def test_a_name_is_not_written_whole_before_it_is_cut() -> None:
+def test_long_names_are_cut_before_formatting() -> None:
     """Memory as a multiple of the body: the text, its value, and the judge's copy."""
     raw = json.dumps({"name": "n" * 8_000_000}).encode()
     verdict.judge_body(b'{"name": "n"}', bodies.CREATE_PROVIDER[39].schema_of, 39)
@@ -96,7 +96,7 @@ MIXED: list[Any] = [
 
 
 @pytest.mark.parametrize("items", MIXED, ids=repr)
-def test_items_are_unique_as_the_library_has_it(items: list[Any]) -> None:
+def test_unique_items_agrees_with_jsonschema(items: list[Any]) -> None:
     schema = {"type": "array", "uniqueItems": True}
     theirs = Draft202012Validator(schema).is_valid(items)
 
@@ -107,7 +107,7 @@ def test_items_are_unique_as_the_library_has_it(items: list[Any]) -> None:
     assert ours == theirs
 
 
-def test_items_of_several_types_are_compared_in_linear_work(
+def test_unique_items_takes_linear_time_for_mixed_types(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The library's own way compares each with all before it: its comparison counts."""

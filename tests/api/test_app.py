@@ -20,7 +20,7 @@ def read_body(call: Call) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "/placement"])
-def test_links_know_where_the_service_is_mounted(prefix: str) -> None:
+def test_links_have_the_prefix_of_the_mount(prefix: str) -> None:
     def made(call: Call) -> None:
         call.location("/things/1")
         call.no_content(201)
@@ -29,7 +29,7 @@ def test_links_know_where_the_service_is_mounted(prefix: str) -> None:
     assert answer.headers["location"] == f"http://gantt.test{prefix}/things/1"
 
 
-def test_a_server_s_own_prefix_comes_before_ours() -> None:
+def test_script_name_precedes_the_mount() -> None:
     def show(call: Call) -> None:
         call.reply({"prefix": call.prefix})
 
@@ -51,7 +51,7 @@ def test_no_content_has_neither_type_nor_length() -> None:
     assert answer.headers.keys().isdisjoint({"content-type", "content-length"})
 
 
-def test_json_is_written_as_python_s_json_does() -> None:
+def test_json_is_written_as_by_the_json_module() -> None:
     answer = client_for(lambda call: call.reply({"a": [1, "ü"]}))("GET", "/thing")
     assert answer.body == b'{"a": [1, "\\u00fc"]}'
     assert answer.headers["content-type"] == "application/json"
@@ -79,7 +79,7 @@ def test_cache_headers_since_1_15(
     assert answer.headers.get("last-modified") == modified
 
 
-def test_every_answer_has_a_request_id_of_its_own() -> None:
+def test_request_ids_are_unique() -> None:
     client = client_for(answer_nothing)
     ids = {
         client("GET", path).headers["x-openstack-request-id"]
@@ -101,7 +101,7 @@ def test_every_answer_has_a_request_id_of_its_own() -> None:
         ("application/json;charset=utf-8", 406),
     ],
 )
-def test_what_must_be_json_must_be_acceptable(accept: str | None, status: int) -> None:
+def test_json_must_be_acceptable(accept: str | None, status: int) -> None:
     def show(call: Call) -> None:
         call.check_accept()
         call.reply({})
@@ -112,14 +112,14 @@ def test_what_must_be_json_must_be_acceptable(accept: str | None, status: int) -
         assert "Only application/json is provided" in answer.text
 
 
-def test_a_length_that_is_no_number_is_400_even_on_no_path() -> None:
+def test_malformed_length_is_400_on_any_path() -> None:
     answer = client_for(read_body)("PUT", "/no", headers={"content-length": "abc"})
     assert answer.status == 400
     assert answer.detail.endswith("content-length header must be an integer  ")
     assert "vary" not in answer.headers
 
 
-def test_a_body_without_a_type_is_400() -> None:
+def test_body_without_type_is_400() -> None:
     headers = {"content-type": None}
     answer = client_for(read_body)("PUT", "/thing", headers=headers, body={})
     assert answer.status == 400
@@ -128,7 +128,7 @@ def test_a_body_without_a_type_is_400() -> None:
 
 
 @pytest.mark.parametrize("sent", ["text/plain", "Application/JSON", "text/json; a=b"])
-def test_another_type_than_json_is_415(sent: str) -> None:
+def test_other_types_than_json_are_415(sent: str) -> None:
     headers = {"content-type": sent}
     answer = client_for(read_body)("PUT", "/thing", headers=headers, body={})
     assert answer.status == 415
@@ -140,19 +140,19 @@ def test_another_type_than_json_is_415(sent: str) -> None:
 
 
 @pytest.mark.parametrize("length", [None, "0"])
-def test_no_body_and_no_type_is_415_as_well(length: str | None) -> None:
+def test_missing_body_without_type_is_415(length: str | None) -> None:
     answer = client_for(read_body)("PUT", "/thing", headers={"content-length": length})
     assert answer.status == 415
     assert "The media type None is not supported" in answer.detail
 
 
-def test_parameters_of_the_type_do_not_matter() -> None:
+def test_parameters_of_the_content_type_are_ignored() -> None:
     headers = {"content-type": "application/json; charset=utf-8"}
     answer = client_for(read_body)("PUT", "/thing", headers=headers, body=[1])
     assert answer.json == [1]
 
 
-def test_a_long_body_is_413_and_not_read() -> None:
+def test_long_body_is_413_and_not_read() -> None:
     client = client_for(read_body, options=ApiOptions(max_body_bytes=10))
     assert client("PUT", "/thing", body=b"1" * 10).status == 200
     answer = client("PUT", "/thing", body=b"1" * 11)
@@ -160,7 +160,7 @@ def test_a_long_body_is_413_and_not_read() -> None:
     assert answer.detail.endswith("A body may have at most 10 bytes.  ")
 
 
-def test_a_body_in_chunks_has_the_same_limit() -> None:
+def test_chunked_body_has_the_same_limit() -> None:
     client = client_for(read_body, options=ApiOptions(max_body_bytes=10))
 
     def send(length: int) -> int:
@@ -178,7 +178,7 @@ def test_a_body_in_chunks_has_the_same_limit() -> None:
     assert send(11) == 413
 
 
-def test_a_long_query_is_414() -> None:
+def test_long_query_is_414() -> None:
     client = client_for(answer_nothing, options=ApiOptions(max_query_bytes=10))
     assert client("GET", "/thing?" + "x" * 10).status == 200
     answer = client("GET", "/thing?" + "x" * 11)
@@ -200,7 +200,7 @@ def test_one_log_line_per_request(caplog: pytest.LogCaptureFixture) -> None:
     )
 
 
-def test_a_log_line_stays_one_line(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_line_cannot_be_broken(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "gantt.api.access")
     headers = {"x-openstack-request-id": "forged\nline", "x-auth-token": None}
     client_for(answer_nothing)("GET", "/a%0Ab%C3%BC", headers=headers)
@@ -211,7 +211,7 @@ def test_a_log_line_stays_one_line(caplog: pytest.LogCaptureFixture) -> None:
     assert line.endswith("microversion: -")
 
 
-def test_health_needs_no_token_and_leaves_no_line(
+def test_health_needs_no_token_and_is_not_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)

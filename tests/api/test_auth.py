@@ -50,9 +50,7 @@ class Clock:
         ),
     ],
 )
-def test_noauth2_believes_what_it_is_told(
-    headers: dict[str, str], caller: Caller
-) -> None:
+def test_noauth2_trusts_headers(headers: dict[str, str], caller: Caller) -> None:
     environ = {f"HTTP_{name}": value for name, value in headers.items()}
     found = noauth2(environ)
     assert found.project_id in (caller.project_id, "")
@@ -65,13 +63,13 @@ def test_noauth2_believes_what_it_is_told(
 
 
 @pytest.mark.parametrize("strategy", [noauth2, keystone])
-def test_nobody_is_401(strategy: Any) -> None:
+def test_missing_token_is_401(strategy: Any) -> None:
     with pytest.raises(Problem) as caught:
         strategy({})
     assert caught.value.status == 401
 
 
-def test_keystone_s_word_is_taken() -> None:
+def test_keystone_headers_are_trusted() -> None:
     environ = {
         "HTTP_X_USER_ID": "u",
         "HTTP_X_PROJECT_ID": "p",
@@ -84,14 +82,14 @@ def test_keystone_s_word_is_taken() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", ""])
-def test_the_version_document_is_for_everybody(path: str) -> None:
+def test_version_document_needs_no_token(path: str) -> None:
     def explode(environ: Any) -> Caller:
         raise AssertionError("asked for a token")
 
     assert identify({"PATH_INFO": path}, explode) == Caller()
 
 
-def test_a_401_is_not_in_the_form_of_the_other_errors() -> None:
+def test_401_has_its_own_form() -> None:
     client = client_for(answer_nothing)
     headers: dict[str, str | None] = {"x-auth-token": None}
     answer = client("GET", "/thing", headers=headers, version="latest")
@@ -130,14 +128,14 @@ def test_tokens_from_yaml_and_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sent", [None, "", "s3cre", "s3cret ", "\udcff"])
-def test_another_token_is_401(tmp_path: Path, sent: str | None) -> None:
+def test_unknown_token_is_401(tmp_path: Path, sent: str | None) -> None:
     found = TokenFile(str(tokens(tmp_path, GOOD)))
     with pytest.raises(Problem) as caught:
         found({} if sent is None else {"HTTP_X_AUTH_TOKEN": sent})
     assert caught.value.status == 401
 
 
-def test_a_file_that_others_may_read_is_warned_of(
+def test_readable_tokens_file_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     TokenFile(str(tokens(tmp_path, GOOD, 0o600)))
@@ -146,7 +144,7 @@ def test_a_file_that_others_may_read_is_warned_of(
     assert "chmod 600" in caplog.messages[0]
 
 
-def test_a_changed_file_holds_soon(tmp_path: Path) -> None:
+def test_changed_tokens_file_is_reloaded(tmp_path: Path) -> None:
     clock = Clock()
     path = tokens(tmp_path, GOOD)
     found = TokenFile(str(path), clock)
@@ -170,7 +168,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_change_leaves_the_last_good_tokens(
+def test_broken_tokens_file_keeps_last_good_tokens(
     what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Clock()
@@ -212,15 +210,13 @@ def test_a_broken_change_leaves_the_last_good_tokens(
         "t0ken: {user: u, roles: admin}",
     ],
 )
-def test_a_bad_file_is_refused_without_telling_tokens(
-    tmp_path: Path, text: str
-) -> None:
+def test_refusal_of_bad_tokens_file_shows_no_token(tmp_path: Path, text: str) -> None:
     with pytest.raises(Refused) as caught:
         TokenFile(str(tokens(tmp_path, text)))
     assert "t0ken" not in str(caught.value).replace(str(tmp_path), "")
 
 
 @pytest.mark.parametrize("path", ["", "/nowhere/tokens.yaml"])
-def test_the_token_strategy_needs_its_file(path: str) -> None:
+def test_token_strategy_needs_its_file(path: str) -> None:
     with pytest.raises(Refused):
         build_authenticator(AuthOptions("token", path))

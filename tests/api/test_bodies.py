@@ -48,7 +48,7 @@ def refused(form: Form[Any], raw: bytes) -> str:
 
 
 @EVERY_FORM
-def test_what_is_right_needs_no_judge_and_means_the_same(
+def test_valid_bodies_need_no_schema_and_decode_equally(
     form: Form[Any], sample: Any
 ) -> None:
     raw = encode(sample)
@@ -59,7 +59,7 @@ def test_what_is_right_needs_no_judge_and_means_the_same(
 @EVERY_FORM
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
-def test_what_the_type_lets_in_the_schema_allows(
+def test_schema_allows_whatever_the_type_decodes(
     form: Form[Any], sample: Any, data: st.DataObject
 ) -> None:
     raw = encode(data.draw(spoilt(sample)))
@@ -79,7 +79,7 @@ def test_what_the_type_lets_in_the_schema_allows(
 @EVERY_FORM
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
-def test_any_bytes_are_a_value_or_a_refusal(
+def test_any_bytes_are_decoded_or_refused(
     form: Form[Any], sample: Any, data: st.DataObject
 ) -> None:
     raw = bytearray(encode(sample))
@@ -114,13 +114,11 @@ MALFORMED = (
 
 @pytest.mark.parametrize(("raw", "detail"), MALFORMED, ids=range(len(MALFORMED)))
 @pytest.mark.parametrize("form", [FORMS[0][1], FORMS[3][1], FORMS[-1][1]])
-def test_what_is_no_json_is_refused_as_such(
-    form: Form[Any], raw: bytes, detail: str
-) -> None:
+def test_malformed_json_is_refused(form: Form[Any], raw: bytes, detail: str) -> None:
     assert refused(form, raw).startswith(detail)
 
 
-def test_a_deep_value_that_parses_is_refused_too() -> None:
+def test_deeply_nested_json_is_refused() -> None:
     raw = b'{"name": ' + b"[" * 600 + b"]" * 600 + b"}"
     assert refused(bodies.NAME_CLASS, raw)
 
@@ -173,7 +171,7 @@ def test_a_deep_value_that_parses_is_refused_too() -> None:
         (bodies.RESHAPE[30], {"inventories": {}, "allocations": {}}, "non-empty"),
     ],
 )
-def test_the_words_are_those_of_the_schema(
+def test_refusals_have_the_words_of_the_schema(
     form: Form[Any], body: Any, detail: str
 ) -> None:
     text = refused(form, encode(body))
@@ -182,7 +180,7 @@ def test_the_words_are_those_of_the_schema(
     assert "Failed validating" in text
 
 
-def test_a_whole_float_is_an_integer_and_echoed_as_it_came() -> None:
+def test_whole_float_is_an_integer_and_echoed_as_sent() -> None:
     body = {**RECORD, "total": 4.0, "resource_provider_generation": 2.0}
     record = bodies.SET_INVENTORY.read(encode({**body, "allocation_ratio": 2}))
     assert repr(record.resource_provider_generation) == "2"
@@ -192,19 +190,19 @@ def test_a_whole_float_is_an_integer_and_echoed_as_it_came() -> None:
     assert repr(record.inventory().allocation_ratio) == "2.0"
 
 
-def test_a_ratio_without_bound_below_stays_a_finite_number() -> None:
+def test_huge_negative_ratio_stays_finite() -> None:
     raw = b'{"resource_class": "VCPU", "total": 1, "allocation_ratio": -1%s}'
     record = bodies.ADD_INVENTORY.read(raw % (b"0" * 400))
     assert record.inventory().allocation_ratio == -MAX_RATIO
 
 
-def test_a_key_that_is_no_class_is_an_unknown_class() -> None:
+def test_malformed_class_name_is_an_unknown_class() -> None:
     body = {**INVENTORIES, "inventories": {"vcpu": {"what": "ever"}}}
     with pytest.raises(UnknownName, match=r"No such resource class vcpu\."):
         bodies.SET_INVENTORIES.read(encode(body))
 
 
-def test_an_amount_beyond_any_unit_is_kept_within_64_bits() -> None:
+def test_huge_amount_is_capped_to_64_bits() -> None:
     body = consumer(12)
     body["allocations"] = {PROVIDER: {"resources": {"VCPU": 10**30}}}
     command = bodies.set_allocations(
@@ -213,7 +211,7 @@ def test_an_amount_beyond_any_unit_is_kept_within_64_bits() -> None:
     assert command.consumers[0].allocations == {PROVIDER: {"VCPU": MAX_INT + 1}}
 
 
-def test_before_1_8_project_and_user_are_given_by_the_door() -> None:
+def test_project_and_user_have_defaults_before_1_8() -> None:
     share = {"resource_provider": {"uuid": PROVIDER}, "resources": {"VCPU": 1}}
     again = {"resource_provider": {"uuid": PROVIDER}, "resources": {"VCPU": 2}}
     raw = encode({"allocations": [share, again]})
@@ -238,7 +236,7 @@ def test_generation_and_type_come_with_their_microversions(
     assert wish.consumer_type == kind
 
 
-def test_a_new_provider_gets_a_uuid_and_a_given_one_is_made_canonical() -> None:
+def test_provider_gets_a_canonical_uuid() -> None:
     shouted = encode({"name": "n", "uuid": PROVIDER.upper().replace("-", "")})
     assert bodies.create_provider(shouted, 0).uuid == PROVIDER
     made = bodies.create_provider(b'{"name": "n"}', 0).uuid
@@ -246,7 +244,7 @@ def test_a_new_provider_gets_a_uuid_and_a_given_one_is_made_canonical() -> None:
     assert len(made) == 36
 
 
-def test_the_parent_is_kept_where_it_is_not_named() -> None:
+def test_omitted_parent_is_kept() -> None:
     assert bodies.update_provider(b'{"name": "n"}', 39, OTHER).parent_uuid is UNSET
     raw = b'{"name": "n", "parent_provider_uuid": null}'
     assert bodies.update_provider(raw, 39, OTHER).parent_uuid is None
@@ -254,7 +252,7 @@ def test_the_parent_is_kept_where_it_is_not_named() -> None:
     assert not bodies.update_provider(raw, 36, OTHER).may_move
 
 
-def test_aggregates_before_1_19_leave_the_generation_alone() -> None:
+def test_aggregates_before_1_19_do_not_bump_the_generation() -> None:
     command = bodies.set_aggregates(encode([PROVIDER]), 18, OTHER)
     assert (command.generation, command.bump) == (None, False)
     raw = encode({"aggregates": [PROVIDER], "resource_provider_generation": 4})
@@ -262,7 +260,7 @@ def test_aggregates_before_1_19_leave_the_generation_alone() -> None:
     assert (command.generation, command.bump) == (4, True)
 
 
-def test_a_reshape_is_one_command() -> None:
+def test_reshape_is_one_command() -> None:
     body = {
         "inventories": {PROVIDER: INVENTORIES},
         "allocations": {CONSUMER: consumer(38)},
@@ -273,7 +271,7 @@ def test_a_reshape_is_one_command() -> None:
     assert command.consumers[0].consumer_type == "INSTANCE"
 
 
-def test_a_body_with_endless_faults_is_judged_by_the_first_of_them() -> None:
+def test_only_the_first_thousand_faults_are_weighed() -> None:
     asked = 0
 
     class Validator:

@@ -176,7 +176,7 @@ def test_the_longest_legitimate_bodies_are_read(build: Any) -> None:
     assert lengths == [len(raw)]
 
 
-def test_these_bodies_are_what_the_api_takes() -> None:
+def test_longest_bodies_are_accepted_by_the_api() -> None:
     """Else their sizes would say nothing."""
     raw = json.dumps(many_allocations()).encode()
     assert bodies.SET_MANY_ALLOCATIONS[39].decode(raw) is not None
@@ -185,6 +185,6 @@ def test_these_bodies_are_what_the_api_takes() -> None:
     assert read_stats(host_report()).numa_topology
 
 
-def test_the_limit_is_no_longer_than_they_need() -> None:
+def test_default_limit_fits_the_longest_bodies() -> None:
     longest = max(len(json.dumps(build())) for build in BODIES)
     assert longest <= ApiOptions().max_body_bytes <= 3 * longest

@@ -85,7 +85,7 @@ def expected(found: Candidates, request: CandidateRequest, version: int) -> Any:
 
 
 @pytest.mark.parametrize("version", [10, 12, 17, 27, 29, 34, 39])
-def test_text_is_what_a_plain_encoder_would_write(books: Gantt, version: int) -> None:
+def test_candidates_equal_those_of_a_plain_encoder(books: Gantt, version: int) -> None:
     encoder = Encoder()
     for _ in range(2):
         answer = books.search(encoder, REQUEST, version)
@@ -95,7 +95,7 @@ def test_text_is_what_a_plain_encoder_would_write(books: Gantt, version: int) ->
         books.set_traits(CHILD, ["HW_CPU_X86_AVX2"])
 
 
-def test_only_what_changed_is_written_again(
+def test_only_changed_summaries_are_encoded_again(
     books: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
@@ -117,7 +117,7 @@ def test_only_what_changed_is_written_again(
     assert made == [3, 1]
 
 
-def test_what_an_aborted_revision_showed_is_forgotten(books: Gantt) -> None:
+def test_summaries_of_aborted_revisions_are_dropped(books: Gantt) -> None:
     """The number of a revision that was taken back is given again."""
     encoder = Encoder()
 
@@ -141,7 +141,7 @@ def test_what_an_aborted_revision_showed_is_forgotten(books: Gantt) -> None:
     books.read(act)
 
 
-def test_a_cut_search_says_so_or_is_refused() -> None:
+def test_truncated_search_is_marked_or_refused() -> None:
     settings = load(environ={}, default_auth="noauth2")
     path = (
         "/allocation_candidates?group_policy=isolate"

@@ -64,7 +64,7 @@ def test_groups(query: str, version: int, groups: tuple[RequestGroup, ...]) -> N
     assert candidates(query, version).groups == groups
 
 
-def test_what_is_asked_of_the_whole_request() -> None:
+def test_parameters_of_the_whole_request() -> None:
     query = (
         "resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&limit=7&limit=9"
         "&root_required=A,!B&same_subtree=1,%202&same_subtree=2"
@@ -81,7 +81,7 @@ def test_what_is_asked_of_the_whole_request() -> None:
 @pytest.mark.parametrize(
     ("limit", "meaning"), [("1", 1), ("9" * 18, 10**18 - 1), ("9" * 5000, None)]
 )
-def test_a_limit_beyond_any_answer_is_none(limit: str, meaning: int | None) -> None:
+def test_huge_limit_is_no_limit(limit: str, meaning: int | None) -> None:
     assert candidates(f"{ONE}&limit={limit}").limit == meaning
 
 

@@ -19,7 +19,7 @@ from gantt.observe.metrics import Meters
 FILTERS = "[filter_scheduler]\nenabled_filters = {}\n"
 
 
-def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
+def test_bad_configuration_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "gantt.conf"
     file.write_text(FILTERS.format("ComputeFilter"))
     configured = Configured(Source((str(file),)))
@@ -34,7 +34,7 @@ def test_what_cannot_be_used_changes_nothing(tmp_path: Path) -> None:
     assert scheduler.enabled_filters == ("NUMATopologyFilter",)
 
 
-def test_a_hang_up_in_the_middle_of_another_is_not_forgotten(tmp_path: Path) -> None:
+def test_sighup_during_another_is_handled(tmp_path: Path) -> None:
     said = iter(("old", "new"))
     run = RunDirectory.begin(str(tmp_path / "run"))
 
@@ -53,14 +53,14 @@ def test_a_hang_up_in_the_middle_of_another_is_not_forgotten(tmp_path: Path) -> 
     assert next(said, None) is None
 
 
-def test_at_start_it_is_refused(tmp_path: Path) -> None:
+def test_bad_configuration_is_refused_at_start(tmp_path: Path) -> None:
     file = tmp_path / "gantt.conf"
     file.write_text(FILTERS.format("NoSuchFilter"))
     with pytest.raises(Refused, match="NoSuchFilter"):
         Configured(Source((str(file),)))
 
 
-def test_what_changes_is_told_whole_and_without_secrets() -> None:
+def test_mutable_settings_are_complete_and_contain_no_secrets() -> None:
     token = ("scheduler", "placement_token")
     told = load(environ={}, overrides={token: "s3cret"}).mutable
     text = msgspec.json.encode(told)
@@ -68,7 +68,7 @@ def test_what_changes_is_told_whole_and_without_secrets() -> None:
     assert msgspec.json.decode(text, type=Mutable) == told
 
 
-def test_a_process_goes_on_with_what_it_is_told(tmp_path: Path) -> None:
+def test_process_applies_changed_settings(tmp_path: Path) -> None:
     run = RunDirectory.begin(str(tmp_path / "run"))
     with open_gantt("memory://") as books:
         upkeep = Upkeep(Meters(books.counts), books, run)

@@ -38,7 +38,7 @@ def client(books: Gantt) -> WsgiClient:
     return WsgiClient(build_app(books, load(environ={}, default_auth="noauth2")))
 
 
-def test_says_why_and_what_would_help(client: WsgiClient) -> None:
+def test_diagnosis_has_reasons_and_advice(client: WsgiClient) -> None:
     answer = client("GET", f"{EXPLAIN}?{QUERY}")
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json"
@@ -67,7 +67,7 @@ def test_says_why_and_what_would_help(client: WsgiClient) -> None:
     assert client("GET", f"/placement{EXPLAIN}?{QUERY}").body == answer.body
 
 
-def test_it_is_the_diagnosis_of_the_library(books: Gantt, client: WsgiClient) -> None:
+def test_diagnosis_equals_that_of_the_library(books: Gantt, client: WsgiClient) -> None:
     labels = gantt.Labels(required=(frozenset({"HW_CPU_X86_AVX2"}),))
     group = gantt.RequestGroup(resources={"VCPU": 12}, traits=labels)
     found = books.explain_candidates(gantt.CandidateRequest(groups=(group,)))
@@ -76,7 +76,7 @@ def test_it_is_the_diagnosis_of_the_library(books: Gantt, client: WsgiClient) ->
     assert answer.body.decode() == json.dumps(document(found))
 
 
-def test_the_microversion_says_how_the_query_is_meant(client: WsgiClient) -> None:
+def test_query_is_read_at_the_requested_microversion(client: WsgiClient) -> None:
     query = "resources=VCPU:1,MEMORY_MB:1"
     assert client("GET", f"{EXPLAIN}?{query}").json["has_candidates"] is True
     old = client("GET", f"{EXPLAIN}?{query}", version=28)
@@ -112,7 +112,7 @@ def test_errors_are_those_of_the_candidates(client: WsgiClient, query: str) -> N
     assert told(EXPLAIN)[0] == 400
 
 
-def test_who_may_not_list_candidates_may_not_ask_why(client: WsgiClient) -> None:
+def test_diagnosis_needs_permission_to_list_candidates(client: WsgiClient) -> None:
     def status(path: str, **headers: str | None) -> int:
         names = {key.replace("_", "-"): value for key, value in headers.items()}
         return client("GET", f"{path}?{QUERY}", version=39, headers=names).status
@@ -146,7 +146,5 @@ def test_too_many_constraints_are_refused(client: WsgiClient) -> None:
         ("compute 2.1, placement latest", True),
     ],
 )
-def test_whether_a_microversion_is_asked_for(
-    header: str | None, expected: bool
-) -> None:
+def test_is_asked(header: str | None, expected: bool) -> None:
     assert is_asked(header) is expected

@@ -29,14 +29,16 @@ def client_of(books: Gantt, watchers: Watchers | None = None) -> WsgiClient:
 
 @pytest.mark.parametrize("path", ["/healthcheck", "/livez", "/readyz"])
 @pytest.mark.parametrize("prefix", ["", "/placement"])
-def test_all_is_well(books: Gantt, path: str, prefix: str) -> None:
+def test_healthy_process_is_live_and_ready(
+    books: Gantt, path: str, prefix: str
+) -> None:
     found = client_of(books)("GET", prefix + path)
     assert (found.status, found.text) == (200, "OK")
     assert found.headers["cache-control"] == "no-store"
     assert client_of(books)("HEAD", prefix + path).body == b""
 
 
-def test_a_database_that_is_away_is_no_reason_to_be_restarted(
+def test_process_stays_live_without_database(
     books: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail() -> None:
@@ -52,7 +54,7 @@ def test_a_database_that_is_away_is_no_reason_to_be_restarted(
     assert client("GET", "/livez").status == 200
 
 
-def test_who_drains_is_not_ready_and_still_answers(books: Gantt) -> None:
+def test_draining_process_is_unready_and_still_answers(books: Gantt) -> None:
     client = client_of(books, Watchers(4, lambda: True))
     for path in ("/readyz", "/healthcheck"):
         found = client("GET", path)
@@ -61,13 +63,13 @@ def test_who_drains_is_not_ready_and_still_answers(books: Gantt) -> None:
     assert client("GET", "/").status == 200
 
 
-def test_who_was_closed_is_not_ready(books: Gantt) -> None:
+def test_closed_engine_is_unready(books: Gantt) -> None:
     client = client_of(books)
     books.close()
     assert client("GET", "/readyz").status == 503
 
 
-def test_the_limit_of_watchers_follows_the_threads() -> None:
+def test_limit_of_watchers_follows_threads() -> None:
     options = load(environ={}).serve
     assert replace(options, blocking_threads=10).watchers == 2
     assert replace(options, blocking_threads=1).watchers == 1

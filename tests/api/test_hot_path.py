@@ -40,7 +40,7 @@ books.close()
 """
 
 
-def test_good_requests_load_no_schema_judge_and_no_other_framework(
+def test_valid_requests_import_neither_jsonschema_nor_frameworks(
     tmp_path: Path,
 ) -> None:
     config = tmp_path / "gantt.conf"

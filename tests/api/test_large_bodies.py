@@ -54,7 +54,7 @@ def test_large_bodies_are_judged_one_at_a_time(monkeypatch: pytest.MonkeyPatch) 
     assert together == 0
 
 
-def test_a_small_body_does_not_wait_for_a_large_one(
+def test_small_body_does_not_wait_for_a_large_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     met = threading.Barrier(3)

@@ -30,12 +30,12 @@ from tests.api.door import answer_nothing, client_for
         ("compute 2.9, placement latest", 39),
     ],
 )
-def test_the_last_entry_of_our_service_counts(header: str | None, minor: int) -> None:
+def test_last_entry_for_placement_wins(header: str | None, minor: int) -> None:
     assert negotiate(header) == minor
 
 
 @pytest.mark.parametrize("version", ["0.5", "1.40", "2.0", "-1.5", "1.-1"])
-def test_a_version_that_we_do_not_speak_is_406(version: str) -> None:
+def test_unsupported_version_is_406(version: str) -> None:
     with pytest.raises(Problem) as caught:
         negotiate(f"placement {version}")
     problem = caught.value
@@ -56,7 +56,7 @@ def test_a_version_that_we_do_not_speak_is_406(version: str) -> None:
         ("1", "Version.__new__() missing 1 required positional argument: 'minor'"),
     ],
 )
-def test_what_is_no_version_is_400(version: str, reason: str) -> None:
+def test_malformed_version_is_400(version: str, reason: str) -> None:
     with pytest.raises(Problem) as caught:
         negotiate(f"placement {version}")
     assert caught.value.status == 400
@@ -65,13 +65,13 @@ def test_what_is_no_version_is_400(version: str, reason: str) -> None:
     )
 
 
-def test_answers_name_the_version_and_vary_by_it() -> None:
+def test_answers_have_version_and_vary_headers() -> None:
     answer = client_for(answer_nothing)("GET", "/thing", version=7)
     assert answer.headers["openstack-api-version"] == "placement 1.7"
     assert answer.headers["vary"] == "openstack-api-version"
 
 
-def test_a_refused_version_is_told_without_version_headers() -> None:
+def test_refused_version_has_no_version_headers() -> None:
     answer = client_for(answer_nothing)("GET", "/thing", version="1.40")
     [error] = answer.json["errors"]
     assert list(error) == [
@@ -80,7 +80,7 @@ def test_a_refused_version_is_told_without_version_headers() -> None:
     assert answer.headers.keys().isdisjoint({"openstack-api-version", "vary"})
 
 
-def test_a_bad_version_beats_an_unknown_path_but_not_a_missing_token() -> None:
+def test_bad_version_precedes_404_but_not_401() -> None:
     client = client_for(answer_nothing)
     assert client("GET", "/nowhere", version="9.9").status == 406
     headers = {"x-auth-token": None}

@@ -32,7 +32,7 @@ def preflight(origin: str) -> dict[str, Any]:
     }
 
 
-def test_a_preflight_needs_no_token(tmp_path: Path) -> None:
+def test_preflight_needs_no_token(tmp_path: Path) -> None:
     send = client(tmp_path, f"[cors]\nallowed_origin = {ORIGIN}\n")
     answer = send("OPTIONS", "/resource_providers", headers=preflight(ORIGIN))
     assert answer.status == 200
@@ -42,7 +42,7 @@ def test_a_preflight_needs_no_token(tmp_path: Path) -> None:
     assert answer.headers["x-openstack-request-id"].startswith("req-")
 
 
-def test_another_origin_is_told_nothing(tmp_path: Path) -> None:
+def test_other_origins_get_no_cors_headers(tmp_path: Path) -> None:
     send = client(tmp_path, f"[cors]\nallowed_origin = {ORIGIN}\n")
     headers = preflight("https://evil.example")
     answer = send("OPTIONS", "/resource_providers", headers=headers)
@@ -50,7 +50,7 @@ def test_another_origin_is_told_nothing(tmp_path: Path) -> None:
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-def test_what_browsers_may_read(tmp_path: Path) -> None:
+def test_exposed_headers(tmp_path: Path) -> None:
     send = client(tmp_path, f"[cors]\nallowed_origin = {ORIGIN}\n")
     answer = send("GET", "/", headers={"origin": ORIGIN})
     assert answer.status == 200
@@ -58,7 +58,7 @@ def test_what_browsers_may_read(tmp_path: Path) -> None:
     assert "OpenStack-API-Version" in exposed
 
 
-def test_without_cors_options_is_a_405(tmp_path: Path) -> None:
+def test_options_is_405_without_cors(tmp_path: Path) -> None:
     headers = {**preflight(ORIGIN), "x-auth-token": "admin"}
     answer = client(tmp_path, "")("OPTIONS", "/resource_providers", headers=headers)
     assert answer.status == 405
@@ -66,7 +66,7 @@ def test_without_cors_options_is_a_405(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_on", [True, False])
-def test_proxy_headers_are_believed_when_told_so(tmp_path: Path, is_on: bool) -> None:
+def test_proxy_headers_are_trusted_if_configured(tmp_path: Path, is_on: bool) -> None:
     text = f"[oslo_middleware]\nenable_proxy_headers_parsing = {is_on}\n"
     headers = {
         "x-auth-token": "admin",
@@ -91,7 +91,7 @@ def test_proxy_headers_are_believed_when_told_so(tmp_path: Path, is_on: bool) ->
     assert seen == [f"{expected}/traits/CUSTOM_A"]
 
 
-def test_keystone_guards_all_but_the_version_document(tmp_path: Path) -> None:
+def test_keystone_guards_all_but_open_documents(tmp_path: Path) -> None:
     text = "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"
     send = client(tmp_path, text, auth="keystone")
     assert send("GET", "/").status == 200
@@ -103,14 +103,14 @@ def test_keystone_guards_all_but_the_version_document(tmp_path: Path) -> None:
     assert answer.headers["x-openstack-request-id"].startswith("req-")
 
 
-def test_who_forges_keystone_s_headers_is_still_nobody(tmp_path: Path) -> None:
+def test_forged_keystone_headers_are_401(tmp_path: Path) -> None:
     text = "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"
     send = client(tmp_path, text, auth="keystone")
     headers = {"x-user-id": "admin", "x-roles": "admin", "x-project-id": "p"}
     assert send("GET", "/resource_providers", headers=headers).status == 401
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "keystonemiddleware.auth_token", None)

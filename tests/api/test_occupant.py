@@ -57,11 +57,11 @@ def script(port: int, pid_file: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_free_port() -> None:
+def test_free_port() -> None:
     assert not is_taken(HOST, live.free_port())
 
 
-def test_another_program_is_told_by_process_and_folder() -> None:
+def test_other_program_is_named_with_process_and_folder() -> None:
     with another_server() as port:
         assert is_taken(HOST, port)
         found = occupant.occupant(HOST, port)
@@ -73,7 +73,7 @@ def test_another_program_is_told_by_process_and_folder() -> None:
     assert str(found).startswith(f"Another program uses http://{HOST}:{port} (process")
 
 
-def test_a_program_that_does_not_answer_is_another(
+def test_silent_program_is_not_taken_for_gantt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(occupant, "TIMEOUT_S", 0.1)
@@ -83,7 +83,7 @@ def test_a_program_that_does_not_answer_is_another(
         assert not occupant.occupant(HOST, mute.getsockname()[1]).is_gantt
 
 
-def test_a_process_that_is_not_to_be_seen_is_looked_up_as_root(
+def test_invisible_process_needs_root(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(occupant, "PROC", tmp_path)
@@ -93,7 +93,7 @@ def test_a_process_that_is_not_to_be_seen_is_looked_up_as_root(
     assert f"ss -ltnp 'sport = :{port}'" in found.ending(port)
 
 
-def test_a_gantt_is_told_with_its_process(tmp_path: Path) -> None:
+def test_running_gantt_is_named_with_its_process(tmp_path: Path) -> None:
     with live.served(tmp_path) as service:
         port = int(service.url.rpartition(":")[2])
         pid = service.process.pid
@@ -122,12 +122,12 @@ def test_a_gantt_is_told_with_its_process(tmp_path: Path) -> None:
         assert f"kill {pid}" in ours.stdout
 
 
-def test_an_address_of_another_machine_is_not_taken() -> None:
+def test_address_of_another_machine_is_not_taken() -> None:
     with pytest.raises(OSError, match="assign"):
         is_taken("192.0.2.1", 8778)
 
 
-def test_it_needs_nothing_installed() -> None:
+def test_occupant_runs_with_standard_library_alone() -> None:
     """``scripts/run`` calls it with any Python, before there is a .venv."""
     ended = subprocess.run(
         [

@@ -66,7 +66,7 @@ def engines(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Policy, Pol
 
 
 @pytest.mark.parametrize(("rule", "target", "may", "might"), DECISIONS)
-def test_decisions(
+def test_decisions_with_new_and_old_defaults(
     engines: tuple[Policy, Policy],
     rule: str,
     target: dict[str, Any],
@@ -80,7 +80,7 @@ def test_decisions(
         assert (old.allows(rule, caller, target) == "") == expected, caller
 
 
-def test_every_rule_is_known_to_both(engines: tuple[Policy, Policy]) -> None:
+def test_both_engines_know_every_rule(engines: tuple[Policy, Policy]) -> None:
     for policy in engines:
         for rule in RULES:
             assert policy.allows(rule, SERVICE, OTHER) == ""
@@ -98,7 +98,7 @@ def test_both_engines_agree_on_every_rule(tmp_path: Path, is_new: bool) -> None:
         assert ours.allows(rule, caller, target) == expected, (rule, caller, target)
 
 
-def test_the_wrong_scope_is_told_by_the_bare_rule(
+def test_wrong_scope_is_refused_with_the_bare_rule(
     engines: tuple[Policy, Policy],
 ) -> None:
     for policy in engines:
@@ -106,11 +106,11 @@ def test_the_wrong_scope_is_told_by_the_bare_rule(
         assert policy.allows(LIST, DOMAIN, {}) == LIST
 
 
-def test_scopes_can_be_left_alone() -> None:
+def test_scopes_can_be_ignored() -> None:
     assert DefaultPolicy(enforce_scope=False).allows(LIST, SYSTEM, {}) == ""
 
 
-def test_a_policy_file_overrides_and_its_changes_hold(tmp_path: Path) -> None:
+def test_policy_file_overrides_and_is_reloaded(tmp_path: Path) -> None:
     now = [0.0]
     policy = oslo(tmp_path, clock=lambda: now[0])
     assert policy.allows(LIST, NOBODY, {})
@@ -126,7 +126,7 @@ def test_a_policy_file_overrides_and_its_changes_hold(tmp_path: Path) -> None:
     assert policy.allows(LIST, SERVICE, {}) == ""
 
 
-def test_answers_are_remembered_by_caller_and_target(
+def test_answers_are_cached_by_caller_and_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy = oslo(tmp_path)
@@ -145,7 +145,7 @@ def test_answers_are_remembered_by_caller_and_target(
     assert len(asked) == 3
 
 
-def test_so_many_answers_are_remembered_and_no_more(
+def test_cache_of_answers_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantt.api.access.oslo.REMEMBER_ANSWERS", 3)
@@ -155,7 +155,7 @@ def test_so_many_answers_are_remembered_and_no_more(
         assert len(policy._answers) <= 3
 
 
-def test_without_oslo_policy_the_defaults_are_judged_here(
+def test_defaults_work_without_oslo_policy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = tmp_path / "gantt.conf"
@@ -168,7 +168,7 @@ def test_without_oslo_policy_the_defaults_are_judged_here(
     assert own.allows(RESHAPE, ADMIN, {}) == ""
 
 
-def test_without_oslo_policy_a_policy_file_is_not_passed_over(
+def test_policy_file_without_oslo_policy_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = tmp_path / "gantt.conf"
@@ -216,7 +216,7 @@ def _write(file: Path, text: str, at: int) -> None:
 
 
 @pytest.mark.parametrize("what", [*BROKEN, "empty", "removed", "a directory", "a pipe"])
-def test_the_last_good_policy_stands(
+def test_broken_policy_keeps_the_last_good_one(
     what: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [0.0]
@@ -257,7 +257,7 @@ def test_the_last_good_policy_stands(
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_policy_does_not_start(what: str, tmp_path: Path) -> None:
+def test_broken_policy_is_refused_at_start(what: str, tmp_path: Path) -> None:
     text, told = BROKEN[what]
     _write(tmp_path / "policy.yaml", text, 0)
     with pytest.raises(Refused, match=told) as caught:
@@ -265,7 +265,7 @@ def test_a_broken_policy_does_not_start(what: str, tmp_path: Path) -> None:
     assert "canary" not in str(caught.value)
 
 
-def test_a_file_in_a_policy_directory_is_looked_at_as_well(tmp_path: Path) -> None:
+def test_policy_directories_are_watched(tmp_path: Path) -> None:
     now = [0.0]
     folder = tmp_path / "policy.d"
     folder.mkdir()
@@ -279,7 +279,7 @@ def test_a_file_in_a_policy_directory_is_looked_at_as_well(tmp_path: Path) -> No
     assert policy.counts() == {"policy_errors": 1}
 
 
-def test_misspelt_rules_are_told_with_the_name_that_was_meant(
+def test_misspelt_rules_are_logged_with_a_suggestion(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [0.0]
@@ -304,7 +304,7 @@ def test_misspelt_rules_are_told_with_the_name_that_was_meant(
     assert f"did you mean '{USAGES}'" in caplog.text
 
 
-def test_rules_of_every_form_are_understood(tmp_path: Path) -> None:
+def test_all_forms_of_rules_are_parsed(tmp_path: Path) -> None:
     _write(
         tmp_path / "policy.yaml",
         "a: '!'\nb: '@'\nc: ''\nd: not role:x\ne: [['role:a', '!'], ['role:b']]\n"
@@ -315,7 +315,7 @@ def test_rules_of_every_form_are_understood(tmp_path: Path) -> None:
     oslo(tmp_path)
 
 
-def test_a_pipe_in_a_policy_directory_is_refused(tmp_path: Path) -> None:
+def test_named_pipe_in_policy_directory_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "policy.d"
     folder.mkdir()
     os.mkfifo(folder / "a.yaml")
@@ -323,7 +323,7 @@ def test_a_pipe_in_a_policy_directory_is_refused(tmp_path: Path) -> None:
         oslo(tmp_path)
 
 
-def test_a_rule_that_fails_denies_and_is_told_once(
+def test_failing_rule_denies_and_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [0.0]
@@ -343,7 +343,7 @@ def test_a_rule_that_fails_denies_and_is_told_once(
     assert "ConnectionError" in record.message
 
 
-def test_a_broken_policy_is_read_once(
+def test_broken_policy_is_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]

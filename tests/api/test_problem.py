@@ -27,7 +27,7 @@ def refused(problem: Exception, accept: str | None = None, version: int = 0) -> 
     return client_for(refuse)("GET", "/thing", headers=headers, version=version)
 
 
-def test_json_has_the_contract_s_keys_in_its_order() -> None:
+def test_json_error_has_keys_in_contract_order() -> None:
     answer = refused(Problem(404, "No such thing."), version=22)
     [error] = answer.json["errors"]
     assert list(error) == ["status", "title", "detail", "request_id"]
@@ -38,7 +38,7 @@ def test_json_has_the_contract_s_keys_in_its_order() -> None:
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_a_code_is_told_since_1_23() -> None:
+def test_code_is_present_since_1_23() -> None:
     problem = Problem(409, "x", "placement.concurrent_update")
     assert "code" not in refused(problem, version=22).json["errors"][0]
     [error] = refused(problem, version=23).json["errors"]
@@ -81,13 +81,13 @@ def test_a_code_is_told_since_1_23() -> None:
         ),
     ],
 )
-def test_what_is_said_around_the_message(status: int, detail: str) -> None:
+def test_text_around_the_message(status: int, detail: str) -> None:
     answer = refused(Problem(status, "MSG"))
     assert answer.status == status
     assert answer.detail == detail
 
 
-def test_tags_vanish_and_newlines_become_spaces() -> None:
+def test_tags_are_removed_and_newlines_become_spaces() -> None:
     assert refused(Problem(400, "a<b>c\nd")).detail.endswith("\n\n ac d  ")
 
 
@@ -97,7 +97,7 @@ def test_plain_text() -> None:
     assert answer.headers["content-type"] == "text/plain; charset=UTF-8"
 
 
-def test_html_is_a_page_and_escapes() -> None:
+def test_html_error_is_an_escaped_page() -> None:
     answer = refused(Problem(409, "<b>'x'"), "text/html")
     assert answer.text == (
         "<html>\n <head>\n  <title>409 Conflict</title>\n </head>\n <body>\n"
@@ -125,12 +125,12 @@ def test_html_is_a_page_and_escapes() -> None:
         ("foo", "text/html"),
     ],
 )
-def test_the_form_follows_what_is_accepted(accept: str | None, kind: str) -> None:
+def test_form_follows_accept_header(accept: str | None, kind: str) -> None:
     answer = refused(Problem(404, "x"), accept)
     assert answer.headers["content-type"].partition(";")[0] == kind
 
 
-def test_problems_of_handlers_vary_unless_told_otherwise() -> None:
+def test_problems_vary_by_default() -> None:
     assert "vary" in refused(Problem(404, "x")).headers
     bare = refused(Problem(404, "x", vary=False)).headers
     assert "vary" not in bare
@@ -175,18 +175,18 @@ def test_every_error_has_a_status(
     assert ("retry-after" in answer.headers) == (status == 503)
 
 
-def test_the_table_has_no_row_that_an_earlier_one_hides() -> None:
+def test_no_translation_is_shadowed() -> None:
     kinds = [kind for kind, _, _ in TRANSLATIONS]
     for at, kind in enumerate(kinds):
         assert not any(issubclass(kind, earlier) for earlier in kinds[:at])
 
 
-def test_a_route_may_say_more_of_an_error() -> None:
+def test_route_may_change_prefix_status_and_code() -> None:
     problem = translate(errors.NotFound("it"), prefix="No: ", code="c", status=400)
     assert (problem.status, problem.detail, problem.code) == (400, "No: it", "c")
 
 
-def test_a_bug_is_a_500_with_a_traceback_in_the_log(
+def test_defect_is_500_with_logged_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     answer = refused(ValueError("boom"), version=39)
@@ -202,7 +202,7 @@ def test_a_bug_is_a_500_with_a_traceback_in_the_log(
 
 
 @pytest.mark.parametrize("accept", [None, "text/plain", "text/html"])
-def test_no_answer_repeats_more_than_a_part_of_what_was_sent(
+def test_answers_quote_requests_at_limited_length(
     accept: str | None,
 ) -> None:
     answer = refused(Problem(400, "a" + "x" * 10_000_000 + "z"), accept)

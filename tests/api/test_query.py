@@ -271,7 +271,7 @@ VALUES = (
     ),
     version=st.integers(0, 39),
 )
-def test_any_query_is_a_request_or_a_refusal(
+def test_any_query_is_parsed_or_refused(
     pairs: list[tuple[str, str]], version: int
 ) -> None:
     query = "&".join(f"{key}={value}" for key, value in pairs)

@@ -30,7 +30,7 @@ def client(books: Gantt) -> WsgiClient:
 @pytest.mark.parametrize(
     "header", ["x-openstack-request-id", "x-openstack-global-request-id"]
 )
-def test_the_id_that_was_sent_goes_everywhere(
+def test_sent_request_id_is_used_everywhere(
     client: WsgiClient, books: Gantt, header: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -48,7 +48,7 @@ def test_the_id_that_was_sent_goes_everywhere(
     assert f"[{SENT} {made.headers['x-openstack-request-id']} " in caplog.text
 
 
-def test_who_sends_none_is_known_by_the_id_of_the_answer(
+def test_without_sent_id_the_id_of_the_answer_is_used(
     client: WsgiClient, books: Gantt
 ) -> None:
     since = books.revision
@@ -61,15 +61,13 @@ def test_who_sends_none_is_known_by_the_id_of_the_answer(
         since = books.revision
 
 
-def test_a_refusal_bears_the_id_of_its_answer(client: WsgiClient) -> None:
+def test_refusal_has_the_id_of_its_answer(client: WsgiClient) -> None:
     found = client("GET", "/nowhere", headers={"x-openstack-request-id": SENT})
     request_id = found.json["errors"][0]["request_id"]
     assert request_id == found.headers["x-openstack-request-id"] != SENT
 
 
-def test_a_decision_is_found_by_the_id_that_was_sent(
-    client: WsgiClient, books: Gantt
-) -> None:
+def test_decision_is_found_by_sent_request_id(client: WsgiClient, books: Gantt) -> None:
     body = {"request_spec": SPEC, "instance_uuids": [A]}
     headers = {"x-openstack-request-id": SENT}
     answer = client("POST", "/gantt/select", body=body, headers=headers)
@@ -77,7 +75,7 @@ def test_a_decision_is_found_by_the_id_that_was_sent(
     assert [one.request_id for one in books.decisions(request_id=SENT)] == [SENT]
 
 
-def test_what_is_done_without_a_request_bears_no_id(books: Gantt) -> None:
+def test_work_without_request_has_no_id(books: Gantt) -> None:
     with books.bearing(SENT):
         books.create_provider("a")
     books.create_provider("b")

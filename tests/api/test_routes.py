@@ -86,7 +86,7 @@ def test_other_methods_are_405_at_every_version(
                 )
 
 
-def test_deleting_inventories_too_early_is_405_without_allow(
+def test_deleting_inventories_before_1_5_is_405_without_allow(
     client: WsgiClient,
 ) -> None:
     answer = client("DELETE", f"/resource_providers/{U}/inventories", version=4)
@@ -123,18 +123,18 @@ def test_unknown_paths_are_404_without_vary(client: WsgiClient, path: str) -> No
     assert "vary" not in answer.headers
 
 
-def test_parts_of_a_path_are_taken_as_they_are(client: WsgiClient) -> None:
+def test_fields_of_a_path_are_passed_unchanged(client: WsgiClient) -> None:
     answer = client("GET", "/resource_providers/A%20%C3%BC/inventories/x%25")
     assert answer.json == {"uuid": "A ü", "resource_class": "x%"}
 
 
-def test_a_path_that_a_server_left_as_text_is_understood(client: WsgiClient) -> None:
+def test_path_left_as_text_is_decoded(client: WsgiClient) -> None:
     environ = {"PATH_INFO": "/traits/\N{SNOWMAN}"}
     answer = client("GET", "/", version=39, environ=environ)
     assert answer.json == {"name": "\N{SNOWMAN}"}
 
 
-def test_types_of_aggregates_are_judged_before_the_version(client: WsgiClient) -> None:
+def test_content_type_of_aggregates_precedes_the_version(client: WsgiClient) -> None:
     path = f"/resource_providers/{U}/aggregates"
     headers = {"content-type": "text/plain", "accept": "text/plain"}
     assert client("PUT", path, version=0, headers=headers).status == 415
@@ -143,7 +143,7 @@ def test_types_of_aggregates_are_judged_before_the_version(client: WsgiClient) -
     assert client("PUT", other, version=0, headers=headers).status == 404
 
 
-def test_a_route_can_be_a_part_of_another() -> None:
+def test_route_can_be_a_prefix_of_another() -> None:
     table = {"/a/{b}": {"GET": Route(echo)}, "/a/{b}/c/{d}": {"GET": Route(echo)}}
     client = client_for(echo, routes=table)
     assert client("GET", "/a/1").json == {"b": "1"}

@@ -106,7 +106,7 @@ def leaders(live: Live) -> list[int]:
     return [int(pid) for pid in pids]
 
 
-def test_workers_answer_as_one(live: Live) -> None:
+def test_workers_share_one_state(live: Live) -> None:
     # A connection for each request, so that both of them get some.
     names = [f"host-{number}" for number in range(20)]
     start = RemoteGantt(live.url).events().cursor
@@ -154,7 +154,7 @@ def posted(live: Live) -> float:
     return sum(found.get(f'{{code="{code}",{route}}}', 0) for code in (200, 201))
 
 
-def test_a_worker_that_dies_is_replaced_and_another_leads(live: Live) -> None:
+def test_dead_worker_is_replaced_and_leadership_moves(live: Live) -> None:
     until(lambda: len(leaders(live)) == 1)
     (dead,) = leaders(live)
     before = sum(metric(live, "gantt_commands_total").values())
@@ -170,7 +170,7 @@ def test_a_worker_that_dies_is_replaced_and_another_leads(live: Live) -> None:
     until(lambda: set(told(live, "")) == decided)  # within a moment
 
 
-def test_sigterm_says_so_before_it_drains(live: Live) -> None:
+def test_sigterm_makes_service_unready_before_draining(live: Live) -> None:
     stream = urllib.request.urlopen(
         urllib.request.Request(
             live.url + "/gantt/watch", headers={"X-Auth-Token": "admin"}
@@ -189,7 +189,7 @@ def has_stayed(live: Live, times: int) -> bool:
     return live.log.read_text().count("configuration unchanged") == times
 
 
-def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
+def test_sighup_reloads_mutable_options(live: Live, tmp_path: Path) -> None:
     config = tmp_path / "gantt.conf"
     before, good = workers(live), config.read_text()
     wrong = (
@@ -215,7 +215,7 @@ def test_sighup_reads_again_what_may_change(live: Live, tmp_path: Path) -> None:
     assert get(live, "/readyz") == (200, "OK")
 
 
-def test_a_directory_is_emptied_of_what_a_killed_server_left(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_server_are_removed(tmp_path: Path) -> None:
     first = RunDirectory.begin(str(tmp_path / "run"))
     first.drain()
     first.change(load(environ={}).mutable)
@@ -235,7 +235,7 @@ def test_a_directory_is_emptied_of_what_a_killed_server_left(tmp_path: Path) -> 
     assert (tmp_path / "run" / "mine").exists()
 
 
-def test_a_directory_of_its_own_is_removed(
+def test_own_run_directory_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

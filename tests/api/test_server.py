@@ -48,7 +48,7 @@ def settings(host: str = "127.0.0.1", **changes: Any) -> Settings:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "localhost"])
-def test_noauth2_may_listen_where_only_this_machine_can_reach(host: str) -> None:
+def test_noauth2_may_listen_on_loopback(host: str) -> None:
     assert is_loopback(host)
     check_bind(settings(host))
 
@@ -56,7 +56,7 @@ def test_noauth2_may_listen_where_only_this_machine_can_reach(host: str) -> None
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "192.0.2.1", "::", "no-such.invalid", "..", "a" * 70 + ".x"]
 )
-def test_noauth2_may_not_listen_for_others(host: str) -> None:
+def test_noauth2_may_not_listen_on_other_addresses(host: str) -> None:
     with pytest.raises(Refused, match="allow_insecure_bind"):
         check_bind(settings(host))
     check_bind(settings(host, allow_insecure_bind=True))
@@ -66,13 +66,13 @@ def test_noauth2_may_not_listen_for_others(host: str) -> None:
 @pytest.mark.parametrize(
     ("url", "workers"), [("", 1), ("memory://", 2), ("http://127.0.0.1:8778", 1)]
 )
-def test_a_database_that_workers_cannot_use_is_refused(url: str, workers: int) -> None:
+def test_database_that_workers_cannot_share_is_refused(url: str, workers: int) -> None:
     found = replace(settings(workers=workers), database_url=url)
     with pytest.raises(Refused):
         check_database(found)
 
 
-def test_a_port_in_use_is_refused_even_where_it_could_be_shared() -> None:
+def test_port_in_use_is_refused_even_if_shareable() -> None:
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         other.bind(("127.0.0.1", 0))
@@ -83,7 +83,7 @@ def test_a_port_in_use_is_refused_even_where_it_could_be_shared() -> None:
     check_port(ServeOptions(port=port))
 
 
-def test_an_address_that_is_not_ours_is_refused() -> None:
+def test_foreign_address_is_refused() -> None:
     with pytest.raises(Refused, match=r"192\.0\.2\.1"):
         check_port(ServeOptions(host="192.0.2.1"))
     with pytest.raises(Refused, match="Cannot listen"):
@@ -101,7 +101,7 @@ for wanted in (96, 32, 10**5):
 """
 
 
-def test_the_limit_of_open_files_is_raised_as_far_as_may_be() -> None:
+def test_limit_of_open_files_is_raised() -> None:
     told = subprocess.check_output([sys.executable, "-c", LIMITS], text=True).split()
     assert told[:2] == ["96", "96"]
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -187,7 +187,7 @@ def test_serve_and_stop(server: Server, tmp_path: Path) -> None:
         again.process.wait()
 
 
-def test_a_database_that_cannot_be_opened_ends_the_service(tmp_path: Path) -> None:
+def test_unusable_database_ends_the_service(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/nowhere/g.db"
     started = Server(url, free_port(), tmp_path / "log")
     assert started.process.wait(60) == 1

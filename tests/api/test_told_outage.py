@@ -82,7 +82,7 @@ def secrets_of(url: str) -> list[str]:
     return [*filter(None, found), *words, "Traceback", "OperationalError"]
 
 
-def test_callers_hear_one_plain_text_and_the_log_tells_it_once(
+def test_outage_is_logged_once_and_plain_to_callers(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     with closing(
@@ -122,7 +122,7 @@ def test_callers_hear_one_plain_text_and_the_log_tells_it_once(
         assert f"{refused} requests were refused meanwhile" in last
 
 
-def test_a_mistake_of_ours_tells_callers_nothing_of_itself(
+def test_defects_show_callers_no_details(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -149,7 +149,7 @@ def test_a_mistake_of_ours_tells_callers_nothing_of_itself(
         errors.SignInRefused,
     ],
 )
-def test_what_only_operators_may_know_is_in_the_log_alone(
+def test_private_details_appear_only_in_the_log(
     kind: type[errors.GanttError],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -190,5 +190,5 @@ def test_what_only_operators_may_know_is_in_the_log_alone(
         ("sqlite:////tmp/a:b@c.db", "sqlite:////tmp/a:b@c.db"),
     ],
 )
-def test_urls_are_shown_without_their_secrets(url: str, shown: str) -> None:
+def test_urls_are_shown_without_secrets(url: str, shown: str) -> None:
     assert without_secrets(url) == shown

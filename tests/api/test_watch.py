@@ -91,7 +91,7 @@ class Opened:
         self._body.close()  # type: ignore[attr-defined]
 
 
-def test_a_stream_tells_what_was_and_what_comes(books: Gantt, build: Build) -> None:
+def test_stream_has_past_and_new_events(books: Gantt, build: Build) -> None:
     since = books.revision
     books.create_provider("one")
     stream = Opened(build(), f"/gantt/watch?since={since}")
@@ -108,7 +108,7 @@ def test_a_stream_tells_what_was_and_what_comes(books: Gantt, build: Build) -> N
     stream.close()
 
 
-def test_the_last_event_id_wins_over_the_query(books: Gantt, build: Build) -> None:
+def test_last_event_id_precedes_the_query(books: Gantt, build: Build) -> None:
     for name in "abc":
         books.create_provider(name)
     app, end = build(), books.revision
@@ -118,7 +118,7 @@ def test_the_last_event_id_wins_over_the_query(books: Gantt, build: Build) -> No
     assert again.events(1)[0]["revision"] == end + 1
 
 
-def test_a_stream_without_since_begins_with_the_place_where_it_is(
+def test_stream_without_since_begins_with_the_current_id(
     books: Gantt, build: Build
 ) -> None:
     stream = Opened(build(watch_heartbeat_s=0.1), "/gantt/watch")
@@ -130,9 +130,7 @@ def test_a_stream_without_since_begins_with_the_place_where_it_is(
     assert [one.kind for one in books.events(cursor).events] == ["CreateProvider"]
 
 
-def test_a_page_is_answered_at_once_or_when_something_comes(
-    books: Gantt, build: Build
-) -> None:
+def test_page_waits_for_the_first_event(books: Gantt, build: Build) -> None:
     client = WsgiClient(build())
     start = client("GET", "/gantt/watch?wait=0").json
     assert start["events"] == []
@@ -146,9 +144,7 @@ def test_a_page_is_answered_at_once_or_when_something_comes(
 
 
 @pytest.mark.parametrize("form", ["", "&wait=1"])
-def test_a_place_in_another_history_is_answered_with_410(
-    books: Gantt, build: Build, form: str
-) -> None:
+def test_id_of_another_history_is_410(books: Gantt, build: Build, form: str) -> None:
     books.create_provider("one")
     client = WsgiClient(build())
     found = client("GET", f"/gantt/watch?since=1-00000000{form}")
@@ -165,7 +161,7 @@ def test_odd_queries_are_refused(build: Build, query: str) -> None:
     assert WsgiClient(build())("GET", f"/gantt/watch?{query}").status == 400
 
 
-def test_only_so_many_watch_at_once(build: Build) -> None:
+def test_number_of_watchers_is_limited(build: Build) -> None:
     watchers = Watchers(2)
     app = build(watchers)
     client = WsgiClient(app)
@@ -187,7 +183,7 @@ def test_only_so_many_watch_at_once(build: Build) -> None:
     }
 
 
-def test_streams_end_when_the_server_drains_or_their_time_is_over(
+def test_streams_end_on_drain_and_timeout(
     build: Build,
 ) -> None:
     draining = itertools.chain([False], itertools.repeat(True))
@@ -197,7 +193,7 @@ def test_streams_end_when_the_server_drains_or_their_time_is_over(
     assert len(list(iter(lambda: next(short._chunks, None), None))) >= 1
 
 
-def test_a_stream_ends_when_it_has_told_so_much(books: Gantt, build: Build) -> None:
+def test_stream_ends_at_its_limit_of_bytes(books: Gantt, build: Build) -> None:
     watchers = Watchers(1)
     stream = Opened(build(watchers, watch_stream_bytes=1024), "/gantt/watch")
     stream.read()
@@ -213,12 +209,12 @@ def test_a_stream_ends_when_it_has_told_so_much(books: Gantt, build: Build) -> N
     assert b"one more" in more.read() + more.read()
 
 
-def test_who_may_not_watch_is_told(build: Build) -> None:
+def test_watching_needs_permission(build: Build) -> None:
     assert WsgiClient(build(), token="someone")("GET", "/gantt/watch").status == 403
     assert WsgiClient(build(), token=None)("GET", "/gantt/watch").status == 401
 
 
-def test_a_stream_tells_that_its_place_is_gone_and_outlives_an_outage(
+def test_stream_reports_compaction_and_survives_an_outage(
     books: Gantt, build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream = Opened(build(), "/gantt/watch")

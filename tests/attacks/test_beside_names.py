@@ -10,7 +10,7 @@ from tests.attacks.service import ADMIN, Service
 SENDERS = 4
 
 
-def test_callers_beside_hostile_names_are_answered(
+def test_hostile_names_do_not_delay_other_callers(
     service: Service, idle: Beside
 ) -> None:
     one = beside.attacked(service, "hostile_names", SENDERS, ADMIN)

@@ -53,7 +53,7 @@ def routes() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("route", [*routes()], ids=" ".join)
-def test_deep_and_wide_json_is_refused_in_few_words(
+def test_deep_and_wide_json_is_refused_briefly(
     service: Service, route: tuple[str, str]
 ) -> None:
     inner = {f"in {name}": _within(name) for name in KNOWN_FIELDS}
@@ -68,7 +68,7 @@ def _within(name: str) -> bytes:
     return b'{"%s":%s}' % (name.encode(), deep)
 
 
-def test_callers_beside_deep_and_wide_json_are_answered(
+def test_deep_and_wide_json_does_not_delay_other_callers(
     service: Service, idle: Beside
 ) -> None:
     one = beside.attacked(service, "strange_json", 4, ADMIN)
@@ -82,7 +82,7 @@ def test_callers_beside_deep_and_wide_json_are_answered(
     )
 
 
-def test_callers_beside_huge_names_are_answered(service: Service, idle: Beside) -> None:
+def test_huge_names_do_not_delay_other_callers(service: Service, idle: Beside) -> None:
     one = beside.attacked(service, "huge_names", AT_ONCE, MEMBER)
     check(idle, one.found, one.took, median=BUSY_MEDIAN, worst=BUSY_WORST)
 
@@ -110,7 +110,7 @@ def test_huge_names_are_refused_before_they_are_read(service: Service) -> None:
     assert took <= REFUSED_MB
 
 
-def test_huge_names_that_may_be_read_cost_a_multiple_of_them(tmp_path: Path) -> None:
+def test_huge_names_cost_a_bounded_multiple_of_memory(tmp_path: Path) -> None:
     options = {"max_body_bytes": 2 * len(HUGE_NAME)}
     with attacked(tmp_path, options=options) as service:
         answers, took = huge_names(service)

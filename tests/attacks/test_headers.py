@@ -33,7 +33,7 @@ ALIASES = ["X_Auth_Token", "X-Auth_Token", "X_Auth-Token", "x_auth_token"]
 
 
 @pytest.mark.parametrize("name", ALIASES)
-def test_a_token_under_another_name_is_none(
+def test_token_under_another_name_is_ignored(
     service: Service, believing: Service, name: str
 ) -> None:
     version = "OpenStack-API-Version: placement 1.6"
@@ -50,7 +50,7 @@ def test_a_token_under_another_name_is_none(
     "alias",
     ["X_Roles: admin", "X-Roles_: admin", "Openstack_System_Scope: all"],
 )
-def test_roles_under_another_name_are_none(believing: Service, alias: str) -> None:
+def test_roles_under_another_name_are_ignored(believing: Service, alias: str) -> None:
     post = "POST /resource_providers"
     kind = ("Content-Type: application/json", f"Content-Length: {len(BODY)}")
     member = ("X-Auth-Token: mallory:m", "X-Roles: member")
@@ -60,7 +60,7 @@ def test_roles_under_another_name_are_none(believing: Service, alias: str) -> No
     assert status(believing, *bare, alias, *kind, line=post) == 403
 
 
-def test_a_project_under_another_name_is_none(believing: Service) -> None:
+def test_project_under_another_name_is_ignored(believing: Service) -> None:
     """Usages of a project are for its members."""
     line = "GET /usages?project_id=theirs"
     version = "OpenStack-API-Version: placement 1.9"
@@ -70,7 +70,7 @@ def test_a_project_under_another_name_is_none(believing: Service) -> None:
     assert status(believing, *mine, "X_Project_Id: theirs", line=line) == 403
 
 
-def test_version_and_length_under_other_names_are_none(service: Service) -> None:
+def test_version_and_length_under_other_names_are_ignored(service: Service) -> None:
     token = f"X-Auth-Token: {MEMBER}"
     line = f"GET /resource_providers/{provider(1)}/inventories"
     assert status(service, token, "OpenStack_API_Version: placement 9.99") != 406

@@ -126,7 +126,7 @@ def lines_up_to_now(service: Service) -> list[str]:
     raise AssertionError(f"{last} is not in the log")
 
 
-def test_no_line_of_the_log_is_forged_or_raw(service: Service) -> None:
+def test_log_lines_are_neither_forged_nor_raw(service: Service) -> None:
     lines = lines_up_to_now(service)
     assert len(lines) > 20
     for line in lines:
@@ -135,7 +135,7 @@ def test_no_line_of_the_log_is_forged_or_raw(service: Service) -> None:
         assert not line.startswith(FORGED), line
 
 
-def test_a_log_of_json_has_a_line_for_each_request(tmp_path: Path) -> None:
+def test_json_log_has_one_line_per_request(tmp_path: Path) -> None:
     spawned = live.start(
         f"sqlite:///{tmp_path / 'gantt.db'}",
         tmp_path / "json.log",
@@ -186,9 +186,7 @@ TABLES = [
 
 
 @pytest.mark.parametrize("words", TABLES, ids=lambda words: " ".join(words)[:30])
-def test_what_people_read_is_printable(
-    service: Service, words: tuple[str, ...]
-) -> None:
+def test_terminal_output_is_printable(service: Service, words: tuple[str, ...]) -> None:
     # A dumb terminal has no bold heading: whatever is not printable came from a name.
     environ = {"GANTT_URL": service.live.url, "GANTT_TOKEN": ADMIN, "TERM": "dumb"}
     # As on a terminal: click takes some sequences out elsewhere, and only some.
@@ -200,7 +198,7 @@ def test_what_people_read_is_printable(
     assert not any(line.startswith(("b\\r", FORGED)) for line in lines)
 
 
-def test_a_table_shows_each_character_of_a_name(service: Service) -> None:
+def test_tables_show_each_character_of_a_name(service: Service) -> None:
     assert SHOWN in run(service, "provider", "list").stdout.decode()
 
 
@@ -214,7 +212,7 @@ def test_json_and_csv_are_exact(service: Service) -> None:
 
 
 @pytest.mark.parametrize("output", ["table", "json", "csv"])
-def test_a_terminal_is_told_nothing_but_the_heading_s_colour(
+def test_terminal_gets_no_escapes_but_the_colour_of_headings(
     service: Service, output: str
 ) -> None:
     """A pseudo terminal, since what is written depends on there being one."""

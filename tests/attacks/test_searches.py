@@ -26,7 +26,7 @@ REFUSED_WORST = 40
 MORE_MB = 400
 
 
-def test_small_callers_are_answered_beside_unlimited_searches(
+def test_unlimited_searches_do_not_delay_small_requests(
     service: Service, idle: Beside
 ) -> None:
     one = beside.attacked(service, "searches", SEARCHES, ADMIN, ATTACKED_S)
@@ -54,7 +54,7 @@ def hosted(fleet: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield found
 
 
-def test_small_callers_do_not_wait_for_refusals_of_many(hosted: Service) -> None:
+def test_refusals_of_many_do_not_delay_small_requests(hosted: Service) -> None:
     beside.measure(hosted.port, 0.5)
     idle = beside.measure(hosted.port, 2.0)
     one = beside.attacked(hosted, "refusals", REFUSALS, ADMIN, ATTACKED_S)

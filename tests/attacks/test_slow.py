@@ -34,7 +34,7 @@ SLOW = [
     SLOW,
     ids=[f"{kind}-{count}-{token}" for kind, count, token in SLOW],
 )
-def test_callers_beside_slow_ones_are_answered_as_ever(
+def test_slow_callers_do_not_delay_others(
     service: Service, idle: Beside, kind: str, count: int, token: str
 ) -> None:
     one = beside.attacked(service, kind, count, token)
@@ -42,7 +42,7 @@ def test_callers_beside_slow_ones_are_answered_as_ever(
     check(idle, one.found, one.took)
 
 
-def test_slow_readers_cost_the_answers_that_they_do_not_read(
+def test_slow_readers_cost_only_their_unread_answers(
     service: Service, idle: Beside
 ) -> None:
     """Each asks for four, and the next is made when the one before has gone out."""
@@ -67,7 +67,7 @@ def test_ten_thousand_idle_connections(service: Service, idle: Beside) -> None:
         pytest.skip(f"{placed:,} of {IDLE:,} idle connections: raise `ulimit -Hn`")
 
 
-def test_a_stop_does_not_wait_for_slow_bodies(tmp_path: Path) -> None:
+def test_stop_does_not_wait_for_slow_bodies(tmp_path: Path) -> None:
     with (
         attacked(tmp_path, options={"drain_s": DRAIN_S}) as service,
         attack("slow_bodies", service.port, 64, MEMBER),

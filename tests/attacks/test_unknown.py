@@ -19,9 +19,7 @@ PROBES = 64
 PADDING = " " * 1_000_000
 
 
-def test_bodies_that_do_not_end_do_not_keep_others_out(
-    service: Service, idle: Beside
-) -> None:
+def test_endless_bodies_do_not_block_others(service: Service, idle: Beside) -> None:
     service.forget_peak()
     before = service.memory_mb()
     with attack("almost_whole_bodies", service.port, LARGE) as placed:
@@ -36,7 +34,7 @@ def test_bodies_that_do_not_end_do_not_keep_others_out(
     assert statuses == [200, 409, 409]
 
 
-def test_probes_without_end_are_neither_refused_nor_logged(
+def test_endless_probes_are_neither_refused_nor_logged(
     service: Service, idle: Beside
 ) -> None:
     service.forget_peak()

@@ -25,7 +25,7 @@ class Scope:
     authority: str | None = None
 
 
-def test_the_line_of_the_request() -> None:
+def test_request_line_in_environ() -> None:
     found = environ_of(Scope("/a/b c/\u00e9", "x=%20&y=\u00e9", method="PUT"))
     assert found["REQUEST_METHOD"] == "PUT"
     assert found["PATH_INFO"] == "/a/b c/\u00c3\u00a9"
@@ -37,7 +37,7 @@ def test_the_line_of_the_request() -> None:
     assert environ_of(Scope(authority="h:80"))["HTTP_HOST"] == "h:80"
 
 
-def test_headers_are_joined_and_named() -> None:
+def test_headers_in_environ() -> None:
     headers = [("x-a", "1"), ("host", "h"), ("x-a", "2"), ("cookie", "a=b")]
     headers += [("cookie", "c=d"), ("content-type", "t"), ("content-length", "3")]
     found = environ_of(Scope(headers=Headers(headers)))
@@ -46,7 +46,7 @@ def test_headers_are_joined_and_named() -> None:
     assert found["HTTP_HOST"] == "h"
 
 
-def test_an_underscore_does_not_pass_for_a_hyphen() -> None:
+def test_headers_with_underscores_are_dropped() -> None:
     headers = [("x_auth_token", "admin"), ("content_length", "3"), ("x-roles", "r")]
     found = environ_of(Scope(headers=Headers(headers)))
     assert "HTTP_X_AUTH_TOKEN" not in found

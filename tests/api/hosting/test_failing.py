@@ -15,7 +15,7 @@ from tests.api.hosting.test_environ import Scope
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, RuntimeError])
-def test_whatever_is_raised_ends_the_request(
+def test_any_exception_ends_the_request(
     kind: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     def app(_environ: Any, _start: Any) -> Iterable[bytes]:

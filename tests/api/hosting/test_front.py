@@ -89,7 +89,7 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_slow_bodies_are_given_up_and_hold_no_thread(start: Start) -> None:
+def test_slow_bodies_time_out_and_hold_no_thread(start: Start) -> None:
     live = start(blocking_threads=2, body_timeout_s=6)
     member = HEAD.replace("admin", "bob:blue\r\nx-roles: member")
     admins, members = [slow(live) for _ in range(8)], [slow(live, REPORT, member)]
@@ -109,7 +109,7 @@ def test_slow_bodies_are_given_up_and_hold_no_thread(start: Start) -> None:
 
 
 @pytest.mark.parametrize("form", ["length", "chunked"])
-def test_a_client_that_goes_on_sending_reads_why(start: Start, form: str) -> None:
+def test_client_that_keeps_sending_gets_the_answer(start: Start, form: str) -> None:
     live = start(max_body_bytes=100_000)
     if form == "length":
         # Refused before any of it is read, so that 64 kB are drained in all.
@@ -137,7 +137,7 @@ def held(live: Live, count: int) -> None:
     until(lambda: line in get(live, "/metrics")[1])
 
 
-def test_the_oldest_unfinished_body_makes_room(start: Start) -> None:
+def test_oldest_unfinished_body_makes_room(start: Start) -> None:
     live = start(max_body_bytes=100_000, bodies_bytes=1024)
     head = f"{POST}content-length: 90000\r\n"
     first = sent(live, head, b"x" * 80_000)
@@ -153,7 +153,7 @@ def test_the_oldest_unfinished_body_makes_room(start: Start) -> None:
     assert refused(live, "bodies_full") == 1
 
 
-def test_small_bodies_take_no_part_of_the_memory(start: Start) -> None:
+def test_small_bodies_are_not_counted(start: Start) -> None:
     live = start(max_body_bytes=10_000, bodies_bytes=1024)
     large = sent(live, f"{POST}content-length: 10000\r\n", b"x" * 9_999)
     held(live, 9_999)
@@ -179,7 +179,7 @@ CUT = {
 
 
 @pytest.mark.parametrize("form", CUT)
-def test_clients_that_leave_in_the_middle_of_a_body_are_no_errors(
+def test_clients_that_leave_within_a_body_are_not_errors(
     start: Start, form: str
 ) -> None:
     live = start(max_body_bytes=1_000_000)
@@ -195,13 +195,13 @@ def test_clients_that_leave_in_the_middle_of_a_body_are_no_errors(
     assert "ERROR" not in log
 
 
-def test_a_length_of_thousands_of_digits_is_refused(start: Start) -> None:
+def test_length_of_thousands_of_digits_is_refused(start: Start) -> None:
     live = start()
     length = f"content-length: {'0' * 4400}3\r\n"
     assert heard(sent(live, POST + length, b"{ }")).status == 400
 
 
-def test_a_chunked_body_that_was_cut_off_is_not_carried_out(start: Start) -> None:
+def test_cut_off_chunked_body_has_no_effect(start: Start) -> None:
     live = start()
     head = POST + "transfer-encoding: chunked\r\n"
     one = b'16\r\n{"name": "CUSTOM_%s"}\r\n'
@@ -214,7 +214,7 @@ def test_a_chunked_body_that_was_cut_off_is_not_carried_out(start: Start) -> Non
     assert get(live, "/resource_classes/CUSTOM_CUT")[0] == 404
 
 
-def test_a_flood_of_probes_is_answered_and_leaves_no_line(start: Start) -> None:
+def test_flood_of_probes_is_answered_and_not_logged(start: Start) -> None:
     live = start()
     lines = "".join(
         f"{method} {path} HTTP/1.1\r\nhost: h\r\n{close}\r\n"
@@ -236,7 +236,7 @@ def test_a_flood_of_probes_is_answered_and_leaves_no_line(start: Start) -> None:
     assert not re.search("readyz|healthcheck", live.log.read_text())
 
 
-def test_health_needs_no_thread_of_others_and_who_cannot_wait_is_told(
+def test_health_has_its_own_thread_and_full_queue_is_503(
     start: Start,
 ) -> None:
     live = start(blocking_threads=1, waiting_requests=1)
@@ -266,7 +266,7 @@ def test_health_does_not_wait_for_a_body(start: Start) -> None:
         assert (answer.status, answer.getheader("connection")) == (200, "close")
 
 
-def test_a_body_that_was_refused_whole_leaves_the_connection(start: Start) -> None:
+def test_connection_survives_a_refused_whole_body(start: Start) -> None:
     live = start()
     connection = HTTPConnection(*address(live), timeout=WAIT_S)
     body = b'{"a": "%s"}' % (b"x" * 300_000)

@@ -22,7 +22,7 @@ class Job:
         self.done.set()
 
 
-def test_what_is_beyond_both_limits_is_refused() -> None:
+def test_jobs_beyond_both_limits_are_refused() -> None:
     pool = Pool("test", PoolLimits(threads=2, waiting=1))
     jobs = [Job() for _ in range(4)]
     assert [pool.take(job) for job in jobs] == [True, True, True, False]
@@ -37,7 +37,7 @@ def test_what_is_beyond_both_limits_is_refused() -> None:
         assert job.done.wait(30)
 
 
-def test_a_thread_that_rests_is_used_again() -> None:
+def test_idle_thread_is_reused() -> None:
     pool = Pool("reuse", PoolLimits(threads=8, waiting=1))
     for _ in range(50):
         job = Job()
@@ -49,7 +49,7 @@ def test_a_thread_that_rests_is_used_again() -> None:
     assert 1 <= len(alive) <= 4
 
 
-def test_more_threads_work_when_they_are_overdue() -> None:
+def test_catch_up_wakes_more_threads() -> None:
     pool = Pool("overdue", PoolLimits(threads=8, waiting=1))
     jobs = [Job() for _ in range(8)]
     assert all(pool.take(job) for job in jobs)
@@ -84,7 +84,7 @@ def test_more_threads_work_when_they_are_overdue() -> None:
         ("POST", "/metrics", "", "quick"),
     ],
 )
-def test_long_requests_have_threads_of_their_own(
+def test_long_requests_have_their_own_threads(
     method: str, path: str, query: str, pool: str
 ) -> None:
     pools = Pools(load(environ={}))
@@ -92,7 +92,7 @@ def test_long_requests_have_threads_of_their_own(
 
 
 @pytest.mark.parametrize("prefix", ["", "/placement"])
-def test_health_has_threads_of_its_own(prefix: str) -> None:
+def test_health_has_its_own_threads(prefix: str) -> None:
     pools = Pools(load(environ={}))
     health = pools.shared_for("GET", f"{prefix}/readyz")
     assert health is not None
@@ -103,7 +103,7 @@ def test_health_has_threads_of_its_own(prefix: str) -> None:
         assert pools.shared_for(method, prefix + path) is None
 
 
-def test_a_job_that_fails_leaves_its_thread(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_job_keeps_its_thread(caplog: pytest.LogCaptureFixture) -> None:
     def fail() -> None:
         raise SystemExit("of some library")
 
@@ -116,6 +116,6 @@ def test_a_job_that_fails_leaves_its_thread(caplog: pytest.LogCaptureFixture) ->
     assert "failing: a job failed" in caplog.text
 
 
-def test_the_limit_of_what_waits_is_that_of_all_that_is_counted() -> None:
+def test_limit_metric_covers_all_waiting_requests() -> None:
     settings = load(environ={}, overrides={("gantt", "waiting_requests"): 7})
     assert Pools(settings).counts()["requests_waiting_limit"] == 14

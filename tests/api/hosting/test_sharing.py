@@ -12,7 +12,7 @@ from gantt.api.hosting.pools import PAUSE_S, Shared
 from gantt.api.hosting.rsgi import Answer
 
 
-def test_all_that_ask_at_once_share_one_answer() -> None:
+def test_concurrent_requests_share_one_answer() -> None:
     made: list[Answer] = []
 
     def make() -> Answer:
@@ -28,7 +28,7 @@ def test_all_that_ask_at_once_share_one_answer() -> None:
     assert all(one is made[0] for one in found)
 
 
-def test_an_answer_is_not_older_than_its_question() -> None:
+def test_shared_answer_is_not_older_than_its_request() -> None:
     begun, go_on = threading.Event(), threading.Event()
     made: list[Answer] = []
 
@@ -52,7 +52,7 @@ def test_an_answer_is_not_older_than_its_question() -> None:
     assert first is not second
 
 
-def test_clients_that_ask_on_and_on_wait_for_the_next_answer() -> None:
+def test_frequent_requests_wait_for_the_next_answer() -> None:
     now = [100.0]
     waits: list[float] = []
 
@@ -76,7 +76,7 @@ def test_clients_that_ask_on_and_on_wait_for_the_next_answer() -> None:
     assert waits == [0.0, pytest.approx(PAUSE_S), pytest.approx(PAUSE_S), 0.0]
 
 
-def test_a_failure_is_logged_once_and_does_not_last(
+def test_failure_is_logged_once_and_not_kept(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def fail() -> Answer:

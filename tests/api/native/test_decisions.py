@@ -40,7 +40,7 @@ def records(client: WsgiClient, query: str = "", **headers: Any) -> Any:
     return answer.json["decisions"]
 
 
-def test_the_latest_come_first_and_can_be_asked_for(decided: WsgiClient) -> None:
+def test_latest_decisions_come_first(decided: WsgiClient) -> None:
     def names(query: str = "") -> list[str]:
         return [one["request_id"] for one in records(decided, query)]
 
@@ -52,7 +52,7 @@ def test_the_latest_come_first_and_can_be_asked_for(decided: WsgiClient) -> None
     assert names(f"?instance_uuid={A}&request_id=req-2") == []
 
 
-def test_who_runs_the_fleet_sees_all(decided: WsgiClient) -> None:
+def test_operators_see_complete_decisions(decided: WsgiClient) -> None:
     (record,) = records(decided, "?request_id=req-1")
     assert {one["host"] for one in record["scores"]} == {"one", "two"}
     assert record["chosen"][0][0]["claim"]
@@ -77,7 +77,7 @@ def test_readers_see_counts_of_their_own_project(decided: WsgiClient) -> None:
     assert records(decided, f"?instance_uuid={A}", headers=RED) == []
 
 
-def test_what_another_process_decided_is_told_no_further(tmp_path: Path) -> None:
+def test_shared_decisions_are_redacted_as_well(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'books.db'}"
     schema.sync(url)
     with open_gantt(url) as books, open_gantt(url) as others:
@@ -97,7 +97,7 @@ def test_what_another_process_decided_is_told_no_further(tmp_path: Path) -> None
         assert records(client, f"?instance_uuid={B}", headers=BLUE) == []
 
 
-def test_who_reads_nowhere_sees_nothing(decided: WsgiClient) -> None:
+def test_callers_without_role_see_nothing(decided: WsgiClient) -> None:
     answer = decided("GET", PATH, headers={"x-auth-token": "bob:blue"})
     assert answer.status == 403
     assert "gantt:decisions:list" in answer.detail
@@ -112,7 +112,7 @@ def test_who_reads_nowhere_sees_nothing(decided: WsgiClient) -> None:
         ("colour=red", "colour"),
     ],
 )
-def test_bad_queries_are_told_by_name(
+def test_bad_queries_are_refused_by_parameter(
     client: WsgiClient, query: str, named: str
 ) -> None:
     answer = client("GET", f"{PATH}?{query}")

@@ -80,7 +80,7 @@ def test_aggregates(client: WsgiClient) -> None:
     assert client("DELETE", path).status == 204
 
 
-def test_a_path_and_its_body_must_agree(client: WsgiClient) -> None:
+def test_path_and_body_must_agree(client: WsgiClient) -> None:
     for path in ("aggregates", "server_groups"):
         answer = client("PUT", f"/gantt/{path}/{A}", body={"uuid": B})
         assert answer.status == 400
@@ -142,7 +142,9 @@ def test_server_groups(client: WsgiClient) -> None:
         ("PUT", f"/gantt/server_groups/{A}", "gantt:server_groups:update"),
     ],
 )
-def test_others_may_not(client: WsgiClient, method: str, path: str, rule: str) -> None:
+def test_other_roles_are_refused(
+    client: WsgiClient, method: str, path: str, rule: str
+) -> None:
     headers = {"x-auth-token": "bob:blue", "x-roles": "reader,member"}
     answer = client(method, path, headers=headers)
     assert answer.status == 403

@@ -22,7 +22,7 @@ def test_hosts_are_listed_by_name(client: WsgiClient) -> None:
     assert client("GET", "/gantt/hosts?node=three").json == {"hosts": []}
 
 
-def test_a_report_may_be_partial(client: WsgiClient) -> None:
+def test_reports_may_be_partial(client: WsgiClient) -> None:
     answer = client("PUT", ONE, body={"running_vms": 3})
     assert answer.status == 200
     assert answer.json["stats"]["running_vms"] == 3
@@ -30,7 +30,7 @@ def test_a_report_may_be_partial(client: WsgiClient) -> None:
     assert client("GET", ONE).json == answer.json
 
 
-def test_hosts_go(client: WsgiClient) -> None:
+def test_hosts_are_deleted(client: WsgiClient) -> None:
     assert client("DELETE", ONE).status == 204
     assert client("GET", ONE).status == 404
     assert client("DELETE", ONE).status == 404
@@ -47,7 +47,7 @@ def test_hosts_go(client: WsgiClient) -> None:
         ([], "object"),
     ],
 )
-def test_bad_reports_are_told_by_name(
+def test_bad_reports_are_refused_by_field(
     client: WsgiClient, stats: Any, named: str
 ) -> None:
     answer = client("PUT", ONE, body=stats)
@@ -55,7 +55,7 @@ def test_bad_reports_are_told_by_name(
     assert named in answer.detail
 
 
-def test_unknown_parameters_are_told_by_name(client: WsgiClient) -> None:
+def test_unknown_parameters_are_refused_by_name(client: WsgiClient) -> None:
     answer = client("GET", "/gantt/hosts?colour=red")
     assert answer.status == 400
     assert "colour" in answer.detail

@@ -42,7 +42,7 @@ def refs(value: Any) -> Iterator[str]:
             yield from refs(each)
 
 
-def test_anybody_may_read_it_wherever_it_is_mounted(books: Gantt) -> None:
+def test_openapi_needs_no_token_at_either_mount(books: Gantt) -> None:
     client = client_of(books)
     nobody = {"x-auth-token": None}
     for path in (WHERE, f"/placement{WHERE}"):
@@ -53,7 +53,7 @@ def test_anybody_may_read_it_wherever_it_is_mounted(books: Gantt) -> None:
     assert client("GET", "/gantt/hosts", headers=nobody).status == 401
 
 
-def test_every_native_route_is_in_it_and_nothing_else(document: Json) -> None:
+def test_openapi_has_exactly_the_native_routes(document: Json) -> None:
     routes = {
         (path, method)
         for path, methods in ROUTES.items()
@@ -64,7 +64,7 @@ def test_every_native_route_is_in_it_and_nothing_else(document: Json) -> None:
     assert len(routes) > 20
 
 
-def test_it_is_well_formed(document: Json) -> None:
+def test_openapi_is_well_formed(document: Json) -> None:
     assert document.keys() <= {
         "openapi", "info", "servers", "security", "paths", "components"
     }  # fmt: skip
@@ -104,7 +104,9 @@ def test_every_rule_guards_an_operation(document: Json) -> None:
     assert ours - used == {"gantt:decisions:whole", "gantt:claims:any"}
 
 
-def test_answers_and_bodies_are_as_it_says(client: WsgiClient, document: Json) -> None:
+def test_answers_and_bodies_match_the_document(
+    client: WsgiClient, document: Json
+) -> None:
     def fits(schema: Json, value: Any) -> None:
         whole = {**schema, "components": document["components"]}
         Draft202012Validator(whole).validate(value)

@@ -48,7 +48,7 @@ def select(client: WsgiClient, spec: Any, *, dry_run: bool = False) -> Any:
     return client("POST", "/gantt/select", body=body, headers=MEMBER)
 
 
-def test_hosts_are_told_and_reasons_are_counts(client: WsgiClient) -> None:
+def test_members_see_hosts_and_counted_reasons(client: WsgiClient) -> None:
     refused = select(client, TOO_MUCH)
     assert refused.status == 409
     (error,) = refused.json["errors"]
@@ -62,7 +62,7 @@ def test_hosts_are_told_and_reasons_are_counts(client: WsgiClient) -> None:
     assert chosen[0][0]["service_host"] in {"one", "two"}
 
 
-def test_words_name_no_hosts(client: WsgiClient) -> None:
+def test_messages_name_no_hosts(client: WsgiClient) -> None:
     hosts = {**TOO_MUCH, "force_hosts": ["secret"]}
     for spec in (hosts, TOO_MUCH):
         (error,) = select(client, spec).json["errors"]
@@ -83,7 +83,7 @@ def claimed(client: WsgiClient, instance: str, project: str) -> str:
     return str(answer.json["selections"][0][0]["claim"])
 
 
-def test_members_touch_claims_of_their_own_project_alone(client: WsgiClient) -> None:
+def test_members_change_only_claims_of_their_project(client: WsgiClient) -> None:
     own, other = claimed(client, A, "blue"), claimed(client, B, "red")
     for claim, confirmed, released in (
         (other, 409, 404),
@@ -103,7 +103,7 @@ def test_members_touch_claims_of_their_own_project_alone(client: WsgiClient) -> 
     assert client("DELETE", f"/gantt/claims/{other}").status == 204
 
 
-def test_a_claim_that_says_not_whose_it_is_is_for_who_runs_the_fleet(
+def test_claims_without_project_are_for_operators(
     books: Gantt,
 ) -> None:
     assert books.claim_projects("none") == frozenset()
@@ -125,7 +125,7 @@ def asked(client: WsgiClient, instance: str, spec: Any, **more: Any) -> Any:
 PLAIN = {"flavor": SPEC["flavor"]}
 
 
-def test_members_ask_for_their_own_project_alone(client: WsgiClient) -> None:
+def test_members_select_only_for_their_project(client: WsgiClient) -> None:
     red = {**PLAIN, "project_id": "red"}
     told = [
         asked(client, A, PLAIN, context={"project_id": "red"}),
@@ -144,7 +144,7 @@ def test_members_ask_for_their_own_project_alone(client: WsgiClient) -> None:
     assert held["project_id"] == "blue"
 
 
-def test_who_is_of_no_project_asks_for_none() -> None:
+def test_callers_without_project_cannot_select() -> None:
     door = SimpleNamespace(policy=DefaultPolicy())
     nobody: Any = SimpleNamespace(door=door, caller=Caller("bob", roles=("member",)))
     with pytest.raises(Forbidden, match="Authenticate with a project"):
@@ -154,7 +154,7 @@ def test_who_is_of_no_project_asks_for_none() -> None:
 
 
 @pytest.mark.parametrize("is_leased", [True, False])
-def test_members_take_over_no_instance_of_another_project(
+def test_members_cannot_take_over_instances_of_other_projects(
     client: WsgiClient, is_leased: bool
 ) -> None:
     claim = claimed(client, A, "red")
@@ -172,7 +172,7 @@ def test_members_take_over_no_instance_of_another_project(
     assert claimed(client, B, "red")
 
 
-def test_members_hear_how_many_fit_and_not_where(client: WsgiClient) -> None:
+def test_members_see_how_many_fit_but_not_where(client: WsgiClient) -> None:
     body = {"request_spec": PLAIN}
     whole = client("POST", "/gantt/capacity", body=body).json
     told = client("POST", "/gantt/capacity", body=body, headers=MEMBER).json

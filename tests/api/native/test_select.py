@@ -39,7 +39,7 @@ def test_picks_and_claims(client: WsgiClient, books: Gantt) -> None:
     assert (consumer.project_id, consumer.user_id) == ("blue", "ann")
 
 
-def test_alternates_are_left_out_where_nobody_wants_them(client: WsgiClient) -> None:
+def test_alternates_can_be_omitted(client: WsgiClient) -> None:
     body: dict[str, Any] = {"request_spec": SPEC, "instance_uuids": [A]}
     (mine,) = client("POST", SELECT, body={**body, "dry_run": False}).json["selections"]
     assert [one["claim"] is None for one in mine] == [False, True]
@@ -81,13 +81,13 @@ def test_without_instances_nothing_is_claimed(client: WsgiClient, books: Gantt) 
         },
     ],
 )
-def test_forms_of_nova_are_understood(client: WsgiClient, request_spec: Any) -> None:
+def test_nova_forms_are_accepted(client: WsgiClient, request_spec: Any) -> None:
     body = {"request_spec": request_spec, "instance_uuids": [A]}
     answer = client("POST", SELECT, body=body)
     assert answer.status == 200, answer.text
 
 
-def test_old_pairs_come_with_filter_properties(client: WsgiClient) -> None:
+def test_request_spec_dict_with_filter_properties(client: WsgiClient) -> None:
     body = {
         "request_spec": {"instance_type": SPEC["flavor"]},
         "filter_properties": {"ignore_hosts": ["one"]},
@@ -97,7 +97,9 @@ def test_old_pairs_come_with_filter_properties(client: WsgiClient) -> None:
     assert mine["service_host"] == "two"
 
 
-def test_in_whose_name(client: WsgiClient, books: Gantt) -> None:
+def test_request_is_on_behalf_of_context_or_caller(
+    client: WsgiClient, books: Gantt
+) -> None:
     spec = {"flavor": SPEC["flavor"]}
     context = {"request_id": "req-7", "user_id": "bob", "roles": ["reader"]}
     body = {"request_spec": spec, "instance_uuids": [A], "context": context}
@@ -109,7 +111,7 @@ def test_in_whose_name(client: WsgiClient, books: Gantt) -> None:
     assert record.instance_uuids == (A,)
 
 
-def test_a_dry_run_tells_everything_and_claims_nothing(
+def test_dry_run_returns_the_decision_and_claims_nothing(
     client: WsgiClient, books: Gantt
 ) -> None:
     body = {"request_spec": SPEC, "instance_uuids": [A], "dry_run": True}
@@ -121,7 +123,7 @@ def test_a_dry_run_tells_everything_and_claims_nothing(
     assert books.get_allocations(A) is None
 
 
-def test_no_valid_host_is_a_conflict_with_its_reasons(client: WsgiClient) -> None:
+def test_no_valid_host_is_409_with_reasons(client: WsgiClient) -> None:
     error = error_of(client, {"request_spec": TOO_MUCH, "instance_uuids": [A]}, 409)
     assert error["code"] == "gantt.no_valid_host"
     assert "No valid host was found." in error["detail"]
@@ -153,11 +155,13 @@ def test_no_valid_host_is_a_conflict_with_its_reasons(client: WsgiClient) -> Non
         (b'{"\xff": 1}', "Malformed JSON"),
     ],
 )
-def test_bad_bodies_are_told_by_name(client: WsgiClient, body: Any, named: str) -> None:
+def test_bad_bodies_are_refused_by_field(
+    client: WsgiClient, body: Any, named: str
+) -> None:
     assert named in error_of(client, body)["detail"]
 
 
-def test_other_media_types_and_callers(client: WsgiClient) -> None:
+def test_other_media_types_and_callers_are_refused(client: WsgiClient) -> None:
     body = {"request_spec": SPEC, "instance_uuids": [A]}
     plain = {"content-type": "text/plain"}
     assert client("POST", SELECT, body=body, headers=plain).status == 415
@@ -175,7 +179,7 @@ def _leak(_hosts: object) -> None:
     raise FileNotFoundError("/etc/secret/db-password")
 
 
-def test_a_plugin_that_fails_is_named_at_the_door(
+def test_failing_plugin_is_named(
     client: WsgiClient,
     books: Gantt,
     monkeypatch: pytest.MonkeyPatch,
