@@ -1,4 +1,4 @@
-"""The HTTP door without books: handlers that do what a test asks of them."""
+"""The HTTP layer without an engine: handlers that a test supplies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW = 1_700_000_000
 
 
 class Books:
-    """Stands in for Gantt; nothing here asks it anything but these."""
+    """Replaces the engine, as far as these tests use it."""
 
     ready = True
 

@@ -1,4 +1,4 @@
-"""Bodies that are right, one of each form, and small faults to put into them."""
+"""Valid bodies, one of each form, and small faults to insert into them."""
 
 from __future__ import annotations
 

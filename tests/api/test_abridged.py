@@ -1,4 +1,4 @@
-"""Long parts of a body show themselves short, and weigh the same with the judge."""
+"""Long parts of a body have a short repr, and equal the original for schemas."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_long_data_is_equal_and_has_a_short_repr(data: Any) -> None:
 def test_items_of_wide_lists_are_not_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its number of items says that it is long."""
+    """Long by its number of items."""
     measured = 0
     measure = verdict._abridged
 
@@ -65,7 +65,7 @@ def test_items_of_wide_lists_are_not_measured(
 
 
 def test_long_names_are_cut_before_formatting() -> None:
-    """Memory as a multiple of the body: the text, its value, and the judge's copy."""
+    """Memory as a multiple of the body: its text, its value, and the abridged copy."""
     raw = json.dumps({"name": "n" * 8_000_000}).encode()
     verdict.judge_body(b'{"name": "n"}', bodies.CREATE_PROVIDER[39].schema_of, 39)
     tracemalloc.start()

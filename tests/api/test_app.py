@@ -1,4 +1,4 @@
-"""The way of a request: ids, mounts, checks, limits, headers, the log line."""
+"""The path of a request: ids, mounts, checks, limits, headers, the log line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is asking, by each strategy."""
+"""The authentication strategies."""
 
 from __future__ import annotations
 

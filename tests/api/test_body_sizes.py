@@ -1,8 +1,7 @@
 """The longest bodies that callers have reason to send fit into the default limit.
 
-1,000 is what Nova asks for at most in one request (``max_instances`` of flavors and
-quotas aside, ``[osapi] max_limit``); one tree of 500 providers is a machine that is
-divided into its last functions.
+Nova requests at most 1,000 instances at once (``[osapi] max_limit``, apart from quotas
+and ``max_instances``); a tree of 500 providers is a machine divided as far as possible.
 """
 
 from __future__ import annotations

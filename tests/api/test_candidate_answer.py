@@ -1,4 +1,4 @@
-"""The text of an answer is what a plain encoder would write, and is made only once."""
+"""Candidates are encoded as by a plain encoder, and fragments only once."""
 
 from __future__ import annotations
 

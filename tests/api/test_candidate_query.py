@@ -1,4 +1,4 @@
-"""The query of allocation candidates: groups, what joins them, and refusals."""
+"""The query of allocation candidates: groups, their rules, and refusals."""
 
 from __future__ import annotations
 

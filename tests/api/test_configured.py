@@ -1,4 +1,4 @@
-"""The settings in force are the last good ones, for those who come later too."""
+"""The settings in force are the last good ones, in new workers as well."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_process_applies_changed_settings(tmp_path: Path) -> None:
         upkeep.turn()
         assert books._checks.options.enabled_filters == ("ComputeFilter",)
         books.retune(load(environ={}).engine)
-        upkeep.turn()  # it was told that already
+        upkeep.turn()  # nothing new
         assert books._checks.options.enabled_filters != ("ComputeFilter",)
 
 

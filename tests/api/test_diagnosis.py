@@ -1,4 +1,4 @@
-"""The native route that says why a request has no candidates."""
+"""The native route that explains why a request has no candidates."""
 
 from __future__ import annotations
 

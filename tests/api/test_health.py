@@ -1,4 +1,4 @@
-"""Whether a process says that it is up, ready, draining; nobody needs to sign in."""
+"""Liveness, readiness and draining; probes need no token."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_process_stays_live_without_database(
     for path in ("/readyz", "/healthcheck"):
         found = client("GET", path)
         assert found.status == 503
-        # Anybody may ask, so that what exactly is wrong is for the log alone.
+        # Probes need no token, so the exact reason is only logged.
         assert found.text == "NOT READY: the books cannot be read; the log says why"
     assert client("GET", "/livez").status == 200
 

@@ -1,4 +1,4 @@
-"""What a good request must not cost: counted, not timed."""
+"""What a valid request must not import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large bodies are judged one at a time, and small ones beside them."""
+"""Large bodies are judged one at a time, beside small ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def judge(raw: bytes, version: int) -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, meet: Callable[[bytes], None]) -> None:
-    """Call ``meet`` wherever a body is about to be judged."""
+    """Call ``meet`` before each body is judged."""
     decode = verdict._decode
 
     def decoded(raw: bytes) -> Any:

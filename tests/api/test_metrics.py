@@ -1,4 +1,4 @@
-"""Counts of the engine as Prometheus reads them."""
+"""The engine's counts as Prometheus metrics."""
 
 from __future__ import annotations
 

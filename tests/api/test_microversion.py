@@ -1,4 +1,4 @@
-"""Negotiation: what a header means, and how the two refusals look."""
+"""Microversion negotiation, and its two refusals."""
 
 from __future__ import annotations
 

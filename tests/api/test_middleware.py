@@ -1,4 +1,4 @@
-"""The middleware of other projects around our routes: CORS, proxies, Keystone."""
+"""The middleware of other projects: CORS, proxies, Keystone."""
 
 from __future__ import annotations
 

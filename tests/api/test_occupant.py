@@ -1,4 +1,4 @@
-"""What has a port that is wanted, as far as it can be found out."""
+"""The program that listens on a wanted port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both engines of policy against one list, and what only oslo.policy can."""
+"""Both policy engines against one table, and features of oslo.policy."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gantt.errors import Refused
 ADMIN = Caller("u", "p", ("admin", "member", "reader"))
 SERVICE = Caller("nova", "service", ("service",))
 READER = Caller("u", "p", ("reader",))
-NOBODY = Caller("u", "p", ("member",))
+MEMBER = Caller("u", "p", ("member",))
 SHOUTING = Caller("u", "p", ("ADMIN",))
 SYSTEM = Caller("u", None, ("admin",), "all")
 DOMAIN = Caller("u", None, ("admin",), None, "d")
-CALLERS = (ADMIN, SERVICE, READER, NOBODY, SHOUTING, SYSTEM, DOMAIN)
+CALLERS = (ADMIN, SERVICE, READER, MEMBER, SHOUTING, SYSTEM, DOMAIN)
 
 LIST = "placement:resource_providers:list"
 RESHAPE = "placement:reshaper:reshape"
@@ -33,7 +33,7 @@ OWN = {"project_id": "p"}
 OTHER = {"project_id": "q"}
 UNSAID: dict[str, Any] = {"project_id": None}
 
-# (rule, target, who may with new defaults, who may with old ones as well)
+# (rule, target, allowed callers with new defaults, and further ones with old)
 DECISIONS: list[tuple[str, dict[str, Any], set[Caller], set[Caller]]] = [
     (LIST, {}, {ADMIN, SERVICE, SHOUTING}, set()),
     ("placement:allocations:update", {}, {ADMIN, SERVICE, SHOUTING}, set()),
@@ -84,7 +84,7 @@ def test_both_engines_know_every_rule(engines: tuple[Policy, Policy]) -> None:
     for policy in engines:
         for rule in RULES:
             assert policy.allows(rule, SERVICE, OTHER) == ""
-            assert policy.allows(rule, NOBODY, OTHER) == (
+            assert policy.allows(rule, MEMBER, OTHER) == (
                 f"Policy does not allow {rule} to be performed."
             )
 
@@ -113,11 +113,11 @@ def test_scopes_can_be_ignored() -> None:
 def test_policy_file_overrides_and_is_reloaded(tmp_path: Path) -> None:
     now = [0.0]
     policy = oslo(tmp_path, clock=lambda: now[0])
-    assert policy.allows(LIST, NOBODY, {})
+    assert policy.allows(LIST, MEMBER, {})
     file = tmp_path / "policy.yaml"
     file.write_text(f'"{LIST}": "role:member"\n"service_api": "role:reshaper"\n')
     now[0] += 2
-    assert policy.allows(LIST, NOBODY, {}) == ""
+    assert policy.allows(LIST, MEMBER, {}) == ""
     assert policy.allows(LIST, SERVICE, {})
     assert policy.allows(RESHAPE, SERVICE, {})
     file.write_text(f'"{LIST}": "@"\n')
@@ -181,13 +181,13 @@ def test_policy_file_without_oslo_policy_is_refused(
 
 BROKEN = {
     "a syntax error": ('"a": "role:x"\n"b": [canary\n', "line 3"),
-    "no mapping": ("- canary\n", "must map"),
-    "a rule that is no rule": (f'"{LIST}": "role:member and canary"\n', "line 1"),
+    "not a mapping": ("- canary\n", "must map"),
+    "a malformed rule": (f'"{LIST}": "role:member and canary"\n', "line 1"),
     "a rule that is a number": (f'\n"{LIST}": 7\n', "line 2"),
-    "a rule that is nothing": (f'"{LIST}":\n', "cannot be parsed"),
+    "an empty rule": (f'"{LIST}":\n', "cannot be parsed"),
     "bytes": ("\n\udcff\udcfe", "line 2"),
     "brackets in brackets": ("[" * 3_000, "nested too deeply"),
-    "a date that there is not": ("a: 2026-99-99", "is not YAML"),
+    "an impossible date": ("a: 2026-99-99", "is not YAML"),
     "too large": ("#canary\n" * 150_000, "larger than 1048576 bytes"),
     "a rule that refers to itself": (f'\n"{LIST}": "rule:{LIST}"\n', "line 2"),
     "a circle by way of not": (
@@ -235,7 +235,7 @@ def test_broken_policy_keeps_the_last_good_one(
     caplog.clear()
     for _ in range(5):
         now[0] += 2
-        assert policy.allows(LIST, NOBODY, {}) == ""
+        assert policy.allows(LIST, MEMBER, {}) == ""
         assert policy.allows(LIST, READER, {})
     (record,) = [
         one
@@ -253,7 +253,7 @@ def test_broken_policy_keeps_the_last_good_one(
     _write(file, f'"{LIST}": "role:reader"\n', 2)
     now[0] += 2
     assert policy.allows(LIST, READER, {}) == ""
-    assert policy.allows(LIST, NOBODY, {})
+    assert policy.allows(LIST, MEMBER, {})
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -272,10 +272,10 @@ def test_policy_directories_are_watched(tmp_path: Path) -> None:
     policy = oslo(tmp_path, clock=lambda: now[0])
     _write(folder / "a.yaml", f'"{LIST}": "role:member"\n', 0)
     now[0] += 2
-    assert policy.allows(LIST, NOBODY, {}) == ""
+    assert policy.allows(LIST, MEMBER, {}) == ""
     _write(folder / "a.yaml", "[", 1)
     now[0] += 2
-    assert policy.allows(LIST, NOBODY, {}) == ""
+    assert policy.allows(LIST, MEMBER, {}) == ""
     assert policy.counts() == {"policy_errors": 1}
 
 

@@ -1,4 +1,4 @@
-"""Error bodies, to the byte, in the three forms in which they exist."""
+"""Error bodies, to the byte, in their three forms."""
 
 from __future__ import annotations
 

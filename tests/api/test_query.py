@@ -1,4 +1,4 @@
-"""Query strings: what they mean at each microversion, and the words of refusals."""
+"""Query strings at each microversion, and the texts of refusals."""
 
 from __future__ import annotations
 

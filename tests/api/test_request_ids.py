@@ -1,4 +1,4 @@
-"""One id goes with a request: into the log line, the books' log, events, decisions."""
+"""A request id appears in the access log, the change log, events and decisions."""
 
 from __future__ import annotations
 

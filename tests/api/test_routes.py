@@ -1,4 +1,4 @@
-"""The table of paths: what is there, since when, and what everything else gets."""
+"""The table of routes: methods, microversions, and unknown paths."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def echo(call: Call, **fields: Any) -> None:
 
 @pytest.fixture(scope="module")
 def client() -> WsgiClient:
-    """The real table with handlers that tell what they were given."""
+    """The real table with handlers that echo their fields."""
     table = {
         path: {
             method: replace(route, handler=echo) for method, route in methods.items()

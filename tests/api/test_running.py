@@ -1,4 +1,4 @@
-"""Several workers that serve as one: signals, deaths, and what is measured together."""
+"""Several workers of one server: signals, deaths, and common metrics."""
 
 from __future__ import annotations
 
@@ -119,11 +119,11 @@ def test_workers_share_one_state(live: Live) -> None:
         assert name in listed
     heard = RemoteGantt(live.url).events(start).events
     assert [(event.changes[0].row or {})["name"] for event in heard] == names
-    # Whichever decided, any tells it.
+    # Every worker has the decisions of all.
     decided = [decide(live, f"req-{number}") for number in range(8)]
     for name in decided * 4:
         assert told(live, f"?request_id={name}") == [name]
-    # Each worker tells its counts now and then: the other's last may come later.
+    # Workers publish their counts once a second: the last may come later.
     until(lambda: posted(live) == len(names))
     until(lambda: sum(metric(live, "gantt_http_requests_total").values()) >= 40)
     until(lambda: sum(metric(live, "gantt_batch_commands_sum").values()) >= len(names))
@@ -167,7 +167,7 @@ def test_dead_worker_is_replaced_and_leadership_moves(live: Live) -> None:
     # What the dead one counted is not forgotten, what it was is.
     assert sum(metric(live, "gantt_commands_total").values()) >= before
     assert str(dead) not in "".join(metric(live, "gantt_leader"))
-    until(lambda: set(told(live, "")) == decided)  # within a moment
+    until(lambda: set(told(live, "")) == decided)  # after a moment
 
 
 def test_sigterm_makes_service_unready_before_draining(live: Live) -> None:
@@ -201,7 +201,7 @@ def test_sighup_reloads_mutable_options(live: Live, tmp_path: Path) -> None:
         config.write_text(text)
         live.process.send_signal(signal.SIGHUP)
         until(partial(has_stayed, live, number))
-    # Who replaces another agrees with those that live on.
+    # A replacement uses the same settings as the other workers.
     os.kill(before[0], signal.SIGKILL)
     until(lambda: before[0] not in workers(live) and len(workers(live)) == 2)
     until(lambda: len(metric(live, "gantt_leader")) == 2)

@@ -1,4 +1,4 @@
-"""What is checked before the server listens, and the server itself as a process."""
+"""Checks before the server listens, and the server as a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While the database is away callers hear so, and nothing of where it is or why."""
+"""During an outage of the database callers get 503 without details."""
 
 from __future__ import annotations
 

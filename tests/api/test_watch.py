@@ -1,4 +1,4 @@
-"""Watching over HTTP: events in a stream or in pages, and who is turned away."""
+"""Watching over HTTP: events as a stream or in pages, and limits."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_stream_has_past_and_new_events(books: Gantt, build: Build) -> None:
     assert stream.status.startswith("200")
     assert stream.headers["content-type"].startswith("text/event-stream")
     assert stream.headers["x-openstack-request-id"].startswith("req-")
-    # Whoever loses the connection here must not come back behind the event.
+    # A client that loses its connection here must not resume after the event.
     assert stream.read() == b"retry: 1000\n\n"
     (first,) = stream.events(1)
     books.create_provider("two")
@@ -202,7 +202,7 @@ def test_stream_ends_at_its_limit_of_bytes(books: Gantt, build: Build) -> None:
     told = b"".join(iter(lambda: next(stream._chunks, b""), b""))
     assert len(told) >= 1024
     assert watchers.counts()["watch_streams_cut"] == 1
-    # What is left is told to the client that comes back.
+    # The client gets the rest when it resumes.
     last = told.rpartition(b"id: ")[2].partition(b"\n")[0].decode()
     more = Opened(build(), "/gantt/watch", HTTP_LAST_EVENT_ID=last)
     books.create_provider("one more")

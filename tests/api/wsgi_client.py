@@ -1,4 +1,4 @@
-"""Calls a WSGI application in this process, header for header as a server would."""
+"""Calls a WSGI application in this process, with headers as from a server."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Answer(Struct, frozen=True):
 
 
 class WsgiClient:
-    """``token`` is sent with every request unless a request says otherwise."""
+    """``token`` is sent with every request unless its headers replace it."""
 
     def __init__(self, app: WsgiApp, token: str | None = "admin") -> None:
         self._app = app

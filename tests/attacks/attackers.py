@@ -1,7 +1,8 @@
 """Attackers, in a process of their own: ``python -m tests.attacks.attackers``.
 
-``kind port count token`` on the command line; it writes how many are in place, and goes
-on until its standard input ends, or for a minute. Only the loopback address.
+The command line is ``kind port count token``. The process writes how many attackers are
+connected, and runs until its standard input ends, or for a minute. It only uses the
+loopback address.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Callers beside an attack: what they still get, how fast, and what memory it costs.
+"""Callers during an attack: their answers and response times, and the memory it costs.
 
-Each kind of caller asks one request after the other, each over a new connection, so
-that one that is not answered delays only its own kind. ``check`` holds what was found
-against the idle service of the same run.
+Each kind of caller sends one request after another, each over a new connection, so that
+an unanswered one delays only its own kind. ``check`` compares the result with that of
+the idle service in the same run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One service for all attacks, and what its callers see of it idle."""
+"""One service for all attacks, and its response times when idle."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The service that is attacked: a real ``gantt serve`` over a fleet, with tokens of an
-administrator and of a mere member of a project, and what its worker weighs."""
+"""The attacked service: a real ``gantt serve`` over a fleet, with tokens of an
+administrator and of a member of a project, and the memory of its worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gantt.model.commands import Inventory, ReshapedProvider
 from tests import live
 
 ADMIN, MEMBER = "a-token-of-the-administrator", "a-token-of-a-member"
-NOBODY = "a-token-that-is-not-known"
+UNKNOWN = "a-token-that-is-not-known"
 TOKENS = {
     ADMIN: {"user": "admin", "project": "admin", "roles": ["admin"]},
     MEMBER: {"user": "mallory", "project": "m", "roles": ["member", "reader"]},

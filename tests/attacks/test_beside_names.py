@@ -1,5 +1,4 @@
-"""Hostile names cost callers beside them nothing; what becomes of the names themselves
-is in ``test_names``."""
+"""Hostile names do not delay other callers; ``test_names`` covers the names."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ AT_ONCE = 8
 LONGEST_ANSWER = 64_000
 # Memory for what a refused body has brought until it was refused.
 REFUSED_MB = 40
-# The same of deep and wide ones, which are read and judged.
+# The same for deep and wide bodies, which are read and judged.
 JUDGED_MB = 200
 # Memory for bodies that are read, as a multiple of them all: the bytes twice (server
-# and application), their text, its value, what the judge is shown.
+# and application), their text, its value, and the abridged copy.
 FACTOR = 6
 
 FIELDS = {
@@ -95,7 +95,7 @@ def huge_names(service: Service) -> tuple[list[tuple[int, int]], float]:
         status, answer = service.ask("POST", "/resource_providers", HUGE_NAME)
         return status, len(answer)
 
-    service.ask("POST", "/resource_providers", {"name": 1})  # the judge is loaded
+    service.ask("POST", "/resource_providers", {"name": 1})  # imports jsonschema
     service.forget_peak()
     before = service.memory_mb()
     with ThreadPoolExecutor(AT_ONCE) as pool:

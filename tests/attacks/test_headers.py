@@ -1,5 +1,7 @@
-"""Headers with underscores are not those with dashes, though both have one name in
-WSGI: what a proxy in front takes out of ``X-Roles`` must not come in as ``X_Roles``."""
+"""Headers with underscores are not those with dashes, though WSGI names them alike.
+
+``X_Roles`` must not pass where a proxy removes ``X-Roles``.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Hostile names in every door: what comes out of the log and of the programs is text,
-whatever went in through HTTP."""
+"""Hostile names in every interface: the log and the programs output plain text."""
 
 from __future__ import annotations
 
@@ -114,7 +113,7 @@ def check_text(printed: bytes) -> list[str]:
 
 
 def lines_up_to_now(service: Service) -> list[str]:
-    """Lines are written in bunches, soon after what they tell."""
+    """Lines are written in batches, soon after their events."""
     last = f"/last-{uuid4()}"
     service.ask("GET", last)
     until = time.monotonic() + 10

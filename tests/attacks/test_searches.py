@@ -1,5 +1,5 @@
-"""Searches without a limit, and decisions for many instances, take processor time, as
-they may; small reads, claims and health beside them are not last."""
+"""Unlimited searches and decisions for many instances take processor time, but do not
+delay small reads, claims and health."""
 
 from __future__ import annotations
 

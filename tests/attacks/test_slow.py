@@ -1,5 +1,5 @@
-"""Slow bodies, slow headers, slow readers and idle connections: all cost the attacker
-next to nothing, and must cost the callers beside them as little."""
+"""Slow bodies, headers and readers, and idle connections, cost the attacker little,
+and must cost other callers little."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.attacks import beside
 from tests.attacks.attackers import SEARCH, attack
 from tests.attacks.beside import MORE_MB, Beside, check
-from tests.attacks.service import ADMIN, MEMBER, NOBODY, Service, attacked
+from tests.attacks.service import ADMIN, MEMBER, UNKNOWN, Service, attacked
 
 READERS = 64
 IDLE = 10_000
@@ -23,7 +23,7 @@ DRAIN_S = 20
 SLOW = [
     ("slow_bodies", 64, MEMBER),
     ("slow_bodies", 256, MEMBER),
-    ("slow_bodies", 256, NOBODY),
+    ("slow_bodies", 256, UNKNOWN),
     ("slow_bodies", 256, ""),
     ("slow_headers", 256, MEMBER),
 ]

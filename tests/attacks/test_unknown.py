@@ -1,5 +1,5 @@
-"""What callers without a token can do: fill the memory for bodies with ones that do not
-end, and ask for health and metrics without a pause."""
+"""Attacks without a token: unfinished bodies that fill the memory for bodies, and
+health and metrics requested without a pause."""
 
 from __future__ import annotations
 

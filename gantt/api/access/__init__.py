@@ -1,1 +1,1 @@
-"""Access: who calls (authentication) and what they may do (policy)."""
+"""Access: authentication and policy."""

@@ -1,4 +1,4 @@
-"""The environment of a request is what a WSGI application expects."""
+"""The environment of a request is what WSGI applications expect."""
 
 from __future__ import annotations
 

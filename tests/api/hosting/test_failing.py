@@ -1,4 +1,4 @@
-"""A request that ends its thread in any way is not under way any more."""
+"""A request whose handler raises anything is no longer in progress."""
 
 from __future__ import annotations
 

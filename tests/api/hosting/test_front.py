@@ -1,4 +1,4 @@
-"""No client makes others wait: not by what it sends, nor by what it does not read."""
+"""No client makes others wait, whatever it sends or does not read."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_slow_bodies_time_out_and_hold_no_thread(start: Start) -> None:
         (error,) = json.loads(answer.read())["errors"]
         assert "did not arrive within 6 s" in error["detail"]
         assert connection.recv(1) == b""
-    # Who may not is told so, whatever became of the body.
+    # Unauthorized callers get 401 or 403, whatever became of the body.
     assert heard(members[0]).status == 403
     until(lambda: refused(live, "body_too_slow") == 9)
 

@@ -1,4 +1,4 @@
-"""So many threads work, so many jobs wait, and the rest is refused at once."""
+"""A bounded number of threads and of waiting jobs; further jobs are refused."""
 
 from __future__ import annotations
 

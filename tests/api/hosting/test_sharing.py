@@ -1,4 +1,4 @@
-"""However many ask the same, few answers are made, and none before its question."""
+"""Concurrent requests share one answer, which is not older than they are."""
 
 from __future__ import annotations
 

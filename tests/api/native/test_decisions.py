@@ -1,4 +1,4 @@
-"""Records over HTTP, and what of them those may see who do not run the fleet."""
+"""Decisions over HTTP, and their redaction."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What else a scheduler hears over HTTP: claims, aggregates, instances, services,
-server groups."""
+"""Claims, aggregates, instances, services and server groups over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hosts report over HTTP, and what is known since."""
+"""Host reports over HTTP."""
 
 from __future__ import annotations
 

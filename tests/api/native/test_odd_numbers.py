@@ -1,7 +1,7 @@
-"""Numbers that are none, or too large, wherever there is a number: told, never a 500.
+"""Numbers that are not finite, or too large, are refused and never cause a 500.
 
-Each is sent to the service and handed over in process; both refuse it or both take it,
-in the same words, and whoever asks next is answered.
+Each is sent to the service and given to the library; both refuse it or both accept it,
+in the same words, and the next request is answered.
 """
 
 from __future__ import annotations
@@ -119,5 +119,5 @@ def test_hints(books: Gantt, hint: str) -> None:
         spec["scheduler_hints"][hint] = value
         here = words(lambda s=spec: client.select_destinations(None, s))
         there = told(http, "POST", "/gantt/select", {"request_spec": spec})
-        # What looks like a tag is taken out of what is told over HTTP.
+        # Error texts over HTTP lose whatever looks like a tag.
         assert here.partition("<")[0] in there

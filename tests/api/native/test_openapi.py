@@ -1,4 +1,4 @@
-"""The OpenAPI document: whole, well formed, and true of what the service answers."""
+"""The OpenAPI document: complete, well-formed, and consistent with answers."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def refs(value: Any) -> Iterator[str]:
 
 def test_openapi_needs_no_token_at_either_mount(books: Gantt) -> None:
     client = client_of(books)
-    nobody = {"x-auth-token": None}
+    no_token = {"x-auth-token": None}
     for path in (WHERE, f"/placement{WHERE}"):
-        answer = client("GET", path, headers=nobody)
+        answer = client("GET", path, headers=no_token)
         assert answer.status == 200
         assert answer.headers["content-type"] == "application/json"
         assert answer.json["openapi"] == "3.1.0"
-    assert client("GET", "/gantt/hosts", headers=nobody).status == 401
+    assert client("GET", "/gantt/hosts", headers=no_token).status == 401
 
 
 def test_openapi_has_exactly_the_native_routes(document: Json) -> None:
@@ -138,7 +138,7 @@ def test_answers_and_bodies_match_the_document(
     assert ask("GET", "/gantt/hosts", "/gantt/hosts").json["hosts"]
     host = "/gantt/hosts/{host}/{node}"
     assert ask("PUT", "/gantt/hosts/one/one", host, STATS).status == 200
-    assert ask("GET", "/gantt/hosts/nobody/x", host).status == 404
+    assert ask("GET", "/gantt/hosts/unknown/x", host).status == 404
     explain = "/gantt/candidates/explain"
     assert ask("GET", f"{explain}?resources=VCPU:1", explain).status == 200
     assert ask("GET", "/gantt/verify", "/gantt/verify").status == 200

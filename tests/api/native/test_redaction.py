@@ -1,4 +1,4 @@
-"""Reasons are redacted for whoever may select without running the fleet."""
+"""Reasons are redacted for callers who may select but are not operators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MEMBER = {"x-auth-token": "bob:blue", "x-roles": "member"}
 
 @pytest.fixture
 def client(books: Gantt, tmp_path: Path) -> WsgiClient:
-    """Members may select and count here, as a policy file says."""
+    """Members may select and count here, by a policy file."""
     pytest.importorskip("oslo_policy")
     (tmp_path / "policy.yaml").write_text(
         '"gantt:select": "role:member or role:admin"\n'
@@ -98,7 +98,7 @@ def test_members_change_only_claims_of_their_project(client: WsgiClient) -> None
         assert [one.status for one in answers] == [confirmed, released]
         told = [one.text.replace(claim, "-") for one in answers]
         assert all("another project" in one for one in told) == (claim != own)
-    # Who runs the fleet may touch any.
+    # Operators may change any.
     assert client("POST", f"/gantt/claims/{other}/confirm").status == 204
     assert client("DELETE", f"/gantt/claims/{other}").status == 204
 
@@ -146,9 +146,9 @@ def test_members_select_only_for_their_project(client: WsgiClient) -> None:
 
 def test_callers_without_project_cannot_select() -> None:
     door = SimpleNamespace(policy=DefaultPolicy())
-    nobody: Any = SimpleNamespace(door=door, caller=Caller("bob", roles=("member",)))
+    member: Any = SimpleNamespace(door=door, caller=Caller("bob", roles=("member",)))
     with pytest.raises(Forbidden, match="Authenticate with a project"):
-        bound_to(nobody)
+        bound_to(member)
     admin: Any = SimpleNamespace(door=door, caller=Caller("ann", roles=("admin",)))
     assert bound_to(admin) is None
 
@@ -166,7 +166,7 @@ def test_members_cannot_take_over_instances_of_other_projects(
     assert "not belong to project blue" in answer.detail
     assert "red" not in answer.detail
     assert client("GET", f"/allocations/{A}", version=39).json == before
-    # Their own they may, and who runs the fleet may any.
+    # Members may take over their own, and operators any.
     assert asked(client, B, PLAIN, lease=1).status == 200
     assert asked(client, B, PLAIN, lease=1).status == 200
     assert claimed(client, B, "red")

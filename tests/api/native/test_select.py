@@ -1,4 +1,4 @@
-"""POST /gantt/select: hosts, claims, refusals and what they are told with."""
+"""POST /gantt/select: hosts, claims and refusals."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def test_other_media_types_and_callers_are_refused(client: WsgiClient) -> None:
     assert client("POST", SELECT, body=body, headers=plain).status == 415
     html = {"accept": "text/html"}
     assert client("POST", SELECT, body=body, headers=html).status == 406
-    somebody = {"x-auth-token": "somebody:blue"}
-    answer = client("POST", SELECT, body=body, headers=somebody)
+    member = {"x-auth-token": "member:blue"}
+    answer = client("POST", SELECT, body=body, headers=member)
     assert answer.status == 403
     assert "gantt:select" in answer.detail
     assert client("GET", SELECT).headers["allow"] == "POST"
@@ -185,7 +185,7 @@ def test_failing_plugin_is_named(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Callers hear which one; operators find why in the log and in the record."""
+    """Callers get its name; operators find the reason in the log and the record."""
     monkeypatch.setattr(BrokenFilter, "answer", staticmethod(_leak))
     broken = "tests.scheduler.test_failing_plugins.BrokenFilter"
     caplog.set_level(logging.INFO)
