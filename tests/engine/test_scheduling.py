@@ -19,7 +19,7 @@ import gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
-from gantt.engine.scheduling import scheduling
+from gantt.engine.scheduling import plugin_threads
 from gantt.errors import ClaimExpired, Invalid, NotFound, NoValidHost
 from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
@@ -158,7 +158,7 @@ def test_a_plugin_that_fails_at_the_very_end_leaves_nothing(
     def fail(*_given: Any, **_more: Any) -> None:
         raise Invalid("no limits")
 
-    monkeypatch.setattr(scheduling, "selections", fail)
+    monkeypatch.setattr(plugin_threads, "selections", fail)
     request = ask()
     with pytest.raises(Invalid, match="no limits"):
         engine.schedule(request)

@@ -21,7 +21,7 @@ from gantt.scheduler.feasibility import feasible_hosts
 from gantt.scheduler.feasibility.candidates import BOOKS, HostMask
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, steps_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.scoring.scale import all_scales, part
+from gantt.scheduler.scoring.scale import all_scales, part, samples
 from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
 
@@ -147,7 +147,7 @@ class Scoreboard:
             everybody = Hosts(state.fleet, feasible.hosts.rows)
             weighers = feasible.policy.weighers
             scales = tuple(all_scales(scales, everybody, feasible.request, weighers))
-        self._parts = [one.sample(places) for one in scales]
+        self._samples = samples(scales, places)
 
     def scoring(self) -> Scoring:
         """Hosts with their weights by weigher, the best first."""
@@ -156,7 +156,7 @@ class Scoreboard:
             None if at == NO_TIME or at > now else (now - at) / 1_000_000
             for at in self._said_at.tolist()
         ]
-        parts = [part(*one) for one in self._parts]
+        parts = [part(*one) for one in self._samples]
         return Scoring(self._names, self._weights.tolist(), ages, parts)
 
     def scores(self) -> tuple[Score, ...]:

@@ -24,9 +24,10 @@ Sample: TypeAlias = tuple[Weigher, Floats, weigh.Ends, float | Floats]
 
 
 class Scale:
-    """``raw``: float64[n]; ``factor``: the multiplier, one number or float64[n]."""
+    """``raw``: float64[n]; ``ends``: of the scale; ``factor``: the multiplier, one
+    number or float64[n]."""
 
-    __slots__ = ("_at_ends", "_ends", "factor", "raw", "weigher")
+    __slots__ = ("_at_ends", "ends", "factor", "raw", "weigher")
 
     def __init__(
         self,
@@ -38,16 +39,9 @@ class Scale:
         self.weigher = weigher
         self.raw = raw
         self.factor = factor
-        self._ends = ends or weigh.ends(raw, weigher.minval, weigher.maxval)
+        self.ends = ends or weigh.ends(raw, weigher.minval, weigher.maxval)
         # The lowest and the highest score: how many have it, once that mattered.
         self._at_ends: dict[float, int] = {}
-
-    def sample(self, places: Int64s) -> Sample:
-        """The scores at ``places`` as they are now, held against the ends of all."""
-        factor = self.factor
-        if not isinstance(factor, float):
-            factor = factor[places]
-        return self.weigher, self.raw[places], self._ends, factor
 
     def at(self, mask: Bools) -> Scale:
         """A scale of those hosts that ``mask`` (bool[n]) names, with its own ends."""
@@ -57,7 +51,7 @@ class Scale:
 
     def change(self, places: Int64s, values: Floats) -> bool:
         """New raw scores at ``places``; whether the weights of others change too."""
-        before = self._ends
+        before = self.ends
         is_inside = True
         # A few at a time: array passes would cost more than they look at.
         for place, new in zip(places.tolist(), values.tolist(), strict=True):
@@ -67,14 +61,14 @@ class Scale:
                 self.raw[place] = new
         if is_inside:
             return False
-        self._ends = weigh.ends(self.raw, self.weigher.minval, self.weigher.maxval)
+        self.ends = weigh.ends(self.raw, self.weigher.minval, self.weigher.maxval)
         self._at_ends = {}
-        return before[2:] != self._ends[2:]
+        return before[2:] != self.ends[2:]
 
     def _leaves_ends(self, old: float, new: float) -> bool:
         """Whether the lowest and the highest score stay when ``old`` becomes ``new``;
         ask before it does."""
-        lowest, highest, *_ = self._ends
+        lowest, highest, *_ = self.ends
         counts = self._at_ends
         for score in (old, new):
             if score in (lowest, highest) and score not in counts:
@@ -85,20 +79,9 @@ class Scale:
             counts[new] += 1
         return lowest <= new <= highest and counts.get(old, 1) > 0
 
-    def add_at(self, places: list[int], total: list[float]) -> None:
-        """Add this part to ``total``, the weights at ``places``."""
-        raw, factor = self.raw, self.factor
-        _, _, low, high = self._ends
-        if low == high:
-            return
-        for number, place in enumerate(places):
-            one = factor if isinstance(factor, float) else factor.item(place)
-            score = min(max(raw.item(place), low), high)
-            total[number] += (score - low) / (high - low) * one
-
     def add_to(self, total: Floats, scratch: Floats) -> None:
         """Add this part to the weights of all hosts (float64[n])."""
-        found = weigh.normalise(self.raw, self._ends, scratch)
+        found = weigh.normalise(self.raw, self.ends, scratch)
         if found is not None:
             weigh.add(total, found, self.factor, scratch)
 
@@ -156,8 +139,23 @@ def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
     weights = [0.0] * len(places)
     at = places.tolist()
     for one in scales:
-        one.add_at(at, weights)
+        raw, factor, (_, _, low, high) = one.raw, one.factor, one.ends
+        if low == high:
+            continue
+        for number, place in enumerate(at):
+            times = factor if isinstance(factor, float) else factor.item(place)
+            score = min(max(raw.item(place), low), high)
+            weights[number] += (score - low) / (high - low) * times
     return np.array(weights)
+
+
+def samples(scales: Sequence[Scale], places: Int64s) -> list[Sample]:
+    """The scores at ``places`` as they are now, held against the ends of all."""
+    found = []
+    for one in scales:
+        factor = one.factor if isinstance(one.factor, float) else one.factor[places]
+        found.append((one.weigher, one.raw[places], one.ends, factor))
+    return found
 
 
 def part(

@@ -7,7 +7,6 @@ host by then.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -42,16 +41,16 @@ def selections(
     taken = claimed.taken if claimed is not None else (0,) * len(picks)
     claim = None if claimed is None else claimed.claim
     chosen = [found[at] for found, at in zip(picks, taken, strict=True)]
-    others = spare if len(chosen) > 1 else [place for one in picks for place in one]
-    teller = _Teller(state, feasible, now)
-    used = {place.host_id for place in chosen}
-    alternates = _Alternates(
-        teller, [place for place in others if place.host_id not in used]
-    )
+    others = picks[0] if len(picks) == 1 else spare
+    used = {pick.host_id for pick in chosen}
+    left = [pick for pick in others if pick.host_id not in used]
+    writer = _Writer(state, feasible, now)
     answer = []
-    for place in chosen:
-        mine = teller.tell(place, claim)
-        more = alternates.in_cell(mine.cell_uuid) if request.return_alternates else ()
+    for pick in chosen:
+        mine = writer.selection(pick, claim)
+        more = (
+            writer.alternates(left, mine.cell_uuid) if request.return_alternates else ()
+        )
         answer.append((mine, *more))
     return tuple(answer)
 
@@ -66,81 +65,68 @@ def zone_of(state: State, row: int, options: SchedulerOptions) -> str:
     return options.default_availability_zone
 
 
-class _Teller:
-    """One host as a selection."""
+class _Writer:
+    """Writes picks as selections."""
 
     def __init__(self, state: State, feasible: FeasibleHosts, now: int) -> None:
-        self.state = state
-        self.options = feasible.policy.options
+        self._state = state
+        self._options = feasible.policy.options
         self._request = feasible.request
         self._now = now
         self._limiting = feasible.policy.limiting
+        self._alternates: dict[str | None, list[Selection]] = {}
 
-    def tell(self, place: Pick, claim: str | None) -> Selection:
+    def selection(self, pick: Pick, claim: str | None) -> Selection:
+        """Raises ClaimLost when the host is gone."""
         # First: plug-ins are asked, and rows may mean other hosts afterwards.
-        limits = self._limits(self._row(place)) if self._limiting else None
-        hosts, row = self.state.fleet.hosts, self._row(place)
+        limits = self._limits(pick.host_id) if self._limiting else None
+        hosts = self._state.fleet.hosts
+        row = hosts.row_by_id.get(pick.host_id)
+        if row is None:
+            raise _lost(pick.host_id)
+        allocations, body = pick.candidate.allocations, {}
+        for uuid, resources in allocations.items():
+            body[uuid] = {"resources": resources}
+        mappings = pick.candidate.mappings
+        wire = {"allocations": body, "mappings": mappings} if body else None
         return Selection(
             hosts.uuids[row],
             hosts.hosts[row],
             hosts.nodes[row],
             hosts.cells[row],
             limits,
-            _allocation_request(place),
-            MICROVERSION if place.candidate.allocations else None,
-            zone_of(self.state, row, self.options),
+            json.encode(wire).decode(),
+            MICROVERSION if body else None,
+            zone_of(self._state, row, self._options),
             claim,
-            age_s(self.state, row, self._now),
+            age_s(self._state, row, self._now),
         )
 
-    def _row(self, place: Pick) -> int:
-        row = self.state.fleet.hosts.row_by_id.get(place.host_id)
-        if row is None:
-            raise ClaimLost(f"Host {place.host_id} was deleted while it was claimed.")
-        return row
+    def alternates(self, picks: list[Pick], cell: str | None) -> list[Selection]:
+        """The best of ``picks`` in ``cell``, as few as the options ask for."""
+        found = self._alternates.get(cell)
+        if found is None:
+            found = self._alternates[cell] = []
+            hosts, most = self._state.fleet.hosts, self._options.max_attempts - 1
+            for pick in picks:
+                if len(found) >= most:
+                    break
+                row = hosts.row_by_id.get(pick.host_id)
+                if row is not None and hosts.cells[row] == cell:
+                    found.append(self.selection(pick, None))
+        return found
 
-    def _limits(self, row: int) -> Limits:
+    def _limits(self, host_id: int) -> Limits:
         """What the enabled filters want the host's own claim to keep to."""
-        host = Hosts(self.state.fleet, np.array([row], np.int64))
+        row = self._state.fleet.hosts.row_by_id.get(host_id)
+        if row is None:
+            raise _lost(host_id)
+        host = Hosts(self._state.fleet, np.array([row], np.int64))
         found: dict[str, Any] = {}
         for one in self._limiting:
             found |= one.limits(host, self._request, 0)
         return Limits(**found)
 
 
-class _Alternates:
-    """The best of ``places``, as few as the options ask for, found once per cell."""
-
-    def __init__(self, teller: _Teller, places: list[Pick]) -> None:
-        self._teller = teller
-        self._places = places
-        self._found: dict[str | None, list[Selection]] = {}
-
-    def in_cell(self, cell: str | None) -> list[Selection]:
-        if cell not in self._found:
-            hosts = self._teller.state.fleet.hosts
-            mine = (
-                place
-                for place in self._places
-                if (row := hosts.row_by_id.get(place.host_id)) is not None
-                and hosts.cells[row] == cell
-            )
-            most = self._teller.options.max_attempts - 1
-            self._found[cell] = [
-                self._teller.tell(place, None) for place in islice(mine, most)
-            ]
-        return self._found[cell]
-
-
-def _allocation_request(place: Pick) -> str:
-    candidate = place.candidate
-    if not candidate.allocations:
-        return "null"
-    body = {
-        "allocations": {
-            uuid: {"resources": resources}
-            for uuid, resources in candidate.allocations.items()
-        },
-        "mappings": candidate.mappings,
-    }
-    return json.encode(body).decode()
+def _lost(host_id: int) -> ClaimLost:
+    return ClaimLost(f"Host {host_id} was deleted while it was claimed.")
