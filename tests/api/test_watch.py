@@ -151,7 +151,7 @@ def test_id_of_another_history_is_410(books: Gantt, build: Build, form: str) -> 
     assert found.status == 410
     assert found.json["errors"][0]["code"] == "gantt.gone"
     assert "has another batch at revision 1" in found.detail
-    assert "Load what you need anew" in found.detail
+    assert "Load what you need again" in found.detail
 
 
 @pytest.mark.parametrize(
