@@ -109,7 +109,7 @@ class Run:
             self.shared = OnDatabase(plan.store, options)
         self._steps_left = plan.steps
         self._processes: dict[str, Process] = {}
-        self._gate_counts: dict[str, int] = {}
+        self._committer_counts: dict[str, int] = {}
 
     def go(self) -> Result:
         """Run to the end, and judge."""
@@ -126,7 +126,7 @@ class Run:
             self.history,
             check(self.history),
             dict(self.faults.struck),
-            self._gate_counts,
+            self._committer_counts,
             self.world.trace,
         )
 
@@ -270,8 +270,8 @@ class Run:
                 self.history.problems.append(f"verify of {process}: {problem}")
             counts = process.gantt.counts()
             for name in ("aborts", "unknown_outcomes", "reloads", "batches"):
-                so_far = self._gate_counts.get(name, 0)
-                self._gate_counts[name] = so_far + int(counts[name])
+                so_far = self._committer_counts.get(name, 0)
+                self._committer_counts[name] = so_far + int(counts[name])
             process.gantt.close()
         except Exception as error:
             self.history.problems.append(f"{process} at the end: {error!r}")

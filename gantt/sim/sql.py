@@ -39,7 +39,7 @@ from gantt.store.sql import SqlStore
 if TYPE_CHECKING:
     from gantt.store.database.psycopg_connection import Pipeline
 
-_PATIENCE_S = 10.0
+_LOCK_TIMEOUT_S = 10.0
 
 
 class Wires:
@@ -116,7 +116,7 @@ class Connection:
 
     def take_head(self, send: Callable[[], object]) -> None:
         """Wait for the lock in simulated time; the database never waits long."""
-        end = self.place.world.time + _PATIENCE_S
+        end = self.place.world.time + _LOCK_TIMEOUT_S
         while True:
             self.guard("begin", (CUT, ABORT))
             self.wires.reap()

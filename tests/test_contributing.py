@@ -1,0 +1,139 @@
+"""The filter and the weigher that CONTRIBUTING.md adds work as shown there.
+
+What is shown is written into a copy of the repository: its modules, its tests, its
+options. The tests run there, and an engine configured as shown decides by both.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tidy.source import ROOT
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+HEADINGS = "Add a host filter", "Add a weigher"
+FILE = re.compile(r"`(\w+\.py)` in `([\w/]+/)`:\n\n```python\n(.*?)^```$", re.S | re.M)
+OPTIONS = re.compile(r"^```ini\n(.*?)^```$", re.S | re.M)
+FACTOR = re.compile(r'^```python\n( +"\w+": [\d.]+,\n)```$', re.M)
+FACTORS = "DEFAULT_MULTIPLIERS: dict[str, float] = {\n"
+
+# Three hosts: one is balanced and has few neighbours, one is not balanced, one is full
+# of neighbours.
+DECIDE = """
+import json, sys
+import gantt
+from gantt.conf import load
+from gantt.connection import open_gantt
+from gantt.model.hosts import HostStats
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+
+HOSTS = {"balanced": (4, 512, 2), "unbalanced": (0, 512, 2), "crowded": (4, 512, 3)}
+
+with open_gantt("memory://", load([sys.argv[1]]).engine) as engine:
+    for name, (vcpus_used, free_ram_mb, instances) in HOSTS.items():
+        stats = HostStats(
+            vcpus=8, vcpus_used=vcpus_used, memory_mb=1024, free_ram_mb=free_ram_mb,
+            memory_mb_used=1024 - free_ram_mb, local_gb=100, local_gb_used=0,
+            free_disk_gb=100, stats={"num_instances": str(instances)},
+        )
+        engine.update_host(name, name, stats)
+    spec = RequestSpec(
+        flavor=Flavor(vcpus=1, memory_mb=64), scheduler_hints={"max_neighbours": ("2",)}
+    )
+    found = engine.decide(ScheduleRequest(spec))
+print(json.dumps({
+    "package": gantt.__file__,
+    "steps": {one.name: [one.before, one.after] for one in found.steps},
+    "scores": {one.host: one.parts["BalanceWeigher"] for one in found.scores},
+}))
+"""
+
+
+def section(heading: str) -> str:
+    """The text below ``heading``, up to the next one."""
+    _, _, rest = CONTRIBUTING.partition(f"\n### {heading}\n")
+    assert rest, f"CONTRIBUTING.md has no heading {heading!r}"
+    return rest.partition("\n#")[0]
+
+
+SHOWN = "\n".join(section(heading) for heading in HEADINGS)
+FILES = {folder + name: text for name, folder, text in FILE.findall(SHOWN)}
+
+
+class Copy:
+    """A copy of the repository with what is shown, and an interpreter that uses it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        caches = shutil.ignore_patterns("__pycache__", "transcripts")
+        for folder in ("gantt", "tests"):
+            shutil.copytree(ROOT / folder, root / folder, ignore=caches)
+        shutil.copy(ROOT / "pyproject.toml", root)
+        for path, text in FILES.items():
+            assert not (root / path).exists(), f"{path} exists: it is no example"
+            (root / path).write_text(text)
+
+    def run(self, *arguments: str) -> str:
+        """What Python with these arguments prints."""
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=self.root,
+            env={"PYTHONPATH": str(self.root), "PYTHONHASHSEED": "0"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return Copy(tmp_path_factory.mktemp("copy"))
+
+
+def test_a_filter_and_a_weigher_are_shown_with_their_tests() -> None:
+    assert len(FILES) == 4
+    assert {Path(path).name.startswith("test_") for path in FILES} == {True, False}
+    for path in FILES:
+        assert (ROOT / path).parent.is_dir()
+
+
+def test_the_tests_that_are_shown_pass(copy: Copy) -> None:
+    tests = [path for path in FILES if path.startswith("tests/")]
+    said = copy.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    shown = sum(text.count("def test_") for text in FILES.values())
+    passed = re.search(r"(\d+) passed", said)
+    assert passed and int(passed[1]) >= shown
+    assert "skipped" not in said
+
+
+def test_what_is_shown_has_our_style(copy: Copy) -> None:
+    copy.run("-m", "ruff", "check", "--no-cache", *FILES)
+    copy.run("-m", "ruff", "format", "--no-cache", "--check", *FILES)
+
+
+def test_an_engine_configured_as_shown_decides_by_both(copy: Copy) -> None:
+    (factor,) = FACTOR.findall(SHOWN)
+    options = copy.root / "gantt" / "scheduler" / "options.py"
+    text = options.read_text()
+    assert text.count(FACTORS) == 1
+    options.write_text(text.replace(FACTORS, FACTORS + factor))
+    blocks = OPTIONS.findall(SHOWN)
+    assert len(blocks) == len(HEADINGS)
+    configuration = copy.root / "gantt.conf"
+    lines = [line for one in blocks for line in one.splitlines()]
+    configuration.write_text("\n".join(dict.fromkeys(lines)))
+
+    found: dict[str, Any] = json.loads(copy.run("-c", DECIDE, str(configuration)))
+
+    assert found["package"].startswith(str(copy.root))
+    assert found["steps"]["MaxNeighboursFilter"] == [3, 2]
+    assert found["scores"] == {"balanced": [0.0, 2.0], "unbalanced": [-0.5, 0.0]}
