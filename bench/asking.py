@@ -1,8 +1,8 @@
-"""One question after another over one connection, and the time of each.
+"""Time consecutive requests over one connection.
 
-Gantt and upstream are asked by the same client and in turn, so that whatever else the
-machine does falls on both. The client reads no more of HTTP than it must: http.client
-takes twice as long for an answer as the server program for an empty one.
+Gantt and upstream are called by the same client in turn, so that other load on the
+machine affects both. The client parses as little HTTP as possible: http.client takes
+twice as long for a response as the server program for an empty one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD = "".join(f"{name}: {value}\r\n" for name, value in HEADERS.items())
 
 
 class Client:
-    """A connection that is kept, to one server."""
+    """A persistent connection to one server."""
 
     def __init__(self, server: Server, wait_s: float = PATIENCE_S) -> None:
         self._socket = socket.create_connection(
@@ -47,12 +47,12 @@ class Client:
         return body
 
     def offers(self, path: str) -> list[list[str]]:
-        """Per candidate the providers that give something."""
+        """The providers of each candidate."""
         found = json.loads(self.ask(path))["allocation_requests"]
         return [list(one["allocations"]) for one in found]
 
     def times(self, path: str, times: int) -> list[float]:
-        """Seconds from the question to the last byte of the answer, each time."""
+        """Seconds from each request to the last byte of its response."""
         taken = []
         for _ in range(times):
             began = time.perf_counter()
@@ -62,7 +62,7 @@ class Client:
 
 
 class Runner(Struct, frozen=True):
-    """Who is asked what, how often in each round and in how many rounds."""
+    """A connection, its path, requests per round and rounds."""
 
     client: Client
     path: str
@@ -71,7 +71,7 @@ class Runner(Struct, frozen=True):
 
 
 def medians(runners: list[Runner]) -> list[float]:
-    """The median seconds of each; they take turns, after one question unmeasured."""
+    """The median seconds of each; they take turns, after one unmeasured request."""
     for runner in runners:
         runner.client.ask(runner.path)
     taken: list[list[float]] = [[] for _ in runners]

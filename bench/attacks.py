@@ -1,7 +1,7 @@
-"""What callers get beside an attack: ``/livez`` and a small GET, held against goals.
+"""Response times during an attack: ``/livez`` and a small GET, against goals.
 
-The attackers and the callers are those of ``tests/attacks``, which hold the ratios; the
-times of this machine are told here. Attackers are processes of their own, on the same
+Attackers and callers are those of ``tests/attacks``, which check ratios; the times of
+this machine are printed here. Attackers are processes of their own, on the same
 processors as the server.
 """
 

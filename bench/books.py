@@ -23,7 +23,7 @@ RESIDENT_MB = 250
 
 
 def measure(folder: Path, scale: float) -> Iterator[Row]:
-    """All rows of this suite; books and logs lie in ``folder``."""
+    """All rows of this suite; databases and logs are in ``folder``."""
     yield from _under_load(folder)
     yield from _cold_start(folder, scale)
 
@@ -36,7 +36,7 @@ def _under_load(folder: Path) -> Iterator[Row]:
     with Server.gantt(folder / "small.db") as server:
         crowd = load.claims(server, folder, providers, connections=CROWD, run=1)
         yield _loaded(f"PUT /allocations, {CROWD} connections", crowd, CLAIMS_PER_S)
-        # The disk's pace changes while one looks: so before and after.
+        # The speed of the disk varies: measure it before and after.
         before = disk.durable_commits_per_s(folder)
         alone = load.claims(server, folder, providers, connections=1, run=2)
         commits = mean((before, disk.durable_commits_per_s(folder)))

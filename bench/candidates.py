@@ -19,7 +19,7 @@ CONNECTIONS = 8
 # Upstream takes seconds for what Gantt does in milliseconds.
 ROUNDS = 5
 GANTT_TIMES = 20
-# For the question that upstream may never come back from.
+# For the request that upstream may never answer.
 UPSTREAM_PATIENCE_S = 60.0
 
 FEW, MANY = 10, 1000
@@ -30,7 +30,7 @@ MIXED_PER_S, MIXED_P99_MS = 1_500, 25.0
 
 
 def question(limit: int, **more: str) -> str:
-    """The path that asks for candidates."""
+    """The path of a request for candidates."""
     asked = urlencode({"limit": limit, **more}, safe=":,!")
     return f"/allocation_candidates?{asked}"
 
@@ -41,7 +41,7 @@ def plain(limit: int) -> str:
 
 
 def resources(amounts: dict[str, int]) -> str:
-    """As the query string wants them."""
+    """In the form of the query string."""
     return ",".join(f"{name}:{amount}" for name, amount in amounts.items())
 
 
@@ -76,7 +76,7 @@ def isolated(limit: int) -> str:
 
 
 def measure(folder: Path, scale: float) -> Iterator[Row]:
-    """All rows of this suite; books and logs lie in ``folder``."""
+    """All rows of this suite; databases and logs are in ``folder``."""
     yield from _flat(folder, int(FLAT * scale))
     yield from _trees(folder, int(TREES * scale))
     yield from _isolated(folder, int(HOSTS * scale))
@@ -122,7 +122,7 @@ def _isolated(folder: Path, hosts: int) -> Iterator[Row]:
         )
     database = folder / "one.db"
     fleet.write(database, fleet.equal_children(1, CHILDREN))
-    # Without a limit upstream builds all 8^8 and does not come back within minutes.
+    # Without a limit upstream builds all 8^8, which takes minutes.
     with (
         Server.upstream(database, most_candidates=MANY) as upstream,
         Server.gantt(database) as gantt,
@@ -139,8 +139,8 @@ def _isolated(folder: Path, hosts: int) -> Iterator[Row]:
 
 
 def _race(gantt: Server, upstream: Server, what: str, path: str, goal: float) -> Row:
-    """Upstream once and Gantt often in each round. Raises RuntimeError when they do
-    not have as many candidates."""
+    """Upstream once and Gantt often in each round. Raises RuntimeError when the numbers
+    of candidates differ."""
     ours, theirs = Client(gantt), Client(upstream)
     counts = len(ours.offers(path)), len(theirs.offers(path))
     if counts[0] != counts[1]:
@@ -152,7 +152,7 @@ def _race(gantt: Server, upstream: Server, what: str, path: str, goal: float) ->
 
 
 def _once(server: Server, path: str) -> float | None:
-    """How long one question takes; None when that is too long."""
+    """How long one request takes; None: it timed out."""
     try:
         return Client(server, UPSTREAM_PATIENCE_S).times(path, 1)[0]
     except TimeoutError:

@@ -1,6 +1,6 @@
 """A small chart with two logarithmic axes, as SVG.
 
-Written out here because one picture does not pay for a plotting library.
+One picture does not justify a plotting library.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class Axis(Struct, frozen=True):
 
     @classmethod
     def over(cls, values: Sequence[float], start: float, stop: float) -> Axis:
-        """As many whole decades as hold ``values``."""
+        """The whole decades that contain ``values``."""
         low = math.floor(math.log10(min(values)))
         high = max(low + 1, math.ceil(math.log10(max(values))))
         return cls(low, high, start, stop)
 
     def place(self, value: float) -> float:
-        """Where ``value`` is."""
+        """The coordinate of ``value``."""
         share = (math.log10(value) - self.low) / (self.high - self.low)
         return self.start + share * (self.stop - self.start)
 
     def decades(self) -> Iterator[float]:
-        """What to mark."""
+        """The ticks."""
         return (10.0**power for power in range(self.low, self.high + 1))
 
 
@@ -95,7 +95,7 @@ def _line(line: Line, x: Axis, y: Axis) -> Iterator[str]:
 
 
 def _names(lines: Sequence[Line], x: Axis, y: Axis) -> Iterator[str]:
-    """At the last points; where these are close, one name below the other."""
+    """Labels at the last points, shifted where these are close."""
     ends = [
         (line, x.place(line.points[-1][0]), y.place(line.points[-1][1]))
         for line in lines

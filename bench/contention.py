@@ -1,10 +1,10 @@
-"""Two processes on one MariaDB fight for one provider: what is lost, and what too much.
+"""Two processes on one MariaDB claim on one provider: lost claims and overcommitment.
 
-Not about speed: upstream over-commits here and loses claims that it acknowledged, so
-the same is asked of Gantt. Clients come in pairs, one at each process. In half of their
-steps both claim for the same new consumer, as a caller does who asks again too early;
-else each for its own. What was granted is given back now and then, and a provider that
-is nearly full refuses much.
+Not about speed: upstream overcommits here and loses acknowledged claims, so Gantt gets
+the same load. Clients come in pairs, one at each process. In half of their steps both
+claim for the same new consumer, like a caller that retries too early; otherwise each
+for its own. Granted claims are released now and then, and a provider that is nearly
+full refuses many.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OWNERLESS = (
 
 
 class Heard(Struct):
-    """What clients heard, and what the books had; uses in VCPU."""
+    """What clients received, and what the database had; uses in VCPU."""
 
     requests: int = 0
     granted: int = 0
@@ -119,7 +119,7 @@ def _fight(
     steps: int,
     serve: Callable[[str, Path], Server],
 ) -> Heard:
-    """Two processes of one kind, all pairs at once, and the books at the end."""
+    """Two processes of one kind, all pairs at once, and the database at the end."""
     say(f"contention: {serve.__name__} ...")
     heard = Heard()
     with ExitStack() as servers:
@@ -140,7 +140,7 @@ def _fight(
 
 
 def _settle(url: str, heard: Heard, pairs: list[Pair]) -> None:
-    """Add up what the pairs heard, and hold it against the books."""
+    """Add up what the pairs received, and compare it with the database."""
     for pair in pairs:
         one = pair.heard
         heard.requests += one.requests
@@ -157,7 +157,7 @@ def _settle(url: str, heard: Heard, pairs: list[Pair]) -> None:
 
 
 class Pair:
-    """Two clients in step, each with a process of its own to ask."""
+    """Two clients in step, each with its own process."""
 
     def __init__(
         self, ports: list[int], provider: str, number: int, steps: int
@@ -189,7 +189,7 @@ class Pair:
             connection.close()
 
     def _claim(self) -> None:
-        """Both at once; a consumer is held once either of them was granted it."""
+        """Both at once; a consumer is held once either was granted it."""
         mine, other = (str(uuid.UUID(int=self._rng.getrandbits(128))) for _ in "12")
         consumers = [mine, mine if self._rng.random() < 0.5 else other]
         used = self._rng.choice((1, 2, 3))
@@ -210,7 +210,7 @@ class Pair:
                 self.heard.strange += 1
 
     def _give_back(self) -> None:
-        """Up to two of what is held, at once; who is not found then was lost."""
+        """Release up to two held consumers at once; one that is not found was lost."""
         held = sorted(self.heard.holds)
         chosen = self._rng.sample(held, min(2, len(held)))
         for consumer, status in zip(
@@ -247,7 +247,7 @@ class Pair:
 
 
 class Sampler:
-    """Looks how much is used, past both processes, until it is closed."""
+    """Samples the usage directly in the database until closed."""
 
     def __init__(self, url: str, heard: Heard) -> None:
         self._engine = create_engine(url, isolation_level="AUTOCOMMIT")

@@ -15,7 +15,7 @@ from bench.report import Row, duration, say
 from bench.server import Server
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
-# Beyond these, one question to upstream takes longer than all the others together.
+# Beyond these, one request to upstream takes longer than all others together.
 UPSTREAM_SIZES = SIZES[:3]
 UPSTREAM_ROUNDS = 3
 
@@ -60,7 +60,7 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:
 
 
 def _fleets(folder: Path, scale: float) -> Iterator[tuple[int, Path]]:
-    """The same books at each size: a copy, then they grow."""
+    """The same database at each size: a copy, then it grows."""
     grown = folder / "grown.db"
     before = 0
     for size in (int(size * scale) for size in SIZES):

@@ -1,4 +1,4 @@
-"""What the disk allows by itself, to hold the books' commits against."""
+"""The commit rate of the disk alone, to compare the server with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 
 def durable_commits_per_s(folder: Path, seconds: float = 3.0) -> float:
-    """One row per commit, one after the other: what the disk allows one connection."""
+    """One row per commit, one after the other: the limit of the disk for one
+    connection."""
     connection = sqlite3.connect(folder / "commits.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")

@@ -15,7 +15,7 @@ import gantt
 from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
 from gantt.model.protocol import GanttProtocol
 
-# So many wait for the committer at once, which makes batches of that size.
+# Concurrent callers, and so the size of batches.
 WRITERS = 64
 CONSUMERS_PER_WRITE = 200
 PROVIDERS_PER_WRITE = 500
@@ -33,7 +33,7 @@ FORBIDDEN_TRAIT = "COMPUTE_STATUS_DISABLED"
 
 
 class Member(Struct, frozen=True):
-    """One provider, as it shall be."""
+    """One provider to create."""
 
     uuid: str
     name: str
@@ -66,7 +66,7 @@ def flat(count: int, after: int = 0) -> list[Member]:
 
 
 def labeled(count: int) -> list[Member]:
-    """As ``flat``: three in four bear the required trait, one in twenty the forbidden
+    """As ``flat``: three in four have the required trait, one in twenty the forbidden
     one, and each is in one of ten aggregates, whatever its traits."""
     return [
         Member(
@@ -84,8 +84,8 @@ def labeled(count: int) -> list[Member]:
 
 
 def numa_trees(count: int) -> list[Member]:
-    """Hosts of seven: a root with disk, two NUMA nodes with processors and memory,
-    two network ports under each."""
+    """Hosts of seven providers: a root with disk, two NUMA nodes with processors and
+    memory, two network ports under each."""
     disk = {"DISK_GB": Inventory(total=10_000)}
     node = {"VCPU": Inventory(total=64), "MEMORY_MB": Inventory(total=262_144)}
     port = {"SRIOV_NET_VF": Inventory(total=16)}
@@ -109,7 +109,7 @@ def numa_trees(count: int) -> list[Member]:
 
 
 def equal_children(hosts: int, children: int) -> list[Member]:
-    """Hosts that have nothing themselves, over so many equal children."""
+    """Hosts without resources, each with so many equal children."""
     card = {"VGPU": Inventory(total=16)}
     members = []
     for number in range(1, hosts + 1):
@@ -130,8 +130,8 @@ def equal_children(hosts: int, children: int) -> list[Member]:
 def write(
     database: Path | str, members: Sequence[Member], *, allocations: int = 0
 ) -> None:
-    """Add ``members`` to the books in ``database``, a URL or a file, new ones if there
-    are none, and let so many consumers claim a processor each."""
+    """Add ``members`` to ``database``, a URL or a file, created if missing, and let so
+    many consumers claim a processor each."""
     is_file = isinstance(database, Path)
     url = f"sqlite:///{database}" if is_file else str(database)
     books = gantt.connect(url, create=is_file)

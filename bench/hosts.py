@@ -62,7 +62,7 @@ class Names:
         self._lock = Lock()
 
     def take(self) -> str:
-        """One that nobody had before."""
+        """A new uuid."""
         with self._lock:
             number = next(self._numbers)
         return str(UUID(int=self._start | number))

@@ -1,4 +1,4 @@
-"""Load from wrk: what to send as a small Lua script, what came of it as numbers."""
+"""Load from wrk: requests as a small Lua script, results as numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNITS = {"us": 0.001, "ms": 1.0, "s": 1000.0}
 
 _LUA_HEADERS = "\n".join(f'wrk.headers["{k}"] = "{v}"' for k, v in HEADERS.items())
 
-# Each thread of wrk has a Lua of its own; its number keeps their consumers apart.
+# Each thread of wrk has its own Lua state; its number makes consumers unique.
 _CLAIMS = """
 local threads = 0
 function setup(thread) thread:set("number", threads); threads = threads + 1 end
@@ -52,8 +52,8 @@ function request()
 end
 """
 
-# Four questions, then a claim. wrk reads no answer here: that would take more of the
-# processors, which the server needs.
+# Four searches, then a claim. wrk parses no response: that would take processor time #
+# from the server.
 _MIXED = """
 local threads = 0
 function setup(thread) thread:set("number", threads); threads = threads + 1 end
@@ -75,7 +75,7 @@ wrk.headers["content-type"] = "application/json"
 def claims(
     server: Server, folder: Path, providers: list[str], *, connections: int, run: int
 ) -> Load:
-    """New consumers claim on ``providers`` in turn; ``run`` keeps runs apart."""
+    """New consumers claim on ``providers`` in turn; ``run`` makes uuids unique."""
     names = ", ".join(f'"{uuid}"' for uuid in providers)
     script = _CLAIMS % {"providers": names, "run": run}
     return _wrk(server, folder / "claims.lua", script, connections)
@@ -100,8 +100,8 @@ def mixed(
     *,
     connections: int,
 ) -> Load:
-    """Four times in five the question ``path`` for candidates, once a claim of
-    ``amounts`` on one of those that it has ``offered``."""
+    """Four times in five the search ``path``, once a claim of ``amounts`` on one of
+    those that it has ``offered``."""
     names = ", ".join(f'"{uuid}"' for uuid in offered)
     claim = ",".join(f'"{name}":{amount}' for name, amount in amounts.items())
     script = _MIXED % {"providers": names, "path": path, "claim": claim}
@@ -143,7 +143,7 @@ def _parse(text: str) -> Load:
 
 
 def told(found: Load) -> str:
-    """A run in words."""
+    """A run as text."""
     failed = f", {found.failures} FAILED" if found.failures else ""
     return (
         f"{found.per_s:,.0f}/s{failed}; "

@@ -1,7 +1,7 @@
-"""Nova's own filters and weighers on host states made beforehand, to compare with.
+"""Nova's own filters and weighers on prepared host states, for comparison.
 
 Only what Nova does per request once it has everything in memory: its default filters,
-then its weighers. What it reads from databases and asks of Placement comes on top.
+then its weighers. What it reads from databases and Placement comes on top.
 """
 
 from __future__ import annotations

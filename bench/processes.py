@@ -1,7 +1,7 @@
-"""Several processes over one PostgreSQL: claims, reads, followers, and a large load.
+"""Several processes over one PostgreSQL: claims, reads, log tailers, and a large load.
 
-A server of its own, with synced files, on the same processors as its clients. Upstream
-stands beside Gantt on a copy of the same database.
+A private server with synced files, on the same processors as its clients. Upstream runs
+beside Gantt on a copy of the same database.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def measure(folder: Path, scale: float) -> Iterator[Row]:
-    """All rows of this suite; the server's files lie where temporary files do."""
+    """All rows of this suite; the server's files are temporary."""
     with Databases(is_durable=True) as databases:
         server = databases.server(Postgres.name)
         url = server.new()
@@ -159,7 +159,7 @@ def _large(server: DatabaseServer, scale: float) -> Iterator[Row]:
 
 
 def _filling(providers: int, allocations: int) -> list[str]:
-    """Rows as books have them, ten allocations of one class to a provider."""
+    """A database with ten allocations of one class per provider."""
     now = "now() AT TIME ZONE 'UTC'"
     uuid = "lpad(to_hex(n), 8, '0') || '-0000-4000-8000-00000000000{}'"
     return [
@@ -185,9 +185,9 @@ def _filling(providers: int, allocations: int) -> list[str]:
 
 
 class Lags:
-    """A process of its own kind: it writes nothing, looks every ``POLL_MS``, and notes
-    how old each revision is when it has come. A revision's time is that of its plan,
-    so the commit counts as delay, too."""
+    """A process that only reads: it polls every ``POLL_MS`` and records how old each
+    revision is when it arrives. A revision's time is that of its plan, so the commit
+    counts as delay, too."""
 
     def __init__(self, url: str) -> None:
         self._found_ms: list[float] = []

@@ -1,4 +1,4 @@
-"""What was measured, as rows with their goals, and on what machine."""
+"""Results as rows with their goals, and the machine."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def compared(work: str, goal: float, gantt_s: float, upstream_s: float) -> Row:
 
 
 def duration(seconds: float) -> str:
-    """With three digits, in the unit that suits."""
+    """With three digits, in a suitable unit."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     return f"{seconds * 1000:.3g} ms"
 
 
 def say(text: str) -> None:
-    """Tell whoever waits what goes on."""
+    """Print progress."""
     print(text, file=sys.stderr, flush=True)
 
 
 def machine() -> str:
-    """What the measurements were taken on, in one line."""
+    """The machine and the versions, on one line."""
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     memory = re.search(r"MemTotal:\s+(\d+)", Path("/proc/meminfo").read_text())
     return ", ".join(
@@ -93,7 +93,7 @@ def show(rows: Iterable[Row], *, as_markdown: bool) -> None:
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The table to be pasted into a document."""
+    """The table for a document."""
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(row.cells for row in rows)]
     table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return f"{table}\n\nMeasured on {machine()}."

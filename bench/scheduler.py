@@ -1,7 +1,7 @@
 """Decisions: from a request to claimed hosts, in this process, by the library.
 
-16 callers ask for one instance per request, with the default filters and weighers. Peer
-is Nova's scheduler: its own filters and weighers on host states made beforehand.
+16 callers request one instance each, with the default filters and weighers. Peer is
+Nova's scheduler: its own filters and weighers on prepared host states.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ COLD_S, WARM_S, THOUSAND_S = 0.003, 0.0005, 0.5
 REPORTS_PER_S = 10_000
 NOVA_TIMES = 1_000
 
-# A machine that does other things too may keep the committer waiting.
+# Other load on the machine may delay the committer.
 PATIENT = EngineOptions(wait_s=30.0)
 
 TIMES = 250  # requests of each caller
 SINGLE = 200  # decisions of which the median is taken
 MEMBERS = 4  # of a server group
-CHANGED = 20  # one report in so many says something new
+CHANGED = 20  # one report in so many has changes
 
 
 def measure(folder: Path, scale: float) -> Iterator[Row]:
-    """All rows of this suite; ``folder`` holds what is to last."""
+    """All rows of this suite; ``folder`` is for databases."""
     yield from _fleet(folder, int(FEW * scale), is_first=True)
     yield from _fleet(folder, int(MANY * scale), is_first=False)
 
 
 def _fleet(folder: Path, size: int, *, is_first: bool) -> Iterator[Row]:
-    """At ten times the size half of the rates will do."""
+    """At ten times the size the goals are half."""
     ease = 1 if is_first else 2
     fleet = f"{size:,} hosts, in process"
     say(f"scheduler: {size:,} hosts on a disk ...")
@@ -125,9 +125,9 @@ def _at_once(library: Gantt, names: hosts.Names, size: int) -> float:
 
 
 def _single(library: Gantt, names: hosts.Names, *, is_warm: bool) -> float:
-    """What a decision by one caller takes before it is handed to the committer."""
+    """Duration of a decision before it is handed to the committer."""
     for number in range(SINGLE):
-        # Nobody has asked for this size before: nothing of it is kept.
+        # A new size: nothing of it is cached.
         memory_mb = hosts.MEMORY_MB if is_warm else 1024 + number
         library.schedule(hosts.instances(names, memory_mb=memory_mb))
     records = library.decisions(limit=SINGLE)
@@ -135,7 +135,7 @@ def _single(library: Gantt, names: hosts.Names, *, is_warm: bool) -> float:
 
 
 def _reports_per_s(library: Gantt, size: int) -> float:
-    """Whole reports as a host's agent sends them, through the client's seam."""
+    """Complete reports as an agent sends them, through the client."""
     client, turns = SchedulerClient(library), count()
     known = [_plain(number) for number in range(min(size, FEW))]
 
@@ -158,7 +158,7 @@ def _plain(number: int) -> dict[str, Any]:
 def _peer(size: int, gantt_s: float) -> Row:
     """Nova without databases, RPC and Placement against a whole durable decision."""
     say(f"scheduler: Nova's filters and weighers on {size:,} hosts ...")
-    # Not loaded before it is asked for: it is large.
+    # Imported late because it is large.
     from bench import peer
 
     spec: RequestSpec = hosts.spec()

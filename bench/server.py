@@ -1,4 +1,4 @@
-"""A server for one measurement: started, waited for, weighed, stopped."""
+"""A server for one measurement: start it, wait for it, measure its memory, stop it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KB_PER_MB = 1024
 
 
 def free_port() -> int:
-    """A port on the loopback address that nobody uses."""
+    """A free port on the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -148,7 +148,7 @@ class Server:
             self._kill()
 
     def _kill(self) -> None:
-        """With its workers, which may be busy with what nobody waits for any more."""
+        """Kill it with its workers, which may be busy with abandoned requests."""
         for pid in _family(self._process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -160,7 +160,7 @@ class Server:
         return sum(_resident_kb(pid) for pid in _family(self._process.pid)) / KB_PER_MB
 
     def _is_ready(self) -> bool:
-        # Whoever connects before all listen is served by those that do, for ever.
+        # A connection made before all listen stays with the workers that do.
         if _listening(self.port) < self._workers:
             return False
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -188,7 +188,7 @@ HEADERS = {
 
 
 def program(name: str) -> str:
-    """Of the environment that this runs in."""
+    """Programs are those of this environment."""
     return str(Path(sys.executable).with_name(name))
 
 

@@ -68,7 +68,7 @@ def sample(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("sample")
-def test_a_skip_is_named_in_one_line(pytester: pytest.Pytester) -> None:
+def test_skip_is_reported_on_one_line(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(passed=1, skipped=2)
     result.stdout.fnmatch_lines(
@@ -77,7 +77,7 @@ def test_a_skip_is_named_in_one_line(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.usefixtures("sample")
-def test_a_skip_fails_where_servers_are_required(
+def test_skip_fails_if_servers_are_required(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GANTT_REQUIRE_SERVERS", "1")
@@ -88,14 +88,14 @@ def test_a_skip_fails_where_servers_are_required(
 
 
 @pytest.mark.usefixtures("sample")
-def test_a_server_that_is_installed_is_used(
+def test_installed_server_is_used(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SERVERS, "oracle", Present)
     pytester.runpytest_inprocess().assert_outcomes(passed=2, skipped=1)
 
 
-def test_what_tests_count_themselves_is_summed_up(pytester: pytest.Pytester) -> None:
+def test_recorded_counts_are_summed(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
     pytester.makepyfile(COUNTING_SAMPLE)
     result = pytester.runpytest_inprocess()
@@ -104,7 +104,7 @@ def test_what_tests_count_themselves_is_summed_up(pytester: pytest.Pytester) -> 
     )
 
 
-def test_a_module_that_skips_itself_fails_too(
+def test_module_level_skip_fails_too(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())

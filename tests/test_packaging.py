@@ -86,14 +86,14 @@ def required(python: str) -> Iterator[tuple[str, str]]:
                 waiting.append((need, name))
 
 
-def test_every_pin_is_exact_and_in_order() -> None:
+def test_pins_are_exact_and_sorted() -> None:
     names = [line.partition("==")[0].lower().replace("_", "-") for line in pin_lines()]
     assert all(EXACT.fullmatch(line) for line in pin_lines())
     assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_everything_that_is_needed_is_pinned(python: str) -> None:
+def test_every_dependency_is_pinned(python: str) -> None:
     pinned = pins(python)
     loose = {
         f"{name} (for {by})"
@@ -117,7 +117,7 @@ def test_every_pin_installs_on_every_python(python: str) -> None:
     assert not refused
 
 
-def test_what_is_installed_is_what_is_pinned() -> None:
+def test_installed_versions_equal_the_pins() -> None:
     here = ".".join(map(str, sys.version_info[:3]))
     pinned = pins(here)
     other = {}
@@ -131,7 +131,7 @@ def test_what_is_installed_is_what_is_pinned() -> None:
     assert not other
 
 
-def test_build_tools_are_installed_before_anything_is_built() -> None:
+def test_build_tools_are_installed_first() -> None:
     asked = {Requirement(line).name for line in PROJECT["build-system"]["requires"]}
     assert asked | {"setuptools", "wheel"} <= set(build_tools())
     assert SETUP.index("hatchling setuptools") < SETUP.index("--no-build-isolation")
@@ -139,7 +139,7 @@ def test_build_tools_are_installed_before_anything_is_built() -> None:
     assert "--quiet" not in SETUP
 
 
-def test_the_wheel_has_every_file_of_the_package_and_says_it_is_typed(
+def test_wheel_is_complete_and_typed(
     tmp_path: Path,
 ) -> None:
     subprocess.run(
@@ -163,13 +163,13 @@ def test_the_wheel_has_every_file_of_the_package_and_says_it_is_typed(
     assert "gantt/py.typed" in shipped
 
 
-def test_the_build_server_proves_what_is_promised() -> None:
+def test_ci_runs_every_check() -> None:
     run = (ROOT / ".ci" / "run").read_text()
     for command in ("scripts/lint", "make docs", "make wheel", "make fresh"):
         assert f"\n{command}\n" in run
 
 
-def test_nothing_that_may_hide_a_fault_is_carried_to_a_fresh_machine() -> None:
+def test_fresh_build_inherits_no_package_settings() -> None:
     fresh = (ROOT / "scripts" / "fresh").read_text()
     carried = re.findall(r"^(?:certificates|network)=\(([^)]*)\)", fresh, re.MULTILINE)
     assert len(carried) == 2
@@ -189,11 +189,11 @@ def test_nothing_that_may_hide_a_fault_is_carried_to_a_fresh_machine() -> None:
         ("Installing collected packages: a, b, c\n", "installed 1 of 3 packages"),
     ],
 )
-def test_pip_says_how_far_it_is(log: str, said: str) -> None:
+def test_pip_progress_is_shown(log: str, said: str) -> None:
     assert install.describe(log, 1) == said
 
 
-def test_a_pip_that_fails_says_why(
+def test_pip_failure_is_explained(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = tmp_path / "pip.log"

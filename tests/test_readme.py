@@ -107,7 +107,7 @@ def shown_hosts() -> tuple[str, str]:
     return shown[1], shown[2]
 
 
-def test_hosts_are_picked_as_shown() -> None:
+def test_readme_selection_is_reproduced() -> None:
     code, expected = shown_hosts()
     ran = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -115,7 +115,7 @@ def test_hosts_are_picked_as_shown() -> None:
     assert ran.stdout == expected
 
 
-def test_every_other_example_in_python_runs() -> None:
+def test_every_python_example_runs() -> None:
     for language, code in FENCE.findall(README):
         if language == "python":
             subprocess.run([sys.executable, "-c", code], check=True)
@@ -131,7 +131,7 @@ def two_processors() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("two_processors")
-def test_the_story_is_told_as_it_happens(tmp_path: Path) -> None:
+def test_readme_output_matches_the_commands(tmp_path: Path) -> None:
     assert " ".join(SERVED) in (ROOT / "scripts" / "run").read_text()
     url = f"sqlite:///{tmp_path}/gantt.db"
     service = live.start(url, tmp_path / "first.log", options=SERVED)
@@ -161,7 +161,7 @@ def test_the_story_is_told_as_it_happens(tmp_path: Path) -> None:
             again.kill()
 
 
-def test_what_make_run_prints_is_told_by_the_readme(tmp_path: Path) -> None:
+def test_readme_matches_the_output_of_make_run(tmp_path: Path) -> None:
     """The commands that it ends with are the first of the walk, but for the place."""
     log = tmp_path / "log"
     service = live.start(f"sqlite:///{tmp_path}/gantt.db", log, options=SERVED)

@@ -30,7 +30,7 @@ def test_importing_has_no_side_effects() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def test_it_is_built_once() -> None:
+def test_application_is_built_once() -> None:
     built: list[WsgiApp] = []
 
     def build() -> WsgiApp:
@@ -43,7 +43,7 @@ def test_it_is_built_once() -> None:
     assert len(built) == 1
 
 
-def test_what_cannot_be_built_is_tried_again() -> None:
+def test_failed_build_is_retried() -> None:
     failures = [RuntimeError("no")]
 
     def build() -> WsgiApp:
@@ -57,7 +57,7 @@ def test_what_cannot_be_built_is_tried_again() -> None:
     assert client("GET", "/").body == b"hello"
 
 
-def test_from_the_environment_alone(tmp_path: Any) -> None:
+def test_environment_is_sufficient(tmp_path: Any) -> None:
     (tmp_path / "gantt.conf").write_text(
         "[api]\nauth_strategy = noauth2\n[placement_database]\nconnection = memory://\n"
     )
@@ -92,7 +92,7 @@ print(send("GET", "/metrics").text)
 """
 
 
-def test_workers_that_are_forked_serve_one_database(tmp_path: Any) -> None:
+def test_forked_workers_share_one_database(tmp_path: Any) -> None:
     (tmp_path / "gantt.conf").write_text(
         "[api]\nauth_strategy = noauth2\n[placement_database]\n"
         f"connection = sqlite:///{tmp_path}/books.db\nsync_on_startup = true\n"

@@ -1,7 +1,7 @@
 """The fleet of the library, by name: hosts, services, aggregates, instances, groups.
 
-Each method is one command or one query; ``gantt.model.scheduling`` documents it. What
-is reported is checked first, in the caller's thread.
+Each method is one command or one query; ``gantt.model.scheduling`` documents it.
+Reports are checked first, in the caller's thread.
 """
 
 from __future__ import annotations

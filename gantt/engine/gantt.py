@@ -183,7 +183,7 @@ class Gantt:
         """Carry out ``command`` at the committer and return its answer once it is
         durable.
 
-        ``request_id`` "": what ``bearing`` said. Raises the refusal of its rule, Busy,
+        ``request_id`` "": that of ``bearing``. Raises the refusal of its rule, Busy,
         StoreFailed.
         """
         return self._committer.submit(command, request_id)
@@ -279,7 +279,7 @@ class Gantt:
         self._log_tailer.keep_fresh(options)
 
     def observe(self, observer: Observer) -> None:
-        """Tell ``observer`` from now on what is done, and how long it takes."""
+        """Report operations and their durations to ``observer`` from now on."""
         for part in (self._committer, self._candidates, self._scheduling.records):
             part.observe(observer)
 
@@ -338,7 +338,7 @@ def _remote_claims(
     rng: random.Random,
     threads: Threads,
 ) -> RemoteClaims | None:
-    """Raises Refused when the options want other books."""
+    """Raises Refused when the options need other books."""
     where = options.placement
     if (books is None) != (where == "embedded"):
         raise Refused(

@@ -1,7 +1,7 @@
 """The health of an engine: whether it can answer, whether it keeps up, what it holds.
 
-Separate from the engine's answers because operators ask for it, often, and must get an
-answer while the database gives none: so that the look at it has a thread of its own.
+Separate from the engine's queries because operators probe it often and need an answer
+even while the database gives none, so that the probe has its own thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Totals = tuple[dict[str, tuple[float, float]], dict[str, int]]
 
 
 class _Look:
-    """One look at the database, and what came of it."""
+    """One probe of the database, and its result."""
 
     def __init__(self, done: Event) -> None:
         self.done = done
@@ -36,7 +36,7 @@ class _Look:
 
 
 class Probe:
-    """Looks at the database in a thread of its own, one look at a time."""
+    """Probes the database in a thread of its own, one probe at a time."""
 
     def __init__(
         self, look: Callable[[], None], timeout_s: float, threads: Threads
@@ -48,8 +48,8 @@ class Probe:
         self._latest: _Look | None = None
 
     def failure(self) -> GanttError | None:
-        """Why the look failed; StoreFailed if it takes longer than ``timeout_s``, at
-        once while a look that took longer still goes on. None: it succeeded."""
+        """Why the probe failed; StoreFailed if it takes longer than ``timeout_s``, at
+        once while such a probe is still running. None: it succeeded."""
         with self._lock:
             latest = self._latest
             if latest is None:
@@ -79,7 +79,7 @@ class Probe:
 
 
 class Health:
-    """Looks at the engine from outside."""
+    """The state of the engine for operators."""
 
     def __init__(
         self,
@@ -98,14 +98,14 @@ class Health:
         self._is_closed = False
 
     def unready(self) -> str:
-        """Why nothing can be answered now; "" when all that was committed is known.
-        Takes two seconds at most."""
+        """Why the engine is not ready; "": it knows all commits. Takes two seconds at
+        most."""
         error = self._probe.failure()
         if isinstance(error, StoreFailed):
             self._log_tailer.outage.failed("read", error)
             return _UNREADABLE
         if error is not None:
-            if not self._was_unready:  # it is asked every few seconds
+            if not self._was_unready:  # called every few seconds
                 LOG.warning("not ready: %s", error)
             self._was_unready = True
             return _UNREADABLE
@@ -115,14 +115,13 @@ class Health:
         return "closed" if self._is_closed else ""
 
     def is_told(self, error: GanttError) -> bool:
-        """Whether the log already says why a caller got ``error``, because the database
-        is away; it is counted there then."""
+        """Whether ``error`` is part of an outage that is logged already; it is counted
+        there then."""
         return isinstance(error, StoreFailed) and self._log_tailer.outage.refuses(error)
 
     def keeping_up(self) -> dict[str, float]:
-        """For metrics, without asking the database: how many revisions this process
-        does not know yet, as far as the database has said, and for how long the
-        database has not answered."""
+        """For metrics, without a query: how many revisions this process lacked by the
+        last answer of the database, and for how long that has not answered."""
         return {
             "revision_lag": self._log_tailer.lag(),
             "database_silence_seconds": self._log_tailer.silence_s(),
@@ -130,7 +129,7 @@ class Health:
 
     def totals(self) -> Totals:
         """Resource class -> (capacity, used), and how many hosts are in each state; as
-        last known, without asking the database."""
+        last known, without a query."""
         down_after = int(self._checks.options.service_down_time * 1_000_000)
         return self._reader.read(
             _totals, self._clock.now(), down_after, consistency=Consistency.LOCAL

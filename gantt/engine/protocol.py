@@ -1,7 +1,7 @@
 """What a door may use of the engine, as a type.
 
-Beside the library's own methods: reads and writes by query and command, and what
-operators ask. ``Gantt`` implements it; tests of a door may bring something smaller.
+Besides the library's own methods: reads and writes by query and command, and health and
+metrics. ``Gantt`` implements it; tests of a door may use something smaller.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Engine(GanttProtocol, Protocol):
 
     def submit(self, command: Command[T], request_id: str = "") -> T:
         """Carry out ``command``; its answer, once it is durable. ``request_id`` "":
-        what ``bearing`` said. Raises the refusal of its rule, Busy, StoreFailed."""
+        that of ``bearing``. Raises the refusal of its rule, Busy, StoreFailed."""
 
     def bearing(self, request_id: str) -> AbstractContextManager[None]:
         """What this thread submits meanwhile belongs to the request ``request_id``."""
@@ -75,13 +75,13 @@ class Engine(GanttProtocol, Protocol):
         """Capacity and use of all providers, and the states of hosts, as last known."""
 
     def unready(self) -> str:
-        """Why nothing can be answered now; "" when all that was committed is known."""
+        """Why the engine is not ready; "": it knows all commits."""
 
     def is_told(self, error: GanttError) -> bool:
-        """Whether the log already says why a caller got ``error``."""
+        """Whether ``error`` is part of an outage that is logged already."""
 
     def observe(self, observer: Observer) -> None:
-        """Tell ``observer`` from now on what is done, and how long it takes."""
+        """Report operations and their durations to ``observer`` from now on."""
 
     def retune(self, options: EngineOptions) -> None:
         """Take over what may change while this runs. Raises Refused, and then nothing

@@ -37,7 +37,7 @@ def verify(store: Store, replica: Replica, log_tailer: LogTailer) -> Report:
         tables = None if isinstance(store, MemoryStore) else load_state(store)
         with replica.committer, replica.turn:
             log_tailer.apply_tail(store.tail(replica.state.cursor))
-            # While this thread has the turn, no other changes the columns.
+            # While this thread holds ``turn``, no other changes the columns.
             live = replica.state
             if tables is None or _bring_up(tables, store, live.cursor):
                 return _compared(store, live, tables)
@@ -49,7 +49,7 @@ def verify(store: Store, replica: Replica, log_tailer: LogTailer) -> Report:
 
 
 def _bring_up(tables: State, store: Store, end: Cursor) -> bool:
-    """Apply to ``tables`` what was committed since; whether they stand at ``end``."""
+    """Apply to ``tables`` what was committed since; whether they are at ``end``."""
     tail = store.tail(tables.cursor)
     if tail is None:
         return False

@@ -38,7 +38,7 @@ def test_script_name_precedes_the_mount() -> None:
     assert answer.json == {"prefix": "/cloud/placement"}
 
 
-def test_created_has_length_zero_and_no_type() -> None:
+def test_created_has_no_body_and_no_type() -> None:
     answer = client_for(lambda call: call.no_content(201))("PUT", "/thing")
     assert answer.status == 201
     assert answer.headers["content-length"] == "0"
@@ -186,7 +186,7 @@ def test_long_query_is_414() -> None:
     assert answer.detail.endswith("A query string may have at most 10 bytes.  ")
 
 
-def test_one_log_line_per_request(caplog: pytest.LogCaptureFixture) -> None:
+def test_each_request_is_logged_on_one_line(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "gantt.api.access")
     sent = "req-11111111-2222-3333-4444-555555555555"
     headers = {"x-openstack-request-id": sent, "x-auth-token": "joe:red"}

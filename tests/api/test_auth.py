@@ -118,7 +118,7 @@ def tokens(tmp_path: Path, text: str, mode: int = 0o600) -> Path:
 GOOD = "s3cret: {user: ann, project: red, roles: [admin, reader]}\n"
 
 
-def test_tokens_from_yaml_and_json(tmp_path: Path) -> None:
+def test_tokens_are_read_from_yaml_and_json(tmp_path: Path) -> None:
     ann = Caller("ann", "red", ("admin", "reader"))
     found = TokenFile(str(tokens(tmp_path, GOOD)))
     assert found({"HTTP_X_AUTH_TOKEN": "s3cret"}) == ann

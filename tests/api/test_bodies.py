@@ -227,7 +227,7 @@ def test_project_and_user_have_defaults_before_1_8() -> None:
     ("version", "generation", "kind"),
     [(27, UNSET, UNSET), (28, None, UNSET), (37, None, UNSET), (38, None, "INSTANCE")],
 )
-def test_generation_and_type_come_with_their_microversions(
+def test_generation_and_type_depend_on_the_microversion(
     version: int, generation: object, kind: object
 ) -> None:
     raw = encode({CONSUMER: consumer(version)})

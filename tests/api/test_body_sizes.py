@@ -161,7 +161,7 @@ BODIES = (many_allocations, reshaping, selection, host_report, instances)
 
 
 @pytest.mark.parametrize("build", BODIES, ids=lambda build: build.__name__)
-def test_the_longest_legitimate_bodies_are_read(build: Any) -> None:
+def test_longest_legitimate_bodies_are_accepted(build: Any) -> None:
     lengths: list[int] = []
 
     def read(call: Call) -> None:

@@ -102,7 +102,9 @@ def test_query_is_read_at_the_requested_microversion(client: WsgiClient) -> None
         "resources=VCPU:1&resources1=VCPU:1&resources2=VCPU:1",
     ],
 )
-def test_errors_are_those_of_the_candidates(client: WsgiClient, query: str) -> None:
+def test_errors_equal_those_of_allocation_candidates(
+    client: WsgiClient, query: str
+) -> None:
     def told(path: str) -> Any:
         answer = client("GET", f"{path}?{query}", version=39)
         (error,) = answer.json["errors"]

@@ -35,7 +35,9 @@ def watch(monkeypatch: pytest.MonkeyPatch, meet: Callable[[bytes], None]) -> Non
     monkeypatch.setattr(verdict, "_decode", decoded)
 
 
-def test_large_bodies_are_judged_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_bodies_are_validated_one_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     met = threading.Barrier(2)
     together = 0
 

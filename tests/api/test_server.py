@@ -171,7 +171,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
         started.process.wait()
 
 
-def test_serve_and_stop(server: Server, tmp_path: Path) -> None:
+def test_server_starts_and_stops(server: Server, tmp_path: Path) -> None:
     assert json.loads(server.get("/placement/")[1])["versions"][0]["id"] == "v1.0"
     assert server.get("/traits/CUSTOM_KEPT", "PUT")[0] == 201
     server.process.send_signal(signal.SIGTERM)

@@ -157,7 +157,7 @@ def test_id_of_another_history_is_410(books: Gantt, build: Build, form: str) -> 
 @pytest.mark.parametrize(
     "query", ["since=x", "since=", "wait=-1", "wait=61", "wait=x", "until=3"]
 )
-def test_odd_queries_are_refused(build: Build, query: str) -> None:
+def test_invalid_queries_are_refused(build: Build, query: str) -> None:
     assert WsgiClient(build())("GET", f"/gantt/watch?{query}").status == 400
 
 

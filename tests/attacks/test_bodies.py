@@ -103,7 +103,7 @@ def huge_names(service: Service) -> tuple[list[tuple[int, int]], float]:
     return answers, service.peak_mb() - before
 
 
-def test_huge_names_are_refused_before_they_are_read(service: Service) -> None:
+def test_huge_names_are_refused_before_parsing(service: Service) -> None:
     answers, took = huge_names(service)
     assert {status for status, _ in answers} == {413}
     assert max(length for _, length in answers) <= LONGEST_ANSWER

@@ -53,7 +53,9 @@ def test_slow_readers_cost_only_their_unread_answers(
     check(idle, one.found, one.took, most_mb=most_mb)
 
 
-def test_ten_thousand_idle_connections(service: Service, idle: Beside) -> None:
+def test_ten_thousand_idle_connections_are_tolerated(
+    service: Service, idle: Beside
+) -> None:
     """What the limits of open files do not allow is told as a skip, which is a failure
     where everything must run."""
     before = service.memory_mb()

@@ -285,7 +285,7 @@ def test_other_updates_reach_the_scheduler(
 # -- places -----------------------------------------------------------------------
 
 
-def test_client_closes_what_it_opened() -> None:
+def test_client_closes_gantts_it_opened() -> None:
     with gantt.SchedulerClient("memory://") as client:
         assert isinstance(client.gantt, gantt.Gantt)
     with pytest.raises(errors.GanttError):

@@ -42,7 +42,7 @@ def test_suite(
     assert not failures, "\n\n".join(f"{each.test}:\n{each.text}" for each in failures)
 
 
-def test_the_suite_is_whole_and_every_fixture_is_used() -> None:
+def test_suite_is_complete_and_uses_every_fixture() -> None:
     suites = [read_suite(name) for name in SUITES]
     assert len(suites) == 79
     assert sum(len(suite.tests) for suite in suites) == 1316

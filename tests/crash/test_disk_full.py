@@ -151,7 +151,7 @@ def place(
             server.start()
 
 
-def test_a_full_disk_is_told_and_loses_nothing(
+def test_full_disk_is_reported_and_loses_nothing(
     kind: str, place: tuple[str, Disk], tmp_path: Path, record_property: Any
 ) -> None:
     rng = random.Random(SEED)

@@ -46,7 +46,7 @@ def database(kind: str, tmp_path: Path, databases: Databases) -> Iterator[str]:
             yield url
 
 
-def test_acknowledged_writes_survive_and_no_other_is_half_there(
+def test_acknowledged_writes_survive_and_others_are_atomic(
     kind: str, database: str, tmp_path: Path, record_property: Any
 ) -> None:
     rng = random.Random(SEED)

@@ -71,7 +71,7 @@ def opened(url: str) -> Gantt:
     return Gantt(store, EngineOptions(wait_s=0.5, patient=1))
 
 
-def test_a_killed_server_loses_nothing_that_was_acknowledged(
+def test_killed_server_loses_no_acknowledged_write(
     server: DatabaseServer, record_property: Any
 ) -> None:
     rng = random.Random(SEED)

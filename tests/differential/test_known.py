@@ -93,7 +93,7 @@ STORIES = {
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_known_difference_is_one(name: str, settings: Settings) -> None:
+def test_known_differences_are_recognized(name: str, settings: Settings) -> None:
     with pair(settings, upstream()) as both:
         for step in STORIES[name]:
             assert both.send(both.settle(step)).status in {200, 204, 400}
@@ -101,7 +101,7 @@ def test_a_known_difference_is_one(name: str, settings: Settings) -> None:
     assert both.met == {name: 1}
 
 
-def test_a_claim_with_allocations_leaves_no_known_ghost() -> None:
+def test_claim_with_allocations_leaves_no_known_orphan() -> None:
     write = claim({ONE: {"resources": {"VCPU": 1}}})
     done = Answer(204, "", {}, b"")
     clash = Answer(409, "", {}, b'{"errors": [{"detail": "that does not exist"}]}')
@@ -111,7 +111,7 @@ def test_a_claim_with_allocations_leaves_no_known_ghost() -> None:
     assert known.reason_of_ghost(CONSUMERS[1], empty, done) is None
 
 
-def test_a_candidate_too_few_or_twice_or_another_is_noticed() -> None:
+def test_missing_repeated_or_other_candidates_are_detected() -> None:
     whole = {"allocation_requests": [{"a": 1}, {"b": 2}]}
     must_be_part({"allocation_requests": [{"b": 2}]}, whole, 1)
     must_be_part({"allocation_requests": [{"b": 2}, {"a": 1}]}, whole, 9)
@@ -120,7 +120,7 @@ def test_a_candidate_too_few_or_twice_or_another_is_noticed() -> None:
             must_be_part({"allocation_requests": wrong}, whole, 2)
 
 
-def test_a_story_is_shortened_to_what_matters(
+def test_sequence_is_shrunk_to_its_cause(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the proof of a known difference, it is one like any other."""

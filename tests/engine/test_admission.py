@@ -39,7 +39,7 @@ def _wait_until(heard: dict[str, object], count: int) -> None:
         time.sleep(0.005)
 
 
-def test_only_the_patient_wait_and_are_served_when_the_lock_is_free() -> None:
+def test_admitted_callers_wait_for_the_lock() -> None:
     store = MemoryStore(StoreOptions(lock_timeout_s=30))
     options = EngineOptions(wait_s=0.05, patient=PATIENT, answer_timeout_s=30)
     with Gantt(store, options) as books:

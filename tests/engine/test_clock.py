@@ -41,9 +41,7 @@ def stamps(store: Any) -> list[int]:
 
 
 @ON_SQLITE
-def test_a_restart_after_the_clock_was_set_back_stamps_no_earlier(
-    url: str, connect: Connect
-) -> None:
+def test_timestamps_do_not_go_back_after_a_restart(url: str, connect: Connect) -> None:
     before = connect(opened(url), clock=ScriptedClock(1000))
     before.submit(create(1))
     before.close()
@@ -55,7 +53,7 @@ def test_a_restart_after_the_clock_was_set_back_stamps_no_earlier(
 
 
 @ON_SQLITE
-def test_what_was_followed_by_reading_is_not_stamped_behind(
+def test_timestamps_follow_those_read_from_the_log(
     shared: FaultyStore, url: str, connect: Connect
 ) -> None:
     slow = connect(opened(url), clock=ScriptedClock(50))
@@ -80,7 +78,7 @@ def test_stamps_never_fall_after_a_reload(
     assert shared.inner.stamp() == 100
 
 
-def test_the_stamp_of_an_empty_log_is_none(store: FaultyStore, books: Gantt) -> None:
+def test_empty_log_has_no_timestamp(store: FaultyStore, books: Gantt) -> None:
     assert store.inner.stamp() == 0
     books.submit(create(1))
     assert store.inner.stamp() > 0
@@ -97,7 +95,7 @@ def engine_at(wall: Wall) -> Gantt:
     return Gantt(open_store("memory://"), options, standard_names=names, clock=wall)
 
 
-def test_a_lease_of_a_clock_that_was_set_back_ends_in_time(wall: Wall) -> None:
+def test_lease_ends_in_time_though_the_clock_was_set_back(wall: Wall) -> None:
     with engine_at(wall) as engine:
         report(engine, "a")
         wall.time_us -= HOUR_US
@@ -112,7 +110,7 @@ def test_a_lease_of_a_clock_that_was_set_back_ends_in_time(wall: Wall) -> None:
         assert engine._store.stamp() == NOON_US
 
 
-def test_a_lease_survives_skews_up_to_what_is_configured(wall: Wall) -> None:
+def test_lease_survives_the_configured_clock_skew(wall: Wall) -> None:
     with engine_at(wall) as engine:
         report(engine, "a")
         ((chosen, *_),) = engine.schedule(ask(lease_s=10))
@@ -123,7 +121,7 @@ def test_a_lease_survives_skews_up_to_what_is_configured(wall: Wall) -> None:
         assert held(engine) == {"a": 1}
 
 
-def test_the_time_of_a_database_goes_on_by_the_steady_clock() -> None:
+def test_database_time_advances_with_the_monotonic_clock() -> None:
     steady = Steady()  # its time of day must not be used
     time = BooksTime(steady)
     assert time.update(NOON_US) == NOON_US
@@ -133,7 +131,7 @@ def test_the_time_of_a_database_goes_on_by_the_steady_clock() -> None:
     assert time.now() == NOON_US - HOUR_US
 
 
-def test_without_a_databases_clock_it_is_the_process_own(wall: Wall) -> None:
+def test_process_clock_is_used_without_a_database_clock(wall: Wall) -> None:
     time = BooksTime(wall)
     assert time.now() == time.update(None) == NOON_US
     wall.time_us += 1

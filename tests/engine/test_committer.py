@@ -25,7 +25,7 @@ def log_of(store: FaultyStore) -> list[LogEntry]:
     return entries
 
 
-def test_what_waits_goes_together(
+def test_waiting_commands_share_a_batch(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("tail")
@@ -53,7 +53,7 @@ def test_commands_that_come_while_the_lock_is_awaited_join_the_batch(
     assert names(books) == [f"node-{number}" for number in range(31)]
 
 
-def test_a_batch_has_a_size(store: FaultyStore, connect: Connect) -> None:
+def test_batch_size_is_limited(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, batch_size=4)
     callers = Callers(books)
     hold = store.hold("tail")
@@ -67,7 +67,7 @@ def test_a_batch_has_a_size(store: FaultyStore, connect: Connect) -> None:
     callers.close()
 
 
-def test_a_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
+def test_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, queue_length=2)
     callers = Callers(books)
     hold = store.hold("tail")
@@ -84,7 +84,7 @@ def test_a_full_queue_is_busy(store: FaultyStore, connect: Connect) -> None:
     callers.close()
 
 
-def test_a_refusal_among_others_is_its_callers_alone(
+def test_refusal_affects_only_its_caller(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("tail")
@@ -103,19 +103,21 @@ def test_a_refusal_among_others_is_its_callers_alone(
     assert books.revision == 3
 
 
-def test_refusals_alone_write_nothing(store: FaultyStore, books: Gantt) -> None:
+def test_batch_of_refusals_writes_nothing(store: FaultyStore, books: Gantt) -> None:
     with pytest.raises(NotFound):
         books.submit(DeleteProvider("unknown"))
     assert (store.passed["write"], books.revision) == (0, 0)
 
 
-def test_what_changes_nothing_has_no_revision(store: FaultyStore, books: Gantt) -> None:
+def test_command_without_changes_has_no_revision(
+    store: FaultyStore, books: Gantt
+) -> None:
     books.submit(create(1))
     books.submit(SetAggregates(create(1).uuid, (), bump=False))
     assert (store.passed["committed"], books.revision) == (1, 1)
 
 
-def test_a_caller_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:
+def test_write_times_out(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, answer_timeout_s=1.0)
     hold = store.hold("commit")
     with pytest.raises(StoreFailed, match="may still be applied"):
@@ -127,7 +129,7 @@ def test_a_caller_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -
 
 
 @pytest.mark.parametrize("aborts", [0, 2])
-def test_a_planning_budget_loses_and_repeats_nothing(
+def test_planning_budget_executes_every_command_once(
     store: FaultyStore, connect: Connect, aborts: int
 ) -> None:
     books = connect(store, planning_ms=0, batch_size=16)
@@ -146,7 +148,7 @@ def test_a_planning_budget_loses_and_repeats_nothing(
     callers.close()
 
 
-def test_closing_finishes_what_waits_and_then_refuses(
+def test_close_finishes_pending_writes_and_refuses_new_ones(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("tail")
@@ -167,7 +169,7 @@ def test_closing_finishes_what_waits_and_then_refuses(
 
 
 @ON_SQLITE
-def test_a_clock_that_goes_back_does_not_take_the_books_with_it(
+def test_timestamps_are_monotonic_when_the_clock_goes_back(
     shared: FaultyStore, connect: Connect
 ) -> None:
     books = connect(shared, clock=ScriptedClock(100, 200, 50, 250))
@@ -178,7 +180,7 @@ def test_a_clock_that_goes_back_does_not_take_the_books_with_it(
 
 
 @ON_SQLITE
-def test_a_second_engine_with_a_slow_clock_does_not_go_back_either(
+def test_timestamps_are_monotonic_across_engines(
     shared: FaultyStore, url: str, connect: Connect
 ) -> None:
     other = connect(opened(url), clock=ScriptedClock(50))
@@ -199,7 +201,7 @@ def test_the_log_has_the_request_of_each_command(
     assert len(entry.batch) == 36
 
 
-def test_a_rule_that_breaks_hurts_its_own_caller_only(
+def test_failing_rule_affects_only_its_caller(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("tail")

@@ -28,9 +28,7 @@ def log_rows(url: str) -> tuple[int, int, int]:
     return tuple(found)
 
 
-def test_the_log_keeps_its_length(
-    shared: FaultyStore, url: str, connect: Connect
-) -> None:
+def test_log_length_is_bounded(shared: FaultyStore, url: str, connect: Connect) -> None:
     books = connect(shared, log_length=10, sweep_s=0.01)
     for number in range(1, 33):
         books.submit(create(number))
@@ -44,7 +42,7 @@ def test_the_log_keeps_its_length(
     assert books.counts()["log_limit"] == 10
 
 
-def test_a_short_log_is_left_alone(
+def test_short_log_is_not_compacted(
     shared: FaultyStore, url: str, connect: Connect
 ) -> None:
     books = connect(shared, sweep_s=0.01)

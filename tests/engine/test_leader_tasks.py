@@ -45,7 +45,7 @@ def leads(books: Gantt) -> bool:
     return bool(books.counts()["leader"])
 
 
-def test_a_silent_leader_is_replaced() -> None:
+def test_silent_leader_is_replaced() -> None:
     store, clock, slower = open_store("memory://"), Steady(), Steady()
     one = Leadership(store, "one", 4, clock)
     two = Leadership(store, "two", 4, slower)
@@ -63,7 +63,7 @@ def test_a_silent_leader_is_replaced() -> None:
     assert store.leader().holder == "two"
 
 
-def test_another_process_leads_at_once_after_a_stop() -> None:
+def test_leadership_moves_at_once_after_a_stop() -> None:
     store, clock = open_store("memory://"), Steady()
     one = Leadership(store, "one", 4, clock)
     two = Leadership(store, "two", 4, clock)
@@ -76,7 +76,7 @@ def test_another_process_leads_at_once_after_a_stop() -> None:
     assert not one.look()
 
 
-def test_two_processes_that_take_over_at_once_settle_on_one() -> None:
+def test_concurrent_takeover_elects_one_leader() -> None:
     store, clock = open_store("memory://"), Steady()
     one = Leadership(store, "one", 4, clock)
     taken = store.leader()
@@ -85,7 +85,7 @@ def test_two_processes_that_take_over_at_once_settle_on_one() -> None:
     assert store.leader() == Lead("other", 1)
 
 
-def test_exactly_one_engine_leads_and_is_succeeded(url: str, connect: Connect) -> None:
+def test_exactly_one_engine_leads(url: str, connect: Connect) -> None:
     options = {"sweep_s": 0.01, "leader_silence_s": 0.5}
     engines = [connect(opened(url), **options) for _ in range(3)]
     until(lambda: sum(map(leads, engines)) == 1)
@@ -97,7 +97,7 @@ def test_exactly_one_engine_leads_and_is_succeeded(url: str, connect: Connect) -
     until(lambda: sum(map(leads, rest)) == 1)
 
 
-def test_leader_tasks_go_on_when_the_leader_dies(
+def test_leader_tasks_continue_after_the_leader_dies(
     url: str, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gantt.engine.background.leader_tasks._COMPACT_EVERY", 5)

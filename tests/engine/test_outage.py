@@ -53,7 +53,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [one.message for one in found]
 
 
-def test_a_thousand_refusals_are_one_line_a_minute(
+def test_outage_is_logged_once_a_minute(
     outage: Outage, clock: Stopped, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(1000):
@@ -74,7 +74,7 @@ def test_a_thousand_refusals_are_one_line_a_minute(
     )
 
 
-def test_without_an_outage_nothing_counts(
+def test_refusals_outside_an_outage_are_not_counted(
     outage: Outage, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert not outage.refuses(AWAY)
@@ -82,7 +82,7 @@ def test_without_an_outage_nothing_counts(
     assert told(caplog) == []
 
 
-def test_reads_and_writes_end_and_last_apart(
+def test_outages_of_reads_and_writes_are_independent(
     outage: Outage, clock: Stopped, caplog: pytest.LogCaptureFixture
 ) -> None:
     outage.failed("write", AWAY)
@@ -107,7 +107,7 @@ def test_reads_and_writes_end_and_last_apart(
     assert not outage.is_on()
 
 
-def test_a_good_write_does_not_end_an_outage_of_reads(
+def test_successful_write_does_not_end_a_read_outage(
     outage: Outage, caplog: pytest.LogCaptureFixture
 ) -> None:
     outage.failed("read", AWAY)
@@ -120,7 +120,7 @@ def test_a_good_write_does_not_end_an_outage_of_reads(
 
 
 @pytest.mark.parametrize("kind", ["read", "write"])
-def test_a_failure_long_after_another_begins_an_outage_of_its_own(
+def test_late_failure_begins_another_outage(
     kind: Kind, outage: Outage, clock: Stopped, caplog: pytest.LogCaptureFixture
 ) -> None:
     outage.failed(kind, AWAY)
@@ -135,7 +135,7 @@ def test_a_failure_long_after_another_begins_an_outage_of_its_own(
     assert "after 2.0 s; 0 requests" in told(caplog)[0]
 
 
-def test_an_end_that_was_not_seen_gets_no_length(
+def test_unobserved_end_has_no_duration(
     outage: Outage, clock: Stopped, caplog: pytest.LogCaptureFixture
 ) -> None:
     outage.failed("write", AWAY)
@@ -148,7 +148,7 @@ def test_an_end_that_was_not_seen_gets_no_length(
     assert "again (failures over 3.0 s, the last 3600 s ago); 0 requests" in end
 
 
-def test_a_failed_write_long_ago_hides_no_trouble_of_leader_tasks(
+def test_old_write_failure_does_not_hide_leader_task_failures(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     clock, store = Stopped(), FaultyStore(open_store("memory://"))
@@ -164,7 +164,7 @@ def test_a_failed_write_long_ago_hides_no_trouble_of_leader_tasks(
     assert len(told(caplog)) >= 2
 
 
-def test_a_full_disk_is_not_over_because_its_database_answers(
+def test_read_does_not_end_a_full_disk_outage(
     store: FaultyStore, books: Gantt, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3):
@@ -178,7 +178,7 @@ def test_a_full_disk_is_not_over_because_its_database_answers(
     assert end.startswith("the database takes writes again after ")
 
 
-def test_a_commit_of_nothing_is_no_write(
+def test_empty_commit_does_not_end_a_write_outage(
     store: FaultyStore, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     books = connect(store, sweep_s=3600)
@@ -192,7 +192,7 @@ def test_a_commit_of_nothing_is_no_write(
     assert told(caplog) == []
 
 
-def test_a_beat_of_the_leader_ends_an_outage_of_writes(
+def test_leader_heartbeat_ends_a_write_outage(
     shared: FaultyStore, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     books = connect(shared, sweep_s=0.01, leader_silence_s=0.2)
@@ -203,7 +203,7 @@ def test_a_beat_of_the_leader_ends_an_outage_of_writes(
     assert not books._log_tailer.outage.is_on()
 
 
-def test_a_lead_lost_to_another_is_no_write() -> None:
+def test_lost_leadership_does_not_end_a_write_outage() -> None:
     store, beats = open_store("memory://"), []
     one = Leadership(store, "one", 4, Stopped(), lambda: beats.append(1))
     seen = store.leader()

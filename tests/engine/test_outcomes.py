@@ -51,7 +51,7 @@ def test_callers_do_not_notice_an_abort(
     assert books.counts()["aborts"] == 3
 
 
-def test_a_whole_batch_is_planned_again_in_its_order(
+def test_aborted_batch_is_replanned_in_order(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("tail")
@@ -78,7 +78,7 @@ def test_attempts_end_with_busy(store: FaultyStore, connect: Connect) -> None:
     assert names(books) == ["node-1"]
 
 
-def test_only_the_culprit_of_a_data_error_fails(
+def test_data_error_fails_only_its_command(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     def refuse(entries: Sequence[LogEntry]) -> None:
@@ -95,7 +95,7 @@ def test_only_the_culprit_of_a_data_error_fails(
     assert names(books) == ["first", "node-1", "node-3"]
 
 
-def test_after_the_culprit_later_commands_are_judged_without_it(
+def test_commands_after_a_failed_one_are_planned_without_it(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     def refuse(entries: Sequence[LogEntry]) -> None:
@@ -112,7 +112,7 @@ def test_after_the_culprit_later_commands_are_judged_without_it(
     assert names(books) == ["a", "first", "b"]
 
 
-def test_a_lost_answer_to_a_kept_commit_is_success(
+def test_lost_reply_to_a_durable_commit_is_success(
     store: FaultyStore, books: Gantt
 ) -> None:
     store.fail("committed", UnknownOutcome("connection reset"))
@@ -122,9 +122,7 @@ def test_a_lost_answer_to_a_kept_commit_is_success(
     assert store.passed["write"] == 1
 
 
-def test_a_commit_that_was_not_kept_is_done_again(
-    store: FaultyStore, books: Gantt
-) -> None:
+def test_lost_commit_is_repeated(store: FaultyStore, books: Gantt) -> None:
     store.fail("commit", UnknownOutcome("connection reset"))
     books.submit(create(1))
     assert (names(books), books.revision) == (["node-1"], 1)
@@ -186,7 +184,7 @@ def test_an_unknown_outcome_is_reported_as_unknown(
     callers.close()
 
 
-def test_closing_does_not_wait_for_a_database_that_is_gone(
+def test_close_does_not_wait_for_an_unreachable_database(
     store: FaultyStore, connect: Connect
 ) -> None:
     books = connect(store, clock=ScriptedClock(1))
@@ -210,7 +208,7 @@ def _gone() -> None:
     raise StoreFailed("gone")
 
 
-def test_a_failed_store_fails_the_batch_and_leaves_no_trace(
+def test_store_failure_fails_the_batch_and_is_undone(
     store: FaultyStore, books: Gantt
 ) -> None:
     for point in ("begin", "tail", "write", "commit"):
@@ -222,7 +220,7 @@ def test_a_failed_store_fails_the_batch_and_leaves_no_trace(
     assert names(books) == ["node-1"]
 
 
-def test_a_mistake_of_ours_breaks_off_the_batch_and_the_gate_goes_on(
+def test_internal_error_fails_the_batch_and_the_committer_continues(
     store: FaultyStore, books: Gantt
 ) -> None:
     books.submit(create(1))
@@ -252,7 +250,7 @@ def test_a_failure_at_commit_is_reported_if_nothing_was_kept(
     assert names(books)[-1] == "node-2"
 
 
-def test_after_a_mistake_of_ours_everything_is_loaded_anew(
+def test_state_is_reloaded_after_an_internal_error(
     shared: FaultyStore,
     connect: Connect,
     monkeypatch: pytest.MonkeyPatch,

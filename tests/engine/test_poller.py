@@ -22,7 +22,9 @@ def until_at(books: Gantt, revision: int) -> None:
         time.sleep(0.002)
 
 
-def test_what_others_commit_comes_by_itself(url: str, connect: Connect) -> None:
+def test_commits_of_others_are_applied_in_the_background(
+    url: str, connect: Connect
+) -> None:
     behind = connect(opened(url), poll_ms=5)
     books = connect(opened(url))
     for number in range(1, 4):
@@ -104,7 +106,7 @@ def _away() -> None:
     raise StoreFailed("away")
 
 
-def test_a_database_that_stays_away_is_asked_ever_more_rarely() -> None:
+def test_poller_backs_off_during_an_outage() -> None:
     class Away(Ages):
         def look(self) -> None:
             super().look()

@@ -22,7 +22,7 @@ from tests.engine.test_outcomes import create, names
 from tests.kinds import ON_SQLITE
 
 
-def test_a_reader_waits_for_the_commit(
+def test_read_waits_for_the_commit(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("commit")
@@ -37,9 +37,7 @@ def test_a_reader_waits_for_the_commit(
     writer.result(20)
 
 
-def test_after_an_abort_the_reader_computes_again(
-    store: FaultyStore, connect: Connect
-) -> None:
+def test_read_is_repeated_after_an_abort(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, commit_attempts=1)
     callers = Callers(books)
     books.submit(create(1, "old"))
@@ -63,7 +61,7 @@ def test_after_an_abort_the_reader_computes_again(
     callers.close()
 
 
-def test_a_refusal_that_rests_on_what_is_not_durable_waits_too(
+def test_refusal_based_on_uncommitted_data_waits_too(
     store: FaultyStore, connect: Connect
 ) -> None:
     books = connect(store, commit_attempts=1)
@@ -89,7 +87,7 @@ def test_a_refusal_that_rests_on_what_is_not_durable_waits_too(
     callers.close()
 
 
-def test_a_reader_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -> None:
+def test_read_times_out(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, answer_timeout_s=1.0)
     callers = Callers(books)
     hold = store.hold("commit")
@@ -102,7 +100,7 @@ def test_a_reader_does_not_wait_for_ever(store: FaultyStore, connect: Connect) -
     callers.close()
 
 
-def test_readers_before_the_batch_do_not_wait(
+def test_reads_before_the_batch_do_not_wait(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("begin")
@@ -113,7 +111,7 @@ def test_readers_before_the_batch_do_not_wait(
     writer.result(20)
 
 
-def test_strict_reads_ask_each_time_and_say_so_when_they_cannot(
+def test_strict_reads_check_the_database_or_fail(
     store: FaultyStore, books: Gantt
 ) -> None:
     names(books)
@@ -178,9 +176,7 @@ def crowd(
     return readers
 
 
-def test_few_wait_for_a_database_that_says_nothing_and_the_others_leave_at_once(
-    url: str, connect: Connect
-) -> None:
+def test_waiting_for_a_stalled_database_is_limited(url: str, connect: Connect) -> None:
     store = FaultyStore(opened(url))
     books = connect(store, wait_s=0.3, patient=2, answer_timeout_s=1.5)
     callers = Callers(books)
@@ -220,7 +216,7 @@ def test_one_select_answers_all_readers_that_waited_for_it(
 
 
 @pytest.mark.parametrize(("step_s", "failures"), [(0.001, 1), (1.0, 2)])
-def test_a_question_that_failed_answers_others_only_if_it_took_long(
+def test_failed_query_is_shared_only_if_it_was_slow(
     url: str, connect: Connect, step_s: float, failures: int
 ) -> None:
     store, clock = FaultyStore(opened(url)), LogicalClock()
@@ -242,7 +238,7 @@ def test_a_question_that_failed_answers_others_only_if_it_took_long(
     callers.close()
 
 
-def test_strict_readers_see_at_once_what_another_engine_acknowledged(
+def test_strict_reads_see_acknowledged_writes_of_other_engines(
     url: str, connect: Connect
 ) -> None:
     left, right = connect(opened(url)), connect(opened(url))
@@ -253,7 +249,7 @@ def test_strict_readers_see_at_once_what_another_engine_acknowledged(
         assert reader.revision == writer.revision == number + 1
 
 
-def test_bounded_readers_are_at_most_so_old(url: str, connect: Connect) -> None:
+def test_bounded_reads_have_a_maximum_age(url: str, connect: Connect) -> None:
     clock = ScriptedClock(1)
     now = 100.0
 
@@ -275,7 +271,7 @@ def test_bounded_readers_are_at_most_so_old(url: str, connect: Connect) -> None:
     assert store.passed["cursor"] == asked + 1
 
 
-def test_a_batch_makes_bounded_readers_fresh(url: str, connect: Connect) -> None:
+def test_commit_refreshes_bounded_reads(url: str, connect: Connect) -> None:
     clock = ScriptedClock(1)
     now = 100.0
 
@@ -299,18 +295,14 @@ def test_a_batch_makes_bounded_readers_fresh(url: str, connect: Connect) -> None
     assert store.passed["cursor"] == asked + 1
 
 
-def test_a_bounded_reader_sees_its_own_writes(
-    store: FaultyStore, connect: Connect
-) -> None:
+def test_bounded_reads_see_own_writes(store: FaultyStore, connect: Connect) -> None:
     books = connect(store, freshness="bounded", bound_ms=1_000_000)
     names(books)
     books.submit(create(1))
     assert names(books) == ["node-1"]
 
 
-def test_what_was_loaded_long_ago_is_not_taken_for_fresh(
-    url: str, connect: Connect
-) -> None:
+def test_old_snapshot_is_not_fresh(url: str, connect: Connect) -> None:
     """Loading a big database takes longer than the bound."""
     other = connect(opened(url))
     store = FaultyStore(opened(url))
@@ -320,7 +312,9 @@ def test_what_was_loaded_long_ago_is_not_taken_for_fresh(
     assert names(books) == ["node-1"]
 
 
-def test_a_failing_query_is_the_callers_own(store: FaultyStore, books: Gantt) -> None:
+def test_failing_query_affects_only_its_caller(
+    store: FaultyStore, books: Gantt
+) -> None:
     def query(state: State) -> None:
         raise ZeroDivisionError
 

@@ -223,7 +223,7 @@ def _rush(engines: list[Gantt]) -> list[Caller]:
     return callers
 
 
-def test_every_refusal_was_true(engines: list[Gantt]) -> None:
+def test_every_refusal_is_justified(engines: list[Gantt]) -> None:
     _furnish(engines[0])
     start, rows = engines[0].read(lambda state: (state.cursor, Rows(state)))
     callers = _rush(engines)

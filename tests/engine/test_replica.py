@@ -37,7 +37,7 @@ def test_what_was_rolled_back_is_not_answered_when_another_takes_its_revision() 
     assert not replica.wait(mark, NONE)
 
 
-def test_what_was_loaded_anew_is_computed_anew() -> None:
+def test_reload_invalidates_computed_answers() -> None:
     replica = Replica(State())
     mark = replica.mark
     replica.reload(lambda: (State(), 0))

@@ -38,7 +38,7 @@ def books(store: FaultyStore, connect: Connect) -> Gantt:
     return books
 
 
-def test_a_host_with_nothing_new_waits_for_no_other(
+def test_unchanged_report_does_not_wait(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("commit")
@@ -73,7 +73,7 @@ def test_what_is_rolled_back_is_never_answered(
     writer.result(20)
 
 
-def test_aggregates_are_waited_for_by_everybody(
+def test_changed_aggregates_wait_for_durability(
     store: FaultyStore, books: Gantt, callers: Callers
 ) -> None:
     hold = store.hold("commit")
@@ -88,7 +88,7 @@ def test_aggregates_are_waited_for_by_everybody(
     writer.result(20)
 
 
-def test_only_what_is_new_goes_through_the_committer(
+def test_only_changed_reports_reach_the_committer(
     store: FaultyStore, books: Gantt
 ) -> None:
     commits = store.passed["commit"]
@@ -98,7 +98,7 @@ def test_only_what_is_new_goes_through_the_committer(
     assert store.passed["commit"] == commits + 1
 
 
-def test_a_host_that_says_the_same_does_not_look_like_a_dead_one() -> None:
+def test_unchanged_reports_renew_the_heartbeat() -> None:
     wall, second = Wall(), 1_000_000
     options = EngineOptions(scheduler=SchedulerOptions(report_age_s=60.0))
     names = standard_names()

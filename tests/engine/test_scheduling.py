@@ -107,7 +107,7 @@ def test_a_host_is_selected_claimed_and_returned(engine: Gantt) -> None:
     assert record.steps[0].name == "allocation candidates"
 
 
-def test_instances_of_one_request_see_each_other(engine: Gantt) -> None:
+def test_later_instances_see_earlier_picks(engine: Gantt) -> None:
     for host in ("a", "b"):
         report(engine, host)
     found = engine.schedule(ask(count=8))
@@ -115,7 +115,7 @@ def test_instances_of_one_request_see_each_other(engine: Gantt) -> None:
     assert held(engine) == {"a": 4, "b": 4}
 
 
-def test_all_instances_or_none(engine: Gantt) -> None:
+def test_selection_is_atomic(engine: Gantt) -> None:
     for host in ("a", "b"):
         report(engine, host)
     with pytest.raises(NoValidHost, match="9 instances were asked for, 8 have"):
@@ -149,7 +149,7 @@ def test_a_host_deleted_before_the_answer_leaves_nothing(
     assert engine.get_allocations(request.instance_uuids[0]) is None
 
 
-def test_a_plugin_that_fails_at_the_very_end_leaves_nothing(
+def test_late_plugin_failure_leaves_no_claim(
     engine: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Limits are told after the claim: without an answer there is none to keep."""
@@ -167,7 +167,7 @@ def test_a_plugin_that_fails_at_the_very_end_leaves_nothing(
     assert engine.get_allocations(request.instance_uuids[0]) is None
 
 
-def test_no_host_says_why(engine: Gantt) -> None:
+def test_no_valid_host_has_reasons(engine: Gantt) -> None:
     report(engine, "a")
     report(engine, "b")
     engine.update_service(Service("b", disabled=True))
@@ -187,7 +187,7 @@ def test_no_host_says_why(engine: Gantt) -> None:
 
 
 @pytest.mark.parametrize("source", ["always", "never"])
-def test_the_change_that_is_named_would_do(source: Literal["always", "never"]) -> None:
+def test_advised_change_succeeds(source: Literal["always", "never"]) -> None:
     """Less to ask helps only where all the rest would let a host pass."""
     options = EngineOptions(scheduler=SchedulerOptions(use_placement=source))
     with open_gantt("memory://", options) as engine:
@@ -211,7 +211,7 @@ def test_the_change_that_is_named_would_do(source: Literal["always", "never"]) -
 
 
 @pytest.mark.parametrize("source", ["always", "never"])
-def test_what_takes_two_changes_names_both(source: Literal["always", "never"]) -> None:
+def test_advice_can_name_two_changes(source: Literal["always", "never"]) -> None:
     options = EngineOptions(scheduler=SchedulerOptions(use_placement=source))
     with open_gantt("memory://", options) as engine:
         report(engine, "a")
@@ -223,7 +223,7 @@ def test_what_takes_two_changes_names_both(source: Literal["always", "never"]) -
         )
 
 
-def test_a_dry_run_claims_nothing_and_shows_every_host(engine: Gantt) -> None:
+def test_dry_run_claims_nothing_and_shows_every_host(engine: Gantt) -> None:
     for host in ("a", "b", "c"):
         report(engine, host)
     record = engine.decide(ask())
@@ -236,7 +236,7 @@ def test_a_dry_run_claims_nothing_and_shows_every_host(engine: Gantt) -> None:
     assert refused.chosen == ()
 
 
-def test_a_dry_run_leaves_a_record_of_bounded_size() -> None:
+def test_record_of_a_dry_run_is_bounded() -> None:
     policy = SchedulerOptions(record_hosts=2, records=20)
     with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
         for host in ("a", "b", "c"):
@@ -280,7 +280,7 @@ def test_a_dry_run_shows_raw_scores_without_weight(driver: str) -> None:
         assert "DiskWeigher" not in engine.decisions()[0].scores[0].parts
 
 
-def test_a_lease_ends_by_itself_with_what_it_holds(engine: Gantt) -> None:
+def test_expired_lease_releases_its_claim(engine: Gantt) -> None:
     report(engine, "a")
     ((chosen, *_),) = engine.schedule(ask(lease_s=0.05))
     assert held(engine) == {"a": 1}
@@ -293,7 +293,7 @@ def test_a_lease_ends_by_itself_with_what_it_holds(engine: Gantt) -> None:
         engine.confirm_claim(chosen.claim)
 
 
-def test_a_confirmed_claim_stays(engine: Gantt) -> None:
+def test_confirmed_claim_does_not_expire(engine: Gantt) -> None:
     report(engine, "a")
     ((chosen, *_),) = engine.schedule(ask(lease_s=0.5))
     assert chosen.claim is not None
@@ -306,7 +306,7 @@ def test_a_confirmed_claim_stays(engine: Gantt) -> None:
         engine.release_claim(chosen.claim)
 
 
-def test_a_report_that_names_the_instance_ends_the_claim(engine: Gantt) -> None:
+def test_report_of_the_instance_ends_its_claim(engine: Gantt) -> None:
     report(engine, "a")
     request = ask()
     engine.schedule(request)
@@ -318,7 +318,7 @@ def test_a_report_that_names_the_instance_ends_the_claim(engine: Gantt) -> None:
     assert held(engine) == {"a": 1}
 
 
-def test_what_never_can_be_had_names_what_is_wrong(engine: Gantt) -> None:
+def test_impossible_request_names_its_fault(engine: Gantt) -> None:
     report(engine, "a")
     odd = Flavor(vcpus=1, memory_mb=1, extra_specs={"resources:CUSTOM_NO": "1"})
     with pytest.raises(Invalid, match="CUSTOM_NO"):
@@ -373,7 +373,7 @@ def test_every_kind_of_request_logs_that(
     assert len([text for text in caplog.messages if "NUMATopology" in text]) == 1
 
 
-def test_every_record_says_how_long_it_took(engine: Gantt) -> None:
+def test_records_have_a_duration(engine: Gantt) -> None:
     report(engine, "a")
     assert engine.decide(ask()).timings["decide"] > 0
     engine.schedule(replace(ask(), instance_uuids=None))
@@ -382,7 +382,7 @@ def test_every_record_says_how_long_it_took(engine: Gantt) -> None:
     assert all(one.timings["decide"] > 0 for one in engine.decisions())
 
 
-def test_capacity_counts_what_could_be_claimed(engine: Gantt) -> None:
+def test_capacity_counts_possible_claims(engine: Gantt) -> None:
     for host in ("a", "b", "c"):
         report(engine, host)
     spec = ask().spec
@@ -395,7 +395,7 @@ def test_capacity_counts_what_could_be_claimed(engine: Gantt) -> None:
 
 
 @pytest.mark.parametrize("most", [7, 50])
-def test_capacity_of_hosts_without_books(most: int) -> None:
+def test_capacity_without_inventories_uses_reports(most: int) -> None:
     policy = SchedulerOptions(
         use_placement="never",
         enabled_filters=("NumInstancesFilter",),
@@ -411,7 +411,7 @@ def test_capacity_of_hosts_without_books(most: int) -> None:
         assert engine.capacity(spec).total == 0
 
 
-def test_capacity_for_next_to_nothing_is_no_long_work(
+def test_capacity_of_a_tiny_flavor_is_cheap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The columns are locked meanwhile: not a pass over them for every instance."""
@@ -431,7 +431,7 @@ def test_capacity_for_next_to_nothing_is_no_long_work(
     assert len(asked) < 30
 
 
-def test_an_aggregate_of_hosts_is_one_of_their_providers(engine: Gantt) -> None:
+def test_host_aggregates_are_provider_aggregates(engine: Gantt) -> None:
     report(engine, "a")
     report(engine, "b")
     uuid = str(uuids.uuid4())
@@ -474,7 +474,7 @@ def _storm(engine: Gantt, requests: list[ScheduleRequest]) -> tuple[int, list[st
     return placed[0], wrong
 
 
-def test_a_full_fleet_is_never_overfull(engine: Gantt) -> None:
+def test_full_fleet_is_never_overcommitted(engine: Gantt) -> None:
     """Room for 24; twice as many want in, some of them in twos."""
     for number in range(6):
         report(engine, f"h{number}")
@@ -490,7 +490,7 @@ def test_a_full_fleet_is_never_overfull(engine: Gantt) -> None:
 
 
 @pytest.mark.parametrize("policy", ["anti-affinity", "affinity"])
-def test_no_race_breaks_a_server_group(engine: Gantt, policy: str) -> None:
+def test_races_do_not_violate_server_groups(engine: Gantt, policy: str) -> None:
     for number in range(5):
         report(engine, f"h{number}", vcpus=64, memory_mb=65536)
     group = ServerGroup(str(uuids.uuid4()), "g", policy, 2)
@@ -532,7 +532,7 @@ def test_the_reported_rule_of_a_group_holds(
 
 @pytest.mark.parametrize("ratio", [1.0, 1e6])
 @pytest.mark.parametrize("source", ["always", "never"])
-def test_a_very_high_ratio_takes_a_class_out_of_the_decision(
+def test_very_high_ratio_makes_a_class_unlimited(
     source: Literal["always", "never"], ratio: float
 ) -> None:
     options = EngineOptions(scheduler=SchedulerOptions(use_placement=source))
@@ -558,7 +558,7 @@ def test_a_very_high_ratio_takes_a_class_out_of_the_decision(
             engine.schedule(ask(flavor=Flavor(vcpus=1, memory_mb=1024, root_gb=11)))
 
 
-def test_a_lease_is_for_instances(engine: Gantt) -> None:
+def test_lease_requires_instances(engine: Gantt) -> None:
     report(engine, "a")
     spec = RequestSpec(SMALL)
     with pytest.raises(Invalid, match="Give instance_uuids"):
@@ -566,9 +566,7 @@ def test_a_lease_is_for_instances(engine: Gantt) -> None:
 
 
 @pytest.mark.parametrize("naming", ["report", "update", "sync"])
-def test_a_member_counts_also_when_its_host_has_named_it(
-    engine: Gantt, naming: str
-) -> None:
+def test_member_reported_by_its_host_still_counts(engine: Gantt, naming: str) -> None:
     for host in ("a", "b"):
         report(engine, host)
     group = InstanceGroup(str(uuids.uuid4()), "anti-affinity")
@@ -589,7 +587,7 @@ def test_a_member_counts_also_when_its_host_has_named_it(
         engine.schedule(ask(instance_group=group))
 
 
-def test_without_books_claims_stand_for_amounts() -> None:
+def test_claims_count_as_usage_without_inventories() -> None:
     options = EngineOptions(scheduler=SchedulerOptions(use_placement="never"))
     with open_gantt("memory://", options) as engine:
         for number in range(3):
@@ -613,6 +611,6 @@ def test_the_switch_to_the_books_is_made_once_and_logged(
     assert len(told) == 1
 
 
-def test_the_library_speaks_of_it() -> None:
+def test_connect_gives_the_scheduler_methods() -> None:
     with gantt.connect("memory://") as engine:  # type: ignore[attr-defined]
         assert engine.list_hosts() == ()

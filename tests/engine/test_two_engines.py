@@ -101,7 +101,7 @@ def test_of_two_with_one_generation_one_wins(url: str, connect: Connect) -> None
             assert sum(isinstance(error, ConcurrentUpdate) for error in errors) == 1
 
 
-def test_ids_and_revisions_are_given_once(url: str, connect: Connect) -> None:
+def test_ids_and_revisions_are_unique(url: str, connect: Connect) -> None:
     engines = [connect(opened(url)) for _ in range(2)]
     with ThreadPoolExecutor(8) as pool:
         wishes = [CreateProvider(f"uuid-{n}", f"name-{n}") for n in range(40)]

@@ -109,7 +109,7 @@ def naive(samples: list[UsageRecord], period: str, now: int) -> list[UsageRecord
     ]
 
 
-def test_a_leader_can_die_at_any_step(
+def test_leader_may_die_at_any_step(
     store: FaultyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet, rng = Fleet(), random.Random(5)
@@ -164,7 +164,7 @@ def kind() -> str:
     return "sqlite"
 
 
-def test_it_is_due_periodically_and_bounded(
+def test_sampling_is_periodic_and_bounded(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     store, fleet = Dying(opened("memory://"), Fleet()), Fleet()
@@ -201,7 +201,7 @@ def test_it_is_due_periodically_and_bounded(
         found(one, "week")
 
 
-def test_an_hour_ended_early_by_a_wrong_clock_is_computed_again() -> None:
+def test_hour_closed_early_by_a_wrong_clock_is_recomputed() -> None:
     fleet = Fleet()
     one = history(Dying(opened("memory://"), fleet), fleet)
     for hours, made in ((0, []), (1, [1]), (-0.5, []), (0.5, [2])):

@@ -78,7 +78,7 @@ def test_the_name_of_a_deleted_row_is_left_out(books: Gantt) -> None:
     assert gone.changes[0].key == made.changes[0].key
 
 
-def test_a_watch_waits_for_what_comes(books: Gantt) -> None:
+def test_watch_waits_for_new_events(books: Gantt) -> None:
     start = books.events()
     assert start.events == ()
     with ThreadPoolExecutor(1) as pool:
@@ -145,7 +145,7 @@ def test_many_watchers_at_the_end_share_one_read(
     assert len(asked) == 9
 
 
-def test_a_watch_ends_when_the_engine_is_closed(books: Gantt) -> None:
+def test_watch_ends_when_the_engine_closes(books: Gantt) -> None:
     watch = books.watch()
     with ThreadPoolExecutor(1) as pool:
         heard = pool.submit(list, watch)
@@ -155,12 +155,12 @@ def test_a_watch_ends_when_the_engine_is_closed(books: Gantt) -> None:
 
 
 @pytest.mark.parametrize("place", ["", "x", "-1", "1-", "1-XYZ", "1.5", "9" * 30])
-def test_what_is_no_place_in_the_log_is_refused(books: Gantt, place: str) -> None:
+def test_invalid_cursor_is_refused(books: Gantt, place: str) -> None:
     with pytest.raises(Invalid, match="not a position in the log"):
         books.events(place)
 
 
-def test_a_place_in_another_history_is_gone(books: Gantt) -> None:
+def test_cursor_of_another_history_is_gone(books: Gantt) -> None:
     for number in range(1, 4):
         books.submit(create(number))
     with pytest.raises(Gone, match="has another batch at revision 2"):

@@ -9,12 +9,12 @@ from gantt.model.printable import printable
 
 
 @given(st.text())
-def test_all_that_comes_out_is_printable(text: str) -> None:
+def test_output_is_printable(text: str) -> None:
     assert printable(text).isprintable()
 
 
 @given(st.text(st.characters(exclude_categories=["C", "Z"])))
-def test_what_is_printable_stays_as_it_is(text: str) -> None:
+def test_printable_text_is_unchanged(text: str) -> None:
     assert printable(text + " ") == text + " "
 
 

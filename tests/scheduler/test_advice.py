@@ -84,7 +84,7 @@ def _policies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduling, "policy_of", known)
 
 
-def test_advice_is_true_and_the_smallest_and_not_left_out() -> None:
+def test_advice_is_correct_minimal_and_complete() -> None:
     """A named change holds when it is made, nothing smaller does, and where any single
     change helps, one is named."""
     found: Counter[str] = Counter()
@@ -145,7 +145,7 @@ SOURCES = pytest.mark.parametrize("source", ["always", "never"])
 
 
 @SOURCES
-def test_what_is_lowered_is_lowered_for_all_instances(source: str) -> None:
+def test_lowered_amount_fits_all_instances(source: str) -> None:
     with fleet({"a": 16, "b": 9}, use_placement=source) as engine:
         assert refused(engine, 20).change == "ask for 16 instead of 20 VCPU"
         assert refused(engine, 20, 2).change == "ask for 9 instead of 20 VCPU"
@@ -160,7 +160,7 @@ def test_what_is_lowered_is_lowered_for_all_instances(source: str) -> None:
 
 
 @SOURCES
-def test_a_smaller_amount_goes_before_a_filter_that_ties_with_room(source: str) -> None:
+def test_smaller_amount_is_preferred_over_a_filter(source: str) -> None:
     with fleet({"a": 4, "b": 8}, use_placement=source) as engine:
         engine.update_service(Service("b", disabled=True))
         why = refused(engine, 8)
@@ -170,7 +170,7 @@ def test_a_smaller_amount_goes_before_a_filter_that_ties_with_room(source: str) 
 
 
 @SOURCES
-def test_what_two_things_keep_out_by_the_requested_host_is_told(source: str) -> None:
+def test_requested_host_refused_twice_is_one_concession(source: str) -> None:
     """The filter and the books both look for the host that was asked for."""
     filters = (*DEFAULT_FILTERS, "SameHostFilter")
     with fleet({"a": 4}, use_placement=source, enabled_filters=filters) as engine:
@@ -189,7 +189,7 @@ def test_what_two_things_keep_out_by_the_requested_host_is_told(source: str) -> 
         )
 
 
-def test_a_spent_budget_is_told_and_counted() -> None:
+def test_exhausted_budget_is_reported_and_counted() -> None:
     with fleet({"a": 4}, change_budget=20) as engine:
         flavor = Flavor(vcpus=5, memory_mb=64, root_gb=1)
         request = ScheduleRequest(RequestSpec(flavor=flavor), ("i",))
@@ -217,7 +217,7 @@ def test_a_spent_budget_is_told_and_counted() -> None:
         assert engine.counts()["changes_cut"] == 4
 
 
-def test_a_search_costs_no_more_than_its_budget(
+def test_search_stays_within_its_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nor does the caching driver forget what is asked for to remember what is not."""

@@ -69,7 +69,9 @@ def pooled() -> Iterator[Gantt]:
 
 @pytest.mark.parametrize("choices", [1, 2, 16])
 @pytest.mark.parametrize("attempts", [1, 3, 5])
-def test_few_choices_do_not_cut_alternates(choices: int, attempts: int) -> None:
+def test_small_subset_size_does_not_limit_alternates(
+    choices: int, attempts: int
+) -> None:
     with opened(choices=choices, max_attempts=attempts) as engine:
         for host in "abcdef":
             report(engine, host)
@@ -77,14 +79,14 @@ def test_few_choices_do_not_cut_alternates(choices: int, attempts: int) -> None:
         assert len({one.service_host for one in alternates}) == attempts - 1
 
 
-def test_alternates_are_found_after_every_instance_has_its_place(
+def test_alternates_are_chosen_after_all_instances(
     pooled: Gantt,
 ) -> None:
     found = pooled.schedule(ask(2))
     assert [len(one) for one in found] == [1, 1]
 
 
-def test_alternates_of_many_where_there_is_room() -> None:
+def test_alternates_of_many_instances() -> None:
     with opened(choices=1) as engine:
         for host in "abcdef":
             report(engine, host)

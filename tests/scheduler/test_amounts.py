@@ -36,7 +36,7 @@ def claim_of(taken: Taken) -> Claim:
 
 
 @given(fleets(), TAKEN)
-def test_the_gate_agrees(plan: Plan, taken: Taken) -> None:
+def test_committer_agrees_with_the_search(plan: Plan, taken: Taken) -> None:
     state = plan.state()
     committer = Room(state.fleet.hosts, claim_of(taken))
     hosts = all_hosts(state)
@@ -45,7 +45,7 @@ def test_the_gate_agrees(plan: Plan, taken: Taken) -> None:
 
 
 @given(fleets(), TAKEN)
-def test_what_is_left_is_the_most_that_fits(plan: Plan, taken: Taken) -> None:
+def test_remaining_amount_is_the_maximum_that_fits(plan: Plan, taken: Taken) -> None:
     hosts = all_hosts(plan.state())
     lacks = unbooked.lacks(hosts, taken, OPTIONS)
     fit = hosts.has_state.copy()
@@ -89,7 +89,7 @@ def test_room(host: Plain, taken: Taken, passes: bool) -> None:
     assert room(hosts, taken).tolist() == [passes]
 
 
-def test_swap_takes_disk_too() -> None:
+def test_swap_counts_as_disk() -> None:
     spec = RequestSpec(flavor=Flavor(root_gb=1, ephemeral_gb=2, swap=3))
     assert amounts.wanted_disk_mb(spec) == 3 * 1024 + 3
 
@@ -98,5 +98,5 @@ def test_swap_takes_disk_too() -> None:
     ("values", "expected"),
     [((), None), (("2", "1.5"), 1.5), (("2", "x"), None), (("inf",), None)],
 )
-def test_the_least_of_texts(values: tuple[str, ...], expected: float | None) -> None:
+def test_least_override_wins(values: tuple[str, ...], expected: float | None) -> None:
     assert overrides.least(values) == expected

@@ -108,7 +108,7 @@ def grow(engine: Gantt, rng: random.Random, *, has_pool: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_capacity_is_what_can_be_claimed(seed: int) -> None:
+def test_capacity_equals_possible_claims(seed: int) -> None:
     rng = random.Random(seed)
     with opened(rng.choice((None, 3))) as engine:
         grow(engine, rng, has_pool=seed % 3 == 0)
@@ -125,7 +125,7 @@ def test_capacity_is_what_can_be_claimed(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_members_that_stay_together_fill_one_service_host(seed: int) -> None:
+def test_affinity_members_fill_one_service_host(seed: int) -> None:
     rng = random.Random(seed)
     with opened() as engine:
         grow(engine, rng, has_pool=seed % 2 == 0)
@@ -138,7 +138,7 @@ def test_members_that_stay_together_fill_one_service_host(seed: int) -> None:
         assert count == found.total == claimed(engine, only)
 
 
-def test_a_group_that_is_somewhere_stays_there_unless_hosts_are_forced() -> None:
+def test_affinity_group_stays_on_its_host_unless_forced() -> None:
     with opened() as engine:
         for host in ("a", "b"):
             report(engine, host, host)
@@ -153,14 +153,14 @@ def test_a_group_that_is_somewhere_stays_there_unless_hosts_are_forced() -> None
         assert engine.capacity(elsewhere).total == claimed(engine, elsewhere) == 4
 
 
-def test_nobody_is_forced_onto_a_disabled_host() -> None:
+def test_forced_disabled_host_has_no_capacity() -> None:
     with opened() as engine:
         report(engine, "a", "a")
         engine.update_service(Service("a", disabled=True))
         assert engine.capacity(spec_of(force_hosts=("a",))).total == 0
 
 
-def test_hosts_that_run_out_are_told_of() -> None:
+def test_exhausted_hosts_are_reported() -> None:
     with opened() as engine:
         for host in ("a", "b"):
             report(engine, host, host)
@@ -178,7 +178,7 @@ def test_hosts_that_run_out_are_told_of() -> None:
     assert why.change == "ask for 8 instead of 9 instances"
 
 
-def test_hosts_that_fill_up_by_a_filter_are_told_of() -> None:
+def test_hosts_filled_by_a_filter_are_reported() -> None:
     with opened(2) as engine:
         for host in ("a", "b"):
             report(engine, host, host)
@@ -191,7 +191,7 @@ def test_hosts_that_fill_up_by_a_filter_are_told_of() -> None:
     assert why.change == "ask for 4 instead of 5 instances"
 
 
-def test_a_tree_that_only_the_exact_search_refuses_is_told_of() -> None:
+def test_tree_refused_by_the_exact_search_is_reported() -> None:
     with opened() as engine:
         uuid = report(engine, "a", "a")
         child = str(uuids.uuid4())
@@ -211,7 +211,9 @@ def test_a_tree_that_only_the_exact_search_refuses_is_told_of() -> None:
 
 @pytest.mark.parametrize("use_placement", ["always", "never"])
 @pytest.mark.parametrize("seed", range(6))
-def test_what_blocks_more_is_told_by_class(seed: int, use_placement: str) -> None:
+def test_blocking_resources_are_reported_by_class(
+    seed: int, use_placement: str
+) -> None:
     """Before anything is claimed as when all of it is."""
     rng = random.Random(seed)
     most = rng.choice((None, 3))
@@ -233,7 +235,7 @@ def test_what_blocks_more_is_told_by_class(seed: int, use_placement: str) -> Non
         assert again.limits == wanted
 
 
-def test_hosts_that_pass_are_told_what_blocks_more() -> None:
+def test_passing_hosts_report_what_blocks_one_more() -> None:
     with opened() as engine:
         for host, gigabytes in (("a", 4), ("b", 8), ("c", 10)):
             report(engine, host, host, 64, 1024 * gigabytes)
@@ -257,7 +259,7 @@ def test_hosts_that_pass_are_told_what_blocks_more() -> None:
         assert engine.capacity(forced).limits == {OFF: 1}
 
 
-def test_what_a_tree_has_too_little_of_is_told() -> None:
+def test_shortage_of_a_tree_is_reported() -> None:
     with opened() as engine:
         for host in ("a", "b"):
             uuid = report(engine, host, host, 64, 65536)
@@ -271,7 +273,7 @@ def test_what_a_tree_has_too_little_of_is_told() -> None:
     assert found.limits == {"DISK_GB": 1, "SRIOV_NET_VF": 1}
 
 
-def test_where_counting_ends_is_told() -> None:
+def test_truncated_count_is_reported() -> None:
     with opened(capacity_per_host=3) as engine:
         report(engine, "a", "a")
         assert engine.capacity(spec_of()).limits == {"capacity_per_host": 1}

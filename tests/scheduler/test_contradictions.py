@@ -52,7 +52,7 @@ def hints(near: tuple[str, ...], far: tuple[str, ...]) -> dict[str, Any]:
         (("gone", "i1"), ("i1",), []),
     ],
 )
-def test_hints_that_share_an_instance_may_be_had(
+def test_hints_sharing_an_instance_are_accepted(
     driver: type[Driver], near: tuple[str, ...], far: tuple[str, ...], hosts: list[str]
 ) -> None:
     assert passing(driver, BOTH, **hints(near, far)) == hosts
@@ -71,7 +71,7 @@ def test_hints_that_exclude_each_other_are_refused(
 
 
 @pytest.mark.parametrize("driver", DRIVERS[:2])
-def test_hints_of_which_one_is_not_asked_mean_nothing(driver: type[Driver]) -> None:
+def test_hints_of_disabled_filters_are_ignored(driver: type[Driver]) -> None:
     never = hints(("i1",), ("i1",))
     assert passing(driver, BOTH[:1], **never) == ["h1"]
     assert passing(driver, BOTH[1:], **never) == ["h0", "h2"]

@@ -68,7 +68,7 @@ def test_policies(
     assert taken(extra_specs, properties) == expected
 
 
-def test_the_second_question_can_be_switched_off() -> None:
+def test_fallback_query_can_be_disabled() -> None:
     assert len(asked(a_spec(DEDICATED), disable_fallback_pcpu_query=True)) == 1
 
 
@@ -162,7 +162,7 @@ def test_thread_policies(
         (MIXED | {"hw:cpu_dedicated_mask": "9" * 5000}, None, "is neither a number"),
     ],
 )
-def test_policies_that_contradict_each_other(
+def test_contradictory_policies_are_refused(
     extra_specs: Texts, properties: dict[str, Any] | None, words: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -170,7 +170,7 @@ def test_policies_that_contradict_each_other(
     assert words in caught.value.message
 
 
-def test_a_mask_over_more_cpus_than_there_are() -> None:
+def test_huge_cpu_mask_is_refused() -> None:
     with pytest.raises(Invalid, match="no host has so many"):
         cpus.parse_mask("key", "^0", 10**12)
 
@@ -179,7 +179,9 @@ SPANS = st.tuples(st.booleans(), st.integers(0, 15), st.integers(0, 15))
 
 
 @given(st.lists(SPANS, min_size=1), st.booleans())
-def test_masks_are_sets(spans: list[tuple[bool, int, int]], has_space: bool) -> None:
+def test_cpu_masks_are_parsed_as_sets(
+    spans: list[tuple[bool, int, int]], has_space: bool
+) -> None:
     rules: list[str] = []
     chosen: set[int] = set()
     removed: set[int] = set()

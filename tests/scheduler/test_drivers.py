@@ -71,7 +71,7 @@ def _hints(desk: Desk) -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.parametrize("by_books", [True, False])
 @pytest.mark.parametrize("seed", range(12))
-def test_kept_fields_are_as_fresh_ones(seed: int, by_books: bool) -> None:
+def test_cached_shapes_equal_fresh_ones(seed: int, by_books: bool) -> None:
     desk = Desk(seed)
     policy = policy_of(OPTIONS[seed % len(OPTIONS)])
     fresh, kept = FilterDriver(policy), CachingDriver(policy)
@@ -104,7 +104,7 @@ def test_kept_fields_are_as_fresh_ones(seed: int, by_books: bool) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_services_that_fall_silent_are_noticed_in_time(seed: int) -> None:
+def test_services_that_time_out_are_excluded(seed: int) -> None:
     """Nothing changes but the time, forth and back, and now and then a service."""
     desk = Desk(seed)
     rng = desk.rng
@@ -139,7 +139,7 @@ def test_services_that_fall_silent_are_noticed_in_time(seed: int) -> None:
     assert kept.hits > 20
 
 
-def test_time_alone_asks_nothing_anew_before_it_matters() -> None:
+def test_time_dependent_masks_expire() -> None:
     desk = Desk(1)
     policy = policy_of(SchedulerOptions(service_down_time=60.0))
     kept = CachingDriver(policy)
@@ -172,7 +172,7 @@ def _claim(
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_picks_of_many_instances_do_not_change_what_is_kept(seed: int) -> None:
+def test_picks_do_not_change_cached_shapes(seed: int) -> None:
     desk = Desk(seed)
     policy = policy_of(SchedulerOptions())
     fresh, kept = FilterDriver(policy), CachingDriver(policy)
@@ -196,7 +196,7 @@ def test_picks_of_many_instances_do_not_change_what_is_kept(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_books_and_reports_choose_the_same_hosts(seed: int) -> None:
+def test_inventories_and_reports_choose_the_same_hosts(seed: int) -> None:
     """Where hosts report both, inventory and what they use of it: every instance of a
     request, its alternates too."""
     desk = Desk(seed)
@@ -229,7 +229,7 @@ def test_books_and_reports_choose_the_same_hosts(seed: int) -> None:
     assert max(placed) > 1
 
 
-def test_chance_takes_any_host_that_has_room() -> None:
+def test_chance_driver_takes_any_feasible_host() -> None:
     desk = Desk(1)
     desk.add_hosts(5)
     driver = driver_of(policy_of(SchedulerOptions(driver="chance")))
@@ -251,7 +251,7 @@ def test_chance_takes_any_host_that_has_room() -> None:
     assert len(found) == 5
 
 
-def test_what_a_decision_judges_follows_what_changed() -> None:
+def test_work_of_a_decision_follows_the_changes() -> None:
     """Work, not seconds: after one claim, one host is judged again."""
     desk = Desk(2)
     desk.add_hosts(50)
@@ -307,7 +307,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     monkeypatch.setattr(drivers, "entry_points", found)
 
 
-def test_a_driver_of_another_package_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_third_party_driver_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     _installed(monkeypatch, "first", f"{__name__}:FirstDriver")
     options = SchedulerOptions(driver="first")
     with open_gantt("memory://", EngineOptions(scheduler=options)) as engine:
@@ -329,7 +329,7 @@ def test_a_driver_of_another_package_decides(monkeypatch: pytest.MonkeyPatch) ->
         (f"{__name__}:_installed", "cannot be made: TypeError"),
     ],
 )
-def test_a_driver_that_is_none_is_refused_by_name(
+def test_invalid_driver_is_refused_by_name(
     monkeypatch: pytest.MonkeyPatch, value: str, says: str
 ) -> None:
     _installed(monkeypatch, "theirs", value)
@@ -339,7 +339,7 @@ def test_a_driver_that_is_none_is_refused_by_name(
         driver_of(policy_of(SchedulerOptions(driver="other")))
 
 
-def test_each_instance_bears_its_own_name_in_the_rule_of_its_group() -> None:
+def test_group_precondition_names_each_instance() -> None:
     # A spec for many names the first one, as Nova's conductor sends it: the second may
     # not stay where the first is.
     desk = Desk(1)
@@ -399,7 +399,7 @@ def _raises(error: Exception) -> Callable[[FeasibleHosts], Any]:
         (_weights(np.full(5, np.nan)), r"gave float64\[5\] as weights"),
     ],
 )
-def test_a_driver_that_fails_is_named(
+def test_failing_driver_is_named(
     fault: Any, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _installed(monkeypatch, "broken", f"{__name__}:BrokenDriver")
@@ -414,7 +414,7 @@ def test_a_driver_that_fails_is_named(
     assert "take it out of driver of [scheduler]" in caught.value.message
 
 
-def test_what_a_driver_refuses_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_driver_refusal_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     _installed(monkeypatch, "broken", f"{__name__}:BrokenDriver")
     fault = staticmethod(_raises(NoValidHost("none today")))
     monkeypatch.setattr(BrokenDriver, "fault", fault)

@@ -63,7 +63,7 @@ def test_operators(value: str, requirement: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("requirement", ["= x", "== 1,5", "!= <or>", ">= ten", "<= ="])
-def test_what_is_no_number_is_named(requirement: str) -> None:
+def test_invalid_number_is_named(requirement: str) -> None:
     with pytest.raises(Invalid) as refused:
         matcher("capabilities:k", requirement)
     assert "capabilities:k" in refused.value.message
@@ -75,7 +75,9 @@ SIGNS = "= == != >= <= s== s!= s< s<= s> s>= <in> <all-in> <or> > other".split()
 
 
 @given(WORDS, st.sampled_from(SIGNS), st.lists(WORDS, max_size=4))
-def test_they_are_the_rule(value: str, sign: str, operands: list[str]) -> None:
+def test_operators_agree_with_the_reference(
+    value: str, sign: str, operands: list[str]
+) -> None:
     requirement = " ".join([sign, *operands])
     try:
         matches = matcher("key", requirement)

@@ -117,7 +117,7 @@ def _fails_without_words(hosts: Hosts) -> Any:
         (_fails_without_words, "failed in mask: _Speechless"),
     ],
 )
-def test_a_filter_that_fails_is_named(
+def test_failing_filter_is_named(
     driver: type[Driver], answer: Any, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -154,7 +154,7 @@ def test_a_filter_that_fails_is_named(
         (_misspelt, "failed in score: AttributeError: .*fre_ram_mb"),
     ],
 )
-def test_a_weigher_that_fails_is_named(
+def test_failing_weigher_is_named(
     driver: type[Driver], answer: Any, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
@@ -166,7 +166,7 @@ def test_a_weigher_that_fails_is_named(
     assert caught.value.message.startswith(f"The weigher {MINE}BrokenWeigher ")
 
 
-def test_whole_numbers_are_scores_too() -> None:
+def test_integer_scores_are_accepted() -> None:
     class Whole(Weigher):
         def score(self, hosts: Hosts, request: Request) -> Floats:
             return hosts.free_ram_mb  # type: ignore[return-value]
@@ -176,7 +176,7 @@ def test_whole_numbers_are_scores_too() -> None:
     assert found.dtype == np.float64
 
 
-def test_whatever_else_a_plugin_answers_is_checked() -> None:
+def test_other_plugin_results_are_checked() -> None:
     class Odd(Filter):
         def mask(self, hosts: Hosts, request: Request) -> Bools:
             return np.ones(len(hosts), np.bool_)
@@ -207,7 +207,7 @@ def test_whatever_else_a_plugin_answers_is_checked() -> None:
         GuardedWeigher("w", OddMultiplier()).multiplier(hosts, SchedulerOptions())
 
 
-def test_a_plugin_may_refuse_a_request_itself() -> None:
+def test_plugin_may_refuse_a_request() -> None:
     class Strict(Filter):
         def mask(self, hosts: Hosts, request: Request) -> Bools:
             raise Invalid("the hint rack is missing")
@@ -217,7 +217,7 @@ def test_a_plugin_may_refuse_a_request_itself() -> None:
         GuardedFilter("s", Strict()).mask(hosts, request())
 
 
-def test_the_log_has_the_traceback_of_each_place_once(
+def test_traceback_is_logged_once_per_location(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Failing(Filter):
@@ -238,7 +238,7 @@ def test_the_log_has_the_traceback_of_each_place_once(
     assert "\n" not in caught.value.message
 
 
-def test_callers_hear_which_plugin_failed_and_no_more() -> None:
+def test_callers_see_only_the_plugin_name() -> None:
     class Failing(Filter):
         def mask(self, hosts: Hosts, request: Request) -> Bools:
             raise FileNotFoundError("/etc/secret/db-password")
@@ -259,9 +259,7 @@ def test_callers_hear_which_plugin_failed_and_no_more() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ours", "Nova's"])
-def test_the_log_hears_of_a_failure_once(
-    kind: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_failure_is_logged_once(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     class Failing(Filter):
         def mask(self, hosts: Hosts, request: Request) -> Bools:
             raise ZeroDivisionError("no racks")

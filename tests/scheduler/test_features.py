@@ -123,7 +123,7 @@ def test_persistent_memory() -> None:
         ({}, {"hw_firmware_stateless": True}, "needs hw_firmware_type=uefi"),
     ],
 )
-def test_features_that_cannot_be(
+def test_invalid_features_are_refused(
     extra_specs: dict[str, str], properties: Properties, words: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -139,7 +139,7 @@ def test_features_that_cannot_be(
         ("", False),
     ],
 )
-def test_truth(value: object, expected: bool) -> None:
+def test_boolean_values(value: object, expected: bool) -> None:
     assert settings.truth("key", value) is expected
 
 
@@ -164,7 +164,7 @@ def with_spec(**fields: Any) -> dict[str, Any]:
     return {**PCI, "count": 1, "spec": [fields]}
 
 
-def test_each_device_of_a_flavor_has_a_group() -> None:
+def test_each_flavor_device_has_a_group() -> None:
     assert device_groups(PCI) == tuple(
         ResourceGroup(suffix, {"CUSTOM_PCI_10DE_1EB8": 1}, frozenset({MANAGED}))
         for suffix in ("r1-0", "r1-1")
@@ -172,7 +172,7 @@ def test_each_device_of_a_flavor_has_a_group() -> None:
     assert device_groups({**PCI, "count": 0}) == ()
 
 
-def test_devices_of_ports_and_those_with_groups_get_none() -> None:
+def test_port_and_grouped_devices_get_no_group() -> None:
     assert device_groups({**PCI, "alias_name": None}) == ()
     mine = ResourceGroup("r1-1", {"VGPU": 1})
     spec = a_spec(pci_requests=(PCI,), requested_resources=(mine,))
@@ -190,12 +190,12 @@ def test_devices_of_ports_and_those_with_groups_get_none() -> None:
         ("pgpu", "PGPU"),
     ],
 )
-def test_the_class_of_a_device(named: str, expected: str) -> None:
+def test_device_resource_class(named: str, expected: str) -> None:
     (group,) = device_groups(with_spec(resource_class=named))
     assert group.resources == {expected: 1}
 
 
-def test_the_traits_of_a_device() -> None:
+def test_device_traits() -> None:
     traits = "hw_gpu_api_vulkan, blue-ish,custom_x"
     (group,) = device_groups(with_spec(resource_class="g", traits=traits))
     assert group.required_traits == {
@@ -207,7 +207,7 @@ def test_the_traits_of_a_device() -> None:
 
 
 @pytest.mark.parametrize(("value", "is_required"), [("yes", True), ("no", False)])
-def test_whether_a_device_migrates(value: str, is_required: bool) -> None:
+def test_device_live_migration(value: str, is_required: bool) -> None:
     (group,) = device_groups(with_spec(resource_class="g", live_migratable=value))
     trait = "HW_PCI_LIVE_MIGRATABLE"
     assert (trait in group.required_traits) is is_required
@@ -229,7 +229,7 @@ def test_whether_a_device_migrates(value: str, is_required: bool) -> None:
         (with_spec(resource_class="g", live_migratable="often"), "live_migratable"),
     ],
 )
-def test_devices_that_cannot_be_asked_for(entry: dict[str, Any], words: str) -> None:
+def test_invalid_devices_are_refused(entry: dict[str, Any], words: str) -> None:
     with pytest.raises(Invalid, match=words):
         device_groups(entry)
 
@@ -248,7 +248,7 @@ def alias_groups(text: str, **fields: Any) -> dict[str | None, dict[str, int]]:
     return {group.requester_id: group.resources for group in found}
 
 
-def test_aliases_of_a_flavor() -> None:
+def test_flavor_aliases() -> None:
     assert alias_groups("gpu:2, nic:1") == {
         "gpu-0": {"CUSTOM_GPU": 1},
         "gpu-1": {"CUSTOM_GPU": 1},
@@ -271,6 +271,6 @@ def test_aliases_of_a_flavor() -> None:
         ("any:1", "2 specs"),
     ],
 )
-def test_aliases_that_cannot_be(text: str, words: str) -> None:
+def test_invalid_aliases_are_refused(text: str, words: str) -> None:
     with pytest.raises(Invalid, match=words):
         alias_groups(text)

@@ -47,16 +47,14 @@ def _public(of: type) -> dict[str, Any]:
     ("contract", "guard"),
     [(Driver, GuardedDriver), (Filter, GuardedFilter), (Weigher, GuardedWeigher)],
 )
-def test_a_guard_passes_on_every_method_and_property(
-    contract: type, guard: type
-) -> None:
+def test_guard_forwards_every_method_and_property(contract: type, guard: type) -> None:
     asked = _public(contract)
     assert asked
     assert asked.keys() <= vars(guard).keys()
 
 
 @pytest.mark.parametrize("contract", [Filter, Weigher])
-def test_a_guard_has_every_attribute_of_what_it_guards(contract: type) -> None:
+def test_guard_has_every_attribute(contract: type) -> None:
     values: dict[str, Any] = {
         name: value
         for name, value in vars(contract).items()
@@ -78,9 +76,7 @@ def test_a_guard_has_every_attribute_of_what_it_guards(contract: type) -> None:
 @pytest.mark.parametrize(
     "name", [name for name, one in _public(Driver).items() if inspect.isfunction(one)]
 )
-def test_a_driver_is_asked_what_its_guard_is_asked(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_guard_calls_the_driver(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[tuple[str, dict[str, object]]] = []
     desk = Desk(1)
     desk.add_hosts(2)
@@ -171,7 +167,7 @@ def _advice(driver: str, plugin: type, monkeypatch: pytest.MonkeyPatch) -> list[
 @pytest.mark.parametrize(
     ("name", "plugin"), [("caching", Theirs), ("chance", TheirChance)]
 )
-def test_advice_is_the_same_with_a_driver_of_another_package(
+def test_advice_is_equal_with_a_third_party_driver(
     name: str, plugin: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = _advice(name, plugin, monkeypatch)
@@ -181,7 +177,7 @@ def test_advice_is_the_same_with_a_driver_of_another_package(
     assert (wanted in changes) == (name == "caching")
 
 
-def test_what_a_driver_gives_in_its_place_is_checked_and_named(
+def test_invalid_driver_results_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     driver = FilterDriver(POLICY)
@@ -210,7 +206,7 @@ class Bare(Driver):
         del policy
 
 
-def test_a_driver_without_a_policy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_driver_without_a_policy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     _install(monkeypatch, Bare)
     with pytest.raises(Refused, match="has None as its policy: call super"):
         driver_of(policy_of(SchedulerOptions(driver="theirs")))

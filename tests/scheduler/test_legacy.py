@@ -49,12 +49,12 @@ def hinted(**hints: str) -> RequestSpec:
     return RequestSpec(scheduler_hints={key: (one,) for key, one in hints.items()})
 
 
-def test_a_filter_of_today() -> None:
+def test_current_nova_filter() -> None:
     assert passing(theirs.RackFilter(), hinted(rack="r2")) == [False, True]
     assert passing(theirs.RackFilter(), RequestSpec()) == [True, True]
 
 
-def test_a_filter_that_expects_dicts() -> None:
+def test_filter_that_expects_dicts() -> None:
     image = Image(properties={"factor": "2"})
     flavor = Flavor(memory_mb=64)
     old = theirs.OldRamFilter()
@@ -63,14 +63,14 @@ def test_a_filter_that_expects_dicts() -> None:
     assert passing(old, hinted(never="1")) == [False, False]
 
 
-def test_filters_that_look_at_all_hosts() -> None:
+def test_filters_that_process_all_hosts() -> None:
     assert passing(theirs.EmptiestFilter(), RequestSpec()) == [False, True]
     assert passing(theirs.NobodyFilter(), RequestSpec()) == [False, False]
     with pytest.raises(PluginFailed, match="StrangerFilter let 'who"):
         passing(theirs.StrangerFilter(), RequestSpec())
 
 
-def test_what_a_filter_says_of_itself() -> None:
+def test_filter_attributes_are_honoured() -> None:
     rack, old = LegacyFilter(theirs.RackFilter()), LegacyFilter(theirs.OldRamFilter())
     assert (rack.name, rack.once, rack.on_rebuild) == ("RackFilter", True, True)
     assert (old.name, old.once, old.on_rebuild) == ("OldRamFilter", False, False)
@@ -79,14 +79,14 @@ def test_what_a_filter_says_of_itself() -> None:
     assert rack.cacheable is None
 
 
-def test_limits_that_a_filter_leaves_on_the_host() -> None:
+def test_limits_set_by_a_filter() -> None:
     hosts = all_hosts(RACKS.state())
     found = LegacyFilter(theirs.RackFilter()).limits(hosts, request(), 1)
     assert found == {"memory_mb": 49152}
 
 
 @pytest.mark.parametrize("limit", [float("nan"), float("inf")])
-def test_limits_that_are_no_numbers_are_refused_by_name(limit: float) -> None:
+def test_invalid_limits_are_refused_by_name(limit: float) -> None:
     class OddLimits:
         def host_passes(self, host_state: Any, _spec: Any) -> bool:
             host_state.limits.update(vcpu=limit, power=3)
@@ -99,7 +99,7 @@ def test_limits_that_are_no_numbers_are_refused_by_name(limit: float) -> None:
         LegacyFilter(OddLimits()).limits(hosts, request(), 1)
 
 
-def test_limits_that_nobody_knows_are_left_out() -> None:
+def test_unknown_limits_are_ignored() -> None:
     class MoreLimits:
         def host_passes(self, host_state: Any, _spec: Any) -> bool:
             host_state.limits.update(vcpu=2.5, power=3)
@@ -131,7 +131,7 @@ def _refuse_to_speak() -> None:
         (sys.exit, "SystemExit"),
     ],
 )
-def test_a_filter_fails_by_its_name_however_it_does(answer: Any, named: str) -> None:
+def test_failing_filter_is_named(answer: Any, named: str) -> None:
     class OddFilter:
         def host_passes(self, _host: Any, _spec: Any) -> Any:
             return answer()
@@ -140,7 +140,7 @@ def test_a_filter_fails_by_its_name_however_it_does(answer: Any, named: str) -> 
         passing(OddFilter(), RequestSpec())
 
 
-def test_a_filter_refuses_the_hosts_for_which_it_fails(
+def test_failing_filter_refuses_those_hosts(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     assert passing(theirs.FailingFilter(), RequestSpec()) == [True, False]
@@ -152,7 +152,7 @@ def test_a_filter_refuses_the_hosts_for_which_it_fails(
     assert "FailingFilter failed for host h1 (n1)" in with_traceback.getMessage()
 
 
-def test_a_filter_that_fails_for_every_host_fails_by_its_name() -> None:
+def test_filter_failing_for_every_host_is_named() -> None:
     alone = all_hosts(RACKS.state()).pick(np.array([1]))
     with pytest.raises(
         PluginFailed,
@@ -177,7 +177,7 @@ POWER = plan_of(
 )
 
 
-def test_a_group_has_the_members_that_are_known_here() -> None:
+def test_group_has_the_known_members() -> None:
     class AntiAffinityFilter:
         def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
             return not set(host_state.instances) & set(spec_obj.instance_group.members)
@@ -219,7 +219,7 @@ def test_weighers() -> None:
         (theirs.FailingWeigher(), "FailingWeigher failed for host h0.*RuntimeError"),
     ],
 )
-def test_weighers_that_fail_are_named(weigher: object, says: str) -> None:
+def test_failing_weighers_are_named(weigher: object, says: str) -> None:
     with pytest.raises(PluginFailed, match=says):
         LegacyWeigher(weigher).score(all_hosts(POWER.state()), request())
 
@@ -261,7 +261,7 @@ def view(**fields: Any) -> LegacyHost:
     return LegacyHosts(hosts, SchedulerOptions()).all()[0]
 
 
-def test_the_fields_of_a_host() -> None:
+def test_host_fields() -> None:
     host = view()
     found = {
         name: getattr(host, name)
@@ -298,7 +298,7 @@ def test_the_fields_of_a_host() -> None:
         _ = host.colour
 
 
-def test_the_objects_of_a_host() -> None:
+def test_host_objects() -> None:
     host = view()
     assert sorted(host.instances) == ["i1", "i2", "i3"]
     assert host.instances["i1"].uuid == "i1"
@@ -318,7 +318,7 @@ def test_the_objects_of_a_host() -> None:
     assert aggregate.availability_zone == "z1"
 
 
-def test_a_host_that_said_little() -> None:
+def test_host_with_a_partial_report() -> None:
     host = LegacyHosts(all_hosts(plan_of({}).state()), SchedulerOptions()).all()[0]
     assert (host.cpu_info, host.numa_topology, host.service) == (None, None, {})
     assert (host.metrics, host.stats, host.pci_stats.pools) == ([], {}, [])
@@ -344,7 +344,7 @@ SPEC = RequestSpec(
 )
 
 
-def test_a_request_of_today() -> None:
+def test_current_request_object() -> None:
     spec = LegacySpec(SPEC)
     assert (spec.vcpus, spec.memory_mb, spec.root_gb) == (2, 512, 10)
     assert (spec.ephemeral_gb, spec.swap, spec.flavor.name) == (1, 64, "small")
@@ -377,7 +377,7 @@ def test_a_request_of_today() -> None:
         _ = spec.colour
 
 
-def test_a_request_of_old() -> None:
+def test_legacy_request_dict() -> None:
     spec = LegacySpec(SPEC)
     assert spec["instance_type"]["memory_mb"] == 512
     assert spec.get("scheduler_hints") == {"one": "1", "two": ["1", "2"]}
@@ -390,13 +390,13 @@ def test_a_request_of_old() -> None:
     assert LegacySpec(RequestSpec()).get("retry") is None
 
 
-def test_an_image_of_a_volume_has_no_id() -> None:
+def test_image_of_a_volume_has_no_id() -> None:
     spec = LegacySpec(RequestSpec(image=Image()))
     assert "id" not in spec.image
     assert LegacySpec(RequestSpec()).image is None
 
 
-def test_what_nova_serialized_becomes_objects() -> None:
+def test_serialized_nova_objects_are_restored() -> None:
     listed = {"nova_object.name": "X", "nova_object.data": {"objects": [CELL]}}
     assert unpacked(listed).objects[0].id == 0
     assert unpacked({"plain": 1}) == {"plain": 1}

@@ -76,7 +76,7 @@ def books() -> Iterator[Gantt]:
         {"requested_resources": (ResourceGroup("_a", dict.fromkeys(FOUR, 1)),)},
     ],
 )
-def test_a_request_names_no_more_than_it_may(more: Any) -> None:
+def test_request_size_is_limited(more: Any) -> None:
     request = ScheduleRequest(replace(SPEC, **more))
     with pytest.raises(TooMuch) as caught:
         check_request(request, OPTIONS)
@@ -135,23 +135,21 @@ def test_a_request_names_no_more_than_it_may(more: Any) -> None:
         ),
     ],
 )
-def test_what_is_beyond_a_limit_is_refused_and_counted(
-    books: Gantt, ask: Any, words: str
-) -> None:
+def test_excess_is_refused_and_counted(books: Gantt, ask: Any, words: str) -> None:
     with pytest.raises(TooMuch) as caught:
         ask(books)
     assert caught.value.message.startswith(words)
     assert books.counts()["over_limits"] == 1
 
 
-def test_groups_of_a_flavor_count_too(books: Gantt) -> None:
+def test_flavor_groups_count_towards_the_limit(books: Gantt) -> None:
     specs = {f"resources{n}:VCPU": "1" for n in range(3)} | {"group_policy": "none"}
     spec = replace(SPEC, flavor=replace(SPEC.flavor, extra_specs=specs))
     with pytest.raises(Invalid, match="has 3 request groups; 2 is the limit"):
         books.schedule(ScheduleRequest(spec))
 
 
-def test_what_is_kept_is_as_long_as_was_asked(books: Gantt) -> None:
+def test_cache_sizes_are_configurable(books: Gantt) -> None:
     for vcpus in range(1, 5):
         books.schedule(ScheduleRequest(replace(SPEC, flavor=Flavor(vcpus=vcpus))))
     counts = books.counts()
@@ -159,7 +157,7 @@ def test_what_is_kept_is_as_long_as_was_asked(books: Gantt) -> None:
     assert counts["changes_limit"] == 2
 
 
-def test_counting_ends_somewhere(books: Gantt) -> None:
+def test_capacity_count_is_bounded(books: Gantt) -> None:
     assert books.capacity(RequestSpec(Flavor(memory_mb=1))).total == 5
 
 
@@ -176,13 +174,13 @@ def test_counting_ends_somewhere(books: Gantt) -> None:
         ),
     ],
 )
-def test_factors_are_numbers(option: str, value: Any, factor: Any) -> None:
+def test_factors_must_be_numbers(option: str, value: Any, factor: Any) -> None:
     with pytest.raises(Refused, match=option):
         policy_of(SchedulerOptions(**value(factor)))
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e400", "1e300", "x", ""])
-def test_an_override_that_is_no_number_is_told_once_and_not_looked_at(
+def test_invalid_override_is_logged_once_and_ignored(
     books: Gantt, caplog: pytest.LogCaptureFixture, text: str
 ) -> None:
     assert overrides.least((text, "1")) is None
@@ -198,7 +196,7 @@ def test_an_override_that_is_no_number_is_told_once_and_not_looked_at(
     assert decision.failure is None
 
 
-def test_numbers_within_the_limit_are_looked_at() -> None:
+def test_overrides_within_the_limit_are_used() -> None:
     assert overrides.least((str(MAX_FACTOR), "3")) == 3.0
     assert overrides.unread({"ram_weight_multiplier": "2", "x": "nan"}) == []
 
@@ -231,7 +229,7 @@ _IMAGE = "image_props_weight_setting"
         {"flavor": Flavor(vcpus=1, extra_specs={"trait:HW": "x" * 60_000})},
     ],
 )
-def test_who_asks_for_much_hears_little(more: Any) -> None:
+def test_refusal_of_a_large_request_is_short(more: Any) -> None:
     with open_gantt(
         "memory://", EngineOptions(scheduler=SchedulerOptions(use_placement="always"))
     ) as books:
@@ -244,6 +242,6 @@ def test_who_asks_for_much_hears_little(more: Any) -> None:
     assert len(msgspec.json.encode(why)) < 50_000
 
 
-def test_some_names_stand_for_many() -> None:
+def test_long_lists_are_abridged() -> None:
     assert some("abc") == ("a", "b", "c")
     assert some(map(str, range(13)))[9:] == ("9", "3 more")

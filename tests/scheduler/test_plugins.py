@@ -85,7 +85,7 @@ class LateFilter(Filter):
 )
 @pytest.mark.parametrize("driver", [FilterDriver, CachingDriver])
 @pytest.mark.parametrize("first", ["red", "blue"])
-def test_a_project_never_gets_what_another_was_told(
+def test_cached_masks_are_per_project(
     name: str, driver: type[Driver], first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Also where it bears the name of one of ours that is kept.
@@ -100,7 +100,7 @@ def test_a_project_never_gets_what_another_was_told(
 
 
 @pytest.mark.parametrize("first", ["red", "blue"])
-def test_scores_are_those_of_the_project_that_asks(first: str) -> None:
+def test_scores_are_per_project(first: str) -> None:
     desk, driver = _desk(), CachingDriver(_policy(weighers=("RedWeigher",)))
     other = "blue" if first == "red" else "red"
     for project in (first, other, first):
@@ -109,7 +109,7 @@ def test_scores_are_those_of_the_project_that_asks(first: str) -> None:
         assert int(scale.raw.argmax()) == (0 if project == "red" else HOSTS - 1)
 
 
-def test_what_hangs_on_time_is_asked_afresh() -> None:
+def test_time_dependent_masks_are_not_cached() -> None:
     desk, driver = _desk(), CachingDriver(_policy("LateFilter"))
     passed = []
     for second in (1, 2, 3, 4):
@@ -141,7 +141,7 @@ SPECS: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", SPECS)
-def test_each_request_is_read_as_it_was_made(name: str) -> None:
+def test_each_request_is_read_separately(name: str) -> None:
     """Beside what is kept, a plug-in may read any field."""
     seen: list[Any] = []
 
@@ -158,14 +158,14 @@ def test_each_request_is_read_as_it_was_made(name: str) -> None:
     assert seen == [*SPECS[name], *SPECS[name]]
 
 
-def test_ours_declare_and_so_stay_kept() -> None:
+def test_built_in_plugins_declare_and_are_cached() -> None:
     desk, driver = _desk(), CachingDriver(_policy("RedFilter"))
     for project in ("red", "blue", "green", "red"):
         _field(driver, desk, replace(SPEC, project_id=project))
     assert (driver.misses, driver.hits) == (1, 3)
 
 
-def test_what_a_plugin_changes_in_place_is_its_own_failure() -> None:
+def test_in_place_change_is_a_plugin_failure() -> None:
     class Greedy(Filter):
         def mask(self, hosts: Hosts, request: Request) -> Bools:
             hosts.free_ram_mb[:] = 0
@@ -209,7 +209,7 @@ class FlavorFilter(Filter):
 asked: list[int] = []
 
 
-def test_what_is_declared_is_kept() -> None:
+def test_declared_plugins_are_cached() -> None:
     desk, driver = _desk(), CachingDriver(_policy("FlavorFilter"))
     asked.clear()
     for project in ("red", "blue", "green"):
@@ -271,9 +271,7 @@ def _swallowed(spec: RequestSpec) -> object:
         (_of_hosts(lambda h, r: h.keep(h.free_ram_mb > 0)), "hosts.keep"),
     ],
 )
-def test_reading_more_than_is_declared_is_refused(
-    plugin: type[Filter], says: str
-) -> None:
+def test_undeclared_read_is_refused(plugin: type[Filter], says: str) -> None:
     hosts = all_hosts(Plan([a_host("h1"), a_host("h2")]).state())
     with pytest.raises(PluginFailed, match=says) as caught:
         GuardedFilter("mine", plugin()).mask(hosts, request())
@@ -281,7 +279,7 @@ def test_reading_more_than_is_declared_is_refused(
     assert "enabled_filters" in caught.value.message
 
 
-def test_what_is_declared_can_be_read() -> None:
+def test_declared_columns_can_be_read() -> None:
     class Reader(Filter):
         cacheable = Cacheable(
             needs=("vcpus_used", "factor:stats", "instances", "claims", "id"),
@@ -303,7 +301,7 @@ def test_what_is_declared_can_be_read() -> None:
     assert GuardedFilter("r", Reader()).mask(hosts, request(spec)).all()
 
 
-def test_one_that_compares_hosts_is_not_elementwise() -> None:
+def test_plugin_that_compares_hosts_is_not_elementwise() -> None:
     class Fullest(Filter):
         cacheable = Cacheable(needs=("free_ram_mb",), reads=(), elementwise=True)
 
@@ -346,7 +344,7 @@ class _Scored(Weigher):
         ({"needs": ()}, "as cacheable: it must be a gantt.scheduler.contract"),
     ],
 )
-def test_a_declaration_that_cannot_hold_is_refused_at_start(
+def test_contradictory_declaration_is_refused_at_start(
     declaration: Any, says: str
 ) -> None:
     filter_ = type("Mine", (_Told,), {"cacheable": declaration})()
@@ -357,7 +355,7 @@ def test_a_declaration_that_cannot_hold_is_refused_at_start(
         GuardedWeigher("mine", weigher)
 
 
-def test_what_is_no_filter_or_weigher_is_refused_at_start() -> None:
+def test_invalid_plugin_is_refused_at_start() -> None:
     with pytest.raises(Refused, match="has no method mask"):
         GuardedFilter("mine", Filter())
     with pytest.raises(Refused, match="has no method score"):

@@ -19,7 +19,7 @@ WEIGHTS = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0])
     st.integers(1, 8),
     st.lists(st.tuples(st.integers(0, 29), WEIGHTS), max_size=30),
 )
-def test_it_is_a_stable_sort_s(
+def test_ranking_equals_a_stable_sort(
     weights: list[float], count: int, moves: list[tuple[int, float]]
 ) -> None:
     array = np.array(weights)
@@ -32,7 +32,7 @@ def test_it_is_a_stable_sort_s(
         assert kept.best().tolist() == order[:count]
 
 
-def test_a_change_is_no_reason_to_look_at_all(
+def test_change_does_not_rank_all_hosts_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[int] = []

@@ -47,20 +47,20 @@ def weighers(*paths: str) -> tuple[Weigher, ...]:
     return registry.weighers(SchedulerOptions(weight_classes=paths))
 
 
-def test_filters_come_in_the_order_given_and_once() -> None:
+def test_filters_are_ordered_and_unique() -> None:
     names = tuple(one.name for one in registry.filters(SchedulerOptions()))
     assert names == DEFAULT_FILTERS
     found = filters("RetryFilter", "ComputeFilter", "RetryFilter")
     assert [one.name for one in found] == ["RetryFilter", "ComputeFilter"]
 
 
-def test_all_weighers_of_nova_are_ours() -> None:
+def test_every_nova_weigher_exists() -> None:
     found = weighers(ALL_WEIGHERS)
     assert {one.option for one in found} == DEFAULT_MULTIPLIERS.keys()
     assert len(found) == len(DEFAULT_MULTIPLIERS)
 
 
-def test_every_class_here_can_be_made_and_has_a_docstring() -> None:
+def test_every_class_is_constructible_and_documented() -> None:
     known: dict[str, Any] = {
         **registry.built_in_filters(),
         **registry.built_in(weigher_modules, Weigher),
@@ -70,7 +70,7 @@ def test_every_class_here_can_be_made_and_has_a_docstring() -> None:
         assert one.__doc__, name
 
 
-def test_names_of_nova_stand_for_ours() -> None:
+def test_nova_class_paths_resolve_to_built_in_ones() -> None:
     path = NOVA_FILTERS + "compute_filter.ComputeFilter"
     options = SchedulerOptions(
         enabled_filters=("ComputeFilter",), available_filters=(path,)
@@ -99,7 +99,7 @@ def test_out_of_tree_classes() -> None:
     ]
 
 
-def test_a_site_may_replace_ours() -> None:
+def test_built_in_plugins_can_be_replaced() -> None:
     (found,) = filters("ComputeFilter", available=(MINE + "ComputeFilter",))
     assert _kind(found) is theirs.ComputeFilter
 
@@ -163,7 +163,7 @@ def test_unknown_weighers_are_refused(path: str, says: str) -> None:
         weighers(path)
 
 
-def test_what_operators_should_know_is_logged(
+def test_notices_are_logged_at_start(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING):

@@ -73,15 +73,15 @@ def required(labels: Labels) -> set[str]:
 SIZES = {"VCPU": 4, "MEMORY_MB": 2048, "DISK_GB": 27}
 
 
-def test_a_plain_flavor_asks_for_its_sizes() -> None:
+def test_plain_flavor_requests_its_sizes() -> None:
     assert asked(a_spec()) == (CandidateRequest((RequestGroup(resources=SIZES),)),)
 
 
-def test_a_volume_holds_the_root_disk() -> None:
+def test_volume_needs_no_root_disk() -> None:
     assert amounts({}, is_bfv=True) == {**SIZES, "DISK_GB": 7}
 
 
-def test_no_disk_is_not_asked_for() -> None:
+def test_zero_disk_is_not_requested() -> None:
     spec = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=1))
     assert groups(spec)[""].resources == {"VCPU": 1, "MEMORY_MB": 1}
 
@@ -132,7 +132,7 @@ def test_suffixed_groups_and_their_policy() -> None:
     )
 
 
-def test_a_group_of_traits_alone_asks_for_a_provider_beside_the_others() -> None:
+def test_group_of_traits_alone_has_its_own_provider() -> None:
     found = groups(a_spec({"trait1:CUSTOM_A": "required"}))
     assert found["1"] == RequestGroup("1", {}, Labels((frozenset({"CUSTOM_A"}),)))
 
@@ -142,7 +142,7 @@ def test_a_group_of_traits_alone_asks_for_a_provider_beside_the_others() -> None
 PORT = ResourceGroup("port", {"NET_BW_EGR_KILOBIT_PER_SEC": 10}, frozenset({"T"}))
 
 
-def test_groups_of_others_need_no_policy() -> None:
+def test_port_and_device_groups_need_no_policy() -> None:
     other = ResourceGroup("device", {"FPGA": 1}, forbidden_traits=frozenset({"U"}))
     spec = a_spec({"resources1:VGPU": "1"}, requested_resources=(PORT, other))
     (request,) = asked(spec)
@@ -152,12 +152,12 @@ def test_groups_of_others_need_no_policy() -> None:
     assert required(request.groups[3].traits) == {"T"}
 
 
-def test_several_groups_of_a_flavor_need_a_policy() -> None:
+def test_several_flavor_groups_need_a_policy() -> None:
     with pytest.raises(Invalid, match="group_policy=none"):
         asked(a_spec({"resources1:VGPU": "1", "resources2:VGPU": "1"}))
 
 
-def test_a_group_that_may_use_several_providers_joins_the_others() -> None:
+def test_unnumbered_group_joins_the_unsuffixed_one() -> None:
     group = ResourceGroup(
         None,
         {"VGPU": 1, "CUSTOM_GOLD": 2},
@@ -182,7 +182,7 @@ def test_a_group_that_may_use_several_providers_joins_the_others() -> None:
         ({}, ResourceGroup("x", {"VGPU": -1, "FPGA": 1}), "-1 VGPU"),
     ],
 )
-def test_groups_of_others_that_cannot_be(
+def test_invalid_port_and_device_groups_are_refused(
     extra_specs: dict[str, str], group: ResourceGroup, words: str
 ) -> None:
     with pytest.raises(Invalid, match=words):
@@ -192,7 +192,7 @@ def test_groups_of_others_that_cannot_be(
 # ------------------------------------------------------------------------------ places
 
 
-def test_the_destination_is_the_place_of_the_unsuffixed_group() -> None:
+def test_destination_applies_to_the_unsuffixed_group() -> None:
     destination = Destination(
         aggregates=AGGREGATES, forbidden_aggregates=frozenset({"a4"})
     )
@@ -202,7 +202,7 @@ def test_the_destination_is_the_place_of_the_unsuffixed_group() -> None:
     assert not found["port"].member_of
 
 
-def test_the_request_as_a_whole() -> None:
+def test_request_level_parameters() -> None:
     level = RequestLevel(
         frozenset({"R2", "R1"}), frozenset({"F"}), (frozenset({"port"}),)
     )
@@ -254,7 +254,7 @@ KNOWN = fleet(
         ),
     ],
 )
-def test_one_host_is_one_tree(fields: dict[str, Any], expected: str | None) -> None:
+def test_forced_host_is_its_tree(fields: dict[str, Any], expected: str | None) -> None:
     (request,) = asked(a_spec(**fields), KNOWN)
     assert request.groups[0].in_tree == expected
 
@@ -269,7 +269,7 @@ def test_one_host_is_one_tree(fields: dict[str, Any], expected: str | None) -> N
         {"force_hosts": ("h9",)},
     ],
 )
-def test_a_host_that_does_not_exist(fields: dict[str, Any]) -> None:
+def test_unknown_host_matches_nothing(fields: dict[str, Any]) -> None:
     with pytest.raises(NoValidHost, match="No such host - host: .* node: "):
         asked(a_spec(**fields), KNOWN)
 
@@ -279,19 +279,19 @@ def test_a_host_that_does_not_exist(fields: dict[str, Any]) -> None:
 NOTHING = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}
 
 
-def test_a_request_for_nothing_is_refused() -> None:
+def test_empty_request_is_refused() -> None:
     with pytest.raises(Invalid, match="no resources at all"):
         asked(a_spec({**NOTHING, "trait:CUSTOM_A": "required"}))
 
 
-def test_the_named_host_holds_for_groups_of_others() -> None:
+def test_forced_host_applies_to_port_groups() -> None:
     spec = a_spec(NOTHING, requested_resources=(PORT,), force_hosts=("h1",))
     (request,) = asked(spec, KNOWN)
     assert [group.suffix for group in request.groups] == ["port"]
     assert request.groups[0].in_tree == "u1"
 
 
-def test_an_aggregate_is_that_of_a_provider_beside_the_others() -> None:
+def test_aggregate_applies_to_the_added_group() -> None:
     spec = a_spec(
         {**NOTHING, "trait:CUSTOM_A": "forbidden"},
         requested_resources=(PORT,),
@@ -302,7 +302,7 @@ def test_an_aggregate_is_that_of_a_provider_beside_the_others() -> None:
     assert main.member_of == Labels(AGGREGATES)
 
 
-def test_what_cannot_be_kept_out_of_an_aggregate_is_refused() -> None:
+def test_inexpressible_forbidden_aggregate_is_refused() -> None:
     spec = a_spec(
         NOTHING,
         requested_resources=(PORT,),
@@ -330,7 +330,7 @@ def test_what_cannot_be_kept_out_of_an_aggregate_is_refused() -> None:
         ({"trait1:CUSTOM_A": "forbidden"}, "group 1 says only"),
     ],
 )
-def test_extra_specs_that_cannot_be_read(
+def test_invalid_extra_specs_are_refused(
     extra_specs: dict[str, str], words: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -347,13 +347,13 @@ def test_extra_specs_that_cannot_be_read(
         ({"trait:CUSTOM_NOBODY": "forbidden"}, "extra spec trait:CUSTOM_NOBODY asks"),
     ],
 )
-def test_names_that_do_not_exist(extra_specs: dict[str, str], words: str) -> None:
+def test_unknown_names_are_refused(extra_specs: dict[str, str], words: str) -> None:
     with pytest.raises(UnknownName) as caught:
         asked(a_spec(extra_specs))
     assert words in caught.value.message
 
 
-def test_names_of_others_that_do_not_exist() -> None:
+def test_unknown_names_of_port_groups_are_refused() -> None:
     with pytest.raises(UnknownName, match="the request asks for the resource class"):
         asked(a_spec(requested_resources=(ResourceGroup("x", {"TYPO": 1}),)))
     level = RequestLevel(root_required=frozenset({"TYPO"}))
@@ -361,7 +361,7 @@ def test_names_of_others_that_do_not_exist() -> None:
         asked(a_spec(request_level_params=level))
 
 
-def test_a_trait_cannot_be_required_and_forbidden() -> None:
+def test_trait_required_and_forbidden_is_refused() -> None:
     properties = {"traits_required": ["CUSTOM_A"]}
     with pytest.raises(Invalid, match="CUSTOM_A is both .* the unsuffixed group"):
         asked(a_spec({"trait:CUSTOM_A": "forbidden"}, properties))
@@ -372,7 +372,7 @@ def test_a_trait_cannot_be_required_and_forbidden() -> None:
     asked(a_spec({"trait1:A": "required", "trait:A": "forbidden"}))
 
 
-def test_subtrees_are_of_groups_that_exist() -> None:
+def test_same_subtree_names_existing_groups() -> None:
     level = RequestLevel(same_subtree=(frozenset({"port", "gone"}),))
     with pytest.raises(Invalid, match="'gone'"):
         asked(a_spec(request_level_params=level, requested_resources=(PORT,)))
@@ -393,7 +393,7 @@ def test_subtrees_are_of_groups_that_exist() -> None:
         ),
     ],
 )
-def test_amounts_without_the_books(
+def test_amounts_without_inventories(
     extra_specs: dict[str, str], expected: tuple[int, int, int]
 ) -> None:
     found = shape.resources(a_spec(extra_specs), SchedulerOptions())
@@ -401,7 +401,7 @@ def test_amounts_without_the_books(
     assert tuple(found.values()) == expected
 
 
-def test_what_only_inventories_tell_is_not_guessed() -> None:
+def test_classes_without_reports_are_refused() -> None:
     with pytest.raises(NoValidHost, match="1 VGPU in group 1"):
         shape.resources(a_spec({"resources1:VGPU": "1"}), SchedulerOptions())
 
@@ -437,7 +437,7 @@ ANYTHING = VALUES | st.none() | st.booleans() | st.integers() | st.lists(VALUES)
     vcpus=st.integers(-1, 8) | st.integers(),
     disk=st.integers(-1, 8),
 )
-def test_whatever_is_asked_has_an_answer_or_a_reason(
+def test_any_request_has_an_answer_or_a_reason(
     extra_specs: dict[str, str],
     properties: dict[str, Any] | None,
     vcpus: int,

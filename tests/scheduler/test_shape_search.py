@@ -59,13 +59,13 @@ def a_spec(extra_specs: dict[str, str], **fields: object) -> RequestSpec:
     return RequestSpec(flavor=flavor, requested_resources=(CARD,), **fields)  # type: ignore[arg-type]
 
 
-def test_the_aggregate_holds_where_only_a_part_gives_anything(books: Gantt) -> None:
+def test_aggregate_applies_without_host_resources(books: Gantt) -> None:
     destination = Destination(aggregates=(frozenset({ZONE}),))
     assert hosts_for(books, a_spec(NOTHING)) == {"a", "b"}
     assert hosts_for(books, a_spec(NOTHING, requested_destination=destination)) == {"a"}
 
 
-def test_so_does_a_trait(books: Gantt) -> None:
+def test_trait_applies_without_host_resources(books: Gantt) -> None:
     wanted = {**NOTHING, "trait:COMPUTE_ACCELERATORS": "required"}
     assert hosts_for(books, a_spec(wanted)) == {"b"}
 
@@ -77,11 +77,11 @@ def test_a_suffixed_group_of_traits(books: Gantt) -> None:
 
 
 @pytest.mark.parametrize("digits", [12, 18])
-def test_amounts_beyond_all_measure_find_nobody(books: Gantt, digits: int) -> None:
+def test_huge_amounts_match_no_host(books: Gantt, digits: int) -> None:
     assert hosts_for(books, a_spec({"resources:VCPU": "9" * digits})) == set()
 
 
-def test_sizes_beyond_all_measure_find_nobody(books: Gantt) -> None:
+def test_huge_sizes_match_no_host(books: Gantt) -> None:
     flavor = Flavor(vcpus=10**30, memory_mb=10**25)
     spec = RequestSpec(flavor=flavor, requested_resources=(CARD,))
     assert hosts_for(books, spec) == set()

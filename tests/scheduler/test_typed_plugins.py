@@ -69,7 +69,7 @@ ERRORS = {
 }
 
 
-def test_a_typed_plugin_is_held_to_the_types(tmp_path: Path) -> None:
+def test_typed_plugins_are_checked_by_mypy(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     for name, text in (("good", GOOD), ("bad", BAD)):
         (tmp_path / f"{name}.py").write_text(text)

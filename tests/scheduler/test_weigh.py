@@ -70,7 +70,7 @@ def test_normalise(raw: list[float], minval: float | None, expected: Any) -> Non
 
 
 @given(st.lists(NUMBERS, min_size=1), ENDS, st.none() | st.sampled_from([10.0, 20.0]))
-def test_normalise_as_a_walk_does(
+def test_normalise_equals_a_plain_loop(
     raw: list[float], minval: float | None, maxval: float | None
 ) -> None:
     found = normal(np.array(raw), minval, maxval)
@@ -78,9 +78,7 @@ def test_normalise_as_a_walk_does(
 
 
 @given(st.data(), st.integers(2, 6))
-def test_the_weights_are_a_walk_s_also_after_changes(
-    data: st.DataObject, n: int
-) -> None:
+def test_weights_equal_a_plain_loop_after_changes(data: st.DataObject, n: int) -> None:
     column = st.lists(NUMBERS, min_size=n, max_size=n).map(np.array)
     factors = st.sampled_from([1.0, -1.0, 2.5, -1e6]) | column
     chosen = data.draw(st.lists(st.tuples(column, factors, st.booleans())))
@@ -118,7 +116,7 @@ def naive_weights(scales: list[Scale], n: int) -> list[float]:
 @given(
     st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), max_size=12), st.integers(0, 14)
 )
-def test_best_are_the_first_of_a_stable_sort(weights: list[float], k: int) -> None:
+def test_best_equal_a_stable_sort(weights: list[float], k: int) -> None:
     order = sorted(range(len(weights)), key=lambda place: -weights[place])
     assert weigh.best(np.array(weights), k).tolist() == order[:k]
 
@@ -170,7 +168,7 @@ def test_multipliers(metadata: list[dict[str, str]], expected: Any) -> None:
     assert (found if isinstance(found, float) else found.tolist()) == expected
 
 
-def test_a_weigher_may_count_negated_or_have_a_multiplier_of_its_own() -> None:
+def test_multiplier_may_be_negative_or_per_weigher() -> None:
     hosts, options = _hosts({"build_failure_weight_multiplier": "5"}), request().options
     found = weigh.multipliers(hosts, BuildFailureWeigher(), options)
     assert isinstance(found, np.ndarray)
@@ -187,7 +185,7 @@ def test_weights_of_hosts() -> None:
     assert weights(_hosts(), request(), []).tolist() == [0.0, 0.0]
 
 
-def test_a_single_host_is_not_scored() -> None:
+def test_single_host_is_not_scored() -> None:
     hosts = all_hosts(fleet([a_host(free_ram_mb=5)]))
     strict = request(metrics_weight_setting={"cpu.percent": 1.0})
     weighers = [RAMWeigher(), MetricsWeigher()]
@@ -196,7 +194,7 @@ def test_a_single_host_is_not_scored() -> None:
         weights(_hosts(), strict, weighers)
 
 
-def test_huge_multipliers_stay_exact_for_those_without_failures() -> None:
+def test_huge_multipliers_stay_exact_without_failures() -> None:
     hosts = all_hosts(
         fleet([a_host("h1", stats={"failed_builds": 1}), a_host("h2"), a_host("h3")])
     )

@@ -69,11 +69,11 @@ def plan_of(*hosts: Plain, **rest: Any) -> Plan:
         ("HypervisorVersionWeigher", {"hypervisor_version": None}, 0),
     ],
 )
-def test_what_a_host_reports(weigher: str, host: Plain, expected: float) -> None:
+def test_reported_values(weigher: str, host: Plain, expected: float) -> None:
     assert scores(weigher, plan_of({**a_host(), **host})) == [expected]
 
 
-def test_claims_count_at_once() -> None:
+def test_claims_count_immediately() -> None:
     claim = {"instance": "i1", "host": "h0", "vcpus": 2, "memory_mb": 8, "disk_mb": 4}
     plan = plan_of(a_host(free_ram_mb=10, free_disk_gb=1), claims=[claim])
     assert scores("RAMWeigher", plan) == [2]
@@ -84,7 +84,7 @@ def test_claims_count_at_once() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WEIGHERS))
-def test_every_weigher_says_what_it_is(name: str) -> None:
+def test_every_weigher_has_a_multiplier(name: str) -> None:
     weigher = WEIGHERS[name]
     assert weigher.option.endswith("_multiplier")
     assert weigher.option in DEFAULT_MULTIPLIERS
@@ -195,7 +195,7 @@ def test_metrics() -> None:
         scores(name, plan, _metrics(required=True))
 
 
-def test_metrics_that_are_none() -> None:
+def test_missing_metrics() -> None:
     report = [{"name": "numa.membw.max", "numa_membw_values": {"0": 1}}, "x", {"a": 1}]
     assert values_of(report) == {}
     assert values_of(None) == {}
@@ -300,7 +300,7 @@ NAIVE: dict[str, Naive] = {
 
 
 @given(plan=fleets(), spec=specs())
-def test_scores_are_those_of_a_walk(plan: Plan, spec: RequestSpec) -> None:
+def test_scores_equal_a_plain_loop(plan: Plan, spec: RequestSpec) -> None:
     asked = request(spec, metrics_weight_setting=SETTING, metrics_required=False)
     for name, naive in NAIVE.items():
         expected = [naive(plan, host, asked) for host in plan.hosts]
@@ -308,7 +308,7 @@ def test_scores_are_those_of_a_walk(plan: Plan, spec: RequestSpec) -> None:
 
 
 @given(plan=fleets(), spec=specs(), data=st.data())
-def test_elementwise_means_what_it_says(
+def test_elementwise_weighers_are_elementwise(
     plan: Plan, spec: RequestSpec, data: st.DataObject
 ) -> None:
     hosts = all_hosts(plan.state())

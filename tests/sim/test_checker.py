@@ -197,16 +197,14 @@ def raise_of_another_tree(history: History) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_a_planted_violation_is_found(calm: History, plant: Plant, law: str) -> None:
+def test_planted_violation_is_found(calm: History, plant: Plant, law: str) -> None:
     history = copy.deepcopy(calm)
     plant(history)
     assert law in laws_broken(history)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_an_unknown_outcome_is_there_whole_or_not_at_all(
-    calm: History, is_there: bool
-) -> None:
+def test_unknown_outcome_is_atomic(calm: History, is_there: bool) -> None:
     history = copy.deepcopy(calm)
     if not is_there:
         lose(history)
@@ -258,7 +256,7 @@ def expiry(at: int) -> LogEntry:
     return LogEntry(3, "z", at, "ExpireClaims", "", (gone,))
 
 
-def test_groups_are_kept_apart_and_together() -> None:
+def test_group_policies_are_checked() -> None:
     apart = (claim_row(1, 1), claim_row(2, 2))
     together = (claim_row(1, 1), claim_row(2, 1))
     law = {"no claim breaks its group's rule"}
@@ -268,12 +266,12 @@ def test_groups_are_kept_apart_and_together() -> None:
     assert laws_broken(fleet("affinity", *apart)) == law
 
 
-def test_a_claim_of_which_half_is_there_is_found() -> None:
+def test_partial_claim_is_found() -> None:
     found = laws_broken(fleet("soft-affinity", claim_row(1, 1)))
     assert found == {"a claim is there whole"}
 
 
-def test_a_lease_that_ends_early_is_found() -> None:
+def test_early_lease_end_is_found() -> None:
     both = (claim_row(1, 1), claim_row(2, 2))
     in_time = fleet("anti-affinity", *both, then=(expiry(LEASED_UNTIL),))
     early = fleet("anti-affinity", *both, then=(expiry(LEASED_UNTIL - 1),))
@@ -283,5 +281,5 @@ def test_a_lease_that_ends_early_is_found() -> None:
     }
 
 
-def test_an_empty_history_is_sound() -> None:
+def test_empty_history_is_valid() -> None:
     assert check(History()) == []

@@ -45,12 +45,12 @@ def must_storm(struck: Counter[str]) -> None:
 
 
 @pytest.mark.parametrize("store", [MEMORY, GALERA])
-def test_in_memory(store: str, record_property: Any) -> None:
+def test_run_in_memory(store: str, record_property: Any) -> None:
     must_storm(try_seeds(store, record_property, store))
 
 
 @pytest.mark.parametrize("kind", DATABASES)
-def test_on_databases(
+def test_run_on_databases(
     kind: str, tmp_path: Path, databases: Databases, record_property: Any
 ) -> None:
     if kind == "sqlite":
@@ -65,12 +65,12 @@ def test_on_databases(
         server.drop(url)
 
 
-def test_statements_go_out_one_by_one_and_in_one_piece() -> None:
+def test_seeds_cover_single_and_pipelined_statements() -> None:
     assert {FaultSchedule(seed).is_piecewise for seed in range(1, 5)} == {False, True}
 
 
 @pytest.mark.parametrize("kind", SERVER_KINDS)
-def test_a_seed_of_a_server_is_one_command(
+def test_server_seed_is_one_command(
     kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert servers.main(kind, "--seed", "1", "--steps", "20") == 0
@@ -82,11 +82,11 @@ def test_a_seed_of_a_server_is_one_command(
 
 
 @pytest.mark.parametrize(("seed", "store"), [(20066, GALERA)])
-def test_what_once_broke_a_law_holds(seed: int, store: str) -> None:
+def test_past_failures_stay_fixed(seed: int, store: str) -> None:
     assert Run(Plan(seed, store)).go().findings == []
 
 
-def test_a_run_is_a_function_of_its_seed() -> None:
+def test_run_is_deterministic() -> None:
     def told(seed: int) -> list[str]:
         return [
             f"{e.tick} {e.who} {e.text}" for e in Run(Plan(seed, steps=60)).go().trace
@@ -96,18 +96,18 @@ def test_a_run_is_a_function_of_its_seed() -> None:
     assert told(5) != told(6)
 
 
-def test_a_shorter_run_is_the_beginning_of_a_longer_one() -> None:
+def test_shorter_run_is_a_prefix() -> None:
     long, short = Run(Plan(4, steps=90)).go(), Run(Plan(4, steps=45)).go()
     asked = [op.command for op in short.history.ops[:20]]
     assert asked == [op.command for op in long.history.ops[:20]]
 
 
-def test_a_database_must_say_that_it_may_be_emptied(tmp_path: Path) -> None:
+def test_database_must_permit_erasure(tmp_path: Path) -> None:
     with pytest.raises(Refused, match='"sim"'):
         Run(Plan(1, f"sqlite:///{tmp_path}/books.db"))
 
 
-def test_a_seed_is_replayed_as_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+def test_seed_replay_prints_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert program.main(["--seed", "3", "--steps", "40"]) == 0
     told = capsys.readouterr().out
     assert "op-0 asks" in told
@@ -120,7 +120,7 @@ def test_many_seeds_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "galera: 2 seeds from 0, 0 broke a law" in capsys.readouterr().out
 
 
-def test_what_broke_is_told_with_its_command(
+def test_failure_prints_its_replay_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(history: Any) -> list[Finding]:

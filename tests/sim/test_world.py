@@ -23,12 +23,12 @@ def order_of(seed: int) -> list[str]:
     return seen
 
 
-def test_a_seed_is_a_schedule() -> None:
+def test_seed_determines_the_schedule() -> None:
     assert order_of(1) == order_of(1)
     assert len({tuple(order_of(seed)) for seed in range(5)}) > 1
 
 
-def test_time_goes_on_when_all_wait() -> None:
+def test_time_advances_when_all_actors_wait() -> None:
     world = World(1)
     woken: list[bool] = []
     world.spawn(lambda: woken.append(world.wait("nothing", 3600.0)), "sleeper")
@@ -37,7 +37,7 @@ def test_time_goes_on_when_all_wait() -> None:
     assert world.time >= 3600.0
 
 
-def test_a_deadlock_is_told() -> None:
+def test_deadlock_is_reported() -> None:
     world = World(1)
     locks = SimLock(world, "left"), SimLock(world, "right")
 
@@ -53,7 +53,7 @@ def test_a_deadlock_is_told() -> None:
         world.run()
 
 
-def test_a_killed_site_ends_where_it_stands() -> None:
+def test_killed_site_stops_immediately() -> None:
     world, site = World(1), Site("a1")
     ends: list[str] = []
 
@@ -72,7 +72,7 @@ def test_a_killed_site_ends_where_it_stands() -> None:
     assert ends == ["crashed"]
 
 
-def test_a_paused_site_does_nothing_meanwhile() -> None:
+def test_paused_site_does_nothing() -> None:
     world, site = World(1), Site("a1")
     moments: list[float] = []
     site.paused_until = 5.0
@@ -81,7 +81,7 @@ def test_a_paused_site_does_nothing_meanwhile() -> None:
     assert moments[0] >= 5.0
 
 
-def test_an_error_of_an_actor_is_raised() -> None:
+def test_actor_error_is_raised() -> None:
     world = World(1)
 
     def fail() -> None:

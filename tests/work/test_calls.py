@@ -127,7 +127,7 @@ def many_moves(count: int) -> c.Command[object]:
 
 
 @pytest.mark.parametrize("make", [many_claims, many_aggregates, many_moves])
-def test_work_grows_with_a_command_no_faster_than_it(
+def test_work_is_linear_in_the_size_of_a_command(
     large: State, make: Callable[[int], c.Command[object]]
 ) -> None:
     few, many = (calls(planned(make(count)), large) for count in (20, 200))

@@ -113,7 +113,7 @@ def furnish(counted: Counted) -> None:
     counted.books.submit(claims(9_000, 1)[0])  # project and user exist from now on
 
 
-def test_a_batch_of_new_providers_costs_the_same_whatever_its_size(
+def test_statements_are_constant_in_new_providers(
     strict: Counted,
 ) -> None:
     costs = [strict.batch(*providers(100 * size, size)) for size in (2, 16, 100)]
@@ -122,14 +122,14 @@ def test_a_batch_of_new_providers_costs_the_same_whatever_its_size(
     assert costs[0] <= 6
 
 
-def test_a_batch_of_claims_costs_the_same_whatever_its_size(strict: Counted) -> None:
+def test_statements_are_constant_in_claims(strict: Counted) -> None:
     furnish(strict)
     costs = [strict.batch(*claims(100 * size, size)) for size in (2, 16, 100)]
     assert len(set(costs)) == 1, costs
     assert costs[0] <= 8
 
 
-def test_what_a_batch_relies_on_is_asked_for_once_for_all(strict: Counted) -> None:
+def test_preconditions_of_a_batch_are_read_once(strict: Counted) -> None:
     furnish(strict)
     for one in providers(1, 100):
         strict.books.submit(one)
@@ -145,14 +145,14 @@ def test_what_a_batch_relies_on_is_asked_for_once_for_all(strict: Counted) -> No
     assert costs[0] <= 11
 
 
-def test_a_mixed_batch_costs_by_its_tables(strict: Counted) -> None:
+def test_statements_depend_on_tables_only(strict: Counted) -> None:
     furnish(strict)
     few = [*providers(100, 2), *claims(100, 2)]
     many = [*providers(200, 40), *claims(200, 40)]
     assert strict.batch(*few) == strict.batch(*many)
 
 
-def test_a_refusal_costs_no_more_than_the_lock_and_a_look(strict: Counted) -> None:
+def test_refusal_costs_only_the_lock_and_one_read(strict: Counted) -> None:
     furnish(strict)
     before = strict.store.statements
     with pytest.raises(Exception, match="Conflicting"):
@@ -170,7 +170,7 @@ READS: list[tuple[Any, ...]] = [
 
 
 @pytest.mark.parametrize("query", READS, ids=lambda query: query[0].__name__)
-def test_a_strict_read_is_one_cheap_statement(
+def test_strict_read_is_one_cheap_statement(
     strict: Counted, query: tuple[Any, ...]
 ) -> None:
     furnish(strict)
@@ -179,16 +179,14 @@ def test_a_strict_read_is_one_cheap_statement(
     assert max(sent) <= 1
 
 
-def test_a_bounded_read_sends_nothing(bounded: Counted) -> None:
+def test_bounded_read_sends_no_statement(bounded: Counted) -> None:
     furnish(bounded)
     bounded.books.get_provider("uuid-0")
     assert bounded.reads(bounded.books.get_provider, "uuid-0") == 0
     assert bounded.reads(bounded.books.get_provider_allocations, "uuid-0") == 0
 
 
-def test_catching_up_costs_the_same_however_far_behind(
-    strict: Counted, tmp_path: Path
-) -> None:
+def test_catching_up_is_constant_in_the_lag(strict: Counted, tmp_path: Path) -> None:
     path = tmp_path / "books.db"
     other = Counted(path, EngineOptions())
     costs = []

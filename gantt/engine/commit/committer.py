@@ -80,7 +80,7 @@ class Committer:
 
     def submit(self, command: Command[A], request_id: str = "") -> A:
         """Carry out ``command``; returns its answer when it is durable. ``request_id``
-        "": what ``bearing`` said.
+        "": that of ``bearing``.
 
         Raises its refusal, Busy when it was turned away, StoreFailed.
         """
@@ -89,7 +89,8 @@ class Committer:
 
     @contextmanager
     def bearing(self, request_id: str) -> Iterator[None]:
-        """What this thread submits meanwhile belongs to the request ``request_id``."""
+        """Within this context, what this thread submits belongs to the request
+        ``request_id``."""
         self._caller.request_id = request_id
         try:
             yield
@@ -102,7 +103,7 @@ class Committer:
         return self._group.time.now()
 
     def observe(self, observer: Observer) -> None:
-        """Tell ``observer`` of each batch from now on."""
+        """Report each batch to ``observer`` from now on."""
         self._group.observer = observer
 
     def counts(self) -> dict[str, float]:

@@ -2,9 +2,9 @@
 
 Placement raises no generation when it changes the aggregates of a provider, the name of
 a resource class, or a parent; so these rows are checked whenever a batch writes what
-depends on them. A pure function: the columns, with the batch assumed, say what the
-tables must hold after it. What a claim writes (allocations, consumers, generations)
-relies on nothing else, unless it takes from a consumer that is not known.
+depends on them. A pure function: the columns, with the batch assumed, determine what
+the tables must hold after it. A claim (allocations, consumers, generations) relies on
+nothing else, unless it takes from an unknown consumer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Wanted:
         self.names: dict[str, set[int]] = {table: set() for table in _NAMED}
 
     def take(self, change: Change) -> None:
-        """What relies on more than its own row."""
+        """Changes that rely on more than their own row."""
         table, key, old, new = change.table, change.key, change.old, change.new
         if isinstance(key, tuple):
             if table == t.PROVIDER_AGGREGATES:
@@ -72,7 +72,7 @@ class _Wanted:
             self.providers.add(parent)
 
     def rely(self, table: str, key: Key | str) -> None:
-        """What a rule said that it relies on."""
+        """What a rule declared that it relies on."""
         if isinstance(key, str):
             assert table == t.CONSUMERS, f"no row of {table} has the key {key}"
             self.consumers.add(key)
@@ -90,7 +90,7 @@ class _Wanted:
 def preconditions(
     state: State, changes: Iterable[Change], relied: Iterable[Relied] = ()
 ) -> tuple[Precondition, ...]:
-    """What the tables must bear besides ``changes``, which ``state`` has taken in."""
+    """What the tables must hold besides ``changes``, which are applied to ``state``."""
     wanted = _Wanted()
     for change in changes:
         if change.table not in _QUIET:
@@ -125,7 +125,7 @@ def _precondition(
 
 
 def _members(state: State, keys: set[int]) -> Precondition:
-    """Of which aggregates providers are members; those that are gone of none."""
+    """Aggregates of providers; deleted providers have none."""
     found = [
         (key, state.aggregates.at(label).id)
         for key in keys

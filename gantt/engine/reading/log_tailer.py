@@ -69,14 +69,14 @@ class LogTailer:
         self._bound_s: float | None = None
         self.keep_fresh(options)
         self._kept_changes = options.scheduler.kept_changes
-        # Loading may have taken longer than any bound: the first reader asks.
+        # Loading may have taken longer than any bound: the first reader queries.
         self._asked_at = -math.inf
         self._asking = threads.lock()
-        # When the store was last asked, and what it answered, or why it did not.
+        # When the store was last queried, and its answer or error.
         self._answer: tuple[float, Cursor | StoreFailed] = (-math.inf, Cursor())
-        # When the request that is under way was sent.
+        # When the current query was sent.
         self._asking_since: float | None = None
-        # What the store last answered, and when the first request since was sent.
+        # The last answer of the store, and when the first query since was sent.
         self._latest = replica.state.cursor
         self._unanswered_since: float | None = None
         # The position that the log was found not to continue, if any.
@@ -125,9 +125,9 @@ class LogTailer:
         return self._clock.monotonic() - self._asked_at
 
     def _end_since(self, came_at: float) -> Cursor:
-        """The end of the log, asked for after ``came_at``, by this caller or by another
-        while this one waited to ask. Raises StoreFailed; if the database was silent for
-        long, in all waiting callers: each would wait as long again."""
+        """The end of the log, queried after ``came_at`` by this caller or by another
+        while this one waited. Raises StoreFailed; if the database was silent for long,
+        in all waiting callers: each would wait as long again."""
         if not self._asking.acquire(blocking=False):
             self._wait_to_ask(came_at)
         try:
@@ -155,8 +155,8 @@ class LogTailer:
             )
 
     def _asked(self) -> tuple[float, Cursor | StoreFailed]:
-        """When the store was asked, and the end of the log, or why it is not known;
-        under ``asking``. Raises StoreFailed if that took no time."""
+        """When the store was queried, and the end of the log, or the error; under
+        ``asking``. Raises StoreFailed if that took no time."""
         end: Cursor | StoreFailed
         asked_at = self._asking_since = self._clock.monotonic()
         if self._unanswered_since is None:
@@ -176,7 +176,7 @@ class LogTailer:
         self._latest, self._unanswered_since = end, None
 
     def lag(self) -> int:
-        """How many revisions the columns are behind what the store last answered."""
+        """How many revisions the columns are behind the last answer of the store."""
         return max(0, self._latest.revision - self._replica.durable)
 
     def silence_s(self) -> float:

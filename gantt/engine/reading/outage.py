@@ -1,7 +1,7 @@
-"""What is logged of a database that is away: when it began, that it goes on, its end.
+"""Logs an outage of the database: its beginning, that it continues, its end.
 
-Apart from what meets it (readers, the committer, the poller, leader tasks, the door):
-each of them would log the same, again and again.
+Separate from what detects it (readers, the committer, the poller, leader tasks, the
+door): each of them would log the same repeatedly.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ REMIND_S: Final = 60.0
 """Between two lines about the same outage."""
 
 OVER_S: Final = 2 * REMIND_S
-"""After so long without another failure an outage counts as over, though nothing has
-been asked that would have shown its end."""
+"""After so long without another failure an outage counts as over, though no query has
+shown its end."""
 
 Kind = Literal["read", "write"]
 _IS: Final[dict[Kind, str]] = {"read": "is away", "write": "takes no writes"}
@@ -43,9 +43,9 @@ class _Spell(Struct):
 
 
 class Outage:
-    """Safe for many threads. Reads and writes fail apart from each other: a full disk,
-    or a database that is read-only, can still be read. Writes that fail while reads do
-    are part of that outage."""
+    """Safe for many threads. Reads and writes fail independently: a full disk, or a
+    database that is read-only, can still be read. Writes that fail while reads do are
+    part of that outage."""
 
     def __init__(self, what: str, clock: Clock, threads: Threads) -> None:
         self._what = what
@@ -60,7 +60,7 @@ class Outage:
             return any(self._lasting(kind, now) for kind in kinds or ("read", "write"))
 
     def failed(self, kind: Kind, error: BaseException) -> None:
-        """It did not do what was asked of it."""
+        """An operation failed."""
         with self._lock:
             now = self._clock.monotonic()
             spell = self._lasting(kind, now)
@@ -92,7 +92,7 @@ class Outage:
             return False
 
     def succeeded(self, kind: Kind) -> None:
-        """It did what was asked of it, which ends an outage of this kind only."""
+        """An operation succeeded, which ends an outage of this kind only."""
         if kind not in self._spells:  # what almost every caller finds
             return
         with self._lock:
@@ -103,7 +103,7 @@ class Outage:
                 return
             if is_lasting:
                 length = f"after {now - spell.since:.1f} s"
-            else:  # when it ended is not known
+            else:  # its end is unknown
                 length = (
                     f"(failures over {spell.failed_at - spell.since:.1f} s, the last "
                     f"{now - spell.failed_at:.0f} s ago)"
@@ -141,5 +141,5 @@ IsAway = Callable[[], bool]
 
 
 def not_away() -> bool:
-    """Each failure is logged where it is met."""
+    """Each failure is logged where it occurs."""
     return False

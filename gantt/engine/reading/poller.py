@@ -1,9 +1,9 @@
 """Keeps up with other processes while there are no requests.
 
 A thread of its own, so that watchers and bounded readers find columns that are hardly
-older than the last look, and a strict reader or the committer has little left to catch
-up with. A process that is alone on a database looks less often, one in ``_IDLE`` times.
-One that writes does not look at all: the committer reads the end of the log with every
+older than the last poll, and a strict reader or the committer has little left to catch
+up with. A process that is alone on a database polls less often, one in ``_IDLE`` times.
+One that writes does not poll at all: the committer reads the end of the log with every
 batch.
 """
 
@@ -18,7 +18,7 @@ from gantt.errors import GanttError, StoreFailed
 
 LOG = logging.getLogger(__name__)
 
-# After so many looks that found nothing new, looks become rarer by the factor _IDLE.
+# After so many polls without news, they become rarer by the factor _IDLE.
 _QUIET = 50
 _IDLE = 10
 _PAUSE_S = 1.0
@@ -26,7 +26,7 @@ _LONGEST_S = 4.0
 
 
 class Poller:
-    """Looks every ``period_s`` seconds for what others committed; 0: never."""
+    """Polls every ``period_s`` seconds for commits of other processes; 0: never."""
 
     def __init__(
         self, log_tailer: LogTailer, replica: Replica, period_s: float, threads: Threads
@@ -49,13 +49,13 @@ class Poller:
         is_logged = False
         while not self._stop.wait(pause_s):
             if 0 <= (age_s := self._log_tailer.age_s()) < self._period_s:
-                pause_s = self._period_s - age_s  # another thread has just looked
+                pause_s = self._period_s - age_s  # another thread has just queried
                 continue
             before = self._replica.durable
             try:
                 self._log_tailer.look()
             except StoreFailed:  # logged by the log tailer
-                # Looking is not cheap: the driver tries every address of the server.
+                # Polling is not cheap: the driver tries every address of the server.
                 pause_s = min(
                     max(_PAUSE_S, 2 * pause_s), max(_LONGEST_S, self._period_s)
                 )
@@ -65,7 +65,7 @@ class Poller:
                     LOG.warning("cannot read what other processes wrote: %s", error)
                 is_logged, pause_s = True, max(_PAUSE_S, self._period_s)
                 continue
-            except Exception:  # a mistake of ours must not end it for good
+            except Exception:  # a bug must not end the thread
                 LOG.exception("polling for other processes' writes failed")
                 pause_s = max(_PAUSE_S, self._period_s)
                 continue

@@ -31,7 +31,7 @@ class Consistency(enum.Enum):
     ASSUMED = "assumed"
     """As fresh, but only a refusal waits: the committer checks the answer again."""
     LOCAL = "local"
-    """The State of this process as it stands: no catching up, no waiting."""
+    """The State of this process as it is: no catching up, no waiting."""
 
 
 class Reader:

@@ -39,7 +39,7 @@ class Replica:
     ) -> None:
         threads = threads or SystemThreads()
         self.state = state
-        # The latest time that is known to stand in the log; under ``turn``.
+        # The latest time known from the log; under ``turn``.
         self.stamp = stamp
         self.lock = threads.lock()
         self.search = threads.lock()
@@ -53,7 +53,7 @@ class Replica:
 
     @property
     def mark(self) -> Mark:
-        """Where the columns stand; read under ``lock``."""
+        """The position of the columns; read under ``lock``."""
         return Mark(self.epoch, self.state.revision)
 
     def wait(self, mark: Mark, admission: AdmissionControl) -> bool:

@@ -1,4 +1,4 @@
-"""Rests of a long search, so that other threads can use the columns in between.
+"""Pauses of a long search, so that other threads can use the columns in between.
 
 Between two steps it keeps ``search``, so that no other search begins meanwhile, and
 releases ``lock``: small reads and the committer wait for one slice of it at most. While
@@ -60,9 +60,9 @@ class Rest:
 
     def aside(self, run: Callable[[], T], *, has_search: bool = True) -> T:
         """What ``run`` answers, with ``lock`` released meanwhile, and ``search`` where
-        the caller holds it. Raises Moved when rows mean something else afterwards (in a
-        search: others do not use rows from before), and what ``run`` raises, holding
-        the locks again in any case."""
+        the caller holds it. Raises Moved when row numbers are no longer valid
+        afterwards (in a search: others do not use earlier ones), and what ``run``
+        raises, holding the locks again in any case."""
         replica = self._replica
         footing = self._footing
         if has_search and footing is None:

@@ -1,4 +1,4 @@
-"""What callers hand over, judged before anything is done: sound, and within limits."""
+"""Validates the arguments of callers: types, and limits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Checks:
         self._over = 0
 
     def request(self, request: ScheduleRequest) -> ScheduleRequest:
-        """The request in the types that deciders expect. Raises Invalid."""
+        """The request with validated types. Raises Invalid."""
         request = values.request(request)
         if request.lease_s is not None and request.instance_uuids is None:
             raise Invalid(
@@ -33,17 +33,17 @@ class Checks:
         return request
 
     def spec(self, spec: RequestSpec) -> RequestSpec:
-        """The same of a request for any number."""
+        """The same for a request without a number of instances."""
         spec = values.spec(spec)
         self._within(limits.check_spec, spec, self.options)
         return spec
 
     def statement(self, what: str, count: int) -> None:
-        """Whether one statement may name so many. Raises TooMuch."""
+        """Check that one statement may name so many. Raises TooMuch."""
         self._within(limits.check_statement, what, count, self.options)
 
     def hosts(self, count: int) -> None:
-        """Whether one statement about aggregates may name so many hosts. Raises
+        """Check that one statement about aggregates may name so many hosts. Raises
         TooMuch."""
         self._within(limits.check_hosts, count, self.options)
 

@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Claims:
-    """What is claimed already."""
+    """Existing claims."""
 
     def __init__(
         self,
@@ -37,8 +37,8 @@ class Claims:
         self._committer.submit(c.ConfirmClaim(scalars.name("claim", claim)))
 
     def release(self, claim: str) -> None:
-        """Raises NotFound. What a remote Placement does not take back now is given back
-        later."""
+        """Raises NotFound. What cannot be released at a remote Placement now is
+        released later."""
         claim = scalars.name("claim", claim)
         try:
             self._committer.submit(c.ReleaseClaim(claim))
@@ -59,7 +59,7 @@ class Claims:
         )
 
     def is_due(self) -> bool:
-        """Whether ``expire`` would do anything, as far as is known here."""
+        """Whether ``expire`` has work, as far as this process knows."""
         return self._reader.read(
             self._is_due, self._committer.now(), consistency=Consistency.LOCAL
         )

@@ -1,4 +1,4 @@
-"""Records of decisions, as they are kept and shown."""
+"""Records of decisions, as stored and shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def decided(
     at: int,
     driver: str,
 ) -> Decision:
-    """Hosts were found; what became of them is added later. ``at``: microseconds."""
+    """Hosts were found; the outcome of their claims is added later. ``at``:
+    microseconds."""
     return Decision(
         request.request_id,
         request.instance_uuids or (),

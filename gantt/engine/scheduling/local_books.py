@@ -1,4 +1,4 @@
-"""Amounts that this process decides: by its books, or by what hosts report."""
+"""Amounts decided in this process: by inventories, or by the reports of hosts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,8 @@ LOG = logging.getLogger(__name__)
 
 
 class LocalBooks:
-    """Which of them decides, and claims on them. ``use_placement``: always, never, or
-    auto: reports decide until every enabled host has inventory, the books from then
-    on."""
+    """Selects the source, and claims on it. ``use_placement``: always, never, or auto:
+    reports decide until every enabled host has inventory, the books from then on."""
 
     def __init__(
         self, reader: Reader, committer: Committer, use_placement: str
@@ -32,13 +31,13 @@ class LocalBooks:
         self._by_books = use_placement == "always"
 
     def ask(self, again: bool) -> CandidateSource:  # noqa: ARG002
-        """The source that decides now: it is never out of date."""
+        """The current source: it is never out of date."""
         if self._is_open:
             self._look()
         return BOOK_SOURCE if self._by_books else REPORT_SOURCE
 
     def _look(self) -> None:
-        """The books decide as soon as they can, once and for all."""
+        """Switch to inventories as soon as possible, permanently."""
         stage = self._reader.read(amount_source.stage, consistency=Consistency.ASSUMED)
         if stage == "ready":
             self._by_books = self._committer.submit(TurnToBooks())
@@ -49,10 +48,10 @@ class LocalBooks:
             LOG.info("every enabled host has inventory: amounts come from the books")
 
     def bind(self, claim: Claim, reserved: Claimed) -> None:
-        """The committer wrote everything already."""
+        """Nothing to do: the committer wrote everything."""
 
     def unreserve(self, claim: Claim, reserved: Claimed) -> None:
-        """End a claim that is not answered with, whatever became of its hosts."""
+        """End a claim that is not returned, even if its hosts are gone."""
         names = [one.instance_uuid for one in claim.instances]
         placed = zip(names, reserved.generations, strict=True)
         self._committer.submit(ReleaseClaim(reserved.claim, tuple(placed)))

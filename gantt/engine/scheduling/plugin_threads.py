@@ -1,9 +1,9 @@
-"""Where plug-ins of other packages run: in threads of their own, with no lock held.
+"""Runs third-party plug-ins in threads of their own, with no lock held.
 
-Apart from scheduling because it is all that knows of their threads and their time. One
-decision at a time asks plug-ins, as drivers and plug-ins expect; while one is asked,
-reads, writes and searches go on. A call that does not return in time fails its request
-and keeps its thread; until it returns, its plug-in is suspended.
+Separate from scheduling because only this module knows about their threads and time
+limits. One decision at a time calls plug-ins, as drivers and plug-ins expect; during a
+call, reads, writes and searches go on. A call that does not return in time fails its
+request and keeps its thread; until it returns, its plug-in is suspended.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Call(Generic[T]):
             self._error = error
 
     def answer(self) -> T:
-        """What the plug-in answered. Raises what it raised."""
+        """The result of the plug-in. Raises what it raised."""
         if self._error is not None:
             raise self._error
         return self._found[0]
@@ -105,7 +105,7 @@ class PluginThreads:
     def decided(
         self, query: Callable[[State, *Ts], T], *, has_search: bool = True
     ) -> Callable[[State, *Ts], T]:
-        """``query`` as a decision, which may ask plug-ins; run it with the state lock,
+        """``query`` as a decision, which may call plug-ins; run it with the state lock,
         and with ``search`` unless ``has_search`` is False. It raises Moved besides."""
 
         def deciding(state: State, *args: *Ts) -> T:
@@ -128,7 +128,7 @@ class PluginThreads:
         return selections
 
     def _wait_for_turn(self, has_search: bool) -> None:
-        """Raises Moved when rows mean something else afterwards."""
+        """Raises Moved when row numbers are no longer valid afterwards."""
         try:
             self._rest.aside(self._turn.acquire, has_search=has_search)
         except Moved:

@@ -1,6 +1,6 @@
 """The latest decisions of this process in a ring buffer, and a log line for each.
 
-They are kept whether the database answers or not; ``sharing`` finds those of other
+They are stored even during an outage of the database; ``sharing`` finds those of other
 processes.
 """
 
@@ -68,8 +68,8 @@ class Records:
         """Keep ``record`` and log it; ``board``: its scores, formatted on request.
 
         Dry runs are kept and logged, but neither counted nor measured, except for a
-        search for a change that was cut. A request that a plug-in failed
-        (``is_decided`` False) is kept and counted apart; its caller logs it."""
+        search for a change that was cut. A request that failed in a plug-in
+        (``is_decided`` False) is stored and counted separately; its caller logs it."""
         if not is_decided:
             self.failed += 1
         elif not record.is_dry_run:
@@ -95,7 +95,7 @@ class Records:
         self.cut += found is not None and found.is_truncated
 
     def observe(self, observer: Observer) -> None:
-        """Tell ``observer`` of each decision from now on."""
+        """Report each decision to ``observer`` from now on."""
         self._observer = observer
 
     def share(
@@ -117,7 +117,7 @@ class Records:
             yield LeaderTask("trim", self.sharing.is_due, self.sharing.trim)
 
     def close(self) -> None:
-        """Write what other processes cannot find yet."""
+        """Write records that other processes cannot find yet."""
         if self.sharing is not None:
             self.sharing.close()
 

@@ -1,4 +1,4 @@
-"""What the engine asks of a Placement somewhere else, as a type.
+"""The interface to a remote Placement.
 
 Separate from what implements it because the engine knows no wire: ``client`` has one
 over HTTP, tests have others. No method is called under a lock.
@@ -20,7 +20,7 @@ class RemoteBooks(Protocol):
 
     @property
     def url(self) -> str:
-        """Where they are, for messages."""
+        """Their URL, for messages."""
 
     def candidates(
         self, question: CandidateRequest, *, request_id: str = ""
@@ -28,7 +28,7 @@ class RemoteBooks(Protocol):
         """Whatever the books answer. Raises UnknownName, Invalid, Forbidden."""
 
     def consumer(self, uuid: str) -> ConsumerView | None:
-        """What a consumer has; None: nothing."""
+        """The allocations of a consumer; None: it has none."""
 
     def write(
         self, consumers: Sequence[ConsumerAllocations], *, request_id: str = ""
@@ -38,4 +38,4 @@ class RemoteBooks(Protocol):
         at once), and another GanttError when it was refused."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""

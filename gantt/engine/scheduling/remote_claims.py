@@ -1,9 +1,9 @@
-"""Claims in books that others keep: written there, recognised there, given back there.
+"""Claims at a remote Placement: written, recognised and released.
 
-Apart from the scheduling that decides about them, because here is all that can go wrong
-on the way: a write that lost a race, one whose answer was lost, and one that a process
-left behind. A consumer's generation tells: what bears the one that our write gave it,
-and has exactly our amounts, is ours.
+Separate from scheduling because all failures in between are handled here: a write that
+lost a race, one whose response was lost, and one of a process that crashed. They are
+recognised by the consumer's generation: allocations with the generation that our write
+gave them, and exactly our amounts, are those that we wrote.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _PAUSE_S: Final = 2.0
 
 class Outcome(Struct, frozen=True):
     """``is_done``: it is written. Else nothing is, because of ``reason``: ``lost`` are
-    the providers that cannot give what was asked; ``held`` is what instances have there
-    already; neither: nothing will help."""
+    the providers that cannot supply the request; ``held`` is what instances have there
+    already; neither: no retry will help."""
 
     is_done: bool = False
     lost: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class Outcome(Struct, frozen=True):
 
 
 class RemoteClaims:
-    """Safe for many threads. Nothing is asked under a lock."""
+    """Safe for many threads. No request is sent under a lock."""
 
     def __init__(
         self, books: RemoteBooks, clock: Clock, dice: random.Random, threads: Threads
@@ -64,8 +64,8 @@ class RemoteClaims:
         self._dice = dice
 
     def ask(self, questions: Iterable[CandidateRequest], request_id: str) -> Listing:
-        """The candidates of all ``questions``; none when the books do not answer, as
-        the listing's trouble tells. Raises UnknownName."""
+        """The candidates of all ``questions``; none when the books do not answer: see
+        the listing's ``trouble``. Raises UnknownName."""
         answers = []
         trouble = ""
         try:
@@ -78,7 +78,7 @@ class RemoteClaims:
                 self._outage.failed("read", error)
             else:
                 LOG.warning("cannot get candidates from %s: %s", self.books.url, error)
-            # It becomes part of an answer and of a record, which others read.
+            # It becomes part of responses and records.
             why = "No answer." if isinstance(error, Unavailable) else error.public
             trouble = f"The remote Placement returned no candidates: {why}"
         else:
@@ -207,7 +207,7 @@ def _refused(wanted: Mapping[str, Holding], error: GanttError) -> Outcome:
 
 
 def _providers(wanted: Iterable[Holding]) -> frozenset[str]:
-    """Those that something new is asked of."""
+    """Providers of which something new is requested."""
     return frozenset(
         uuid for one in wanted for uuid in one.allocations if uuid not in one.kept
     )

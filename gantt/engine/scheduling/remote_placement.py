@@ -1,10 +1,10 @@
-"""Amounts that a remote Placement decides.
+"""Amounts decided by a remote Placement.
 
     questions -> its candidates -> hosts selected here -> a leased claim here
     -> one write there for all instances -> the claim is confirmed
 
-It is never asked under a lock. A claim here comes first, with what is about to be
-written there, so that any process can give that back once the claim has ended.
+No request is sent under a lock. The local claim comes first, with what is about to be
+written remotely, so that any process can release that once the claim has ended.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
 _MICRO: Final = 1_000_000
-# Hints that look at hosts which a sample might miss.
+# Hints that depend on hosts which a sample might miss.
 _WIDE_HINTS: Final = frozenset({"group", "same_host", "different_host"})
 
 
@@ -70,13 +70,13 @@ class RemotePlacement:
         self.settlement = settlement
 
     def decides(self, spec: RequestSpec, options: SchedulerOptions) -> bool:
-        """Whether it is asked about ``spec``."""
+        """Whether it decides ``spec``."""
         return not spec.is_rebuild and options.use_placement != "never"
 
     def request(
         self, request: ScheduleRequest, options: SchedulerOptions
     ) -> RemoteRequest:
-        """One request on its way: it remembers what was listed, and taken since."""
+        """One request: what was listed, and taken since."""
         return RemoteRequest(self, request, options)
 
 
@@ -97,9 +97,9 @@ class RemoteRequest:
         self.listed_s = 0.0
 
     def ask(self, again: bool) -> CandidateSource:
-        """What is listed there, less what was taken since; ``again``: as it is now.
+        """The listed candidates, less what was taken since; ``again``: list them again.
         Raises NoValidHost, Invalid; Unavailable: an old claim of the same instances
-        could not be given back; Forbidden: it is of another project."""
+        could not be released; Forbidden: it is of another project."""
         self._began = self._at.clock.monotonic()
         if again or self._asked is None:
             self._lost = frozenset()
@@ -140,9 +140,9 @@ class RemoteRequest:
             self._at.settlement.run(claim)
 
     def bind(self, claim: c.Claim, reserved: Claimed) -> None:
-        """Write what is claimed there, and confirm it or drop it. Raises Stale,
-        ClaimLost, Forbidden, NoValidHost (nothing will help); Unavailable, and leaves
-        the claim to its lease."""
+        """Write the claim remotely, and confirm it or drop it. Raises Stale, ClaimLost,
+        Forbidden, NoValidHost (nothing will help); Unavailable, and leaves the claim to
+        its lease."""
         options, wanted = self._options, _wanted(claim, reserved)
         lasts_s = options.placement_lease_s - options.placement_timeout_s
         outcome = self._at.books.write(
@@ -175,15 +175,15 @@ class RemoteRequest:
         return ClaimLost(str(reason))
 
     def unreserve(self, claim: c.Claim, reserved: Claimed) -> None:
-        """End a confirmed claim that is not answered with: its host was deleted right
-        after it was claimed, or a plug-in failed that sets limits."""
+        """End a confirmed claim that is not returned: its host was deleted right after
+        it was claimed, or a plug-in that sets limits failed."""
         with suppress(NotFound):
             self._at.claims.release(claim.claim)
         self._return(_wanted(claim, reserved), claim.claim)
 
     def _return(self, wanted: dict[str, Holding], claim: str) -> None:
-        """Give back there what was written for a claim that holds nothing here any
-        more; the log names what cannot be given back now."""
+        """Release remotely what was written for a claim that has ended here; what
+        cannot be released now is logged."""
         taken = self._at.reader.read(
             _owned_by_others, wanted, claim, consistency=Consistency.ASSUMED
         )
@@ -202,7 +202,7 @@ class RemoteRequest:
 
 
 def _wanted(claim: c.Claim, reserved: Claimed) -> dict[str, Holding]:
-    """What the remote Placement is to hold, as the claim remembers it."""
+    """What the remote Placement is to hold, as stored with the claim."""
     return {
         one.instance_uuid: holding(
             one.choices[taken].allocations,

@@ -1,7 +1,7 @@
-"""Where things run: decides on the columns, claims through the committer.
+"""Runs the cycle: decides on the columns, claims through the committer.
 
-The cycle itself is in ``gantt.scheduler.cycle``; this hands it the State, time and
-chance, and keeps records of what came of it.
+The cycle itself is in ``gantt.scheduler.cycle``; this provides State, clock and random
+numbers, and records the outcome.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _FIXED: Final = (
 
 
 class Books(Protocol):
-    """Where amounts are decided, for one request: in this process or elsewhere."""
+    """The source of amounts for one request: this process or a remote Placement."""
 
     def ask(self, again: bool) -> CandidateSource:
         """See ``cycle.schedule``."""
@@ -67,7 +67,7 @@ class Books(Protocol):
 
 
 class Chosen(Struct, frozen=True):
-    """What was decided under the lock, and at which revision."""
+    """A decision made under the lock, and its revision."""
 
     selected: Selected
     claim: Claim
@@ -186,8 +186,8 @@ class Scheduling:
         return self._local
 
     def _warn(self, spec: RequestSpec) -> None:
-        """Tell operators once what no enabled filter judges, so that a host may refuse
-        it."""
+        """Log once which extra specs no enabled filter checks, so that a host may
+        refuse them."""
         asked = () if skips_filters(spec) else self.options.enabled_filters
         for name, text in unjudged(spec, asked):
             if name not in self._warned:
@@ -224,8 +224,8 @@ class Scheduling:
         )
 
     def _look(self, request: ScheduleRequest) -> Decision:
-        """Decide and claim nothing. The record that is kept has the scores of a few
-        hosts, not of all."""
+        """Decide and claim nothing. The stored record has the scores of a few hosts,
+        not of all."""
         run = _Run(self, request, self._books(request))
         try:
             source = run.books.ask(again=False)
@@ -292,7 +292,7 @@ class Scheduling:
 
 
 class _Run:
-    """One request on its way through the cycle, and how long its stages took."""
+    """One request in the cycle, and how long its stages took."""
 
     def __init__(self, at: Scheduling, request: ScheduleRequest, books: Books) -> None:
         self.at = at
@@ -343,8 +343,7 @@ class _Run:
         self.books.unreserve(claim, reserved)
 
     def conclude(self, chosen: Chosen, reserved: Claimed, tried: int) -> Selections:
-        """What the caller gets, and the record. Raises ClaimLost when a host is
-        gone."""
+        """The selections, and the record. Raises ClaimLost when a host is gone."""
         at, selected, draft = self.at, chosen.selected, chosen.draft
         found = at.reader.read(
             at.plugins.answered(selected.feasible.policy),

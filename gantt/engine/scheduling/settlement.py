@@ -1,4 +1,4 @@
-"""Claims that have ended, and hold something in a remote Placement still."""
+"""Ended claims that still hold something in a remote Placement."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_ONCE: Final = 100
 
 
 class Settlement:
-    """Gives back what ended claims hold there. ``remote`` None: no remote Placement is
+    """Releases what ended claims hold there. ``remote`` None: no remote Placement is
     configured now, though claims may be left of one. ``timeout_s``: of one request to
     it."""
 
@@ -48,17 +48,18 @@ class Settlement:
 
     @property
     def is_possible(self) -> bool:
-        """Whether a remote Placement is configured to give anything back to."""
+        """Whether a remote Placement is configured."""
         return self._remote is not None
 
     def is_due(self, claims: ClaimTable, now: int) -> bool:
-        """Whether a claim has ended that no process gives back now, and this could."""
+        """Whether this process could settle an ended claim that no other is
+        settling."""
         if self._remote is None:
             return False
         return any(is_unsettled(row, now, self._turn_us) for row in claims.over())
 
     def run(self, claim: str | None = None) -> None:
-        """Give back what ended claims hold (``claim`` alone, or all of them), and drop
+        """Release what ended claims hold (``claim`` alone, or all of them), and drop
         them. Raises Unavailable: the rest is left for later."""
         if not self._reader.read(_has_ended_claims, consistency=Consistency.ASSUMED):
             return

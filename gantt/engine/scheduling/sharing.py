@@ -1,7 +1,8 @@
 """Decisions of all processes, through one table that each of them writes and reads.
 
-Apart from ``records``, which keeps what this process decided in memory: here a thread
-writes that in batches, so that no decision waits for it, and lookups read the table.
+Separate from ``records``, which has the decisions of this process in memory: here a
+thread writes them in batches, so that no decision waits for it, and lookups read the
+table.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Noted(Struct, frozen=True):
 
 class Ring:
     """At most ``limit`` decisions, of which one for more than DECISION_INSTANCES counts
-    as several. The oldest go first; with ``spares_refusals``, successes do."""
+    as several. The oldest are dropped first; with ``spares_refusals``, successes
+    are."""
 
     def __init__(self, limit: int, *, spares_refusals: bool = False) -> None:
         self._left = limit * DECISION_INSTANCES
@@ -83,7 +85,7 @@ class Ring:
 class Sharing:
     """Writes decisions of ``process``, a name that no other process ever has, finds
     those of all, and trims the table. With ``shared_records`` 0 it only trims: the
-    leader may be told not to share while other processes do."""
+    leader may be configured not to share while other processes do."""
 
     def __init__(
         self,
@@ -147,8 +149,9 @@ class Sharing:
                 self._changed.notify()
 
     def _may_score(self) -> bool:
-        """Scores are most of the cost of a record: so many a second are written. It is
-        judged when a decision is made, so that waiting for the database costs none."""
+        """Scores are most of the cost of a record: so many a second are written. This
+        is decided when a decision is made, so that waiting for the database loses
+        none."""
         second = int(self._clock.monotonic())
         if second != self._second:
             self._second, self._scored = second, 0
@@ -258,7 +261,7 @@ class Sharing:
 
     def find(self, asked: Asked, own: Own) -> tuple[Decision, ...]:
         """Those of all processes, the latest first. A lookup by name that finds nothing
-        looks again after a while, since a decision just made may not be written yet."""
+        is repeated after a while, since a new decision may not be written yet."""
         found, is_answered = self._look(asked, own)
         is_named = (asked.request_id, asked.instance_uuid) != (None, None)
         if found or not is_answered or not is_named or asked.limit <= 0:
@@ -273,7 +276,7 @@ class Sharing:
         return self._look(asked, own)[0]
 
     def _look(self, asked: Asked, own: Own) -> tuple[tuple[Decision, ...], bool]:
-        """What is there, and whether the database answered."""
+        """The matching rows, and whether the database answered."""
         rows: list[SharedDecision] = []
         is_answered = False
         try:

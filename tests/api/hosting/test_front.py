@@ -280,7 +280,7 @@ def test_connection_survives_a_refused_whole_body(start: Start) -> None:
         assert connection.sock is kept
 
 
-def test_sigterm_waits_for_no_client(start: Start) -> None:
+def test_sigterm_does_not_wait_for_clients(start: Start) -> None:
     live = start(body_timeout_s=600)
     bodies = [slow(live) for _ in range(8)]
     heads = [socket.create_connection(address(live)) for _ in range(2)]

@@ -60,7 +60,7 @@ def test_operators_see_complete_decisions(decided: WsgiClient) -> None:
     assert {near["host"] for near in failed["why"]["nearest"]} == {"one", "two"}
 
 
-def test_readers_see_counts_of_their_own_project(decided: WsgiClient) -> None:
+def test_readers_see_counts_of_their_own_project_only(decided: WsgiClient) -> None:
     failed, record = records(decided, headers=BLUE)
     assert (record["request_id"], failed["request_id"]) == ("req-1", "req-2")
     assert record["scores"] == record["chosen"] == []

@@ -24,7 +24,7 @@ def error_of(client: WsgiClient, body: Any, status: int = 400) -> Any:
     return error
 
 
-def test_picks_and_claims(client: WsgiClient, books: Gantt) -> None:
+def test_selected_hosts_are_claimed(client: WsgiClient, books: Gantt) -> None:
     answer = client(
         "POST", SELECT, body={"request_spec": SPEC, "instance_uuids": [A, B]}
     )
@@ -48,7 +48,9 @@ def test_alternates_can_be_omitted(client: WsgiClient) -> None:
     assert len(mine) == 1
 
 
-def test_without_instances_nothing_is_claimed(client: WsgiClient, books: Gantt) -> None:
+def test_request_without_instances_claims_nothing(
+    client: WsgiClient, books: Gantt
+) -> None:
     body = {"request_spec": {**SPEC, "num_instances": 2}}
     found = client("POST", SELECT, body=body).json["selections"]
     assert len(found) == 2

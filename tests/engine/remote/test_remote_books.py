@@ -30,7 +30,7 @@ from tests.elsewhere import (
 )
 
 
-def test_an_instance_is_claimed_there_and_promised_here(
+def test_instance_is_claimed_remotely_and_recorded_locally(
     there: Elsewhere, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", "h2")
@@ -55,7 +55,7 @@ def test_an_instance_is_claimed_there_and_promised_here(
     assert engine.verify().problems == ()
 
 
-def test_all_instances_are_written_at_once(
+def test_all_instances_are_written_in_one_request(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", "h2", vcpus=3)
@@ -65,14 +65,18 @@ def test_all_instances_are_written_at_once(
     assert there.used() == 6
 
 
-def test_more_than_there_is_is_refused_whole(there: Elsewhere, engine: Gantt) -> None:
+def test_request_beyond_the_capacity_is_refused_atomically(
+    there: Elsewhere, engine: Gantt
+) -> None:
     there.fleet(engine, "h1", vcpus=3)
     with pytest.raises(errors.NoValidHost, match="not enough hosts"):
         engine.schedule(ask(4))
     assert (there.used(), claims(engine)) == (0, [])
 
 
-def test_a_lease_is_the_callers(there: Elsewhere, engine: Gantt, wall: Wall) -> None:
+def test_lease_is_that_of_the_request(
+    there: Elsewhere, engine: Gantt, wall: Wall
+) -> None:
     there.fleet(engine, "h1")
     ((one, *_),) = engine.schedule(ask(lease_s=5))
     (row,) = claims(engine)
@@ -84,7 +88,7 @@ def test_a_lease_is_the_callers(there: Elsewhere, engine: Gantt, wall: Wall) -> 
     assert there.used() == 1
 
 
-def test_a_lease_that_ends_gives_back_what_is_there(
+def test_expired_lease_releases_the_remote_allocation(
     there: Elsewhere, engine: Gantt, wall: Wall
 ) -> None:
     there.fleet(engine, "h1")
@@ -96,14 +100,14 @@ def test_a_lease_that_ends_gives_back_what_is_there(
         engine.confirm_claim(one.claim or "")
 
 
-def test_a_claim_is_released_there_too(there: Elsewhere, engine: Gantt) -> None:
+def test_release_deletes_the_remote_allocation(there: Elsewhere, engine: Gantt) -> None:
     there.fleet(engine, "h1")
     ((one, *_),) = engine.schedule(ask())
     engine.release_claim(one.claim or "")
     assert (there.used(), claims(engine)) == (0, [])
 
 
-def test_a_dry_run_claims_nothing(there: Elsewhere, engine: Gantt) -> None:
+def test_dry_run_claims_nothing(there: Elsewhere, engine: Gantt) -> None:
     there.fleet(engine, "h1", "h2")
     decision = engine.decide(ask())
     assert decision.failure is None
@@ -112,7 +116,7 @@ def test_a_dry_run_claims_nothing(there: Elsewhere, engine: Gantt) -> None:
     assert engine.capacity(RequestSpec(flavor=SMALL)).hosts == {"h1": 4, "h2": 4}
 
 
-def test_a_group_keeps_its_rule_at_the_gate_here(
+def test_committer_enforces_server_group_policy(
     there: Elsewhere, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", "h2")
@@ -123,16 +127,14 @@ def test_a_group_keeps_its_rule_at_the_gate_here(
         engine.schedule(ask(3, instance_group=InstanceGroup("k", "anti-affinity")))
 
 
-def test_a_disabled_host_is_not_taken(there: Elsewhere, engine: Gantt) -> None:
+def test_disabled_host_is_not_selected(there: Elsewhere, engine: Gantt) -> None:
     there.fleet(engine, "h1", "h2")
     engine.update_service(Service("h1", "nova-compute", disabled=True))
     for _ in range(2):
         assert engine.schedule(ask())[0][0].service_host == "h2"
 
 
-def test_only_what_its_answer_can_tell_is_advised(
-    there: Elsewhere, engine: Gantt
-) -> None:
+def test_advice_uses_only_remote_answers(there: Elsewhere, engine: Gantt) -> None:
     """It is not asked again for what a smaller request would find."""
     there.fleet(engine, "h1", "h2")
 
@@ -146,7 +148,7 @@ def test_only_what_its_answer_can_tell_is_advised(
     assert change(flavor=Flavor(vcpus=5, memory_mb=1024, root_gb=10)) is None
 
 
-def test_what_moves_keeps_what_it_has(there: Elsewhere, engine: Gantt) -> None:
+def test_move_keeps_the_existing_allocation(there: Elsewhere, engine: Gantt) -> None:
     there.fleet(engine, "h1", "h2")
     request = ask()
     uuid = only(request)
@@ -166,7 +168,7 @@ def test_what_moves_keeps_what_it_has(there: Elsewhere, engine: Gantt) -> None:
     assert list(held.allocations) == [there.providers[first]]
 
 
-def test_only_the_remote_judges_names(there: Elsewhere, engine: Gantt) -> None:
+def test_names_are_validated_remotely(there: Elsewhere, engine: Gantt) -> None:
     there.fleet(engine, "h1")
     there.books.create_resource_class("CUSTOM_GPU")
     there.books.set_inventory(there.providers["h1"], "CUSTOM_GPU", Inventory(1))
@@ -178,7 +180,7 @@ def test_only_the_remote_judges_names(there: Elsewhere, engine: Gantt) -> None:
         engine.schedule(ask(flavor=unknown))
 
 
-def test_a_group_that_asks_for_no_resources_is_asked_another_way(
+def test_group_without_resources_is_encoded_differently(
     there: Elsewhere, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", "h2")
@@ -197,7 +199,7 @@ def test_a_group_that_asks_for_no_resources_is_asked_another_way(
     assert set(json.decode(chosen.allocation_request or "")["mappings"]) == {"", "_A"}
 
 
-def test_trees_and_sharing_providers_are_found_by_their_host(
+def test_trees_and_sharing_providers_map_to_their_host(
     there: Elsewhere, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", "h2")
@@ -222,7 +224,7 @@ def test_trees_and_sharing_providers_are_found_by_their_host(
 # -- many callers ---------------------------------------------------------------------
 
 
-def test_nothing_is_promised_twice(there: Elsewhere, engine: Gantt) -> None:
+def test_nothing_is_claimed_twice(there: Elsewhere, engine: Gantt) -> None:
     hosts = ["h1", "h2", "h3", "h4"]
     there.fleet(engine, *hosts, vcpus=3)
     done: Counter[str] = Counter()
@@ -254,7 +256,7 @@ def test_nothing_is_promised_twice(there: Elsewhere, engine: Gantt) -> None:
 # -- how it is configured -------------------------------------------------------------
 
 
-def test_an_engine_that_should_ask_and_cannot_is_refused() -> None:
+def test_remote_engine_requires_a_client() -> None:
     asked = EngineOptions(scheduler=SchedulerOptions(placement="http://h"))
     with pytest.raises(errors.Refused, match="no client for it"):
         open_engine("memory://", asked)

@@ -38,7 +38,7 @@ from tests.elsewhere import (
 )
 
 
-def test_what_others_took_meanwhile_is_not_taken_twice(
+def test_concurrent_foreign_claim_is_not_overcommitted(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", "h2", vcpus=2)
@@ -63,7 +63,7 @@ def test_what_others_took_meanwhile_is_not_taken_twice(
     assert row.leased_until is None
 
 
-def test_a_host_that_was_given_up_is_asked_again_when_no_other_is_left(
+def test_rejected_host_is_retried_as_a_last_resort(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1", vcpus=2)
@@ -84,7 +84,7 @@ def test_a_final_refusal_is_recorded_once(
     assert engine.counts()["no_valid_host"] == 1
 
 
-def test_a_write_that_lost_a_race_is_repeated(
+def test_write_that_lost_a_race_is_repeated(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1")
@@ -106,7 +106,7 @@ def test_no_candidates_without_an_answer(there: Elsewhere, wall: Wall) -> None:
         assert claims(engine) == []
 
 
-def test_a_lost_answer_is_found_out(
+def test_lost_response_is_resolved(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1")
@@ -116,7 +116,7 @@ def test_a_lost_answer_is_found_out(
     assert [row.leased_until for row in claims(engine)] == [None, None]
 
 
-def test_what_never_arrived_is_sent_again(
+def test_undelivered_write_is_sent_again(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1")
@@ -147,7 +147,7 @@ def test_an_unknown_write_is_settled_when_the_lease_ends(
     assert (there.used(), claims(engine)) == (0, [])
 
 
-def test_the_same_instance_is_asked_for_again(
+def test_repeated_request_for_an_instance_succeeds(
     there: Elsewhere, books: Shaky, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1")
@@ -162,9 +162,7 @@ def test_the_same_instance_is_asked_for_again(
     assert len(claims(engine)) == 1
 
 
-def test_a_release_gives_back_also_what_was_on_a_host_that_is_gone(
-    there: Elsewhere, engine: Gantt
-) -> None:
+def test_release_covers_deleted_hosts(there: Elsewhere, engine: Gantt) -> None:
     there.fleet(engine, "h1", "h2", vcpus=1)
     request = ask(2)
     (claim,) = {one[0].claim for one in engine.schedule(request)}
@@ -177,7 +175,7 @@ def test_a_release_gives_back_also_what_was_on_a_host_that_is_gone(
 
 
 @pytest.mark.parametrize("lease", [None, 60.0])
-def test_what_is_of_another_project_is_not_taken_over(
+def test_allocation_of_another_project_is_not_taken_over(
     there: Elsewhere, engine: Gantt, lease: float | None
 ) -> None:
     there.fleet(engine, "h1", "h2")
@@ -202,7 +200,7 @@ def test_what_is_of_another_project_is_not_taken_over(
 
 
 @pytest.mark.parametrize("is_written", [False, True])
-def test_a_crash_leaves_nothing_behind(
+def test_crash_leaves_no_allocation(
     there: Elsewhere, here: str, wall: Wall, is_written: bool
 ) -> None:
     books = Shaky(there.url)
@@ -227,7 +225,7 @@ def test_a_crash_leaves_nothing_behind(
         assert heir.verify().problems == ()
 
 
-def test_what_others_wrote_since_stays(
+def test_later_foreign_writes_are_kept(
     there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall
 ) -> None:
     there.fleet(engine, "h1")
@@ -245,7 +243,7 @@ def test_what_others_wrote_since_stays(
     assert (there.used(), claims(engine)) == (3, [])
 
 
-def test_what_cannot_be_given_back_now_is_given_back_later(
+def test_failed_release_is_retried(
     there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall
 ) -> None:
     there.fleet(engine, "h1")
@@ -262,7 +260,7 @@ def test_what_cannot_be_given_back_now_is_given_back_later(
     assert (there.used(), claims(engine)) == (0, [])
 
 
-def test_a_host_that_goes_gives_back_what_was_not_confirmed(
+def test_deleted_host_releases_unconfirmed_claims(
     there: Elsewhere, engine: Gantt
 ) -> None:
     there.fleet(engine, "h1")
@@ -289,7 +287,7 @@ def _confirming(
     monkeypatch.setattr(engine._committer, "submit", confirmed)
 
 
-def test_a_host_that_goes_before_the_answer_leaves_nothing_there(
+def test_host_deleted_before_the_answer_leaves_no_allocation(
     there: Elsewhere, engine: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there.fleet(engine, "h1", "h2", vcpus=4)
@@ -306,7 +304,7 @@ def test_a_host_that_goes_before_the_answer_leaves_nothing_there(
     assert (there.used(left), there.used(gone[0])) == (4, 0)
 
 
-def test_what_fails_before_the_answer_leaves_nothing_there(
+def test_failure_before_the_answer_leaves_no_allocation(
     there: Elsewhere, engine: Gantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there.fleet(engine, "h1")
@@ -321,7 +319,7 @@ def test_what_fails_before_the_answer_leaves_nothing_there(
 
 
 @pytest.mark.parametrize("is_written", [False, True])
-def test_a_lease_that_ends_on_the_way_is_begun_anew(
+def test_lease_that_ends_while_binding_is_renewed(
     there: Elsewhere, books: Shaky, engine: Gantt, wall: Wall, is_written: bool
 ) -> None:
     there.fleet(engine, "h1")
@@ -343,7 +341,7 @@ def test_a_lease_that_ends_on_the_way_is_begun_anew(
     assert [row.leased_until for row in claims(engine)] == [None, None]
 
 
-def test_two_processes_give_back_once(there: Elsewhere, here: str, wall: Wall) -> None:
+def test_two_processes_release_once(there: Elsewhere, here: str, wall: Wall) -> None:
     first, second = Shaky(there.url), Shaky(there.url)
     with (
         engine_on(first, wall=wall, store=open_store(here)) as one,
@@ -374,7 +372,9 @@ def run(*calls: Callable[[], int]) -> list[int]:
     return found
 
 
-def test_the_sweeper_does_it_by_itself(there: Elsewhere, wall: Wall) -> None:
+def test_background_sweeper_releases_expired_claims(
+    there: Elsewhere, wall: Wall
+) -> None:
     with engine_on(Shaky(there.url), wall=wall) as engine:
         there.fleet(engine, "h1")
         engine.schedule(ask(lease_s=1))
@@ -385,7 +385,7 @@ def test_the_sweeper_does_it_by_itself(there: Elsewhere, wall: Wall) -> None:
         assert there.used() == 0
 
 
-def test_without_the_remote_its_claims_are_forgotten_with_a_word(
+def test_remote_claims_are_dropped_and_logged_without_placement(
     there: Elsewhere, here: str, wall: Wall, caplog: pytest.LogCaptureFixture
 ) -> None:
     with engine_on(Shaky(there.url), wall=wall, store=open_store(here)) as engine:

@@ -58,7 +58,7 @@ def test_aggregates(form: Any) -> None:
         ({"id": 1}, (None, 1)),
     ],
 )
-def test_the_key_of_an_aggregate(form: Any, key: tuple[str | None, int | None]) -> None:
+def test_aggregate_key(form: Any, key: tuple[str | None, int | None]) -> None:
     assert fleet.read_aggregate_key(form) == key
 
 
@@ -154,7 +154,7 @@ def test_server_groups() -> None:
         (fleet.read_group_uuid, {}, "group.uuid is missing"),
     ],
 )
-def test_a_refusal_names_the_field(
+def test_refusal_names_the_field(
     read: Callable[[Any], Any], value: Any, named: str
 ) -> None:
     with pytest.raises(errors.Invalid, match=named):
@@ -163,7 +163,7 @@ def test_a_refusal_names_the_field(
 
 @settings(max_examples=60, deadline=None)
 @given(anything())
-def test_no_json_raises_anything_but_our_errors(document: Any) -> None:
+def test_any_json_raises_only_gantt_errors(document: Any) -> None:
     for read in (
         fleet.read_aggregates,
         fleet.read_aggregate_key,

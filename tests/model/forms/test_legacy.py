@@ -55,7 +55,7 @@ FILTER_PROPERTIES: dict[str, Any] = {
 }
 
 
-def test_the_pair_says_what_a_request_says() -> None:
+def test_pair_is_equal_to_a_request() -> None:
     assert read_spec(REQUEST_SPEC, FILTER_PROPERTIES) == RequestSpec(
         flavor=FLAVOR,
         image=Image(
@@ -87,12 +87,12 @@ def test_the_pair_says_what_a_request_says() -> None:
     )
 
 
-def test_the_first_of_the_pair_alone_will_do() -> None:
+def test_request_spec_alone_is_sufficient() -> None:
     found = read_spec({"instance_type": objects.FLAVOR_FIELDS, "image": {}})
     assert found == RequestSpec(flavor=FLAVOR)
 
 
-def test_objects_within_the_pair() -> None:
+def test_pair_may_contain_objects() -> None:
     cell = objects.nova("InstanceNUMACell", "1.6", id=0)
     topology = objects.nova("InstanceNUMATopology", "1.3", cells=[cell])
     pci = objects.nova("InstancePCIRequest", "1.4", count=2, alias_name="gpu")
@@ -136,7 +136,7 @@ def test_objects_within_the_pair() -> None:
         ({"instance_type": {}}, [1], "filter_properties must be an object"),
     ],
 )
-def test_a_refusal_names_the_field(
+def test_refusal_names_the_field(
     request_spec: Any, properties: Any, named: str
 ) -> None:
     with pytest.raises(errors.Invalid, match=named):
@@ -145,7 +145,7 @@ def test_a_refusal_names_the_field(
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_no_pair_with_a_fault_raises_anything_but_our_errors(data: Any) -> None:
+def test_faulty_pairs_raise_only_gantt_errors(data: Any) -> None:
     request_spec = data.draw(mutated(REQUEST_SPEC))
     properties = data.draw(mutated(FILTER_PROPERTIES))
     try:

@@ -19,7 +19,7 @@ CHOSEN = Selection(
 )
 
 
-def test_a_selection_has_the_fields_of_novas_and_no_others() -> None:
+def test_selection_has_exactly_the_fields_of_nova() -> None:
     assert selection_primitive(CHOSEN) == objects.nova(
         "Selection",
         "1.1",
@@ -48,7 +48,7 @@ def test_limits_have_all_four_fields() -> None:
     )
 
 
-def test_where_nothing_is_claimed_the_allocations_are_the_text_null() -> None:
+def test_allocations_are_null_without_a_claim() -> None:
     data = selection_primitive(Selection(None, "h", "n"))["nova_object.data"]
     assert data["allocation_request"] == "null"
     assert data["allocation_request_version"] is None
@@ -57,7 +57,7 @@ def test_where_nothing_is_claimed_the_allocations_are_the_text_null() -> None:
     assert "cell_uuid" not in data
 
 
-def test_the_old_dict() -> None:
+def test_legacy_dict() -> None:
     assert selection_dict(CHOSEN) == {"host": "h", "nodename": "n", "limits": {}}
     limited = Selection(None, "h", "n", limits=Limits(memory_mb=4096))
     assert selection_dict(limited)["limits"] == {"memory_mb": 4096}

@@ -39,7 +39,7 @@ FLAVOR = Flavor(
 )
 
 
-def test_every_field_of_novas_object_is_read() -> None:
+def test_every_nova_field_is_read() -> None:
     found = read_spec(objects.full())
     expected = RequestSpec(
         flavor=FLAVOR,
@@ -105,13 +105,13 @@ def test_every_field_of_novas_object_is_read() -> None:
         ),
     ],
 )
-def test_set_unset_and_null_survive_the_way_there_and_back(
+def test_set_unset_and_null_round_trip(
     primitive: dict[str, Any],
 ) -> None:
     assert spec_primitive(read_spec(primitive)) == primitive
 
 
-def test_our_own_form_survives_json() -> None:
+def test_native_form_round_trips_through_json() -> None:
     for spec in (
         read_spec(objects.full()),
         RequestSpec(flavor=Flavor(vcpus=1), retry_hosts=(("a", "b"),), num_instances=2),
@@ -120,7 +120,7 @@ def test_our_own_form_survives_json() -> None:
         assert read_spec(document) == spec
 
 
-def test_our_own_values_can_be_written_for_nova() -> None:
+def test_native_values_can_be_written_for_nova() -> None:
     spec = RequestSpec(
         flavor=Flavor(vcpus=1),
         instance_group=InstanceGroup(uuid=objects.GROUP, policy="affinity"),
@@ -140,7 +140,7 @@ def test_our_own_values_can_be_written_for_nova() -> None:
     assert (again.flavor, again.instance_group) == (spec.flavor, spec.instance_group)
 
 
-def test_an_object_in_python_is_asked_for_its_primitive() -> None:
+def test_python_object_is_converted_to_its_primitive() -> None:
     class NovaFlavor:
         def obj_to_primitive(self) -> dict[str, Any]:
             return objects.flavor()
@@ -153,7 +153,7 @@ def test_an_object_in_python_is_asked_for_its_primitive() -> None:
     assert read_spec({"flavor": NovaFlavor()}).flavor == FLAVOR
 
 
-def test_a_value_of_ours_is_what_it_is() -> None:
+def test_native_value_is_returned_unchanged() -> None:
     spec = RequestSpec(flavor=FLAVOR)
     assert read_spec(spec) is spec
 
@@ -161,37 +161,37 @@ def test_a_value_of_ours_is_what_it_is() -> None:
 # -- versions ---------------------------------------------------------------------
 
 
-def test_newer_minors_are_understood_and_their_new_fields_ignored() -> None:
+def test_newer_minor_is_accepted_and_its_new_fields_ignored() -> None:
     assert read_spec(objects.small("1.99", quantum_level=7)).flavor == FLAVOR
     newer = objects.nova("Flavor", "1.9", vcpus=1, mystery=[1])
     assert read_spec(objects.small(flavor=newer)).flavor == Flavor(vcpus=1)
 
 
-def test_older_minors_are_understood() -> None:
+def test_older_minor_is_accepted() -> None:
     assert read_spec(objects.small("1.0")).flavor == FLAVOR
 
 
 @pytest.mark.parametrize("version", ["2.0", "12.3"])
-def test_a_newer_major_is_refused_with_both_versions(version: str) -> None:
+def test_newer_major_is_refused_with_both_versions(version: str) -> None:
     with pytest.raises(errors.Invalid, match=rf"{version}.*1\.15"):
         read_spec(objects.small(version))
     with pytest.raises(errors.Invalid, match=rf"{version}.*1\.15"):
         read_spec({"version": version, "flavor": {}})
 
 
-def test_a_newer_major_of_a_part_is_refused_by_name() -> None:
+def test_newer_major_of_a_nested_object_is_refused_by_name() -> None:
     group = objects.nova("InstanceGroup", "2.0", uuid=objects.GROUP)
     with pytest.raises(errors.Invalid, match=r"instance_group.*2\.0.*1\.11"):
         read_spec(objects.small(instance_group=group))
 
 
 @pytest.mark.parametrize("version", [None, 1, "one", "1", "1.2.3.4", "0.9"])
-def test_what_is_no_version_is_refused(version: Any) -> None:
+def test_malformed_version_is_refused(version: Any) -> None:
     with pytest.raises(errors.Invalid, match="version"):
         read_spec(objects.small(version))
 
 
-def test_our_own_form_of_a_newer_minor_may_have_fields_that_are_not_known() -> None:
+def test_native_form_of_a_newer_minor_may_have_unknown_fields() -> None:
     newer = {"version": "1.99", "flavor": {"vcpus": 1, "qubits": 2}, "fate": 1}
     assert read_spec(newer) == RequestSpec(flavor=Flavor(vcpus=1))
 
@@ -204,7 +204,7 @@ def test_our_own_form_of_a_newer_minor_may_have_fields_that_are_not_known() -> N
         ({"flavor": {}, "image": {"ids": ""}}, r"request_spec\.image.*'ids'"),
     ],
 )
-def test_our_own_form_of_this_version_may_not(
+def test_native_form_of_this_version_has_no_unknown_fields(
     document: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(errors.Invalid, match=named):
@@ -229,7 +229,7 @@ def test_our_own_form_of_this_version_may_not(
         ({"policy": None, "_rules": {}}, None, 1),
     ],
 )
-def test_policies_of_old_groups(
+def test_legacy_group_policies(
     fields: dict[str, Any], policy: str | None, limit: int
 ) -> None:
     group = objects.nova("InstanceGroup", "1.10", uuid=objects.GROUP, **fields)
@@ -295,26 +295,24 @@ def test_policies_of_old_groups(
         ),
     ],
 )
-def test_a_refusal_names_the_field_and_what_it_got(
-    fields: dict[str, Any], named: str
-) -> None:
+def test_refusal_names_the_field_and_value(fields: dict[str, Any], named: str) -> None:
     with pytest.raises(errors.Invalid, match=named):
         read_spec(objects.small(**fields))
 
 
-def test_a_request_of_another_namespace_is_refused() -> None:
+def test_object_of_another_namespace_is_refused() -> None:
     foreign = objects.small() | {"nova_object.namespace": "ironic"}
     with pytest.raises(errors.Invalid, match="'nova', not 'ironic'"):
         read_spec(foreign)
 
 
 @pytest.mark.parametrize("request_spec", [None, 3, "x", [], object()])
-def test_what_is_no_object_is_refused(request_spec: Any) -> None:
+def test_non_object_is_refused(request_spec: Any) -> None:
     with pytest.raises(errors.Invalid, match="request_spec must be an object"):
         read_spec(request_spec)
 
 
-def test_filter_properties_do_not_go_with_an_object() -> None:
+def test_filter_properties_with_an_object_are_refused() -> None:
     with pytest.raises(errors.Invalid, match="filter_properties"):
         read_spec(objects.small(), {"ignore_hosts": ["a"]})
     assert read_spec(objects.small(), {}).flavor == FLAVOR
@@ -322,14 +320,14 @@ def test_filter_properties_do_not_go_with_an_object() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(anything())
-def test_no_json_raises_anything_but_our_errors(document: Any) -> None:
+def test_any_json_raises_only_gantt_errors(document: Any) -> None:
     with pytest.raises(errors.GanttError):
         read_spec(document)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_no_object_with_a_fault_raises_anything_but_our_errors(data: Any) -> None:
+def test_faulty_objects_raise_only_gantt_errors(data: Any) -> None:
     document = data.draw(mutated(objects.full()))
     try:
         found = read_spec(document)

@@ -95,7 +95,7 @@ def test_every_column_is_read() -> None:
     )
 
 
-def test_json_columns_may_come_decoded() -> None:
+def test_json_columns_may_be_decoded() -> None:
     decoded = {
         name: json.loads(value)
         if isinstance(value, str) and value[0] in "[{"
@@ -105,13 +105,13 @@ def test_json_columns_may_come_decoded() -> None:
     assert read_stats(decoded) == read_stats(COLUMNS)
 
 
-def test_what_a_partial_update_does_not_say_stays_unset() -> None:
+def test_omitted_fields_stay_unset() -> None:
     found = read_stats({"free_ram_mb": 100})
     assert found == HostStats(free_ram_mb=100)
     assert found.vcpus is UNSET
 
 
-def test_the_names_that_novas_object_has_for_columns() -> None:
+def test_object_field_names_map_to_columns() -> None:
     spec = objects.nova("HVSpec", "1.2", arch="x86_64", hv_type="kvm", vm_mode="hvm")
     pool = objects.nova(
         "PciDevicePool",
@@ -138,7 +138,7 @@ def test_the_names_that_novas_object_has_for_columns() -> None:
     )
 
 
-def test_percentages_are_fractions_in_the_column_and_whole_in_novas_object() -> None:
+def test_percentages_are_fractions_in_columns_and_integers_in_objects() -> None:
     for percent in range(101):
         metric = objects.nova(
             "MonitorMetric", "1.1", name="cpu.percent", value=percent, source="virt"
@@ -155,7 +155,7 @@ def test_empty_text_in_a_json_column_is_null() -> None:
     assert read_stats({"cpu_info": ""}) == HostStats(cpu_info=None)
 
 
-def test_our_own_value_survives_json() -> None:
+def test_native_value_round_trips_through_json() -> None:
     stats = HostStats(vcpus=3, traits=("HW_X",), instances=(objects.INSTANCE,))
     assert read_stats(json.loads(msgspec.json.encode(stats))) == stats
     assert read_stats(stats) is stats
@@ -189,14 +189,14 @@ def test_our_own_value_survives_json() -> None:
         (None, "stats must be an object, not null"),
     ],
 )
-def test_a_refusal_names_the_field_and_what_it_got(stats: Any, named: str) -> None:
+def test_refusal_names_the_field_and_value(stats: Any, named: str) -> None:
     with pytest.raises(errors.Invalid, match=named):
         read_stats(stats, host="h")
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_no_report_with_a_fault_raises_anything_but_our_errors(data: Any) -> None:
+def test_faulty_reports_raise_only_gantt_errors(data: Any) -> None:
     stats = data.draw(mutated(COLUMNS) | anything())
     try:
         found = read_stats(stats)

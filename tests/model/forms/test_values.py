@@ -61,9 +61,7 @@ def parts() -> dict[Any, Any]:
     ("kind", "field"),
     [(kind, field) for kind in parts() for field in kind.__struct_fields__],
 )
-def test_a_field_of_a_request_is_judged_as_its_reader_does(
-    kind: Any, field: str
-) -> None:
+def test_request_fields_are_validated_like_parsed_ones(kind: Any, field: str) -> None:
     for odd in ODD:
         spec = parts()[kind](kind(**{field: odd}))
         fields = values._fields(spec)
@@ -75,7 +73,7 @@ def test_a_field_of_a_request_is_judged_as_its_reader_does(
 
 
 @pytest.mark.parametrize("field", HostStats.__struct_fields__)
-def test_a_field_of_a_report_is_judged_as_its_reader_does(field: str) -> None:
+def test_report_fields_are_validated_like_parsed_ones(field: str) -> None:
     more: Any = [[{"name": "a", "value": n}] for n in (1, math.nan, 1e39, "x", None)]
     more += [[{"count": n}] for n in (1, -1, 2**40, "1")]
     more += [{"num_instances": n} for n in (1, "3", -1, "x", 2**40)]
@@ -97,7 +95,7 @@ def test_a_field_of_a_report_is_judged_as_its_reader_does(field: str) -> None:
         max_leaves=20,
     )
 )
-def test_any_json_is_judged_as_its_reader_does(value: Any) -> None:
+def test_validation_agrees_with_parsing_for_any_json(value: Any) -> None:
     stats = {"cpu_info": {"x": value}, "extra_resources": value, "stats": value}
     judged = outcome(values.stats, HostStats(**stats))
     assert judged == outcome(read_stats, stats)
@@ -138,34 +136,34 @@ def test_any_json_is_judged_as_its_reader_does(value: Any) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named(judge: Any, value: Any, words: str) -> None:
+def test_invalid_field_is_named(judge: Any, value: Any, words: str) -> None:
     assert outcome(judge, value) == words
 
 
 @pytest.mark.parametrize("lease", [math.nan, math.inf, 0, -1, 86_401, "x", True])
-def test_a_lease_lasts_more_than_nothing_and_a_day_at_most(lease: Any) -> None:
+def test_lease_is_positive_and_at_most_a_day(lease: Any) -> None:
     with pytest.raises(Invalid, match=r"^lease must be a number"):
         values.request(ScheduleRequest(SPEC, lease_s=lease))
 
 
-def test_whole_seconds_will_do() -> None:
+def test_integral_seconds_are_accepted() -> None:
     assert values.request(ScheduleRequest(SPEC, lease_s=30)).lease_s == 30.0
 
 
 @pytest.mark.parametrize("uuids", ["abc", [5], [""], 5])
-def test_instances_have_names(uuids: Any) -> None:
+def test_instance_ids_are_not_empty(uuids: Any) -> None:
     with pytest.raises(Invalid, match="instance_uuids"):
         values.request(ScheduleRequest(SPEC, uuids))
 
 
-def test_a_judged_value_is_a_copy() -> None:
+def test_validated_value_is_a_copy() -> None:
     specs = {"a": "b"}
     judged = values.spec(RequestSpec(Flavor(extra_specs=specs)))
     specs["a"] = 5  # type: ignore[assignment]
     assert judged.flavor.extra_specs == {"a": "b"}
 
 
-def test_bodies_of_sound_values_are_read_as_they_are() -> None:
+def test_valid_values_round_trip_through_bodies() -> None:
     spec = replace(
         SPEC,
         image=Image(id="i", properties={"hw_disk_bus": "virtio", "n": 5}),
@@ -175,7 +173,7 @@ def test_bodies_of_sound_values_are_read_as_they_are() -> None:
     assert values.spec(spec) == spec == read_spec(json.loads(msgspec.json.encode(spec)))
 
 
-def test_most_requests_are_judged_without_a_reader(
+def test_most_requests_are_validated_without_parsing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A reader takes ten times as long as all else, on the way of every decision."""

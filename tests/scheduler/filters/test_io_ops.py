@@ -13,7 +13,7 @@ from tests.scheduler.fleets import Plain, Plan, a_host, all_hosts, fleets, reque
 
 
 @pytest.mark.parametrize(("running", "expected"), [(0, True), (7, True), (8, False)])
-def test_the_limit(running: int, expected: bool) -> None:
+def test_limit(running: int, expected: bool) -> None:
     host = a_host(stats={"io_workload": running})
     assert passes(IoOpsFilter(), host) is expected
     assert passes(IoOpsFilter(), host, max_io_ops_per_host=running + 1)

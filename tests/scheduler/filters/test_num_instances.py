@@ -13,7 +13,7 @@ from tests.scheduler.fleets import Plain, Plan, a_host, all_hosts, fleets, reque
 
 
 @pytest.mark.parametrize(("there", "expected"), [(0, True), (49, True), (50, False)])
-def test_the_limit(there: int, expected: bool) -> None:
+def test_limit(there: int, expected: bool) -> None:
     host = a_host(stats={"num_instances": there})
     assert passes(NumInstancesFilter(), host) is expected
     assert passes(NumInstancesFilter(), host, max_instances_per_host=there + 1)

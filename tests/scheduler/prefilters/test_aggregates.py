@@ -48,13 +48,13 @@ def destination(spec: RequestSpec, **options: Any) -> Destination:
         (None, ()),
     ],
 )
-def test_a_zone_is_its_aggregates(
+def test_zone_maps_to_its_aggregates(
     zone: str | None, expected: tuple[frozenset[str], ...]
 ) -> None:
     assert destination(RequestSpec(availability_zone=zone)).aggregates == expected
 
 
-def test_the_place_that_was_asked_for_holds_as_well() -> None:
+def test_requested_destination_applies_too() -> None:
     asked = Destination("h1", aggregates=(frozenset({"mine"}),))
     spec = RequestSpec(availability_zone="z2", requested_destination=asked)
     found = destination(spec)
@@ -73,7 +73,7 @@ def test_the_place_that_was_asked_for_holds_as_well() -> None:
         (None, ()),
     ],
 )
-def test_a_project_has_aggregates(
+def test_project_maps_to_its_aggregates(
     project: str | None, expected: tuple[frozenset[str], ...]
 ) -> None:
     spec = RequestSpec(project_id=project)
@@ -82,13 +82,13 @@ def test_a_project_has_aggregates(
     assert destination(spec).aggregates == ()
 
 
-def test_projects_come_before_zones() -> None:
+def test_project_aggregates_come_before_zones() -> None:
     spec = RequestSpec(project_id="p9", availability_zone="z2")
     found = destination(spec, limit_tenants_to_placement_aggregate=True)
     assert found.aggregates == (frozenset({"p1"}), frozenset({"az2"}))
 
 
-def test_a_project_that_must_have_an_aggregate() -> None:
+def test_project_without_a_required_aggregate_is_refused() -> None:
     options = {
         "limit_tenants_to_placement_aggregate": True,
         "placement_aggregate_required_for_tenants": True,
@@ -129,7 +129,7 @@ def test_a_project_that_must_have_an_aggregate() -> None:
         ),
     ],
 )
-def test_isolated_aggregates_are_for_those_who_ask(
+def test_isolated_aggregates_need_matching_traits(
     spec: RequestSpec, expected: set[str]
 ) -> None:
     found = destination(spec, enable_isolated_aggregate_filtering=True)
@@ -137,7 +137,7 @@ def test_isolated_aggregates_are_for_those_who_ask(
     assert not destination(spec).forbidden_aggregates
 
 
-def test_a_request_that_cannot_be_read_has_no_traits() -> None:
+def test_invalid_request_has_no_traits() -> None:
     spec = RequestSpec(flavor=Flavor(extra_specs={"trait:CUSTOM_WIN": "x"}))
     with pytest.raises(Invalid, match="trait:CUSTOM_WIN"):
         destination(spec, enable_isolated_aggregate_filtering=True)

@@ -54,7 +54,7 @@ def a_spec(
     )
 
 
-def test_a_plain_request_is_kept_from_disabled_hosts() -> None:
+def test_disabled_hosts_are_forbidden() -> None:
     spec = RequestSpec(image=None)
     found = applied(spec)
     assert found.request_level_params == RequestLevel(
@@ -65,7 +65,7 @@ def test_a_plain_request_is_kept_from_disabled_hosts() -> None:
     assert spec == RequestSpec()
 
 
-def test_what_the_request_says_itself_stays() -> None:
+def test_request_level_traits_are_kept() -> None:
     level = RequestLevel(frozenset({"A"}), frozenset({"B"}), (frozenset({"s"}),))
     spec = a_spec({"accel:device_profile": "p"}, request_level_params=level)
     assert applied(spec).request_level_params == RequestLevel(
@@ -109,7 +109,7 @@ def test_devices_of_images(name: str) -> None:
     assert added(spec) == set()
 
 
-def test_one_device_without_a_trait_takes_the_others_along() -> None:
+def test_device_without_a_trait_disables_image_traits() -> None:
     spec = a_spec(properties={"hw_disk_bus": "virtio", "hw_video_model": "odd"})
     assert added(spec, image_metadata_prefilter=True) == set()
     nothing = a_spec(properties={"hw_disk_bus": None})
@@ -178,7 +178,7 @@ def test_traits_of_features(
         ({"hw:tpm_version": "2"}, {}, "hw:tpm_version='2'"),
     ],
 )
-def test_features_that_cannot_be(
+def test_invalid_features_are_refused(
     extra_specs: dict[str, str], properties: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
@@ -189,7 +189,7 @@ def test_features_that_cannot_be(
 # ------------------------------------------------------------- what Nova asks Neutron
 
 
-def test_segments_must_be_known_to_the_caller() -> None:
+def test_network_segments_must_be_given_by_the_caller() -> None:
     spec = RequestSpec(requested_networks=(RequestedNetwork("n"),))
     option = "query_placement_for_routed_network_aggregates"
     on: dict[str, Any] = {option: True}
@@ -208,7 +208,7 @@ def test_segments_must_be_known_to_the_caller() -> None:
         ({}, set()),
     ],
 )
-def test_ports_that_others_manage(tag: dict[str, str], expected: set[str]) -> None:
+def test_remote_managed_ports(tag: dict[str, str], expected: set[str]) -> None:
     request = {"count": 1, "request_id": "r", "spec": [{"vendor_id": "1"}, tag]}
     assert added(RequestSpec(pci_requests=(request,))) == expected
 
@@ -265,7 +265,7 @@ def test_devices_are_marked_as_well() -> None:
     assert applied(spec, computes(73)).requested_resources == spec.requested_resources
 
 
-def test_who_asks_for_the_owner_gets_no_more() -> None:
+def test_requested_owner_trait_is_not_repeated() -> None:
     level = RequestLevel(root_required=frozenset({"OWNER_NOVA"}))
     spec = RequestSpec(request_level_params=level)
     assert added(spec, computes(73)) == {"OWNER_NOVA"}
@@ -292,7 +292,7 @@ def test_who_asks_for_the_owner_gets_no_more() -> None:
         ),
     ],
 )
-def test_hosts_that_exclude_each_other(fields: dict[str, Any], words: str) -> None:
+def test_contradictory_hosts_are_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(Invalid, match=words):
         applied(RequestSpec(**fields))
 
@@ -305,7 +305,7 @@ def test_hosts_that_exclude_each_other(fields: dict[str, Any], words: str) -> No
         {"requested_destination": Destination("h1"), "ignore_hosts": ("h2",)},
     ],
 )
-def test_hosts_that_can_be_had(fields: dict[str, Any]) -> None:
+def test_consistent_hosts_are_accepted(fields: dict[str, Any]) -> None:
     applied(RequestSpec(**fields))
 
 
@@ -319,7 +319,7 @@ def test_hosts_that_can_be_had(fields: dict[str, Any]) -> None:
     properties=st.dictionaries(st.sampled_from((*PROPERTIES, *DEVICES)), ANYTHING),
     disk_format=st.none() | st.text(max_size=3),
 )
-def test_whatever_is_asked_is_added_to_or_refused(
+def test_any_request_is_extended_or_refused(
     extra_specs: dict[str, str], properties: dict[str, Any], disk_format: str | None
 ) -> None:
     spec = a_spec(extra_specs, properties, disk_format)

@@ -20,7 +20,7 @@ from tests.engine.test_scheduling import ask, held, report
 CREATING = EngineOptions(store=StoreOptions(create=True))
 
 
-def test_the_turn_outlives_a_restart(tmp_path: Path) -> None:
+def test_switch_to_inventories_survives_a_restart(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/gantt.db"
     with open_gantt(url, CREATING) as engine:
         report(engine, "a")
@@ -33,7 +33,7 @@ def test_the_turn_outlives_a_restart(tmp_path: Path) -> None:
         assert held(engine)["a"] == 4
 
 
-def test_what_was_claimed_before_the_turn_is_in_the_books_after() -> None:
+def test_earlier_claims_are_allocated_after_the_switch() -> None:
     with open_gantt("memory://") as engine:
         engine.update_host("late", "late", HostStats(host_ip="10.0.0.1"))
         report(engine, "a")
@@ -52,7 +52,7 @@ def test_what_was_claimed_before_the_turn_is_in_the_books_after() -> None:
         assert engine.verify().problems == ()
 
 
-def test_forced_hosts_are_asked_for_room_alone() -> None:
+def test_forced_hosts_are_checked_for_capacity_only() -> None:
     group = InstanceGroup(str(uuids.uuid4()), "anti-affinity", 1)
     with open_gantt("memory://") as engine:
         report(engine, "a")
@@ -62,7 +62,7 @@ def test_forced_hosts_are_asked_for_room_alone() -> None:
             assert found[0][0].service_host == "a"
 
 
-def test_a_rule_whose_filter_is_off_is_not_held() -> None:
+def test_group_policy_is_not_enforced_without_its_filter() -> None:
     options = SchedulerOptions(enabled_filters=("AllHostsFilter",))
     group = InstanceGroup(str(uuids.uuid4()), "anti-affinity", 1)
     with open_gantt("memory://", EngineOptions(scheduler=options)) as engine:
@@ -72,7 +72,7 @@ def test_a_rule_whose_filter_is_off_is_not_held() -> None:
         assert held(engine)["a"] == 2
 
 
-def test_chance_keeps_server_groups() -> None:
+def test_chance_driver_enforces_server_groups() -> None:
     options = EngineOptions(scheduler=SchedulerOptions(driver="chance"))
     group = InstanceGroup(str(uuids.uuid4()), "anti-affinity", 1)
     with open_gantt("memory://", options) as engine:
@@ -83,7 +83,7 @@ def test_chance_keeps_server_groups() -> None:
         assert held(engine) == {f"h{number}": 1 for number in range(4)}
 
 
-def test_every_decision_leaves_a_record() -> None:
+def test_every_decision_is_recorded() -> None:
     with open_gantt("memory://") as engine:
         report(engine, "a")
         spec = RequestSpec(flavor=Flavor(vcpus=1, memory_mb=512))
@@ -97,7 +97,7 @@ def test_every_decision_leaves_a_record() -> None:
         assert record.revision == engine.revision
 
 
-def test_a_request_for_too_many_says_how_many_it_may_be_for() -> None:
+def test_request_for_too_many_instances_names_the_limit() -> None:
     with open_gantt("memory://") as engine:
         report(engine, "a")
         spec = RequestSpec(flavor=Flavor(vcpus=1), num_instances=2**31 - 1)

@@ -7,7 +7,7 @@ from hypothesis import given
 from tests.scheduler.fleets import Plan, a_host, all_hosts, fleet, fleets, place_of
 
 
-def test_a_fleet_is_what_was_said() -> None:
+def test_fleet_matches_its_description() -> None:
     state = fleet(
         [a_host("h1", instances=["i1"]), a_host("h2", service={"disabled": True})],
         aggregates=[{"uuid": "a", "hosts": ["h2"], "metadata": {"ssd": "true"}}],

@@ -32,7 +32,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + EXAMPLES))
-def test_both_tell_the_same_story(
+def test_both_services_give_equal_responses(
     seed: int, settings: Settings, record_property: Callable[[str, object], None]
 ) -> None:
     story = Story()

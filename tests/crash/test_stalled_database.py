@@ -64,7 +64,7 @@ def metric(live: Live, name: str) -> float:
     return float(found[1])
 
 
-def test_a_process_lives_on_over_a_database_that_says_nothing(
+def test_process_survives_a_stalled_database(
     live: Live, server: DatabaseServer
 ) -> None:
     heard: list[int] = []

@@ -42,7 +42,7 @@ class _Both:
         return found
 
 
-def test_a_host_below_another_provider_changes_its_traits() -> None:
+def test_cached_traits_follow_a_nested_host() -> None:
     desk = Desk(1)
     desk.add_hosts(12)
     both = _Both(desk, SchedulerOptions())
@@ -62,7 +62,7 @@ def test_a_host_below_another_provider_changes_its_traits() -> None:
     assert both.kept.hits == 1
 
 
-def test_a_host_without_a_provider_takes_the_row_of_another() -> None:
+def test_host_row_without_a_provider_is_reused() -> None:
     desk = Desk(1)
     both = _Both(desk, SchedulerOptions())
 
@@ -85,7 +85,7 @@ def test_a_host_without_a_provider_takes_the_row_of_another() -> None:
     assert "x" in both.agree(SPEC)
 
 
-def test_who_is_left_out_afresh_need_not_report_metrics() -> None:
+def test_excluded_hosts_need_not_report_metrics() -> None:
     desk = Desk(1)
     desk.add_hosts(12)
     both = _Both(desk, SchedulerOptions(metrics_weight_setting={"m": 1.0}))

@@ -11,7 +11,7 @@ from gantt.state.state import State
 SEARCHES = 8
 
 
-def test_a_small_read_is_not_last() -> None:
+def test_small_read_is_not_queued_behind_searches() -> None:
     order: list[str] = []
     begun = threading.Event()
 

@@ -59,7 +59,7 @@ CUT = "DELETE FROM gantt_log WHERE revision > 2"
 
 
 @pytest.mark.parametrize("how", [REPLACED, CUT])
-def test_a_reader_notices_another_history(books: Gantt, sql: Sql, how: str) -> None:
+def test_reader_detects_another_history(books: Gantt, sql: Sql, how: str) -> None:
     sql(RENAMED, how)
     assert names(books) == ["restored"]
     assert books.counts()["reloads"] == 1
@@ -68,7 +68,7 @@ def test_a_reader_notices_another_history(books: Gantt, sql: Sql, how: str) -> N
 
 
 @pytest.mark.parametrize("how", [REPLACED, CUT])
-def test_the_gate_notices_another_history(books: Gantt, sql: Sql, how: str) -> None:
+def test_committer_detects_another_history(books: Gantt, sql: Sql, how: str) -> None:
     sql(RENAMED, how)
     books.submit(create(2, "node-1"))
     assert books.counts()["reloads"] == 1
@@ -88,7 +88,7 @@ def test_an_engine_that_kept_up_survives_compaction(
     assert behind.counts()["reloads"] == 1
 
 
-def test_a_foreign_generation_is_found_out(books: Gantt, sql: Sql) -> None:
+def test_foreign_generation_is_detected(books: Gantt, sql: Sql) -> None:
     sql("UPDATE resource_providers SET generation = generation + 7")
     answer = books.submit(SetTraits(HOST, ("CUSTOM_T",)))
     assert answer.generation == 1 + 7 + 1
@@ -97,9 +97,7 @@ def test_a_foreign_generation_is_found_out(books: Gantt, sql: Sql) -> None:
     assert books.verify().problems == ()
 
 
-def test_a_foreign_name_is_found_out_though_no_generation_moved(
-    books: Gantt, sql: Sql
-) -> None:
+def test_foreign_name_is_detected_without_a_generation(books: Gantt, sql: Sql) -> None:
     sql(RENAMED)
     books.submit(SetTraits(HOST, ("CUSTOM_T",)))
     assert books.counts()["foreign_writes"] == 1
@@ -107,7 +105,7 @@ def test_a_foreign_name_is_found_out_though_no_generation_moved(
     assert books.verify().problems == ()
 
 
-def test_what_a_foreigner_deleted_is_refused_and_not_written_again(
+def test_row_deleted_by_a_foreign_writer_is_not_rewritten(
     books: Gantt, sql: Sql
 ) -> None:
     sql(
@@ -134,7 +132,7 @@ def test_an_id_that_a_foreign_writer_took_is_not_given_again(
     assert books.verify().problems == ()
 
 
-def test_an_alarm_is_raised(
+def test_foreign_write_is_logged(
     books: Gantt, sql: Sql, caplog: pytest.LogCaptureFixture
 ) -> None:
     sql("UPDATE resource_providers SET generation = generation + 7")
@@ -155,7 +153,7 @@ def test_a_foreign_writer_that_never_stops_leads_to_busy(
 
 
 @ON_SQLITE
-def test_a_gate_that_was_first_is_no_foreigner(
+def test_commit_of_another_galera_node_is_not_foreign(
     books: Gantt, shared: FaultyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Between the nodes of Galera there is no lock: the log tells who it was."""
@@ -172,7 +170,7 @@ def test_a_gate_that_was_first_is_no_foreigner(
 # -- verify ---------------------------------------------------------------------
 
 
-def test_verify_finds_nothing_wrong(books: Gantt) -> None:
+def test_verify_finds_no_problems(books: Gantt) -> None:
     report = books.verify()
     assert (report.revision, report.problems) == (4, ())
     assert report.counts["resource_providers"] == 1
@@ -193,7 +191,7 @@ def test_verify_finds_nothing_wrong(books: Gantt) -> None:
         ),
     ],
 )
-def test_verify_names_what_differs(
+def test_verify_names_differences(
     books: Gantt, sql: Sql, statement: str, table: str
 ) -> None:
     sql(statement)
@@ -201,7 +199,7 @@ def test_verify_names_what_differs(
     assert problem.startswith(f"{table} ")
 
 
-def test_verify_looks_at_the_columns_too(books: Gantt) -> None:
+def test_verify_checks_the_columns(books: Gantt) -> None:
     place = books._replica.state.inventories.slot(0, 0)
     assert place is not None
     place[0].used[place[1]] = 3
@@ -209,9 +207,7 @@ def test_verify_looks_at_the_columns_too(books: Gantt) -> None:
     assert "used 3, allocations sum to 0" in problem
 
 
-def test_verify_takes_in_what_others_committed_first(
-    books: Gantt, url: str, connect: Connect
-) -> None:
+def test_verify_catches_up_first(books: Gantt, url: str, connect: Connect) -> None:
     connect(opened(url)).submit(create(2))
     assert books.verify().revision == 5
     assert books.verify().problems == ()
@@ -256,7 +252,7 @@ def test_verify_needs_no_lock_and_keeps_up_with_writers(
 # -- from one life to the next --------------------------------------------------
 
 
-def test_everything_is_there_after_a_restart(
+def test_all_data_survives_a_restart(
     books: Gantt, url: str, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     books.close()
@@ -287,7 +283,7 @@ def test_a_change_while_no_engine_ran_is_warned_of(
     assert again.verify().problems == ()
 
 
-def test_a_lock_that_is_not_free_at_the_end_hinders_no_closing(
+def test_locked_head_does_not_block_close(
     books: Gantt, shared: FaultyStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     def locked(fingerprint: object) -> None:
@@ -299,7 +295,7 @@ def test_a_lock_that_is_not_free_at_the_end_hinders_no_closing(
     assert books.unready()
 
 
-def test_another_gantt_that_writes_meanwhile_is_no_change(
+def test_writes_of_another_gantt_are_not_foreign(
     books: Gantt, url: str, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = connect(opened(url))

@@ -16,7 +16,9 @@ def scheduler(**changes: object) -> SchedulerOptions:
     return replace(SchedulerOptions(), **changes)
 
 
-def test_filters_and_freshness_change(books: Gantt, store: FaultyStore) -> None:
+def test_filters_and_freshness_can_be_reloaded(
+    books: Gantt, store: FaultyStore
+) -> None:
     wanted = scheduler(enabled_filters=("ComputeFilter",))
     books.retune(EngineOptions(scheduler=wanted, freshness="bounded", bound_ms=60_000))
     assert books._checks.options.enabled_filters == ("ComputeFilter",)
@@ -35,7 +37,7 @@ def test_the_deciding_placement_does_not_change(books: Gantt) -> None:
     assert books._checks.options == SchedulerOptions()
 
 
-def test_a_filter_that_does_not_exist_changes_nothing(books: Gantt) -> None:
+def test_unknown_filter_changes_nothing(books: Gantt) -> None:
     driver = books._scheduling.driver
     wrong = scheduler(enabled_filters=("NoSuchFilter",))
     with pytest.raises(Refused, match="NoSuchFilter"):

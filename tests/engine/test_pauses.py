@@ -70,15 +70,13 @@ def refused(books: Gantt, count: int, vcpus: int) -> Why:
     return refusal.value.why
 
 
-def test_what_is_short_never_rests(books: Gantt, clock: Slow) -> None:
+def test_short_decisions_never_pause(books: Gantt, clock: Slow) -> None:
     books.schedule(ask(count=3, flavor=TINY))
     refused(books, 2, MANY + 1)
     assert clock.rests == 0
 
 
-def test_a_reader_gets_in_between_instances_and_changes(
-    books: Gantt, clock: Slow
-) -> None:
+def test_reads_run_during_a_long_decision(books: Gantt, clock: Slow) -> None:
     heard: list[int] = []
     clock.meanwhile = lambda rest: books.read(lambda _: heard.append(rest))
     clock.pace = 1.0
@@ -92,7 +90,7 @@ def test_a_reader_gets_in_between_instances_and_changes(
     assert len(heard) >= MANY
 
 
-def test_hosts_that_come_meanwhile_are_seen(books: Gantt, clock: Slow) -> None:
+def test_hosts_added_during_a_decision_are_seen(books: Gantt, clock: Slow) -> None:
     def write(rest: int) -> None:
         if rest == 1:
             clock.pace = 0.0
@@ -103,14 +101,16 @@ def test_hosts_that_come_meanwhile_are_seen(books: Gantt, clock: Slow) -> None:
     assert {one[0].service_host for one in found} == {"a", "b", "c"}
 
 
-def test_what_is_disturbed_again_and_again_ends(books: Gantt, clock: Slow) -> None:
+def test_repeatedly_interrupted_decision_ends(books: Gantt, clock: Slow) -> None:
     clock.meanwhile = lambda rest: report(books, f"new{rest}", vcpus=1)
     clock.pace = 1.0
     assert len(books.schedule(ask(count=MANY, flavor=TINY))) == MANY
     assert clock.rests == 2
 
 
-def test_no_change_is_named_that_others_made_untrue(books: Gantt, clock: Slow) -> None:
+def test_advice_invalidated_by_other_writes_is_dropped(
+    books: Gantt, clock: Slow
+) -> None:
     def write(rest: int) -> None:
         # An amount that helps was found by then, and others are tried.
         if rest == 3:

@@ -103,7 +103,9 @@ def names(books: Gantt) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_one_engine_in_a_storm(store: FaultyStore, connect: Connect, seed: int) -> None:
+def test_one_engine_with_random_store_failures(
+    store: FaultyStore, connect: Connect, seed: int
+) -> None:
     books = connect(store, clock=ScriptedClock(1), batch_size=16, commit_attempts=5)
     Storm(store, seed)
     acknowledged, seen = faults([books])
@@ -118,7 +120,9 @@ def test_one_engine_in_a_storm(store: FaultyStore, connect: Connect, seed: int) 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_two_engines_in_a_storm(url: str, connect: Connect, seed: int) -> None:
+def test_two_engines_with_random_store_failures(
+    url: str, connect: Connect, seed: int
+) -> None:
     stores = [FaultyStore(opened(url)) for _ in range(2)]
     engines = [connect(store, clock=ScriptedClock(1)) for store in stores]
     for number, store in enumerate(stores):
