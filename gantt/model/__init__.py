@@ -1,1 +1,1 @@
-"""Frozen values that every floor of Gantt speaks in; they import nothing above."""
+"""Frozen values used by all packages; they import nothing above."""

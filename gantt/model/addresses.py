@@ -1,7 +1,7 @@
 """URLs as they may be shown: in logs, messages and answers.
 
-Apart from the code that opens them, because a password may stand in any of several
-places, and each of them would hide another one.
+Separate from the code that opens them because a password may be in several places, and
+each caller would hide a different one.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class ConsumerView(Struct, frozen=True):
 
 
 class ConsumerShare(Struct, frozen=True):
-    """What one consumer uses on the provider that was asked about."""
+    """What one consumer uses on the requested provider."""
 
     resources: dict[str, int]
     generation: int
@@ -131,7 +131,7 @@ class ResourceSummary(Struct, frozen=True):
 
 
 class ProviderSummary(Struct, frozen=True):
-    """The state of a provider that an answer speaks about."""
+    """The state of a provider in an answer."""
 
     resources: dict[str, ResourceSummary]
     traits: tuple[str, ...]
@@ -164,9 +164,8 @@ class Candidates(Struct, frozen=True):
 
 
 class Claimed(Struct, frozen=True):
-    """``taken``: per instance, the place of the choice that was taken among those
-    given; ``generations``: that of its consumer since (None: nothing is in the
-    books)."""
+    """``taken``: per instance, the index of the choice that was taken; ``generations``:
+    that of its consumer since (None: nothing is in the books)."""
 
     claim: str
     taken: tuple[int, ...]

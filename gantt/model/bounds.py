@@ -17,7 +17,7 @@ MAX_TEXT: Final = 65_535
 MAX_NAME: Final = 255
 MAX_REAL: Final = 3.5e38
 MAX_EXTRA_SPECS: Final = 256
-"""Each may be asked of all hosts while nobody else decides."""
+"""Each may be checked on all hosts while no other decision runs."""
 MAX_LEASE_S: Final = 86_400.0
 
 Whole = Annotated[int, Meta(ge=-MAX_WHOLE - 1, le=MAX_WHOLE)]
@@ -27,7 +27,7 @@ Ratio = Annotated[float, Meta(ge=0, le=MAX_REAL)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
 AnyOf = Annotated[frozenset[Name], Meta(min_length=1)]
-"""Names of which one must hold."""
+"""Alternative names, one of which must match."""
 ExtraSpecs = Annotated[dict[Text, Text], Meta(max_length=MAX_EXTRA_SPECS)]
 Lease = Annotated[
     float, Meta(gt=0, le=MAX_LEASE_S, description="Seconds until the claim ends.")

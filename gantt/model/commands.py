@@ -189,11 +189,11 @@ class SyncNames(Command[None], frozen=True):
 
 
 class ConsumerAllocations(Struct, frozen=True):
-    """All that one consumer shall use from now on; empty means nothing.
+    """The complete allocations of a consumer; empty means none.
 
-    ``allocations``: provider uuid -> resource class -> amount.
-    ``generation`` UNSET: no check (before microversion 1.28); None: must be new.
-    ``consumer_type`` UNSET: keep what is known (before microversion 1.38).
+    ``allocations``: provider uuid -> resource class -> amount. ``generation`` UNSET: no
+    check (before microversion 1.28); None: must be new. ``consumer_type`` UNSET: keep
+    the current one (before microversion 1.38).
     """
 
     consumer_uuid: str
@@ -217,7 +217,7 @@ class DeleteAllocations(Command[None], frozen=True):
 
 
 class ReshapedProvider(Struct, frozen=True):
-    """The inventories a provider shall have after a reshape."""
+    """The inventories of a provider after a reshape."""
 
     provider_uuid: str
     generation: int
@@ -232,15 +232,15 @@ class Reshape(Command[None], frozen=True):
 
 
 class UpdateHost(Command[HostView], frozen=True):
-    """What a host reports; nothing changes when nothing is new.
+    """A host's report; nothing changes when nothing is new.
 
     Writes the host, its provider (made when it is missing: ``new_provider_uuid``), the
     inventory classes and traits that reports own. ``initial_ratios``: (cpu, ram, disk)
     where the report has none. ``writes_books`` False: the host alone is written; a
     remote Placement has its provider, under the uuid that the host reports.
-    ``renewed_after_us``: a report that says nothing new is written down all the same
-    when the last one is so old (None: never). ``is_bare``: the report names no node:
-    it is of the one that is known of the host, else of ``node``.
+    ``renewed_after_us``: a report without changes is written nevertheless when the last
+    one is so old (None: never). ``is_bare``: the report names no node: it is of the one
+    that is known of the host, else of ``node``.
     """
 
     host: str
@@ -290,7 +290,7 @@ class DeleteInstance(Command[None], frozen=True):
 
 
 class SyncInstances(Command[bool], frozen=True):
-    """``host`` has exactly these instances. Answers whether that was known."""
+    """``host`` has exactly these instances. Answers whether that was known already."""
 
     host: str
     instance_uuids: tuple[str, ...]
@@ -334,15 +334,15 @@ class InstanceClaim(Struct, frozen=True):
 class Claim(Command[Claimed], frozen=True):
     """Hosts for all instances of a request, or for none.
 
-    What must hold is judged at the committer: amounts (the books' where a choice has
-    allocations; else what the host has, times ``ratios`` (cpu, ram, disk) where the
-    host reports none), the rules of ``group`` and, per choice, that the host is still
-    there. ``only_project``: instances that have allocations or a claim already must be
-    of this project; None: of any. ``leased_for_us``: the claim ends after so many
-    microseconds unless it is confirmed. ``is_remote``: a remote Placement judges
-    amounts and keeps the choices' allocations; here they are remembered with the
-    claim, which must be leased until they were written there. ``asks_service``:
-    the host must not be disabled or forced down. Raises ClaimLost, Forbidden.
+    The committer checks amounts (the books' where a choice has allocations; else what
+    the host has, times ``ratios`` (cpu, ram, disk) where the host reports none), the
+    rules of ``group`` and, per choice, that the host is still there. ``only_project``:
+    instances that have allocations or a claim already must be of this project; None: of
+    any. ``leased_for_us``: the claim ends after so many microseconds unless it is
+    confirmed. ``is_remote``: a remote Placement checks amounts and stores the choices'
+    allocations; here they are recorded with the claim, which must be leased until they
+    are written there. ``asks_service``: the host must not be disabled or forced down.
+    Raises ClaimLost, Forbidden.
     """
 
     claim: str
@@ -371,8 +371,8 @@ class ConfirmClaim(Command[None], frozen=True):
 class ReleaseClaim(Command[None], frozen=True):
     """The claim ends, with its allocations unless another writer has changed them; what
     a remote Placement holds is to be removed there before the claim is dropped.
-    ``placed``: of a claim that was not answered with, its instances and the generations
-    of their consumers: where a host and so a part of the claim is gone, what that part
+    ``placed``: of a claim that was not returned, its instances and the generations of
+    their consumers: where a host and so a part of the claim is gone, what that part
     added is removed too. Raises NotFound, without ``placed``."""
 
     claim: str

@@ -53,9 +53,9 @@ has."""
 
 
 class Count(Struct, frozen=True):
-    """So many providers, and so many trees in or around which they are to be had.
+    """So many providers, and so many trees that contain or reach them.
 
-    ``providers`` None: it is said of trees as a whole.
+    ``providers`` None: it applies to trees as a whole.
     """
 
     providers: int | None
@@ -63,11 +63,10 @@ class Count(Struct, frozen=True):
 
 
 class Constraint(Struct, frozen=True):
-    """One thing that was asked.
+    """One constraint of the request.
 
-    ``names``: a resource class (with ``amount``), alternatives of traits or
-    aggregates, a provider, or suffixes. ``unknown``: names in it that nobody has given
-    to anything.
+    ``names``: a resource class (with ``amount``), alternatives of traits or aggregates,
+    a provider, or suffixes. ``unknown``: names in it that do not exist.
     """
 
     kind: Kind
@@ -79,7 +78,7 @@ class Constraint(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """For people: what was asked."""
+        """The constraint as text."""
         return wording(self.kind, self.names, self.amount)
 
 
@@ -94,9 +93,9 @@ class GroupDiagnosis(Struct, frozen=True):
 
 
 class Lack(Struct, frozen=True):
-    """What keeps one provider from giving what ``suffix`` asks (None: the request).
+    """What one provider lacks for the group ``suffix`` (None: the request).
 
-    ``missing``: what was asked of a class less the largest amount that it could give.
+    ``missing``: the requested amount of a class less the largest that it could supply.
     """
 
     provider_uuid: str
@@ -128,7 +127,7 @@ class Relaxation(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """For people: what to do."""
+        """The change as text."""
         where = f" in group {self.suffix}" if self.suffix else ""
         if self.lowered is not None:
             asked = f"{self.lowered} instead of {self.amount}"
@@ -141,13 +140,13 @@ class Relaxation(Struct, frozen=True):
 class Diagnosis(Struct, frozen=True):
     """How far a request came.
 
-    ``has_candidates``: whether the search answers anything; None: it met its budget.
+    ``has_candidates``: whether the search finds any; None: its budget was exhausted.
     ``providers`` and ``trees``: all that there are. ``whole``: constraints on trees as
     a whole; of those, what joins groups was tried on ``walked`` of the ``viable``
     trees: those that meet each group and the root's constraints by themselves.
     ``misses``: the nearest first; ``relaxation``: the smallest that the search
-    confirms. ``is_truncated``: a limit ended the search, or the quest for a relaxation,
-    before the answer was sure.
+    confirms. ``is_truncated``: a limit ended the search, or the search for a
+    relaxation, before the answer was certain.
     """
 
     has_candidates: bool | None
@@ -163,7 +162,7 @@ class Diagnosis(Struct, frozen=True):
 
 
 def document(found: Diagnosis) -> dict[str, Any]:
-    """``found`` as JSON, with each constraint and the relaxation in words as well."""
+    """``found`` as JSON, with each constraint and the relaxation as text too."""
     body: dict[str, Any] = msgspec.to_builtins(found)
     pairs = [*zip(found.whole, body["whole"], strict=True)]
     for group, shown in zip(found.groups, body["groups"], strict=True):
@@ -176,15 +175,15 @@ def document(found: Diagnosis) -> dict[str, Any]:
 
 
 def some(names: Iterable[str]) -> tuple[str, ...]:
-    """The first names, and in place of the others how many there are."""
+    """The first names, and the number of the others."""
     found = tuple(names)
     more = len(found) - MOST_NAMES
     return found if more <= 0 else (*found[:MOST_NAMES], f"{more} more")
 
 
 def shortened(found: Diagnosis) -> Diagnosis:
-    """``found`` for whoever asked for very many things: some names of each, and of many
-    constraints of a group those that alone remove the most."""
+    """``found`` abridged for very large requests: some names of each constraint, and of
+    many constraints of a group those that alone remove the most."""
     relaxation = found.relaxation
     if relaxation is not None:
         relaxation = replace(relaxation, names=some(relaxation.names))
@@ -258,7 +257,7 @@ _REMEDIES: dict[Kind, str] = {
 
 
 def wording(kind: Kind, names: tuple[str, ...], amount: int | None) -> str:
-    """A constraint in words."""
+    """A constraint as text."""
     if kind == "amount":
         return f"{amount} {names[0]}"
     if kind == "same_subtree":

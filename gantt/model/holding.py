@@ -14,15 +14,15 @@ Amounts = dict[str, dict[str, int]]
 
 
 class Held(Struct, frozen=True):
-    """What a consumer has there already, and at which generation."""
+    """The existing allocations of a consumer, and its generation."""
 
     generation: int
     allocations: Amounts
 
 
 class Holding(Struct, frozen=True):
-    """``allocations``: all that the consumer has once the claim is made; ``kept``: what
-    of it was there before, at ``generation`` (None: the consumer is new)."""
+    """``allocations``: all that the consumer has once the claim is made; ``kept``:
+    those that it had before, at ``generation`` (None: the consumer is new)."""
 
     allocations: Amounts
     project_id: str
@@ -32,12 +32,12 @@ class Holding(Struct, frozen=True):
 
     @property
     def made_generation(self) -> int:
-        """The consumer's generation when it was written by this claim, and last."""
+        """The consumer's generation after this claim wrote it, and its latest."""
         return 1 if self.generation is None else self.generation + 1
 
     @property
     def text(self) -> str:
-        """For the column."""
+        """As JSON text for the column."""
         return msgspec.json.encode(self).decode()
 
 
@@ -53,5 +53,5 @@ def holding(
 
 
 def read_holding(text: str) -> Holding:
-    """What a column holds."""
+    """From the JSON text of the column."""
     return msgspec.json.decode(text, type=Holding)

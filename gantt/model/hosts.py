@@ -15,7 +15,7 @@ from gantt.model.bounds import Amount, Name, Ratio, Text, Whole
 
 
 class HostStats(Struct, frozen=True):
-    """One host's report; UNSET leaves what is known alone, None says "not known".
+    """One host's report; UNSET leaves the known value unchanged, None means unknown.
 
     JSON columns come in decoded: ``cpu_info`` (object), ``supported_instances`` (list
     of [arch, hv_type, vm_mode]), ``metrics`` (list of {name, value, …}), ``pci_stats``
@@ -102,9 +102,8 @@ class ServerGroup(Struct, frozen=True):
 class HostView(Struct, frozen=True):
     """A host as it is known: an answer.
 
-    ``stats``: as reported. ``claimed``: what claims take off that the report does not
-    know yet (vcpus, memory_mb, disk_mb, instances). ``provider_uuid`` None: the books
-    have no provider for it.
+    ``stats``: as reported. ``claimed``: what claims use that is not in the report yet
+    (vcpus, memory_mb, disk_mb, instances). ``provider_uuid`` None: it has no provider.
     """
 
     host: str

@@ -40,8 +40,8 @@ from gantt.model.watching import Event, Events
 
 
 class GanttProtocol(SchedulerProtocol, Protocol):
-    """The books of a fleet, and where things run in it; amounts are int, in the unit
-    of their resource class."""
+    """The books and the scheduler of a fleet; amounts are int, in the unit of their
+    resource class."""
 
     def list_providers(self, query: ProviderQuery = ...) -> tuple[Provider, ...]:
         """Providers that match ``query``. Raises UnknownName."""
@@ -72,8 +72,8 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         *,
         generation: int | None = None,
     ) -> ProviderInventories:
-        """Replace all inventories. ``generation`` None: whatever it is now.
-        Raises NotFound, UnknownName, ConcurrentUpdate, InventoryInUse, Invalid."""
+        """Replace all inventories. ``generation`` None: no check. Raises NotFound,
+        UnknownName, ConcurrentUpdate, InventoryInUse, Invalid."""
 
     def set_inventory(
         self, provider_uuid: str, resource_class: str, inventory: Inventory
@@ -156,39 +156,40 @@ class GanttProtocol(SchedulerProtocol, Protocol):
         period: str = "hour",
         limit: int = 1000,
     ) -> tuple[UsageRecord, ...]:
-        """What there was and what of it was used, oldest first, by periods ("5m",
-        "hour", "day") that are over and begin within ``since`` <= start < ``until``.
+        """Capacity and usage, oldest first, by periods ("5m", "hour", "day") that are
+        over and begin within ``since`` <= start < ``until``.
 
-        The latest ``limit`` records at most (1 to 10,000), of whole periods, and of one
-        at the least: go on with ``until`` = the start of the first. Times are
+        The latest ``limit`` records at most (1 to 10,000), of whole periods, and of at
+        least one: continue with ``until`` = the start of the first. Times are
         microseconds since the epoch. Raises Invalid."""
 
     def find_candidates(self, request: CandidateRequest) -> Candidates:
         """Raises UnknownName, BudgetSpent."""
 
     def explain_candidates(self, request: CandidateRequest) -> Diagnosis:
-        """Why ``find_candidates`` answers nothing, what is near and what would help.
-        Raises UnknownName, Invalid (too many constraints)."""
+        """Why ``find_candidates`` finds nothing, the nearest providers, and the
+        smallest change that would help. Raises UnknownName, Invalid (too many
+        constraints)."""
 
     def reshape(
         self,
         providers: Iterable[ReshapedProvider],
         consumers: Iterable[ConsumerAllocations],
     ) -> None:
-        """Move inventories and allocations at once; raises as both of them."""
+        """Move inventories and allocations at once; raises what their setters raise."""
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
-        """A page of what follows ``since`` (a revision, or the id of an event; None:
-        what comes from now on); when that is nothing, what comes within ``wait_s``.
-        Raises Invalid, Gone (compacted away, or another history)."""
+        """A page of events after ``since`` (a revision, or the id of an event; None:
+        from now on); if there are none, those that arrive within ``wait_s``. Raises
+        Invalid, Gone (compacted away, or another history)."""
 
     def watch(self, since: str | int | None = None) -> Iterator[Event]:
-        """Every event after ``since`` and all to come, each once and in order. Raises
-        as ``events``; go on after an error with the id of the last event."""
+        """Every event after ``since`` and all future ones, each once and in order.
+        Raises as ``events``; continue after an error with the id of the last event."""
 
     def verify(self) -> Report:
-        """Hold the columns of the process that answers against the tables and every
+        """Compare the columns of the answering process with the tables, and check every
         invariant. Writes wait meanwhile: seconds for a large fleet."""
 
     def close(self) -> None:
-        """Let go of everything; a second call does nothing."""
+        """Close; a second call does nothing."""

@@ -1,4 +1,4 @@
-"""Questions to the books. All differences between microversions end before these."""
+"""Queries. Differences between microversions are resolved before these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Labels(Struct, frozen=True):
 
 
 class ProviderQuery(Struct, frozen=True):
-    """Which providers to list; every given part must hold."""
+    """Which providers to list; all given fields must match."""
 
     name: str | None = None
     uuid: str | None = None
@@ -31,7 +31,7 @@ class ProviderQuery(Struct, frozen=True):
 
 class TraitQuery(Struct, frozen=True):
     """``names``: exactly these; ``prefix``: starts with, case ignored;
-    ``is_associated``: borne by any provider, or by none."""
+    ``is_associated``: of some provider, or of none."""
 
     names: frozenset[str] | None = None
     prefix: str | None = None
@@ -52,7 +52,7 @@ class UsageQuery(Struct, frozen=True):
 
 
 class RequestGroup(Struct, frozen=True):
-    """Resources that belong together, and what their providers must be like."""
+    """Resources of one group, and the requirements for their providers."""
 
     suffix: str = ""
     resources: dict[str, int] = {}
@@ -62,15 +62,15 @@ class RequestGroup(Struct, frozen=True):
 
 
 class CandidateRequest(Struct, frozen=True):
-    """A question for allocation candidates.
+    """A request for allocation candidates.
 
     ``limit``: at most so many answers (None: all). ``isolate``: suffixed groups on
-    pairwise different providers. ``root_traits``: what the root must be like.
-    ``same_subtrees``: each a set of suffixes whose providers share a subtree.
-    ``nested``: answers may use several providers of one tree, and summaries hold
-    whole trees (microversion 1.29).
-    ``generation_limit``: stop generating after so many (None: never);
-    ``breadth_first``: take from each root in turn. ``randomize``: answer a sample.
+    pairwise different providers. ``root_traits``: required and forbidden traits of the
+    root. ``same_subtrees``: each a set of suffixes whose providers share a subtree.
+    ``nested``: answers may use several providers of one tree, and summaries hold whole
+    trees (microversion 1.29). ``generation_limit``: stop generating after so many
+    (None: never); ``breadth_first``: take from each root in turn. ``randomize``: answer
+    a sample.
     """
 
     groups: tuple[RequestGroup, ...]

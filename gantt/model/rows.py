@@ -1,4 +1,4 @@
-"""The rows of the books, one frozen value per table: Placement's own, then ours.
+"""The rows of the tables, one frozen value each: Placement's, then Gantt's.
 
 Rows are what Changes carry, what the store writes and what the columns take in. Times
 are microseconds since the epoch in UTC, or None where the database has NULL.
@@ -30,10 +30,10 @@ SERVER_GROUPS = "gantt_server_groups"
 CLAIMS = "gantt_claims"
 
 OVER = 0
-"""``leased_until`` of a claim that ended and still holds something elsewhere."""
+"""``leased_until`` of a claim that ended and still has remote allocations."""
 NO_HOST = 0
-"""``host_id`` of a claim whose host was deleted. No host has this id: where an id is
-free again, another host may get it."""
+"""``host_id`` of a claim whose host was deleted. No host has this id: the id of a
+deleted host may be used again."""
 
 
 class ProviderRow(Struct, frozen=True, array_like=True):
@@ -81,7 +81,7 @@ class AllocationRow(Struct, frozen=True, array_like=True):
 
 
 class ConsumerRow(Struct, frozen=True, array_like=True):
-    """Who uses resources; exists as long as it has allocations."""
+    """A user of resources; exists as long as it has allocations."""
 
     id: int
     uuid: str
@@ -155,13 +155,13 @@ class HostAggregateRow(Struct, frozen=True, array_like=True):
 
 
 GROUP: Final = "_group"
-"""The key among the facts of an instance that no host says: its claim, which ended when
-the host named it, alone knew the group."""
+"""The key among the facts of an instance that hosts do not report: the group is known
+only from its claim, which ended when the host named it."""
 
 
 class InstanceRow(Struct, frozen=True, array_like=True):
-    """An instance that its host names. ``facts``: JSON text of what the host says of
-    it, and under ``GROUP`` the uuid of the server group that it was claimed for."""
+    """An instance that its host names. ``facts``: JSON text of the host's facts, and
+    under ``GROUP`` the uuid of the server group that it was claimed for."""
 
     id: int
     uuid: str
@@ -185,7 +185,7 @@ class ServerGroupRow(Struct, frozen=True, array_like=True):
 
 
 class ClaimRow(Struct, frozen=True, array_like=True):
-    """An instance that was promised a host, until the host itself names it.
+    """An instance with a host selected for it, until the host itself reports it.
 
     ``claim`` is shared by all instances of one request. ``leased_until``: it ends then
     unless it is confirmed (microseconds; None: it was). ``consumer_generation``: of
@@ -217,8 +217,8 @@ class ClaimRow(Struct, frozen=True, array_like=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether what it holds elsewhere is being written or given back: whoever does
-        that ends it."""
+        """Whether its remote allocations are being written or removed: the process that
+        does so ends it."""
         if self.remote is None or self.leased_until is None:
             return False
         return self.is_over or self.updated_at is None
@@ -255,7 +255,7 @@ ROW_TYPES: dict[str, type[Row]] = {
     CLAIMS: ClaimRow,
 }
 FLEET = frozenset({HOSTS, SERVICES, HOST_AGGREGATES, INSTANCES, SERVER_GROUPS, CLAIMS})
-"""The tables that hosts fill, beside Placement's own."""
+"""The tables of the fleet, besides Placement's own."""
 
 
 def key_of(row: Row) -> Key:

@@ -1,7 +1,7 @@
 """The scheduler's part of the library, as a type.
 
-``Gantt`` (in process) and ``RemoteGantt`` (over HTTP) both implement it; the seam for
-callers with Nova's own forms of a request is ``gantt.client.SchedulerClient``.
+``Gantt`` (in process) and ``RemoteGantt`` (over HTTP) both implement it; callers with
+Nova's own forms of a request use ``gantt.client.SchedulerClient``.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
 
 
 class SchedulerProtocol(Protocol):
-    """Where things run. Every method may raise ``errors.Unavailable``."""
+    """The scheduler of a fleet. Every method may raise ``errors.Unavailable``."""
 
     def schedule(self, request: ScheduleRequest) -> Selections:
-        """Pick and claim: per instance, in order, its host and then its alternates.
+        """Select and claim hosts: per instance, in order, its host and then its
+        alternates.
 
         All instances are claimed at once, or none. Raises NoValidHost (with ``why``),
-        Invalid (the request cannot be understood: the message names the key).
+        Invalid (the message names the key).
         """
 
     def decide(self, request: ScheduleRequest) -> Decision:
@@ -38,10 +39,10 @@ class SchedulerProtocol(Protocol):
         valid host is an answer here. Raises Invalid."""
 
     def confirm_claim(self, claim: str) -> None:
-        """End the lease of a claim: it stays. Raises NotFound, ClaimExpired."""
+        """Make a leased claim permanent. Raises NotFound, ClaimExpired."""
 
     def release_claim(self, claim: str) -> None:
-        """Give back what was claimed. Raises NotFound."""
+        """Release a claim. Raises NotFound."""
 
     def capacity(self, spec: RequestSpec) -> Capacity:
         """How many more instances like ``spec`` fit, where, and what blocks more."""
@@ -66,33 +67,34 @@ class SchedulerProtocol(Protocol):
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        """Hosts as they are known, by name."""
+        """All hosts, by name."""
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
-        """Each aggregate as it is from now on."""
+        """Replace each of these aggregates, or add it."""
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
     ) -> None:
-        """By uuid, or by its id in Nova; not known is no error."""
+        """Delete an aggregate by uuid, or by its id in Nova; an unknown one is no
+        error."""
 
     def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
-        """All that are known, by name."""
+        """All aggregates, by name."""
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
-        """The host names these instances, among others."""
+        """Add or update instances of the host."""
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         """Delete the instance; an unknown one is not an error."""
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
-        """The host has exactly these; whether that was known."""
+        """Set all instances of the host; whether these were known already."""
 
     def update_service(self, service: Service) -> None:
-        """What is known of a service changes."""
+        """Update a service."""
 
     def set_server_group(self, group: ServerGroup) -> None:
-        """The group as it is from now on."""
+        """Replace a server group, or add it."""
 
     def delete_server_group(self, uuid: str) -> None:
-        """Not known is no error."""
+        """Delete a server group; an unknown one is no error."""

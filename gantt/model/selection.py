@@ -1,4 +1,4 @@
-"""What ``select_destinations`` answers, and the record that each decision leaves."""
+"""The result of ``select_destinations``, and the record of a decision."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gantt.model.diagnosis import Diagnosis, Relaxation
 
 
 class Limits(Struct, frozen=True):
-    """What the caller's own claim on the host must keep to; None: no limit."""
+    """Limits for the caller's own claim on the host; None: no limit."""
 
     numa_topology: dict[str, Any] | None = None
     vcpu: int | None = None
@@ -22,11 +22,11 @@ class Limits(Struct, frozen=True):
 class Selection(Struct, frozen=True):
     """A host for an instance: the fields of Nova's Selection 1.1, and ours.
 
-    ``allocation_request``: JSON text of {"allocations": …, "mappings": …}; "null"
-    where nothing is claimed. ``claim``: the claim that holds it (None: an alternate,
-    or nothing was claimed). ``age_s``: seconds since the last report of the host that
-    was written down: one that said something new, or the first that said the same
-    after ``report_age_s``; None: there is none, or the clock is behind it.
+    ``allocation_request``: JSON text of {"allocations": …, "mappings": …}; "null" where
+    nothing is claimed. ``claim``: the claim that holds it (None: an alternate, or
+    nothing was claimed). ``age_s``: seconds since the last report of the host that was
+    stored: one with changes, or the first without any after ``report_age_s``; None:
+    there is none, or the clock is behind it.
     """
 
     compute_node_uuid: str | None
@@ -42,13 +42,12 @@ class Selection(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """What one filter did: hosts in and out, and how many it *alone* removed: those
-    that pass every other one that was asked about them.
+    """The effect of one filter: hosts in and out, and how many it *alone* removed:
+    those that pass every other one that checked them.
 
-    A filter that looks at hosts one by one comes last and is asked only about those
-    that everything before it left; the exact search in the books is asked after all
-    filters. So ``removed_alone`` of a step may count hosts that a later one of these
-    would have refused too, had it been asked.
+    A filter that checks hosts one by one runs last and only on those that remain; the
+    exact search runs after all filters. So ``removed_alone`` of a step may count hosts
+    that a later one of these would have refused too.
     """
 
     name: str
@@ -59,8 +58,8 @@ class Step(Struct, frozen=True):
 
 class Score(Struct, frozen=True):
     """One host's weight and its parts: weigher -> (raw, multiplied) score. The second
-    is 0 where the weigher counts for nothing: its multiplier is 0, or the host is the
-    only one, which is not weighed; only a dry run tells of those at all."""
+    is 0 where the weigher has no effect: its multiplier is 0, or the host is the only
+    one, which is not weighed; only a dry run includes those."""
 
     host: str
     node: str
@@ -75,8 +74,8 @@ Column = list[float] | float
 
 class Scoring(Struct, frozen=True):
     """The scores of the best hosts by columns, which are far cheaper to make, send and
-    keep than a Score for each. ``parts``: weigher, raw scores, the lowest and the
-    highest that are told apart, and by how much what lies between is multiplied."""
+    store than a Score for each. ``parts``: weigher, raw scores, the bounds of
+    normalisation, and the multiplier."""
 
     names: list[tuple[str, str]]
     weights: list[float]
@@ -110,7 +109,7 @@ def _each(column: Column, hosts: Sized) -> list[float]:
 
 
 class Near(Struct, frozen=True):
-    """A host that only a few things kept out: the filters, or amounts, that did."""
+    """A host that only a few filters or amounts refused, and these."""
 
     host: str
     node: str
@@ -120,12 +119,12 @@ class Near(Struct, frozen=True):
 class Why(Struct, frozen=True):
     """Why hosts were removed.
 
-    ``books``: what the books' search says of one instance when it found nothing;
+    ``books``: the diagnosis of the search for one instance when it found nothing;
     ``change``: the smallest change with which every instance of the request would have
-    had a host, in words, and ``given_up`` the same as values: one thing, or two that
+    had a host, as text, and ``given_up`` the same as values: one change, or two that
     only help together. ``is_truncated``: the search for it ended at its limit
-    (``change_budget``), or others wrote meanwhile, so that a smaller change, or where
-    none is named any, may exist.
+    (``change_budget``), or others wrote meanwhile, so that a smaller change, or any if
+    none is named, may exist.
     """
 
     steps: tuple[Step, ...] = ()
@@ -140,7 +139,7 @@ class Decision(Struct, frozen=True):
     """The record of one call.
 
     ``steps``: of the first instance; ``scores``: the best hosts in order (all of them
-    in the answer to a dry run, not in what is kept of it) as they were for the first
+    in the answer to a dry run, not in its stored record) as they were for the first
     instance; ``chosen``: per instance, its host first, then alternates. ``timings``:
     seconds by stage.
     """
@@ -181,14 +180,14 @@ class Asked(Struct, frozen=True):
 
 
 class Capacity(Struct, frozen=True):
-    """How many more of a flavor fit: in all, by host, and what removed the others.
+    """How many more of a flavor fit: in total, by host, and what removed the others.
 
-    ``limits``: what blocks the next instance -> on how many hosts it does, the most
-    first: a resource class, a filter (one that counts, or the rule of a server group),
-    "exact search" where a tree has no place, an option at which counting ended
-    ("capacity_per_host", "search_budget"). Of hosts that all else lets pass; where
-    several things block, the host counts for each. ``change``: with which one would
-    fit, where none does, and ``is_truncated`` as in ``Why``.
+    ``limits``: what blocks the next instance -> on how many hosts, the most first: a
+    resource class, a filter (one that counts, or the rule of a server group), "exact
+    search" where a tree has no place, an option at which counting ended
+    ("capacity_per_host", "search_budget"). Only hosts that pass everything else count,
+    once for each cause. ``change``: with which one would fit, where none does, and
+    ``is_truncated`` as in ``Why``.
     """
 
     total: int

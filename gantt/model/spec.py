@@ -1,4 +1,4 @@
-"""What a caller wants to place: the versioned request, as frozen values.
+"""A versioned request for instances, as frozen values.
 
 Separate from the queries of the Placement API because they use Nova's terms:
 ``gantt.model.forms`` reads every older or newer form of them, and all code below sees
@@ -23,11 +23,11 @@ from gantt.model.bounds import (
 )
 
 SPEC_VERSION: Final = "1.15"
-"""The version of Nova's RequestSpec that these fields speak."""
+"""The version of Nova's RequestSpec that has these fields."""
 
 
 class Flavor(Struct, frozen=True):
-    """The size of an instance and what it asks beyond size."""
+    """The size of an instance and its extra specs."""
 
     vcpus: Amount = 0
     memory_mb: Amount = 0
@@ -50,7 +50,7 @@ class Image(Struct, frozen=True):
 
 
 class Destination(Struct, frozen=True):
-    """Where it shall go. ``aggregates``: in at least one of each set (uuids);
+    """The requested destination. ``aggregates``: in at least one of each set (uuids);
     ``forbidden_aggregates``: in none of these."""
 
     host: Text | None = None
@@ -87,11 +87,11 @@ class RequestLevel(Struct, frozen=True):
 
 
 class InstanceGroup(Struct, frozen=True):
-    """A server group as the caller knows it; what Gantt knows of it is added.
+    """A server group as the caller knows it; members known to Gantt are added.
 
     ``policy``: affinity, anti-affinity, soft-affinity, soft-anti-affinity, or None: the
-    one that was told of the group, with its ``max_server_per_host``, if any was.
-    ``hosts``: names of hosts that have members.
+    policy set for the group, with its ``max_server_per_host``, if any. ``hosts``: names
+    of hosts that have members.
     """
 
     uuid: Text = ""
@@ -112,11 +112,11 @@ class RequestedNetwork(Struct, frozen=True):
 class RequestSpec(Struct, frozen=True):
     """One request for instances that are alike.
 
-    ``scheduler_hints``: values as tuples. ``retry_hosts``: (host, node) pairs
-    tried before. ``numa_topology`` is kept as it came (a JSON object), and
-    ``pci_requests`` are the fields of Nova's InstancePCIRequest: whoever needs them
-    reads them. ``unset`` and ``nulls``: which fields ("image.id") of Nova's object,
-    if it came as one, were not set, or null; here both are empty.
+    ``scheduler_hints``: values as tuples. ``retry_hosts``: (host, node) pairs tried
+    before. ``numa_topology`` is kept unparsed (a JSON object), and ``pci_requests`` are
+    the fields of Nova's InstancePCIRequest: only plug-ins read them. ``unset`` and
+    ``nulls``: which fields ("image.id") of Nova's object, if it came as one, were not
+    set, or null; here both are empty.
     """
 
     flavor: Flavor = Flavor()
@@ -153,7 +153,7 @@ class RequestSpec(Struct, frozen=True):
 
     @property
     def is_rebuild(self) -> bool:
-        """Whether this only asks if the instance may stay where it is."""
+        """Whether this only checks if the instance may stay on its host."""
         return self.scheduler_hints.get("_nova_check_type") == ("rebuild",)
 
     @property
@@ -184,7 +184,7 @@ class ScheduleRequest(Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many instances are asked for."""
+        """The number of instances."""
         if self.instance_uuids is None:
             return self.spec.num_instances
         return len(self.instance_uuids)
@@ -198,5 +198,5 @@ class ScheduleRequest(Struct, frozen=True):
 
     @property
     def is_claiming(self) -> bool:
-        """Whether hosts are to be claimed, not only named."""
+        """Whether hosts are claimed, not only selected."""
         return not (self.dry_run or self.instance_uuids is None or self.spec.is_rebuild)

@@ -28,8 +28,8 @@ class UsageRecord(Struct, frozen=True):
     """One resource class over the period of ``period_s`` seconds from ``start`` on
     (microseconds since the epoch, UTC).
 
-    ``samples``: how often it was looked at; looks that found no inventory of the class
-    do not count. ``capacity`` and ``used_avg`` are means over these.
+    ``samples``: how often it was sampled; samples without inventory of the class do not
+    count. ``capacity`` and ``used_avg`` are means over these.
     """
 
     start: int
@@ -43,7 +43,7 @@ class UsageRecord(Struct, frozen=True):
 
     @property
     def percent(self) -> float | None:
-        """How much of the capacity was used in the mean; None without any."""
+        """The mean share of the capacity in use; None without capacity."""
         return 100 * self.used_avg / self.capacity if self.capacity > 0 else None
 
 
@@ -66,7 +66,8 @@ def history_query(
     period: str,
     limit: int,
 ) -> HistoryQuery:
-    """Raises Invalid for what is no period or no name, and a limit out of bounds."""
+    """Raises Invalid for an unknown period, an invalid name, and a limit out of
+    bounds."""
     if period not in SECONDS:
         names = ", ".join(get_args(Period))
         raise Invalid(f"{period!r} is not a period of the usage history: use {names}.")

@@ -23,8 +23,8 @@ class RowChange(Struct, frozen=True):
 
     ``key`` names the row in ``table`` from its first event to its last; of a row that
     links two others it is the pair of their keys. ``row`` has the columns of the table.
-    ``names``: whom its ids stand for, as far as that is still known when the event is
-    told: a uuid or name under the column's name without ``_id``.
+    ``names``: what its ids refer to, as far as still known when the event is sent: a
+    uuid or name under the column's name without ``_id``.
     """
 
     table: str

@@ -1,1 +1,1 @@
-"""From every form in which Nova's words arrive to the values of ``gantt.model``."""
+"""Parses every form of Nova's objects into the values of ``gantt.model``."""

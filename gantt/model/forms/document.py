@@ -1,10 +1,10 @@
 """A document from outside, read field by field.
 
-A ``Part`` is one object of it, whichever way it came: as a plain JSON object, as the
-primitive of a Nova object (``nova_object.name``, ``.version``, ``.data``), or as such
-an object in Python. Readers of nouns see the fields alone. A ``Reading`` keeps what is
-common to all parts of one document: how strict it is, and which fields were unset or
-null, which Nova tells apart from empty.
+A ``Part`` is one object of it, in any form: as a plain JSON object, as the primitive of
+a Nova object (``nova_object.name``, ``.version``, ``.data``), or as such an object in
+Python. Parsers see only the fields. A ``Reading`` has what all parts of one document
+share: how strict it is, and which fields were unset or null, which Nova distinguishes
+from empty.
 """
 
 from __future__ import annotations
@@ -97,14 +97,14 @@ class Part:
         return None
 
     def need(self, name: str, read: Callable[[str, Any], T]) -> T:
-        """As ``get``, for what must be there."""
+        """As ``get``, for a required field."""
         found = self.get(name, read)
         if found is None:
             raise Invalid(f"{self.at(name)} is missing; it is required.")
         return found
 
     def has(self, name: str) -> bool:
-        """Whether the field is there and not null."""
+        """Whether the field is present and not null."""
         self._asked.add(name)
         return self.fields.get(name) is not None
 
@@ -202,8 +202,8 @@ def is_envelope(value: Any) -> bool:
 
 
 def opened(value: Any, kind: str, path: str, reading: Reading) -> Part:
-    """An object of ``kind`` in any form. Raises Invalid: another kind, or a version
-    that cannot be understood."""
+    """An object of ``kind`` in any form. Raises Invalid: another kind, or an
+    unsupported version."""
     value = lowered(value)
     is_object = is_envelope(value)
     fields = _contents(value, kind, path) if is_object else value

@@ -1,7 +1,7 @@
 """Aggregates, instances, services and server groups, from Nova's objects, plain
 objects of the same fields, or our own values.
 
-Separate from the parts of a request: this is reported to a scheduler between requests.
+Separate from the parts of a request: a scheduler receives these between requests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gantt.model.forms import nouns, scalars
 from gantt.model.forms.document import Part, Reading, lowered, opened, opened_all
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 
-# What Nova keeps of a service besides, and nobody here needs.
+# Nova's other fields of a service, which are not used here.
 _SERVICE_EXTRAS: Final = tuple(
     "id uuid topic report_count disabled_reason compute_node created_at updated_at "
     "deleted_at deleted".split()

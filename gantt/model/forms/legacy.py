@@ -26,7 +26,8 @@ def is_legacy(fields: Mapping[str, Any]) -> bool:
 def read_pair(
     request_spec: Mapping[str, Any], filter_properties: Mapping[str, Any] | None
 ) -> RequestSpec:
-    """The request that both together say. Raises Invalid, which names the field."""
+    """The request that both together describe. Raises Invalid, which names the
+    field."""
     reading = Reading()
     asked = Part(request_spec, "request_spec", reading)
     at = "filter_properties"

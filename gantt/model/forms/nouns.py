@@ -1,8 +1,8 @@
 """The parts of a request, each read from a ``Part``: Nova's objects, plain objects of
 the same fields, and our own form alike.
 
-Apart from ``spec``, which reads requests as a whole, because the old pair of dicts is
-made of the same parts.
+Separate from ``spec``, which reads whole requests, because the legacy pair of dicts has
+the same parts.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def _image_properties(part: Part) -> dict[str, Any]:
 
 
 def destination(part: Part) -> Destination:
-    """Where it shall go. ``aggregates``: each element a list of uuids, or of those
-    with commas between them."""
+    """The requested destination. ``aggregates``: each element a list of uuids, or of
+    those with commas between them."""
     cell_uuid = part.one("cell", "CellMapping", lambda cell: cell.text("uuid"))
     if cell_uuid is None and not part.is_object:
         cell_uuid = part.text("cell_uuid")

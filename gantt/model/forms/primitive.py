@@ -1,8 +1,8 @@
-"""``RequestSpec`` as the primitive of Nova's object, for whoever speaks that.
+"""``RequestSpec`` as the primitive of Nova's object.
 
-Apart from the reading: here each field is written with its own name and kind. What came
-as such an object keeps its unset and null fields (``unset``, ``nulls``); what did not
-has everything set that Nova's object must have.
+Separate from reading: here each field is written with its own name and kind. A request
+that was read from such an object keeps its unset and null fields (``unset``,
+``nulls``); others have all fields set that Nova's object requires.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class _Writer:
         required: Iterable[str] = (),
         is_empty: Mapping[str, bool] | None = None,
     ) -> dict[str, Any]:
-        """The fields to write: what is empty goes as it came. ``required``: Nova's
+        """The fields to write: empty ones as they were read. ``required``: Nova's
         object cannot have null there, so None is unset."""
         written: dict[str, Any] = {}
         for name, value in data.items():
@@ -200,7 +200,7 @@ class _Writer:
 
 
 def _retry(hosts: Iterable[tuple[str, str]]) -> dict[str, Any] | None:
-    """How often it was tried is not known here: that field stays unset."""
+    """The number of attempts is unknown here: that field stays unset."""
     nodes = [
         wrapped("ComputeNode", {"host": host, "hypervisor_hostname": node})
         for host, node in hosts

@@ -1,7 +1,7 @@
-"""Checks of single values from outside: what passes here is safe for all layers below.
+"""Checks of single values from outside: those that pass are safe for all layers below.
 
 Separate from the readers of whole objects so that limits and wording of refusals are in
-one place. Each function takes ``path``, the name of the field for people, and raises
+one place. Each function takes ``path``, the name of the field for messages, and raises
 Invalid with it.
 """
 
@@ -30,7 +30,7 @@ def refusal(path: str, wanted: str, value: Any) -> Invalid:
 
 
 def shown(value: Any) -> str:
-    """A value for people: short whatever it is."""
+    """A value as short text."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -67,7 +67,7 @@ def text(path: str, value: Any, longest: int = MAX_TEXT) -> str:
 
 
 def name(path: str, value: Any) -> str:
-    """A name of something: not empty, not long."""
+    """A name: neither empty nor too long."""
     if not text(path, value, MAX_NAME):
         raise Invalid(f"{path} is empty; it must be a name.")
     return str(value)
@@ -116,7 +116,7 @@ def real(path: str, value: Any) -> float:
 
 
 def seconds(path: str, value: Any) -> float:
-    """How long a lease lasts: more than nothing, and no longer than a day."""
+    """The duration of a lease: positive, and at most a day."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise refusal(path, "a number", value)
     if not 0 < value <= MAX_LEASE_S:
@@ -156,12 +156,12 @@ def plain(path: str, value: Any) -> Any:
     try:
         return _copy(value, 0)
     except _OddError:
-        # Rare, so that only here every place gets its name.
+        # Rare, so that paths are only built here.
         return _spelled_out(path, value, 0)
 
 
 class _OddError(Exception):
-    """A value that is not JSON as it stands."""
+    """A value that is not plain JSON."""
 
 
 def _copy(value: Any, depth: int) -> Any:
@@ -203,7 +203,7 @@ def _spelled_out(path: str, value: Any, depth: int) -> Any:
         return value.isoformat()
     if isinstance(value, Mapping):
         return {
-            # Nova's own mappings have integers as keys until they are on the wire.
+            # Nova's own mappings have integer keys until they are serialized.
             word(f"{path}, a key", key): _spelled_out(f"{path}.{key}", each, depth + 1)
             for key, each in value.items()
         }

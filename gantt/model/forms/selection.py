@@ -36,7 +36,7 @@ def selection_primitive(selection: Selection) -> dict[str, Any]:
 
 
 def _limits(limits: Limits) -> dict[str, Any]:
-    """All four fields, for a reader cannot load one that is left out."""
+    """All four fields: Nova cannot load one that is left out."""
     return wrapped(
         "SchedulerLimits",
         {

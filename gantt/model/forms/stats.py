@@ -1,7 +1,7 @@
 """What ``update_resource_stats`` is given: the fields of compute_nodes, as HostStats.
 
-Apart from the other nouns because every field of the table is one here, JSON columns
-among them, as JSON text or decoded. Metrics stay as the column has them, percentages as
+Separate from the other parsers because it has every field of the table, including JSON
+columns, as JSON text or decoded. Metrics stay as the column has them, percentages as
 fractions (0.35): MetricsWeigher reads them as whole per cent. Nova's object form has
 whole per cent already and is brought to fractions here.
 """
@@ -28,17 +28,17 @@ from gantt.model.hosts import HostStats
 Reader = Callable[[str, Any], Any]
 
 ROOT: Final = "stats"
-# Fields of compute_nodes that say nothing about the host.
+# Fields of compute_nodes that do not describe the host.
 _BOOKKEEPING: Final = ("created_at", "updated_at", "deleted_at", "deleted")
 COUNTS: Final = ("num_instances", "io_workload", "failed_builds")
 _PERCENT: Final = ".percent"
 
 
 def read_stats(stats: Any, *, host: str | None = None) -> HostStats:
-    """``stats`` as HostStats: what is not in it stays UNSET.
+    """``stats`` as HostStats: missing fields stay UNSET.
 
-    ``host``: what the report is about; a ``host`` within the report must be the same.
-    Raises Invalid, which names the field: unknown, or of a wrong type.
+    ``host``: the host of the report; a ``host`` within the report must be equal. Raises
+    Invalid, which names the field: unknown, or of a wrong type.
     """
     if isinstance(stats, HostStats):
         return stats

@@ -1,11 +1,10 @@
-"""Frozen values handed over in Python, judged as bodies are.
+"""Validates frozen values passed in Python like request bodies.
 
-Whoever builds a value in Python may put anything into its fields. Apart from the
-readers of documents because here next to all values are sound already: that is found
-out by msgspec, which takes the value apart and puts it together again by its types and
-their bounds. Only what that does not pass goes to the readers, field by field, and is
-refused, or read, in their words. What comes back is a copy: a caller may change what
-was put into it later.
+A value built in Python may have anything in its fields. Separate from the parsers of
+documents because nearly all values are valid: msgspec checks them by converting them to
+builtins and back, by their types and bounds. Only values that fail this go to the
+parsers, field by field, which refuse or convert them. The result is a copy: a caller
+may change its own object later.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from gantt.model.spec import SPEC_VERSION, RequestSpec, ScheduleRequest
 
 S = TypeVar("S", bound=Struct)
 
-# JSON as deep as anybody has it; what is deeper is read by hand.
+# Depth of ordinary JSON; deeper values go to the parsers.
 _Leaf = None | bool | int | float | str
 _Json1 = _Leaf | list[_Leaf] | dict[str, _Leaf]
 _Json2 = _Leaf | list[_Json1] | dict[str, _Json1]
@@ -139,16 +138,16 @@ def names(path: str, values: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-# -- what msgspec cannot tell -----------------------------------------------------
+# -- what msgspec cannot check ----------------------------------------------------
 
 
 def _is_near(raw: bytes) -> bool:
-    """Whether no float is infinite, none, or close to it; false alarms do no harm."""
+    """Whether no float is NaN, infinite or close to it; false alarms do no harm."""
     return _FAR[0] not in raw and _FAR[1] not in raw
 
 
 def _is_sound(found: RequestSpec) -> bool:
-    """Whether a reader would leave as it is what the types let pass. Raises Invalid,
+    """Whether a parser would leave a value of valid types unchanged. Raises Invalid,
     and what msgspec raises."""
     if found.version != SPEC_VERSION:
         return False
@@ -244,7 +243,7 @@ def _text(path: str, value: Any) -> str | None:
 
 
 def _fields(value: Any) -> Any:
-    """What a reader is to see of a value: objects and lists, all else as it is."""
+    """A value as a parser expects it: objects and lists, all else unchanged."""
     if isinstance(value, Struct):
         return {
             name: _fields(one)
