@@ -1,5 +1,5 @@
-"""Hints and named hosts that meet: whoever asks for neighbours, a group and hosts by
-name at once gets the hosts that Nova finds, and is refused only what can never fit."""
+"""Hints and named hosts that meet: a request for neighbours, a group and hosts by name
+at once gets the hosts that Nova finds, and is refused only what can never fit."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _fleet(places: list[tuple[str, str]]) -> Plan:
 
 
 def _state(fleet: Plan) -> State:
-    """With the classes and traits that everybody knows."""
+    """With the standard classes and traits."""
     state = fleet.state()
     names = plan(state, standard_names(), NOW)
     state.apply(names.changes, Cursor(state.revision + 1, "names"))

@@ -49,7 +49,7 @@ class EmptiestFilter:
                 yield host
 
 
-class NobodyFilter:
+class NoHostFilter:
     def filter_all(self, hosts: Any, spec_obj: Any) -> None:
         return None
 

@@ -283,7 +283,7 @@ def test_every_driver_has_a_name() -> None:
 
 
 class FirstDriver(FilterDriver):
-    """Somebody else's: every host that passes is as good as any other."""
+    """Of another package: every host that passes is as good as any other."""
 
     name = "first"
 
@@ -362,7 +362,7 @@ def test_group_precondition_names_each_instance() -> None:
 
 
 class BrokenDriver(FilterDriver):
-    """Somebody else's, and faulty: ``fault`` says how."""
+    """Of another package, and faulty: ``fault`` says how."""
 
     name = "broken"
     fault: Any = None

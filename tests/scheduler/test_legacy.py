@@ -65,7 +65,7 @@ def test_filter_that_expects_dicts() -> None:
 
 def test_filters_that_process_all_hosts() -> None:
     assert passing(theirs.EmptiestFilter(), RequestSpec()) == [False, True]
-    assert passing(theirs.NobodyFilter(), RequestSpec()) == [False, False]
+    assert passing(theirs.NoHostFilter(), RequestSpec()) == [False, False]
     with pytest.raises(PluginFailed, match="StrangerFilter let 'who"):
         passing(theirs.StrangerFilter(), RequestSpec())
 

@@ -52,8 +52,8 @@ TO_CLEAN = frozenset(
     gantt/placement gantt/placement/candidates gantt/placement/rules
     gantt/scheduler gantt/scheduler/explain gantt/scheduler/selection gantt/sim
     gantt/state gantt/store/adoption tests/conformance tests/crash
-    tests/differential tests/nova tests/placement tests/placement/candidates
-    tests/placement/rules tests/scheduler tests/sim tests/state tests/wheel
+    tests/differential tests/placement tests/placement/candidates
+    tests/placement/rules tests/sim tests/state
     """.split()
 )
 

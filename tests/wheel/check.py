@@ -90,7 +90,7 @@ def install(wheel: Path, folder: Path) -> Path:
     """The Python of a new environment that has the wheel, and mypy."""
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
-    # An empty cache and isolated builds: as somebody else's machine has it.
+    # An empty cache and isolated builds: as on another machine.
     pip = ("-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "install")
     constraints = ROOT / "constraints.txt"
     run(python, *pip, "--constraint", constraints, wheel, "mypy", folder=folder)
