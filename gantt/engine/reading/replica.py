@@ -9,7 +9,8 @@ for the database's lock until it has released it) before ``turn`` (catching up, 
 batch between assume and settle) before ``search`` (one search at a time, so that a
 small read waits for one search at most) before ``lock`` (the columns, for array passes
 and plans). A long search releases ``lock`` from time to time, and keeps ``search``
-(``rest``).
+(``rest``). While plug-ins are asked it releases both, keeping the turn of decisions
+(``plugin_threads``), which is waited for with neither of them held.
 """
 
 from __future__ import annotations
