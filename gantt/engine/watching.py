@@ -201,5 +201,5 @@ def _name(state: State, kind: str, key: int) -> str | None:
     if kind == t.HOSTS:
         host = state.fleet.get(t.HOSTS, key)
         return f"{host.host}/{host.node}" if isinstance(host, HostRow) else None
-    named = state.names(kind).get(key)
+    named = state.names[kind].get(key)
     return None if named is None else named.name

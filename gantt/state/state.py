@@ -37,7 +37,8 @@ _MOVING = frozenset({t.PROVIDERS, t.HOSTS})
 
 
 class State:
-    """All that is known at ``cursor``. Not thread safe: the engine holds a lock.
+    """All that is known at ``cursor``, whose revision is ``revision``. Not thread safe:
+    the engine holds a lock.
 
     ``applied`` counts the calls of ``apply``. It stamps what they touch, rather than
     the revision does, because an aborted revision's number is given again.
@@ -48,6 +49,7 @@ class State:
 
     def __init__(self, fold: Fold | None = None) -> None:
         self.cursor = Cursor()
+        self.revision = self.cursor.revision
         self.applied = 0
         self.fold: Fold = fold or exact
         self.classes = Names(fold)
@@ -64,7 +66,7 @@ class State:
         self.provider_aggregates = BitMatrix()
         self.fleet = Fleet()
         self._next_id: dict[str, int] = {}
-        self._names: dict[str, Names] = {
+        self.names: dict[str, Names] = {
             t.RESOURCE_CLASSES: self.classes,
             t.TRAITS: self.traits,
             t.AGGREGATES: self.aggregates,
@@ -76,9 +78,9 @@ class State:
             t.PROVIDER_TRAITS: (self.provider_traits, self.traits),
             t.PROVIDER_AGGREGATES: (self.provider_aggregates, self.aggregates),
         }
-        # How a row of each table is added or changed; see ``_put``.
+        # How a row of each table is taken in; they return the provider row touched.
         self._puts: dict[str, Callable[[Any], int | None]] = {
-            **{table: names.put for table, names in self._names.items()},
+            **{table: names.put for table, names in self.names.items()},
             **dict.fromkeys(t.FLEET, self._put_fleet),
             t.PROVIDERS: self._put_provider,
             t.INVENTORIES: self._put_inventory,
@@ -87,18 +89,9 @@ class State:
             t.HOSTS: self._put_host,
         }
 
-    @property
-    def revision(self) -> int:
-        """The revision of the last change applied."""
-        return self.cursor.revision
-
     def next_id(self, table: str) -> int:
         """The lowest id of ``table`` that was never seen here."""
         return self._next_id.get(table, 0 if table == t.RESOURCE_CLASSES else 1)
-
-    def names(self, table: str) -> Names:
-        """The table of names called ``table``."""
-        return self._names[table]
 
     # -- the way in ---------------------------------------------------------------
 
@@ -123,7 +116,7 @@ class State:
                     self.fleet.provider_touched(*place, self.applied)
             elif table in (t.RESOURCE_CLASSES, t.TRAITS):
                 providers.touched[: providers.height] = self.applied
-        self.cursor = cursor
+        self.cursor, self.revision = cursor, cursor.revision
 
     def load(self, table: str, rows: list[Row]) -> None:
         """Take in rows of a snapshot, tables in the order of ROW_TYPES."""
@@ -171,8 +164,8 @@ class State:
     def _remove(self, table: str, key: int) -> int | None:
         if table in t.FLEET:
             self.fleet.remove(table, key, self.applied)
-        elif table in self._names:
-            self._names[table].remove(key)
+        elif table in self.names:
+            self.names[table].remove(key)
         elif table == t.PROVIDERS:
             uuid = self.providers.uuids[self.providers.row_by_id[key]]
             self.providers.remove(key)
@@ -243,8 +236,8 @@ class State:
             return self._get_link(table, key)
         if table in t.FLEET:
             return self.fleet.get(table, key)
-        if table in self._names:
-            return self._names[table].get(key)
+        if table in self.names:
+            return self.names[table].get(key)
         if table in (t.PROVIDERS, t.CONSUMERS):
             return (self.providers if table == t.PROVIDERS else self.consumers).get(key)
         if table == t.INVENTORIES:
@@ -268,8 +261,8 @@ class State:
         """Every row of a table, by ascending key."""
         if table in t.FLEET:
             return self.fleet.rows(table)
-        if table in self._names:
-            return self._names[table].rows()
+        if table in self.names:
+            return self.names[table].rows()
         if table in (t.PROVIDERS, t.CONSUMERS):
             return (self.providers if table == t.PROVIDERS else self.consumers).rows()
         if table in self._labels:

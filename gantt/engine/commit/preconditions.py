@@ -179,6 +179,6 @@ def _consumers(state: State, uuids: set[str]) -> Precondition:
 
 
 def _names(state: State, table: str, keys: set[int]) -> Precondition:
-    names = state.names(table)
+    names = state.names[table]
     found = [(row.id, row.name) for key in keys if (row := names.get(key)) is not None]
     return _precondition(table, "id", ("id", "name"), [key for key, _ in found], found)

@@ -14,6 +14,7 @@ from gantt.model.rows import (
     ROW_TYPES,
     AllocationRow,
     Key,
+    LinkRow,
     NameRow,
     ProviderRow,
     Row,
@@ -56,7 +57,7 @@ class Draft:
         draft. None: its key is new."""
         if isinstance(row, AllocationRow):
             self._claimed.add((row.resource_provider_id, row.resource_class_id))
-        place = (table, key_of(row))
+        place = (table, key_of(row) if isinstance(row, LinkRow) else row.id)
         self._old.setdefault(place, old)
         self._new[place] = row
 
@@ -83,7 +84,7 @@ class Draft:
 
     def ensure_name(self, table: str, name: str) -> int:
         """The id of a project, user, consumer type or aggregate, made if missing."""
-        known = self.state.names(table).find(name)
+        known = self.state.names[table].find(name)
         if known is not None:
             return known.id
         # One command may spell it in several ways that are one name in the table.
