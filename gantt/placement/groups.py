@@ -62,8 +62,9 @@ def counts(fleet: Fleet, group: InstanceGroup) -> dict[str, int]:
 
 
 def hosts_of(fleet: Fleet, group: InstanceGroup, instance_uuid: str) -> set[str]:
-    """Where an instance counts as a member, if it is one. Who once was claimed for the
-    group, and is promised elsewhere as a member of another, is none of it there."""
+    """Where an instance counts as a member, if it is one. One that was claimed
+    for the group, and is promised elsewhere as a member of another, is no member
+    there."""
     is_told = instance_uuid in _told(fleet, group)
     return fleet.hosts_of(instance_uuid, None if is_told else group.uuid)
 

@@ -58,10 +58,11 @@ def providers(state: State, query: ProviderQuery) -> tuple[Provider, ...]:
 
 
 def _labelled(state: State, query: ProviderQuery) -> Bools | None:
-    """bool[providers]: whose traits and aggregates are right, or None as soon as it is
-    plain that nobody's are.
+    """bool[providers]: which have the traits and aggregates asked for, or None as soon
+    as it is plain that none has.
 
-    As upstream: an unknown name is no error when nobody is left to be asked about it.
+    As upstream: an unknown name is no error when no provider is left to be asked about
+    it.
     """
     height = state.providers.height
     live = state.providers.is_live[:height]

@@ -1,7 +1,7 @@
 """Every invariant of a State, and the comparison of two.
 
 Shipped, not only tested: ``gantt-manage verify`` runs it on live columns. A finding is
-a bug of ours or a database that somebody else changed.
+a bug of ours or a database that another program changed.
 """
 
 from __future__ import annotations

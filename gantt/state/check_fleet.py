@@ -49,7 +49,7 @@ def fleet_problems(state: State) -> Iterator[str]:
             *_host_factors(fleet, row),
         ):
             yield f"{where}: {what}"
-    yield from _nobody(fleet)
+    yield from _left_over(fleet)
     yield from _services(fleet)
     yield from _aggregates(fleet)
     yield from _instances(fleet)
@@ -159,7 +159,7 @@ def _text(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def _nobody(fleet: Fleet) -> Iterator[str]:
+def _left_over(fleet: Fleet) -> Iterator[str]:
     """Rows in which there is no host."""
     hosts = fleet.hosts
     live = set(hosts.live_rows().tolist())

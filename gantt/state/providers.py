@@ -22,7 +22,7 @@ from gantt.state.folded import Fold, names_index
 
 
 class Forest:
-    """Who is whose child, by row number. Costs nothing for providers without kin."""
+    """Parents and children, by row number. Costs nothing for providers without any."""
 
     def __init__(self) -> None:
         self._children: dict[int, dict[int, None]] = {}

@@ -48,8 +48,7 @@ class State:
     """
 
     def __init__(self, fold: Fold | None = None) -> None:
-        self.cursor = Cursor()
-        self.revision = self.cursor.revision
+        self.cursor, self.revision = Cursor(), 0
         self.applied = 0
         self.fold: Fold = fold or exact
         self.classes = Names(fold)

@@ -80,7 +80,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         lambda s: s.providers.forest.attach(2, 3),
         "provider other: counts grandchild among its children",
     ),
-    "inventory of nobody": (
+    "inventory without a provider": (
         lambda s: column(s.providers, "is_live", 3, False),
         "inventory 2 (VCPU): its provider is gone",
     ),
@@ -108,11 +108,11 @@ BREAKS: dict[str, tuple[Break, str]] = {
         lambda s: column(s.allocations, "id", 0, 2),
         "allocation 2: its id leads to another row",
     ),
-    "allocation of nobody's": (
+    "allocation without a provider": (
         lambda s: column(s.providers, "is_live", 3, False),
         "allocation 2: its provider is gone",
     ),
-    "allocation for nobody": (
+    "allocation without a consumer": (
         lambda s: column(s.consumers, "is_live", 1, False),
         "allocation 3: its consumer is gone",
     ),
@@ -156,7 +156,7 @@ BREAKS: dict[str, tuple[Break, str]] = {
         lambda s: s.consumer_types.remove(1),
         "consumer alice: no consumer type 1",
     ),
-    "labels of nobody": (
+    "labels without a provider": (
         forget_who_bears,
         "row 2: no provider, yet it bears a trait",
     ),

@@ -133,11 +133,11 @@ BREAKS: dict[str, tuple[Break, str]] = {
         code(1, 1),
         "host h2/n2: cpu_info.arch is taken for 'x86_64'",
     ),
-    "a factor of nobody": (
+    "a factor of no host": (
         leave_behind(code(1, 1)),
         "factor cpu_info.arch: has a value where there is no host",
     ),
-    "an aggregate of nobody": (
+    "an aggregate that is gone": (
         leave_behind(lambda f: f.hosts.aggregates.set(1, 0, True)),
         "row 1: no host, yet it is in an aggregate",
     ),

@@ -91,7 +91,7 @@ def test_a_chain_is_a_set_of_rows_per_owner(steps: list[tuple[int, int]]) -> Non
     for owner in range(7):
         rows = list(chain.rows_of(owner))
         assert len(rows) == len(set(rows))
-        assert set(rows) == {row for row, who in owner_of.items() if who == owner}
+        assert set(rows) == {row for row, one in owner_of.items() if one == owner}
         assert chain.is_empty(owner) == (not rows)
 
 
@@ -108,7 +108,7 @@ def test_a_block_links_as_one_by_one_does(
         chain.add(owner, row)
     chain.add_block(np.array(owners, np.int32), slice(start, start + len(owners)))
     for owner in range(41):
-        expected = {start + n for n, who in enumerate(owners) if who == owner}
+        expected = {start + n for n, one in enumerate(owners) if one == owner}
         assert set(chain.rows_of(owner)) == expected
         assert chain.is_empty(owner) == (not expected)
     for number, owner in enumerate(owners):

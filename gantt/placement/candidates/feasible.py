@@ -63,7 +63,8 @@ class Question(Struct, frozen=True, eq=False):
 def aggregate_indexes(
     state: State, aggregates: Labels
 ) -> tuple[list[frozenset[int]], frozenset[int]]:
-    """(alternatives, forbidden) by aggregate index; who nobody has named has none."""
+    """(alternatives, forbidden) by aggregate index. An aggregate that was never named
+    has no index."""
 
     def indexes(names: frozenset[str]) -> frozenset[int]:
         found = (state.aggregates.index_of(name) for name in names)

@@ -137,12 +137,12 @@ def _unborne(
         return []
     spread = t.spread_of(group, group.terms)
     needs = t.needs_of(group, group.terms, spread)
-    anybody = t.needs_of(group, (), spread)
+    unlabelled = t.needs_of(group, (), spread)
     found = []
     for term in group.terms:
         if term.kind == "required":
             borne = t.joined(group, needs, term.mask, roots)
-            borne |= t.joined(group, anybody, term.mask, roots) & ~has_room
+            borne |= t.joined(group, unlabelled, term.mask, roots) & ~has_room
             found.append((term, roots & ~borne))
     return found
 

@@ -48,8 +48,8 @@ def lack(
     *,
     is_joint: bool = False,
 ) -> Lack:
-    """What the provider at ``row`` lacks; ``is_joint``: what nobody who could give in
-    its tree has."""
+    """What the provider at ``row`` lacks; ``is_joint``: what no provider that
+    could give in its tree has."""
     name, missing = state.providers.names[row], None
     if term.kind == "amount":
         missing, text = _amount(state, row, term)

@@ -124,7 +124,7 @@ def survey(state: State, request: CandidateRequest, budget: Budget) -> AnySurvey
             return FlatSurvey(state, request, wanted)
     question = search.ask(state, request, budget)
     if question is None:
-        nobody = np.zeros(state.providers.height, np.bool_)
-        return Survey(state, request, nobody, nobody)
+        none = np.zeros(state.providers.height, np.bool_)
+        return Survey(state, request, none, none)
     viable, alone = search.viable(question)
     return Survey(state, request, viable, alone, question)

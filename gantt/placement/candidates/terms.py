@@ -92,8 +92,8 @@ def group_terms(state: State, group: RequestGroup, sharing: Sharing) -> GroupTer
     if group.in_tree is not None and group.resources:
         found.append(_in_tree(state, group.in_tree))
     if not (group.resources or group.traits.required or group.member_of.required):
-        nobody = np.zeros(state.providers.height, np.bool_)
-        found.append(Term("nothing", (), nobody))
+        none = np.zeros(state.providers.height, np.bool_)
+        found.append(Term("nothing", (), none))
     return GroupTerms(state, sharing, group, tuple(found))
 
 
@@ -217,9 +217,9 @@ def _served_by_several(terms: GroupTerms, kept: list[Term]) -> Served:
 def _amount(state: State, name: str, amount: int) -> Term:
     index = state.classes.index_of(name)
     if index is None or amount > MAX_INT:
-        nobody = np.zeros(state.providers.height, np.bool_)
+        none = np.zeros(state.providers.height, np.bool_)
         unknown = (name,) if index is None else ()
-        return Term("amount", (name,), nobody, amount, index, unknown)
+        return Term("amount", (name,), none, amount, index, unknown)
     return Term("amount", (name,), with_room(state, index, amount), amount, index)
 
 
@@ -252,8 +252,8 @@ def _labels(
 def _in_tree(state: State, uuid: str) -> Term:
     row = state.providers.row_of(uuid)
     if row is None:
-        nobody = np.zeros(state.providers.height, np.bool_)
-        return Term("in_tree", (uuid,), nobody, unknown=(uuid,))
+        none = np.zeros(state.providers.height, np.bool_)
+        return Term("in_tree", (uuid,), none, unknown=(uuid,))
     home = state.providers.root[: state.providers.height]
     return Term("in_tree", (uuid,), np.asarray(home == home[row]))
 

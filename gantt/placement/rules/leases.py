@@ -1,7 +1,7 @@
 """Rules for the end of claims: confirmed, released, expired, or overtaken.
 
-A claim ends without touching the books when its host names the instance or somebody
-else writes the consumer's allocations. It ends *with* its allocations when it is
+A claim ends without touching the books when its host names the instance or when
+the consumer's allocations are written anew. It ends *with* its allocations when it is
 released, its lease expires, or its host goes while it is leased; then only at the
 consumer's generation that the claim made, and only what the claim added: those
 allocations that were there before are marked by their ``updated_at`` (``claims``).
@@ -83,8 +83,8 @@ def settle(draft: Draft, command: SettleClaims) -> tuple[ClaimRow, ...]:
 
 
 def is_unsettled(row: ClaimRow, clock: int, for_us: int) -> bool:
-    """Whether nobody was handed the claim, which is over, in the last ``for_us``. What
-    the future says, after a clock was set back, says nothing."""
+    """Whether the claim, which is over, was not handed out in the last ``for_us``. A
+    time in the future, after a clock was set back, does not count."""
     handed = row.updated_at
     return handed is None or not clock - for_us < handed <= clock
 
@@ -132,7 +132,7 @@ def end(draft: Draft, row: ClaimRow) -> None:
 
 def fail(draft: Draft, row: ClaimRow) -> None:
     """The host that was promised is gone. What is leased is released whole, because its
-    caller, who has not launched it yet, may not hold a part. What was confirmed keeps
+    caller has not launched it yet and may not hold a part. What was confirmed keeps
     its allocations, and is remembered as long as a release would give them back."""
     if row.leased_until is None:
         consumer = draft.state.consumers.find(row.instance_uuid)
@@ -206,8 +206,8 @@ def _made(row: ClaimRow, consumer: ConsumerRow | None) -> bool:
 
 
 def give_back(draft: Draft, row: ClaimRow) -> None:
-    """The claim ends with the allocations that it added, where nobody else wrote the
-    consumer since. As with any deletion no provider's generation moves. What a remote
+    """The claim ends with the allocations that it added, where the consumer was not
+    written since. As with any deletion no provider's generation moves. What a remote
     Placement holds is given back there, and until then the claim is over."""
     if row.remote is not None:
         if not row.is_over:

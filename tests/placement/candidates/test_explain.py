@@ -69,7 +69,7 @@ CASES = [
         "ask for 4 instead of 6 VCPU",
     ),
     Case(
-        "nobody has all classes",
+        "no provider has all classes",
         HOSTS,
         ask(group(VCPU=4, MEMORY_MB=32)),
         ["h3 lacks 2 of 4 VCPU (used 0 of 2.0, max_unit 2)"],
@@ -114,7 +114,7 @@ CASES = [
         f"do not ask: not trait {AVX} in group _A",
     ),
     Case(
-        "an aggregate that nobody is in",
+        "an aggregate without members",
         HOSTS,
         ask(group(VCPU=1, member_of="rack-9")),
         ["h1 is not in aggregate rack-9"],
@@ -170,7 +170,7 @@ CASES = [
         "ask for 6 instead of 8 DISK_GB",
     ),
     Case(
-        "a trait that none of those has who could give",
+        "a trait that no provider with room has",
         NUMA,
         ask(group(VCPU=6, required=AVX)),
         [f"host lacks trait {AVX} on any provider that could give"],
@@ -329,7 +329,7 @@ Served = tuple[set[str], set[str]]
 
 
 class Brute:
-    """Who serves what, by definition: over Nodes, constraint by constraint."""
+    """Which provider serves what, by definition: constraint by constraint."""
 
     def __init__(self, nodes: list[Node]) -> None:
         self.reference = Reference(nodes)

@@ -118,19 +118,19 @@ CASES = [
         ["c1:VCPU=1", "c3:VCPU=1"],
     ),
     Case(
-        "nobody has named the aggregate",
+        "the aggregate was never named",
         PAIR,
         ask(group(VCPU=1, member_of="nowhere")),
         [],
     ),
     Case(
-        "T40 traits are united over who gives resources",
+        "T40 traits are united over providers that give resources",
         NUMA,
         ask(group(VCPU=1, DISK_GB=1, required=AVX)),
         ["disk:DISK_GB=1 h1-a:VCPU=1"],
     ),
     Case(
-        "T40 but nobody else in the tree counts",
+        "T40 but no other provider of the tree counts",
         NUMA,
         ask(group(VCPU=6, DISK_GB=1, required=AVX)),
         [],
@@ -270,7 +270,9 @@ CASES = [
         ask(group(VCPU=1, in_tree="h1-b")),
         ["h1-a:VCPU=1", "h1-b:VCPU=1"],
     ),
-    Case("in_tree of nobody", NUMA, ask(group(VCPU=1, in_tree="nobody")), []),
+    Case(
+        "in_tree of an unknown provider", NUMA, ask(group(VCPU=1, in_tree="nobody")), []
+    ),
     Case(
         "T16 the aggregate of a root spans its tree",
         NUMA,
@@ -330,7 +332,7 @@ CASES = [
         [],
     ),
     Case(
-        "who only shares still serves every tree that asks more",
+        "a provider that only shares serves every tree that asks more",
         [
             node("a", VCPU=1, aggregates="x"),
             node("b", VCPU=1, aggregates="x"),

@@ -1,4 +1,4 @@
-"""Allocations: who may have what, which generations move, when a consumer lives."""
+"""Allocations: what may be had, which generations move, when a consumer lives."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_consumer_lives_from_its_first_to_its_last_allocation() -> None:
     assert again == "consumer generation conflict - expected 1 but got None"
     desk.do(put(ALICE, {HOST: {"VCPU": 2}}, generation=1))
     assert desk.consumer(ALICE).generation == 2
-    desk.do(put(ALICE, {HOST: {"VCPU": 2}}))  # UNSET: before 1.28 nobody asks
+    desk.do(put(ALICE, {HOST: {"VCPU": 2}}))  # UNSET: before 1.28 none is given
     assert desk.consumer(ALICE).generation == 3
     desk.do(put(ALICE, {}, generation=3))
     assert desk.consumer(ALICE) is None
@@ -211,7 +211,7 @@ def test_a_failed_write_leaves_no_consumer(
 
 
 ARITHMETIC = [
-    # (wish of ALICE who has 1 VCPU on HOST; steps of HOST, of OTHER)
+    # (wish of ALICE, with 1 VCPU on HOST; steps of HOST, of OTHER)
     ({HOST: {"VCPU": 1}}, 1, 0),
     ({HOST: {"VCPU": 1, "MEMORY_MB": 5}}, 1, 0),
     ({HOST: {"VCPU": 1}, OTHER: {"VCPU": 1}}, 1, 1),

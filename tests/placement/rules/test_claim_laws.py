@@ -61,7 +61,7 @@ def random_claim(rng: Random, name: str) -> c.Claim:
     if rng.random() < 0.6:
         policy = rng.choice(POLICIES)
         hosts = frozenset({"h1"}) if rng.random() < 0.1 else frozenset[str]()
-        # As Nova's callers do, who name what they place as members.
+        # As Nova's callers do: they name what they place as members.
         members = frozenset(one.instance_uuid for one in instances)
         members |= {server(rng.randrange(SERVERS)) for _ in range(2)}
         uuid, most = f"{policy}-{rng.randrange(2)}", rng.randint(1, 2)
@@ -131,7 +131,7 @@ def check_claim(desk: FleetDesk, command: c.Claim) -> None:
 
 def plainly(state: State, command: c.Claim, now: int) -> tuple[int, ...] | None:
     """The choices that hold, one instance after the other, each written before the
-    next is tried; None: somebody has none."""
+    next is tried; None: an instance has none."""
     copied = copy_of(state)
     taken = []
     for instance in command.instances:

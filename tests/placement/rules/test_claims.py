@@ -181,7 +181,7 @@ def test_without_inventory_claims_count() -> None:
     answer = desk.do(claim("two", *(bare(n, 1, 2) for n in range(2, 8))))
     assert answer.taken == (0, 0, 0, 1, 1, 1)
     assert desk.host(1).claimed["vcpus"] == 8
-    # Who claims anew gives up what was promised before.
+    # A new claim gives up what was promised before.
     assert desk.do(claim("three", bare(1, 1))).taken == (0,)
     desk.refusal(claim("four", bare(30, 1)), ClaimLost)
 
@@ -233,7 +233,7 @@ def test_who_stays_counts_once_and_who_moves_counts_on_both_hosts() -> None:
     assert desk.do(claim("one", on(1, 1), on(2, 1), group=two)).taken == (0, 0)
     desk.refusal(claim("two", on(3, 1), group=two), ClaimLost)
     desk.do(claim("three", on(1, 2), group=two), claim("four", on(4, 2), group=two))
-    # Released, the first is where it was: nobody took its place.
+    # Released, the first is where it was: no other took its place.
     desk.refusal(claim("five", on(3, 1, 2), group=two), ClaimLost)
     desk.do(c.ReleaseClaim("three"))
     desk.refusal(claim("five", on(3, 1), group=two), ClaimLost)

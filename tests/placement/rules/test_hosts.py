@@ -153,7 +153,7 @@ def test_what_an_api_client_changed_is_not_ours_any_more() -> None:
     assert desk.inventories()["VCPU"] == c.Inventory(7)
     assert "DISK_GB" not in desk.inventories()
     assert desk.generation(uuid_of(1)) == before
-    # Deleted and reported anew, the host starts anew: what nobody has is its own.
+    # Deleted and reported anew, the host starts anew: what is free is its own.
     desk.do(c.DeleteHost("h1", "n1"), report(1, vcpus=10, local_gb=10))
     assert desk.inventories()["VCPU"] == c.Inventory(7)
     assert desk.inventories()["DISK_GB"].total == 10
@@ -296,7 +296,7 @@ def test_an_instance_that_a_report_lists_is_on_the_host() -> None:
     assert view.instances == (server(1), server(2))
     assert view.claimed["instances"] == 0
     assert desk.changes(first) == 0
-    # It tells of one node and of one moment: who is not listed may be there.
+    # It tells of one node and of one moment: an instance not listed may be there.
     assert desk.changes(report(1, instances=())) == 0
     # Something else that is new in it makes no difference.
     moved = report(2, instances=(server(2),), vcpus_used=2)

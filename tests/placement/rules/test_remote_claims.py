@@ -188,5 +188,5 @@ def test_a_claim_that_is_over_is_handed_to_one_at_a_time(desk: FleetDesk) -> Non
     desk.now += 60
     assert [row.claim for row in desk.do(c.SettleClaims(50))] == ["c1", "c2"]
     assert desk.do(c.SettleClaims(50)) == ()
-    desk.now -= 30  # the clock was set back: nobody waits until it has caught up
+    desk.now -= 30  # the clock was set back: no claim waits until it has caught up
     assert [row.claim for row in desk.do(c.SettleClaims(50))] == ["c1", "c2"]
