@@ -30,12 +30,12 @@ from gantt.model.requests import Labels, ProviderQuery, TraitQuery
 from gantt.model.rows import AllocationRow
 from gantt.placement import queries
 from tests.placement.desk import (
+    ABSENT,
     ALICE,
     BOB,
     CHILD,
     HOST,
     LEAF,
-    NOBODY,
     OTHER,
     SHARES,
     Desk,
@@ -77,17 +77,17 @@ def desk() -> Desk:
 QUERIES = [
     (ProviderQuery(), [HOST, CHILD, LEAF, OTHER]),
     (ProviderQuery(uuid=LEAF), [LEAF]),
-    (ProviderQuery(uuid=NOBODY), []),
+    (ProviderQuery(uuid=ABSENT), []),
     (ProviderQuery(name="other"), [OTHER]),
-    (ProviderQuery(name="nobody"), []),
+    (ProviderQuery(name="absent"), []),
     (ProviderQuery(name="other", uuid=OTHER), [OTHER]),
     (ProviderQuery(name="other", uuid=HOST), []),
-    (ProviderQuery(name="other", uuid=NOBODY), []),
+    (ProviderQuery(name="other", uuid=ABSENT), []),
     # T17: any member of the tree will do
     (ProviderQuery(in_tree=HOST), [HOST, CHILD, LEAF]),
     (ProviderQuery(in_tree=LEAF), [HOST, CHILD, LEAF]),
     (ProviderQuery(in_tree=OTHER), [OTHER]),
-    (ProviderQuery(in_tree=NOBODY), []),
+    (ProviderQuery(in_tree=ABSENT), []),
     (ProviderQuery(in_tree=LEAF, name="other"), []),
     # Each provider alone: no tree, no sharing
     (ProviderQuery(resources={"VCPU": 1}), [HOST, OTHER]),
@@ -146,16 +146,16 @@ def test_listing_by_names_that_do_not_exist(
 
 
 UNNOTICED = [
-    ProviderQuery(in_tree=NOBODY, resources={"NO": 1}),
-    ProviderQuery(in_tree=NOBODY, traits=required("NO")),
+    ProviderQuery(in_tree=ABSENT, resources={"NO": 1}),
+    ProviderQuery(in_tree=ABSENT, traits=required("NO")),
     ProviderQuery(traits=Labels((frozenset({SHARES}),), frozenset({"NO"}))),
     ProviderQuery(traits=required(SHARES), resources={"NO": 1}),
-    ProviderQuery(member_of=required(NOBODY), resources={"NO": 1}),
+    ProviderQuery(member_of=required(ABSENT), resources={"NO": 1}),
 ]
 
 
 @pytest.mark.parametrize("query", UNNOTICED)
-def test_a_name_is_not_looked_up_when_nobody_is_left(
+def test_a_name_is_not_looked_up_when_no_provider_is_left(
     desk: Desk, query: ProviderQuery
 ) -> None:
     assert queries.providers(desk.state, query) == ()
@@ -195,14 +195,14 @@ def test_the_oldest_comes_first_also_after_rows_were_used_again() -> None:
 
 
 def test_one_provider(desk: Desk) -> None:
-    assert queries.provider(desk.state, NOBODY) is None
+    assert queries.provider(desk.state, ABSENT) is None
     assert queries.provider(desk.state, CHILD.upper()) is not None or CHILD.isdigit()
     assert queries.provider(desk.state, LEAF) == Provider(
         LEAF, "leaf", 0, CHILD, HOST, 106
     )
 
 
-def test_views_of_nobody_are_none(desk: Desk) -> None:
+def test_views_of_an_absent_uuid_are_none(desk: Desk) -> None:
     for view in (
         queries.inventories,
         queries.usages,
@@ -211,7 +211,7 @@ def test_views_of_nobody_are_none(desk: Desk) -> None:
         queries.provider_allocations,
         queries.allocations,
     ):
-        assert view(desk.state, NOBODY) is None
+        assert view(desk.state, ABSENT) is None
 
 
 def test_inventories(desk: Desk) -> None:

@@ -26,12 +26,12 @@ from gantt.model.requests import UsageQuery
 from gantt.placement import queries
 from gantt.placement.usages import total_usages
 from tests.placement.desk import (
+    ABSENT,
     ALICE,
     BOB,
     CAROL,
     CHILD,
     HOST,
-    NOBODY,
     OTHER,
     Desk,
     claim,
@@ -44,14 +44,14 @@ UNABLE = f"Unable to create allocation for {VCPU_HOST}. The requested amount wou
 
 REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     (
-        put(ALICE, {NOBODY: {"NOPE": 1}}, generation=7),
+        put(ALICE, {ABSENT: {"NOPE": 1}}, generation=7),
         ConsumerMoved,
         "consumer generation conflict - expected null but got 7",
     ),
     (
-        put(ALICE, {HOST: {"NOPE": 1}, NOBODY: {"VCPU": 1}}),
+        put(ALICE, {HOST: {"NOPE": 1}, ABSENT: {"VCPU": 1}}),
         UnknownProvider,
-        f"Allocation for resource provider '{NOBODY}' that does not exist.",
+        f"Allocation for resource provider '{ABSENT}' that does not exist.",
     ),
     (
         put(ALICE, {HOST: {"NOPE": 1, "VCPU": 99}}),
@@ -194,7 +194,7 @@ def test_nothing_for_a_new_consumer_leaves_none() -> None:
 @pytest.mark.parametrize(
     ("failing", "kind"),
     [
-        ({NOBODY: {"VCPU": 1}}, UnknownProvider),
+        ({ABSENT: {"VCPU": 1}}, UnknownProvider),
         ({HOST: {"NOPE": 1}}, UnknownResourceClass),
         ({HOST: {"VCPU": 99}}, DoesNotFit),
         ({HOST: {"DISK_GB": 1}}, DoesNotFit),

@@ -18,7 +18,7 @@ from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.hosts import HostAggregate, HostStats, Instance
 from gantt.model.names import MAX_INT
-from tests.placement.desk import NOBODY
+from tests.placement.desk import ABSENT
 from tests.placement.fleet_desk import (
     FleetDesk,
     claim,
@@ -63,13 +63,13 @@ def test_a_report_that_says_nothing_new_changes_nothing() -> None:
     }
     first = desk.do(report(**facts))
     assert desk.changes(report(**facts)) == 0
-    assert desk.changes(c.UpdateHost("h1", "n1", HostStats(), NOBODY)) == 0
+    assert desk.changes(c.UpdateHost("h1", "n1", HostStats(), ABSENT)) == 0
     assert desk.do(report(**facts)) == first
 
 
 def test_a_report_may_tell_a_part() -> None:
     desk = FleetDesk(1)
-    desk.do(c.UpdateHost("h1", "n1", HostStats(vcpus=16, host_ip=None), NOBODY))
+    desk.do(c.UpdateHost("h1", "n1", HostStats(vcpus=16, host_ip=None), ABSENT))
     assert desk.host().stats["memory_mb"] == 8192
     assert desk.host().stats["host_ip"] is None
     assert desk.inventories()["VCPU"] == stock(16)
@@ -203,7 +203,7 @@ def test_a_provider_made_anew_by_a_client_is_furnished_anew() -> None:
 REFUSALS: list[tuple[c.UpdateHost, type[GanttError], str]] = [
     (report(2, uuid=uuid_of(1)), Conflict, "which belongs to host h1, node n1"),
     (report(2, node="n1"), Conflict, "which belongs to host h1, node n1"),
-    (report(2, uuid=NOBODY, node="n1"), DuplicateName, uuid_of(1)),
+    (report(2, uuid=ABSENT, node="n1"), DuplicateName, uuid_of(1)),
     (report(1, vcpus=-1), Invalid, "vcpus must be a whole number from 0"),
     (report(1, memory_mb=MAX_INT + 1), Invalid, f"to {MAX_INT}; got 2147483648"),
     (report(1, free_disk_gb="9"), Invalid, "free_disk_gb must be"),
@@ -223,7 +223,7 @@ def test_refusals(command: c.UpdateHost, kind: type[GanttError], words: str) -> 
 
 def test_a_provider_joins_the_aggregates_of_its_host() -> None:
     desk = FleetDesk(1)
-    gold, silver = NOBODY, uuid_of(77)
+    gold, silver = ABSENT, uuid_of(77)
     desk.do(
         c.SetHostAggregates(
             (

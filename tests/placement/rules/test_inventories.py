@@ -28,12 +28,12 @@ from gantt.model.commands import (
 )
 from gantt.model.names import MAX_INT, MAX_RATIO
 from gantt.placement import queries
-from tests.placement.desk import ALICE, BOB, HOST, NOBODY, OTHER, furnished, put
+from tests.placement.desk import ABSENT, ALICE, BOB, HOST, OTHER, furnished, put
 
 ONE = Inventory(1)
 FULL = Inventory(4, reserved=4)
 OVER = Inventory(4, reserved=5)
-GONE = f"No resource provider with uuid {NOBODY} found"
+GONE = f"No resource provider with uuid {ABSENT} found"
 CONFLICT = "resource provider generation conflict"
 
 
@@ -50,12 +50,12 @@ def over(rc: str) -> str:
 
 UNKNOWN = "No such resource class NOPE."
 REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
-    (SetInventories(NOBODY, {}), NotFound, GONE),
-    (AddInventory(NOBODY, "VCPU", ONE), NotFound, GONE),
-    (SetInventory(NOBODY, "VCPU", ONE), NotFound, GONE),
-    (PutInventory(NOBODY, "VCPU", ONE), NotFound, GONE),
-    (DeleteInventory(NOBODY, "VCPU"), NotFound, GONE),
-    (DeleteInventories(NOBODY), NotFound, GONE),
+    (SetInventories(ABSENT, {}), NotFound, GONE),
+    (AddInventory(ABSENT, "VCPU", ONE), NotFound, GONE),
+    (SetInventory(ABSENT, "VCPU", ONE), NotFound, GONE),
+    (PutInventory(ABSENT, "VCPU", ONE), NotFound, GONE),
+    (DeleteInventory(ABSENT, "VCPU"), NotFound, GONE),
+    (DeleteInventories(ABSENT), NotFound, GONE),
     # The order for the whole set: generation, capacity, class, use.
     (SetInventories(HOST, {"NOPE": OVER}, 0), ConcurrentUpdate, CONFLICT),
     (
@@ -137,7 +137,7 @@ def test_a_second_inventory_of_a_class_is_an_update_conflict() -> None:
     assert text.startswith("Update conflict: ")
 
 
-def test_a_class_that_nobody_knows_cannot_be_deleted_from_a_provider() -> None:
+def test_an_unknown_class_cannot_be_deleted_from_a_provider() -> None:
     assert "NOPE" in furnished().refusal(DeleteInventory(HOST, "NOPE"), NoInventory)
 
 

@@ -8,17 +8,17 @@ from gantt.errors import ConcurrentUpdate, GanttError, NotFound, UnknownName
 from gantt.model.answers import ProviderAggregates, ProviderTraits
 from gantt.model.commands import Command, DeleteTraits, SetAggregates, SetTraits
 from gantt.placement import queries
-from tests.placement.desk import CHILD, HOST, NOBODY, furnished
+from tests.placement.desk import ABSENT, CHILD, HOST, furnished
 
-GONE = f"No resource provider with uuid {NOBODY} found"
+GONE = f"No resource provider with uuid {ABSENT} found"
 MOVED_ON = (
     "Resource provider's generation already changed. Please update the generation "
     "and try again."
 )
 REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
-    (SetAggregates(NOBODY, ()), NotFound, GONE),
-    (SetTraits(NOBODY, ("NOPE",)), NotFound, GONE),
-    (DeleteTraits(NOBODY), NotFound, GONE),
+    (SetAggregates(ABSENT, ()), NotFound, GONE),
+    (SetTraits(ABSENT, ("NOPE",)), NotFound, GONE),
+    (DeleteTraits(ABSENT), NotFound, GONE),
     (SetAggregates(HOST, ("a",), 0), ConcurrentUpdate, MOVED_ON),
     (SetTraits(HOST, ("NOPE",), 0), ConcurrentUpdate, MOVED_ON),
     (SetTraits(HOST, ("NOPE",), 1), UnknownName, "No such trait NOPE"),

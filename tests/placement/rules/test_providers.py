@@ -23,7 +23,7 @@ from gantt.model.commands import (
     UpdateProvider,
 )
 from gantt.placement import queries
-from tests.placement.desk import CHILD, HOST, LEAF, NOBODY, OTHER, furnished, put
+from tests.placement.desk import ABSENT, CHILD, HOST, LEAF, OTHER, furnished, put
 
 UNABLE = f"Unable to save resource provider {CHILD}: Object action"
 NEW = "55555555-5555-4555-8555-555555555555"
@@ -46,7 +46,7 @@ REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
         f"Conflicting resource provider uuid: {HOST} already exists.",
     ),
     (
-        CreateProvider(NEW, "n", NOBODY),
+        CreateProvider(NEW, "n", ABSENT),
         Invalid,
         f"{UNCREATED} failed because: parent provider UUID does not exist.",
     ),
@@ -57,15 +57,15 @@ REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
         "Please set parent provider UUID to None if there is no parent.",
     ),
     (
-        CreateProvider(HOST, "n", NOBODY),  # the parent is looked up first
+        CreateProvider(HOST, "n", ABSENT),  # the parent is looked up first
         Invalid,
         f'Unable to create resource provider "n", {HOST}: Object action create failed '
         "because: parent provider UUID does not exist.",
     ),
     (
-        UpdateProvider(NOBODY, "n"),
+        UpdateProvider(ABSENT, "n"),
         NotFound,
-        f"No resource provider with uuid {NOBODY} found",
+        f"No resource provider with uuid {ABSENT} found",
     ),
     (
         UpdateProvider(CHILD, "host"),
@@ -73,7 +73,7 @@ REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
         "Conflicting resource provider host already exists.",
     ),
     (
-        UpdateProvider(CHILD, "host", NOBODY),
+        UpdateProvider(CHILD, "host", ABSENT),
         Invalid,
         f"{UNABLE} create failed because: parent provider UUID does not exist.",
     ),
@@ -116,9 +116,9 @@ REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
         "because: creating loop in the provider tree is not allowed.",
     ),
     (
-        DeleteProvider(NOBODY),
+        DeleteProvider(ABSENT),
         NotFound,
-        f"No resource provider with uuid {NOBODY} found for delete",
+        f"No resource provider with uuid {ABSENT} found for delete",
     ),
     (
         DeleteProvider(HOST),

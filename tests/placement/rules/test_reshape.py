@@ -28,12 +28,12 @@ from gantt.model.commands import (
 from gantt.model.names import MAX_INT
 from gantt.placement import queries
 from tests.placement.desk import (
+    ABSENT,
     ALICE,
     BOB,
     CHILD,
     HOST,
     LEAF,
-    NOBODY,
     OTHER,
     Desk,
     claim,
@@ -54,10 +54,10 @@ def reshape(*parts: Any) -> Reshape:
 
 REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
     (
-        reshape((NOBODY, 0, {}), claim(ALICE, {}, generation=9)),
+        reshape((ABSENT, 0, {}), claim(ALICE, {}, generation=9)),
         UnknownReshaped,
-        f"Resource provider {NOBODY} in inventories not found: "
-        f"No resource provider with uuid {NOBODY} found",
+        f"Resource provider {ABSENT} in inventories not found: "
+        f"No resource provider with uuid {ABSENT} found",
     ),
     (
         reshape((HOST, 5, {"NOPE": Inventory(1)}), claim(ALICE, {}, generation=9)),
@@ -76,9 +76,9 @@ REFUSALS: list[tuple[Command[object], type[GanttError], str]] = [
         "No such resource class NOPE.",
     ),
     (
-        reshape((HOST, 1, STOCK), claim(ALICE, {NOBODY: {"VCPU": 1}})),
+        reshape((HOST, 1, STOCK), claim(ALICE, {ABSENT: {"VCPU": 1}})),
         UnknownProvider,
-        f"Allocation for resource provider '{NOBODY}' that does not exist.",
+        f"Allocation for resource provider '{ABSENT}' that does not exist.",
     ),
     (
         reshape((HOST, 1, STOCK), claim(ALICE, {HOST: {"NOPE": 1}})),
