@@ -32,7 +32,7 @@ from tests.engine.faults import FaultyStore
 HOSTS = 100
 COMMITTER = "gantt-committer"
 BOUNDS = {
-    "select": (672, 333),
+    "select": (643, 327),
     "set inventories": (342, 126),
     "unchanged report": (93, 44),
     "changed report": (274, 126),
