@@ -50,7 +50,8 @@ ACTORS = re.compile(
 TO_CLEAN = frozenset(
     """
     gantt/scheduler gantt/scheduler/explain gantt/scheduler/selection gantt/sim
-    gantt/store/adoption tests/conformance tests/crash tests/differential tests/sim
+    gantt/store/adoption tests/conformance tests/crash tests/differential
+    tests/sim
     """.split()
 )
 

@@ -4,13 +4,12 @@ Between "assumed" and "durable" a reader may compute but must not answer: it tak
 ``Mark`` with its answer and waits until that mark is durable. A rollback or a reload
 begins a new epoch, and a reader that waits on the old one computes again.
 
-Locks, in the order in which they are taken: ``committer`` (a batch, from before it asks
-for the database's lock until it has released it) before ``turn`` (catching up, or a
-batch between assume and settle) before ``search`` (one search at a time, so that a
-small read waits for one search at most) before ``lock`` (the columns, for array passes
-and plans). A long search releases ``lock`` from time to time, and keeps ``search``
-(``rest``). While plug-ins are asked it releases both, keeping the turn of decisions
-(``plugin_threads``), which is waited for with neither of them held.
+Locks, in the order in which they are taken: ``committer`` (a batch, until it has
+released the database's lock) before ``turn`` (catching up, or a batch between assume
+and settle) before ``search`` (one search at a time) before ``lock`` (the columns, for
+array passes and plans). A long search releases ``lock`` from time to time (``rest``),
+and both while plug-ins are called; it keeps the turn of decisions (``plugin_threads``),
+which is waited for with neither of them held.
 """
 
 from __future__ import annotations
