@@ -1,13 +1,13 @@
 """One decision, top to bottom.
 
-    prepare      pre-filters; the request becomes questions about amounts
-    candidates   the source's answer: what may be taken of each host
+    prepare      pre-filters; the request becomes candidate requests
+    candidates   the source's answer: what each host can supply
     filter       a mask per filter; feasible hosts pass all of them
     score        raw scores, normalised, multiplied and summed
     select       a host per instance; the next instance sees this choice
-    reserve      one claim for all instances, which the committer judges again
-    bind         it is written where amounts are kept, and confirmed
-    unreserve    takes back a claim that is not answered with
+    reserve      one claim for all instances, which the committer checks again
+    bind         it is written where amounts are stored, and confirmed
+    unreserve    ends a claim that is not returned
 
 ``schedule`` is all of it, ``decide`` its pure part, ``evaluate`` that up to *score*."""
 
@@ -61,7 +61,7 @@ class Binder(Protocol):
         is written or reserved; OutcomeUnknown, and the claim is left to its lease."""
 
     def unreserve(self, claim: Claim, reserved: Claimed) -> None:
-        """End the claim, and take back what was written for it."""
+        """End the claim, and remove what was written for it."""
 
 
 class Stale(Exception):
@@ -85,7 +85,7 @@ def schedule(
 
     ``ask(again)``: the source of the next attempt; ``again``: what it listed is out of
     date. ``decide_on``: ``decide`` on the newest State, and the claim. ``conclude``:
-    the answer, of the decision, its claim and how often it was tried. Raises
+    the answer, from the decision, its claim and the number of attempts. Raises
     NoValidHost, and what these raise."""
     tried = misses = 0
     is_again = False
@@ -162,7 +162,7 @@ def decide(
         raise NoValidHost(refusal.message, why_at_once(trials)) from None
     feasible, picks = found.feasible, found.picks
     if len(picks) < request.count:
-        # Hosts that are left were asked and refused, else there would be another pick.
+        # Hosts that are left were tried and refused, else there would be another pick.
         left = found.remaining.left()
         text = too_few(feasible, len(picks), request.count)
         raise NoValidHost(
@@ -191,9 +191,9 @@ def attempt(
     pause: Pause = never,
 ) -> Selected:
     """Picks for as many instances as find a host. ``is_trial``: the driver need not
-    remember it; one pick for each will do. Raises what ``decide`` does."""
+    cache it; one pick for each is enough. Raises what ``decide`` does."""
     spec = of_first(state, request)
-    # prepare, candidates, filter, score: the driver saves what it can of ``evaluate``
+    # prepare, candidates, filter, score: the driver caches parts of ``evaluate``
     feasible = driver.feasible_hosts(
         state, spec, source, now=now, budget=budget, is_trial=is_trial
     )
@@ -221,14 +221,14 @@ def evaluate(
     now: int,
     budget: Budget,
 ) -> FeasibleHosts:
-    """Every mask and score afresh. Raises Invalid, NoValidHost, UnknownName."""
+    """Every mask and score, computed anew. Raises Invalid, NoValidHost, UnknownName."""
     # prepare
     job = source.prepare(state, spec, policy.options)
     request = Request(job.spec, policy.options, now)
     check_hints(job, policy)
     # candidates
     candidates = source.candidates(state, job, policy.options, budget)
-    # filter: those that look at hosts one by one come last, and see only what is left
+    # filter: those that check hosts one by one come last, and see only what is left
     rows = state.fleet.hosts.live_rows().astype(np.int64)
     every = Hosts(state.fleet, rows)
     masks = list(first_masks(every, candidates, job.spec))

@@ -1,6 +1,6 @@
 """The columns that filters and weighers read of hosts, by name and type.
 
-Apart from ``hosts`` because this is the list that authors of plug-ins look at: mypy
+Separate from ``hosts`` because this is the reference for authors of plug-ins: mypy
 knows each name and its dtype. Every array has a value per host (``len(hosts)``), is
 gathered on first use, and is read-only.
 """
@@ -16,12 +16,12 @@ from gantt.state.host_table import HostColumns
 A = TypeVar("A", Bools, Int32s, Int64s, Floats)
 
 NAMES: Final = frozenset(HostColumns.specs)
-"""Every column there is."""
+"""All columns."""
 
 
 class Column(Generic[A]):
-    """Gathers a column on first use and puts it into the instance, where Python looks
-    before it comes here: what follows costs as much as any attribute."""
+    """Gathers a column on first use and stores it in the instance, where Python looks
+    first: later reads cost as much as any attribute."""
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
         self._name = name
@@ -42,7 +42,7 @@ class Column(Generic[A]):
 
 
 class HostArrays:
-    """What is free, used or counted is net of the claims that no report knows yet; the
+    """Free, used and counted amounts include claims that no report has yet; the
     ``reported_…`` columns are not. Times are microseconds since the epoch in UTC."""
 
     fleet: Fleet
@@ -53,7 +53,7 @@ class HostArrays:
     provider = Column[Int32s]()
     """int32[n]: row of its resource provider, ``NO_ROW`` without one"""
     has_state = Column[Bools]()
-    """bool[n]: it has reported what it has"""
+    """bool[n]: it has reported its resources"""
     vcpus_total = Column[Int64s]()
     """int64[n]"""
     total_ram_mb = Column[Int64s]()
@@ -71,7 +71,7 @@ class HostArrays:
     num_io_ops = Column[Int64s]()
     """int64[n]: instances that build, resize, migrate or are snapshotted"""
     failed_builds = Column[Int64s]()
-    """int64[n]: since the last that succeeded"""
+    """int64[n]: failed builds since the last that succeeded"""
     hypervisor_version = Column[Int64s]()
     """int64[n]: 6.2.0 is 6002000; 0: unknown"""
     cpu_ratio = Column[Floats]()
@@ -89,7 +89,7 @@ class HostArrays:
     is_forced_down = Column[Bools]()
     """bool[n]: the service is forced down"""
     last_seen_up = Column[Int64s]()
-    """int64[n]: when the service was last seen, ``NO_TIME``: it never said"""
+    """int64[n]: when the service was last seen, ``NO_TIME``: never"""
     created_at = Column[Int64s]()
     """int64[n]"""
     updated_at = Column[Int64s]()
@@ -107,7 +107,7 @@ class HostArrays:
     reported_io_ops = Column[Int64s]()
     """int64[n]"""
     claimed_vcpus = Column[Int64s]()
-    """int64[n]: of claims that no report knows yet"""
+    """int64[n]: of claims that no report has yet"""
     claimed_memory_mb = Column[Int64s]()
     """int64[n]"""
     claimed_disk_mb = Column[Int64s]()

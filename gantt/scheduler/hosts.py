@@ -1,6 +1,6 @@
 """The hosts of one request, as working arrays that filters and weighers read.
 
-A view of some rows of ``state.hosts``: columns are gathered when first asked for, and
+A view of some rows of ``state.hosts``: columns are gathered on first use, and
 ``consume`` changes these copies alone, so that the second instance of a request sees
 the first.
 """
@@ -47,7 +47,7 @@ class Hosts(HostArrays):
     def column(self, name: str) -> Bools | Int32s | Int64s | Floats:
         """The column of that name, where it is only known at run time; what hosts
         report beyond columns (``stats``, ``metrics``) is in ``reported``. Raises
-        KeyError with the names there are."""
+        KeyError with the valid names."""
         if name not in NAMES:
             known = ", ".join(sorted(NAMES))
             raise KeyError(f"there is no column {name!r}; there is {known}")
@@ -94,8 +94,8 @@ class Hosts(HostArrays):
         return found[self.rows]
 
     def instances_on(self, place: int) -> set[str]:
-        """Instances on the service host at ``place``, whichever of its nodes: those
-        that it names, those promised it, and those that this request put there."""
+        """Instances on the service host at ``place``, on any of its nodes: reported
+        ones, those with claims, and picks of this request."""
         hosts = self.fleet.hosts
         name = hosts.hosts[int(self.rows[place])]
         found = set(self.fleet.instances.on(name))
@@ -107,7 +107,7 @@ class Hosts(HostArrays):
         return found
 
     def known_instances(self, place: int) -> dict[str, InstanceRow]:
-        """Instances that the host at ``place`` names, with their facts."""
+        """Instances that the host at ``place`` reported, with their facts."""
         return self.fleet.instances.on(self.fleet.hosts.hosts[int(self.rows[place])])
 
     # -- aggregates and reported facts --------------------------------------------
@@ -148,8 +148,8 @@ class Hosts(HostArrays):
     def judge(
         self, codes: Int32s, values: list[Any], passes: Callable[[Any], bool]
     ) -> Bools:
-        """bool[n]: ``passes(values[code])`` per host, asked once per value that occurs.
-        Code 0 is asked as its value too."""
+        """bool[n]: ``passes(values[code])`` per host, called once per distinct value,
+        that of code 0 included."""
         verdicts = np.zeros(len(values), np.bool_)
         for code in np.unique(codes).tolist():
             verdicts[code] = passes(values[code])
@@ -172,8 +172,8 @@ class Hosts(HostArrays):
         return picked
 
     def on(self, fleet: Fleet) -> Hosts:
-        """The same hosts, read from ``fleet``, a copy of theirs; what was gathered or
-        consumed stays as it is."""
+        """The same hosts, read from ``fleet``, a copy of theirs; gathered and consumed
+        columns are kept."""
         if fleet is self.fleet:
             return self
         rows = self.rows.view()
@@ -202,7 +202,7 @@ class Hosts(HostArrays):
         return kept
 
     def consume_everywhere(self, taken: Taken, counts: Int64s) -> None:
-        """So many instances (int64[n]) that take so much go to each host."""
+        """Consume ``taken`` for so many instances (int64[n]) on each host."""
         for column, amount in _columns_of(taken):
             _keep_column(self, column, self.column(column) + amount * counts)
 
@@ -217,7 +217,7 @@ class Hosts(HostArrays):
 
 
 def _keep_column(hosts: Hosts, name: str, values: Bools | Int64s | Floats) -> None:
-    """What is read by many is changed by none."""
+    """Make a shared array read-only."""
     values.flags.writeable = False
     hosts.__dict__[name] = values
 

@@ -1,4 +1,4 @@
-"""What may be chosen about scheduling, as one frozen value.
+"""The options of scheduling, as one frozen value.
 
 Names are those of Nova's ``[scheduler]``, ``[filter_scheduler]`` and ``[metrics]``;
 ``conf`` fills it from files, library users pass it to ``connect``.
@@ -43,30 +43,28 @@ class SchedulerOptions(Struct, frozen=True):
     dotted paths of out-of-tree classes, of functions that return them, or Nova's own
     names for all of its classes. ``placement``: "embedded", or the URL of a remote
     Placement ("keystone": the one that the catalogue names), which decides amounts
-    then. ``placement_token``: X-Auth-Token for it, where no session signs in.
+    then. ``placement_token``: X-Auth-Token for it, without a keystone session.
     ``placement_timeout_s``: for each wait for its answer; ``placement_lease_s``: so
     long a claim is held here while it is written there. ``max_placement_results``:
-    candidates that are asked of it at the most. ``multipliers``: weigher option ->
+    maximum number of candidates requested from it. ``multipliers``: weigher option ->
     factor; those not named keep ``DEFAULT_MULTIPLIERS``. ``service_down_time`` in
-    seconds. ``choices``: places that a claim may fall back on, per instance.
-    ``claim_choices``: of all its instances together. ``max_instances``,
-    ``max_request_groups``, ``max_request_names``: of one request; ``max_statement``:
-    aggregates, instances, members or traits that are named at once;
-    ``max_statement_hosts``: hosts of such aggregates. ``max_shapes``: of requests, that
-    the caching driver keeps, with ``max_shape_hosts`` in all; ``kept_changes``: how
-    many changes of hosts are remembered for it. ``explain_budget``: steps of the search
-    for a reason; ``change_budget``: of that for the smallest change of a refused
-    request; ``capacity_per_host``: where counting ends. ``claim_attempts``: how
-    often new hosts are picked when all choices are lost.
-    ``plugin_time_limit_s``: for one call of a filter or weigher of another package;
-    ``plugin_threads``: in which they run, those of calls that do not return included.
-    ``records``: decisions that a process remembers; ``shared_records``: that all of one
-    database do (0: each its own); ``shared_backlog``: that wait to be shared;
-    ``shared_scores``: a second that are shared with scores.
-    ``record_hosts``: hosts whose scores a record keeps. ``lease_skew_s``: how far
-    clocks may differ before a lease ends. ``report_age_s``: a report that says nothing
-    new is written down when the last one is so old; the ages that decisions tell are
-    as exact.
+    seconds. ``choices``: alternative hosts of a claim, per instance. ``claim_choices``:
+    of all its instances together. ``max_instances``, ``max_request_groups``,
+    ``max_request_names``: of one request; ``max_statement``: aggregates, instances,
+    members or traits in one statement; ``max_statement_hosts``: hosts of such
+    aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
+    ``max_shape_hosts`` in all; ``kept_changes``: how many changes of hosts are stored
+    for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
+    that for the smallest change of a refused request; ``capacity_per_host``: where
+    counting ends. ``claim_attempts``: how often new hosts are picked when all choices
+    are lost. ``plugin_time_limit_s``: for one call of a filter or weigher of another
+    package; ``plugin_threads``: in which they run, those of calls that do not return
+    included. ``records``: decisions stored by a process; ``shared_records``: by all of
+    one database (0: not shared); ``shared_backlog``: waiting to be shared;
+    ``shared_scores``: shared with scores, per second. ``record_hosts``: hosts whose
+    scores a record keeps. ``lease_skew_s``: how far clocks may differ before a lease
+    ends. ``report_age_s``: a report without changes is stored when the last one is so
+    old; the ages in decisions are as exact.
     """
 
     driver: str = "caching"

@@ -1,7 +1,7 @@
-"""Where a long decision may let others at the State, and what must not change then.
+"""Points at which a long decision lets others write, and what must not change then.
 
-A decider does not know of locks or clocks: it calls its ``Pause`` wherever it could go
-on after others wrote. Whoever runs it passes one that mostly does nothing.
+A decision does not know about locks or clocks: it calls its ``Pause`` wherever it could
+continue after others wrote. Mostly that does nothing.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.state.state import State
 
 Pause: TypeAlias = Callable[[], None]
-"""Raises Moved when the State that the caller works on is no longer the one there is.
+"""Raises Moved when the State of the caller was replaced.
 """
 
 
 class Moved(Exception):
-    """What was computed before a pause does not hold after it; compute it again."""
+    """Results from before a pause are invalid after it; compute them again."""
 
 
 def never() -> None:
@@ -27,8 +27,8 @@ def never() -> None:
 
 
 class Footing:
-    """What the rows of hosts and providers mean; others may write meanwhile. Made once
-    rows are used, it tells whether they can be used further."""
+    """The meaning of row numbers of hosts and providers; others may write meanwhile.
+    Made when rows are first used, it tells whether they are still valid."""
 
     def __init__(self, state: State) -> None:
         hosts = state.fleet.hosts
@@ -40,8 +40,8 @@ class Footing:
         self._ids, self._providers = hosts.id[self._rows], hosts.provider[self._rows]
 
     def holds(self, state: State) -> bool:
-        """Whether every host that was there is, on the same provider, and trees are as
-        they were; hosts and providers without a tree may have come."""
+        """Whether every earlier host still exists, on the same provider, and trees are
+        unchanged; hosts and providers without a tree may be new."""
         if state is not self._state or _moves_of_names(state) != self._names:
             return False
         now, hosts = _structure(state), state.fleet.hosts
@@ -56,8 +56,8 @@ class Footing:
 
 def within(state: State, feasible: FeasibleHosts, pause: Pause) -> Pause:
     """``pause``, for use while places are found in ``feasible``. What a place has left
-    is read when it is found, and judged again when it is claimed; but rows must mean
-    the same hosts and providers, and of trees a survey knows more than that."""
+    is read when it is found, and judged again when it is claimed; but row numbers must
+    stay valid, and a survey of trees depends on more than that."""
     is_flat = feasible.candidates.is_per_host
 
     def stand() -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from gantt.scheduler.request.limits import check_factors
 
 
 class Policy(Struct, frozen=True, eq=False, dict=True):
-    """What decides where an instance goes; the same for every request."""
+    """The rules of selection; the same for every request."""
 
     options: SchedulerOptions
     filters: tuple[Filter, ...]
@@ -28,13 +28,13 @@ class Policy(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def uncached_weighers(self) -> tuple[Weigher, ...]:
-        """Weighers that are asked afresh for each request."""
+        """Weighers that are called for each request."""
         return tuple(one for one in self.weighers if not one.is_elementwise)
 
 
 def policy_of(options: SchedulerOptions, outside: Outside = IN_PLACE) -> Policy:
     """``outside`` calls filters and weighers of other packages. Raises Refused when an
-    option names what does not exist, or is no number."""
+    option names an unknown class, or is not a number."""
     check_factors(options)
     return Policy(
         options, registry.filters(options, outside), registry.weighers(options, outside)

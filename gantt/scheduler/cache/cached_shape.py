@@ -1,8 +1,8 @@
 """What is cached of one shape of request: masks, raw scores and weights, brought up
 to date host by host.
 
-Apart from the driver because it knows nothing of requests: ``refresh`` looks at what
-changed in the State since, and gives up where starting over is as cheap.
+Separate from the driver because it does not depend on requests: ``refresh`` applies
+what changed in the State since, and gives up where starting over is as cheap.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from gantt.state.host_table import USE
 from gantt.state.journal import Changed
 from gantt.state.state import State
 
-# What moves with a claim.
+# Columns that a claim changes.
 OF_USE = USE | {"claims", "instances", "touched"}
 
 
 class CachedShape:
-    """``rows``: int64[n], all hosts; ``first``: what is asked before filters;
-    ``masks``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that
-    pass; ``scales`` and ``weights``: over them."""
+    """``rows``: int64[n], all hosts; ``first``: masks that are applied before filters;
+    ``masks``: of elementwise filters; ``passing``: bool[n]; ``hosts``: those that pass;
+    ``scales`` and ``weights``: over them."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class CachedShape:
         )
         self.masks: dict[Filter, HostMask] = {}
         self._asked: list[Filter] = []
-        # In the order in which a fresh feasible asks them.
+        # In the order of a fresh evaluation.
         asked = feasible_hosts.filters_of(job, policy)
         self._filters = sorted(asked, key=lambda one: one.is_costly)
         for one in self._filters:
@@ -78,14 +78,14 @@ class CachedShape:
         )
         self._whole: tuple[HostMask, ...] | None = None
         self._asked_of_use = [one for one in self._asked if _reads_use(one)]
-        # (first, last) time at which all masks are what they are.
+        # (first, last) time at which all masks are valid.
         self._lasts = ALWAYS
         self._keep_time(self.every_host, request)
         self._settle(request)
 
     def _sieve(self, one: Filter, request: Request) -> HostMask:
-        """What ``one`` says of all hosts, to be asked again of those that change,
-        unless it lets all pass."""
+        """The mask of ``one`` over all hosts, to be computed again for those that
+        change, unless it lets all pass."""
         if one.is_neutral(request):
             return HostMask(one.name, self.all_pass)
         self._asked.append(one)
@@ -93,7 +93,7 @@ class CachedShape:
 
     @property
     def whole(self) -> tuple[HostMask, ...]:
-        """All masks in order where all hosts pass ``afresh``."""
+        """All masks in order where all hosts pass the uncached ones."""
         if self._whole is None:
             everyone = self.all_pass
             self._whole = (
@@ -120,7 +120,7 @@ class CachedShape:
         return self._ranking.best()
 
     def refresh(self, state: State, now: int, budget: Budget) -> bool:
-        """Bring everything up to date; False: it has to be made anew."""
+        """Bring everything up to date; False: it must be rebuilt."""
         if state is not self._state or _stamps(state) != self._stamps:
             return False
         if (
@@ -130,7 +130,7 @@ class CachedShape:
             return False
         if not self._lasts[0] <= now <= self._lasts[1]:
             return False
-        # Before hosts are judged: others may write while plug-ins are asked.
+        # Before hosts are judged: others may write during calls of plug-ins.
         seen = state.applied
         changed = state.fleet.journal.since(self._seen)
         if changed is None or 4 * len(changed.rows) > len(self.rows):
@@ -151,7 +151,7 @@ class CachedShape:
         request = Request(self.job.spec, self._policy.options, now)
         self.every_host = Hosts(state.fleet, self.rows)
         sub = Hosts(state.fleet, rows)
-        # Until all of it is up to date it is good for nothing, should a rule raise.
+        # It is invalid until all of it is up to date, in case a rule raises.
         stamps, self._stamps = self._stamps, ()
         if not self.candidates.is_per_host:
             self._ask_again(state, budget)
@@ -183,7 +183,7 @@ class CachedShape:
         return is_same
 
     def _put(self, cached: HostMask, places: Int64s, mask: Bools) -> bool:
-        """Whether ``cached`` is at ``places`` what it was before."""
+        """Whether ``cached`` is unchanged at ``places``."""
         if (cached.mask[places] == mask).all():
             return True
         self.steps = None
@@ -191,7 +191,7 @@ class CachedShape:
         return False
 
     def _keep_time(self, hosts: Hosts, request: Request) -> None:
-        """The masks of ``hosts`` last so long, too."""
+        """Limit the validity of the masks to that of ``hosts``."""
         first, last = self._lasts
         for one in self._asked:
             found = one.lasts(hosts, request)
@@ -199,7 +199,7 @@ class CachedShape:
         self._lasts = first, last
 
     def _ask_again(self, state: State, budget: Budget) -> None:
-        """Trees: what one host can give may hang on providers that it shares."""
+        """Trees: what one host can supply may depend on shared providers."""
         options, old = self._policy.options, self.first[0]
         self.candidates = self._source.candidates(state, self.job, options, budget)
         (found,) = self.candidates.masks(self.every_host)
@@ -209,7 +209,7 @@ class CachedShape:
         self._whole = None
 
     def _settle(self, request: Request) -> None:
-        """Other hosts pass than before: scores of all that do."""
+        """Other hosts pass than before: score all that do."""
         masks = (*self.first, *self.masks.values())
         self.passing = feasible_hosts.all_of(masks, len(self.rows))
         self._is_passing_known = True
@@ -245,13 +245,13 @@ class CachedShape:
 
 
 def _reads_use(one: Filter | Weigher) -> bool:
-    """Whether a claim may change what it says of a host."""
+    """Whether a claim may change its result for a host."""
     return one.cacheable is None or not OF_USE.isdisjoint(one.cacheable.needs)
 
 
 def _stamps(state: State) -> tuple[object, ...]:
-    """What must not move: aggregates and groups, the age of computes, the hosts and
-    which provider stands for which, how providers hang together, and names."""
+    """What must not change: aggregates and groups, the age of computes, the hosts and
+    their providers, trees and sharing, and names."""
     fleet = state.fleet
     return (
         fleet.context_touched,

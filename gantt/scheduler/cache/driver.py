@@ -1,10 +1,11 @@
-"""The driver ``caching``: the policy of ``filter``, from what is kept of requests of
+"""The driver ``caching``: the policy of ``filter``, with cached results of requests of
 the same shape.
 
 A shape is all that pre-filters, groups, elementwise filters and weighers read of a
-request. For each of a bounded number of shapes the masks and raw scores are kept, and
-only hosts that changed since are judged again: a decision costs what changed, not what
-there is. What is not elementwise is asked afresh.
+request. For each of a bounded number of shapes the masks and raw scores are cached, and
+only hosts that changed since are judged again: the cost of a decision depends on the
+changes, not on the fleet. Plug-ins that are not elementwise are called for each
+request.
 """
 
 from __future__ import annotations
@@ -51,13 +52,14 @@ _ALWAYS_READ = (
     "numa_topology",
     "pci_requests",
 )
-# What may differ between requests of one shape: what is asked afresh reads that of its
-# own request. Pre-filters change none of it.
+# Fields that may differ between requests of one shape: uncached plug-ins read those of
+# their own request. Pre-filters change none of them.
 _OWN = tuple(name for name in RequestSpec.__struct_fields__ if name not in _ALWAYS_READ)
 
 
 class CachingDriver(Driver):
-    """Decides as ``filter`` does, from kept shapes; fewer of them for large fleets."""
+    """Decides as ``filter`` does, from cached shapes; fewer of them for large
+    fleets."""
 
     name: str = "caching"
 
@@ -81,8 +83,8 @@ class CachingDriver(Driver):
         is_trial: bool = False,
     ) -> FeasibleHosts:
         if source.is_lasting and not is_trial:
-            # What is cached also judges hosts that are left out afresh; whether their
-            # complaint holds, and which comes first, only a fresh evaluation tells.
+            # Cached plug-ins also judge hosts that uncached ones exclude; whether their
+            # refusal applies, and which comes first, needs a fresh evaluation.
             with suppress(Invalid):
                 return self._cached(state, spec, source, now, budget)
         return evaluate(state, spec, source, self.policy, now, budget)
@@ -116,7 +118,7 @@ class CachingDriver(Driver):
         return self._feasible(shape, job, now)
 
     def _forget(self, hosts: int) -> None:
-        """What was not asked for the longest goes first."""
+        """Drop the least recently used first."""
         options = self.policy.options
         room = options.max_shape_hosts // max(1, hosts)
         most = max(2, min(options.max_shapes, room))
@@ -124,7 +126,7 @@ class CachingDriver(Driver):
             self._shapes.popitem(last=False)
 
     def _feasible(self, shape: CachedShape, job: Job, now: int) -> FeasibleHosts:
-        """What is cached, and what is asked afresh."""
+        """The cached part, and the uncached plug-ins."""
         request = Request(job.spec, self.policy.options, now)
         masks, is_whole = self._masks(shape, job, request)
         hosts, scales = shape.hosts, shape.scales
@@ -152,14 +154,14 @@ class CachingDriver(Driver):
         if is_cached:
             feasible.known_order = shape.best(self.policy.options)
         if is_whole:
-            # What was asked afresh removed no host.
+            # The uncached filters removed no host.
             feasible.known_steps = shape.steps = shape.steps or feasible.steps
         return feasible
 
     def _masks(
         self, shape: CachedShape, job: Job, request: Request
     ) -> tuple[tuple[HostMask, ...], bool]:
-        """All of them in order; whether those asked afresh remove no host."""
+        """All of them in order; whether the uncached ones remove no host."""
         if not [one for one in shape.afresh if not one.is_neutral(request)]:
             return shape.whole, True
         asked = feasible_hosts.filters_of(job, self.policy)
@@ -188,7 +190,7 @@ class CachingDriver(Driver):
 
 
 def _shape_reader(policy: Policy) -> Callable[[RequestSpec], tuple[Any, ...]]:
-    """What makes the shape of a request under ``policy``."""
+    """The key of a request's shape under ``policy``."""
     read: dict[str, None] = dict.fromkeys(_ALWAYS_READ)
     for one in (*policy.filters, *policy.weighers):
         if one.cacheable is not None and one.cacheable.elementwise:

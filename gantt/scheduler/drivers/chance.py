@@ -1,4 +1,4 @@
-"""The driver ``chance``: any host that is up and has room, each as likely."""
+"""The driver ``chance``: any host that is up and has room, with equal probability."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _ANY = 2**31
 
 
 class ChanceDriver(FilterDriver):
-    """No weigher, and the first of all in any order; the rules of server groups hold,
-    for the committer would refuse what breaks them."""
+    """No weigher, so hosts are in random order; the rules of server groups apply,
+    because the committer would refuse violations."""
 
     name: str = "chance"
 

@@ -1,4 +1,4 @@
-"""The driver ``filter``: every mask and every score afresh, for each request."""
+"""The driver ``filter``: computes every mask and every score for each request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gantt.state.state import State
 
 
 class FilterDriver(Driver):
-    """Remembers nothing."""
+    """Caches nothing."""
 
     name: str = "filter"
 

@@ -1,9 +1,9 @@
 """The smallest change of a refused request that would have found hosts for all of it.
 
 Small is, in this order: one amount lowered, by as small a share of it as will do; fewer
-instances; one thing left out, by kind as in ``concessions.ORDER``; one filter taken
-away, which is the operator's to do; and where no single thing helps, an amount lowered
-and a filter away. Each is tried before it is named.
+instances; one constraint left out, by kind as in ``concessions.ORDER``; one filter
+disabled, which an operator must do; and where no single change helps, an amount lowered
+and a filter disabled. Each is tried before it is named.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _PINNED = "PCPU"
 
 
 class Advice(Struct, frozen=True):
-    """``changes``: what to give up, one thing or two together; none: nothing was found.
-    ``is_truncated``: the search ended at ``change_budget`` before that was sure, or
-    others wrote meanwhile."""
+    """``changes``: what to give up, one change or two together; none: nothing was
+    found. ``is_truncated``: the search ended at ``change_budget`` before that was
+    certain, or others wrote meanwhile."""
 
     changes: tuple[Relaxation, ...] = ()
     is_truncated: bool = False
 
     @property
     def text(self) -> str | None:
-        """For people: what to do."""
+        """The advice as text."""
         return ", and ".join(one.text for one in self.changes) or None
 
 
@@ -106,7 +106,7 @@ class _Quest:
     # -- amounts ------------------------------------------------------------------
 
     def _lower(self, *also: Relaxation) -> None:
-        """The least lowering of an amount that helps, together with ``also``."""
+        """The smallest reduction of an amount that helps, together with ``also``."""
         best_share = 1.0
         for one in self._amounts if self._trials.source.is_lasting else ():
             asked = one.amount or 0
@@ -121,7 +121,7 @@ class _Quest:
             def helps(lowered: int, one: Relaxation = one) -> bool:
                 return self._trials.helps(replace(one, lowered=lowered), *also)
 
-            # What is left of it then is a larger share than of any other class so far.
+            # The remaining share is then larger than that of any other class so far.
             floor = int(asked * (1 - best_share))
             while (asked - floor - 1) / asked >= best_share:
                 floor += 1
@@ -156,8 +156,8 @@ class _Quest:
             _halve(floor + 1, top, helps, found)
 
     def _is_telling(self, one: Relaxation) -> bool:
-        """Whether asking for none of it is weaker than asking for less: not where it
-        takes a group out of the request, and its conditions with it."""
+        """Whether requesting none of it is weaker than requesting less: not where that
+        removes a group from the request with its conditions."""
         return any(
             other.suffix == one.suffix and other.names != one.names
             for other in self._amounts
@@ -180,7 +180,7 @@ class _Quest:
         return self._trials.source is REPORT_SOURCE
 
     def _booked(self, name: str) -> Rooms | None:
-        """Pinned CPUs may be plain ones of hosts from before there were any."""
+        """Pinned CPUs may be plain ones on hosts from before PCPU."""
         state, found = self._trials.state, None
         for each in (name, "VCPU") if name == _PINNED else (name,):
             index = state.classes.index_of(each)
@@ -204,7 +204,7 @@ class _Quest:
 
 
 def _reads_sizes(one: Filter) -> bool:
-    """Whether it may judge amounts itself: one that declares nothing may."""
+    """Whether it may check amounts itself: one without a declaration may."""
     if one.cacheable is None:
         return True
     reads = one.cacheable.reads
@@ -217,7 +217,8 @@ _SIZES = ("flavor.vcpus", "flavor.memory_mb", "flavor.root_gb", "flavor.ephemera
 def _halve(
     low: int, high: int, helps: Callable[[int], bool], found: Callable[[int], None]
 ) -> None:
-    """Where a filter decides, room tells little: any amount may be the largest."""
+    """Where a filter decides, free amounts are no guide: any amount may be the
+    largest."""
     while low <= high:
         middle = (low + high) // 2
         if helps(middle):

@@ -1,8 +1,8 @@
-"""What blocks one more instance, host by host, and on how many hosts each thing does.
+"""What blocks one more instance, and on how many hosts.
 
-Apart from the counting, which says how far something would let a host go: only in the
-end it is known whether that is what stopped it. A host that is full
-already, or too small, and that all else lets pass, is told of like one that will be.
+Separate from counting, which determines how many instances each limit allows: only at
+the end is it known which limit stopped a host. A host that is full already, or too
+small, and that passes everything else, is reported like one that fills up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLASSES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_mb": "DISK_GB"}
 
 
 class Blocks:
-    """Of the hosts of a feasible, by their places in it."""
+    """Hosts are given by their places in ``feasible``."""
 
     def __init__(self) -> None:
         self._found: list[tuple[str, Bools, Int64s]] = []
@@ -53,7 +53,7 @@ class Blocks:
         self.add(name, mask, counts)
 
     def by_name(self, counts: Int64s) -> Counter[str]:
-        """On how many hosts each blocks, now that ``counts`` (int64[n]) are final."""
+        """How many hosts each blocks, by the final ``counts`` (int64[n])."""
         masks: dict[str, Bools] = {}
         for name, mask, then in self._found:
             blocked = mask & (then == counts)
@@ -62,7 +62,7 @@ class Blocks:
 
 
 def by_count(*parts: Counter[str]) -> dict[str, int]:
-    """What blocks the most hosts first; nothing that blocks none."""
+    """The most hosts first; without causes that block none."""
     found: Counter[str] = Counter()
     for part in parts:
         found.update(part)
@@ -73,8 +73,8 @@ def by_count(*parts: Counter[str]) -> dict[str, int]:
 def full(
     state: State, feasible: FeasibleHosts, again: tuple[Filter, ...]
 ) -> Counter[str]:
-    """What blocks hosts that are full already: those that everything passes but room,
-    filters asked ``again`` before each instance, and rules of server groups."""
+    """What blocks hosts that are full already: those that fail only amounts, filters
+    applied ``again`` before each instance, or rules of server groups."""
     fills = {BOOKS, AMOUNTS, *RULES.values(), *(one.name for one in again)}
     others = [one for one in feasible.masks if one.name not in fills]
     by_fill = [one for one in feasible.masks if one.name in fills]
@@ -93,8 +93,8 @@ def full(
 def _classes(
     state: State, feasible: FeasibleHosts, hosts: Hosts, removed: HostMask
 ) -> Iterator[tuple[str, Bools]]:
-    """(name, bool[n]): what the removed lack; of room, the classes of resources that
-    they have, but too little of. A host without any is not full."""
+    """(name, bool[n]): what removed hosts lack; of amounts, the resource classes that
+    they have too little of. A host without any is not full."""
     if removed.name == AMOUNTS:
         yield from short(hosts, feasible)
     elif removed.name == BOOKS:

@@ -1,8 +1,8 @@
 """How many more instances of a kind fit, where, and what blocks more.
 
-Counted host by host from what each has left, so that it costs passes over arrays and
-not a decision per instance; trees are filled candidate by candidate, within a budget,
-and what several of them share is counted once.
+Counted per host from the free amounts, so that it costs passes over arrays and not a
+decision per instance; trees are filled candidate by candidate, within a budget, and
+shared providers are counted once.
 """
 
 from __future__ import annotations
@@ -110,17 +110,17 @@ def _by_host(state: State, feasible: FeasibleHosts, counts: Int64s) -> dict[str,
 
 
 def _is_of_hosts(one: Filter) -> bool:
-    """Whether it judges hosts by themselves. One that declares nothing is taken to,
-    unless it asks hosts one by one: that would cost too much here."""
+    """Whether it judges hosts independently. One without a declaration is assumed to,
+    unless it checks hosts one by one: that would cost too much here."""
     return one.is_elementwise or (one.cacheable is None and not one.is_costly)
 
 
 def _limits(
     state: State, feasible: FeasibleHosts, blocks: Blocks
 ) -> tuple[Bools, Int64s]:
-    """bool[hosts]: trees, of which only a search can tell; int64[hosts]: how many the
-    books have room for on the others. Hosts that the committer refuses have room for
-    none, forced or not."""
+    """bool[hosts]: trees, which need a search; int64[hosts]: how many fit in the
+    inventories of the others. Hosts that the committer refuses have room for none,
+    forced or not."""
     rows, table = feasible.hosts.rows, state.fleet.hosts
     trees = feasible.candidates.is_searched(feasible.hosts)
     most = feasible.policy.options.capacity_per_host
@@ -180,8 +180,9 @@ def _one_by_one(
     """int64[hosts]: ``limits``, trees (bool[hosts]) filled in them, less what the rule
     of a server group forbids; and the rows of trees that the search refused.
 
-    All trees are filled on one sheet, one host after the other, for what they share is
-    there once. Members that must be together are on one host: a sheet for each.
+    All trees are filled in one tally, one host after the other, because shared
+    providers count once. Members that must be together are on one host: a tally for
+    each.
     """
     counts, refused = limits.copy(), list[int]()
     rule = _Rule(feasible)
@@ -217,8 +218,8 @@ def _one_by_one(
 def _filled(
     places: RemainingCandidates, host_row: int, most: int
 ) -> tuple[int, frozenset[str]]:
-    """How many candidates a tree gives, one after the other, and why not ``most``; what
-    the budget leaves uncounted is not promised."""
+    """How many candidates a tree has, one after the other, and why not ``most``; what
+    exceeds the budget is not counted."""
     count = 0
     try:
         while count < most:
@@ -234,8 +235,8 @@ def _filled(
 
 class _Rule:
     """What a server group leaves of each service host, whichever of its nodes: as at
-    the committer, nothing is ruled where its filter is not asked (hosts are forced,
-    say). ``allowed``: bool[hosts]; ``is_together``: all go to one service host, any
+    the committer, no rule applies where its filter does not (hosts are forced, for
+    example). ``allowed``: bool[hosts]; ``is_together``: all go to one service host, any
     one."""
 
     def __init__(self, feasible: FeasibleHosts) -> None:
@@ -264,7 +265,7 @@ class _Rule:
         return max(0, self._most - self._there[name] - self._added[name])
 
     def add(self, name: str, count: int) -> None:
-        """So many go there."""
+        """Count so many on the service host."""
         self._added[name] += count
 
     def shuts(self, names: list[str]) -> Bools:
@@ -279,7 +280,7 @@ class _Rule:
 def _note_full(
     blocks: Blocks, feasible: FeasibleHosts, counts: Int64s, again: tuple[Filter, ...]
 ) -> None:
-    """What refuses one more where so many (int64[hosts]) are."""
+    """What refuses one more on hosts with so many (int64[hosts])."""
     hosts = feasible.hosts.keep(np.ones(len(feasible.hosts), np.bool_))
     hosts.consume_everywhere(feasible.job.taken, counts)
     if feasible.candidates.still_fits(hosts) is not None:
@@ -290,8 +291,8 @@ def _note_full(
 
 
 def _fill(feasible: FeasibleHosts, limits: Int64s, again: tuple[Filter, ...]) -> Int64s:
-    """int64[hosts]: as many as also pass what is asked before every instance. Halving
-    finds them: a host that cannot take one more cannot take two more."""
+    """int64[hosts]: as many as also pass the filters applied before every instance.
+    Found by bisection: a host that cannot take one more cannot take two more."""
     counts, most = np.minimum(limits, 1), limits.copy()
     while (counts < most).any():
         middle = (counts + most + 1) // 2

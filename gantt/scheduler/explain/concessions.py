@@ -1,9 +1,9 @@
-"""What of a request for instances can be given up, one thing at a time.
+"""The constraints of a request for instances that can be given up, one at a time.
 
-In the request's own words: each ``Relaxation`` stands for something that the caller
-wrote, and ``conceded`` is the request as the caller would write it without. What the
-pre-filters add is no part of it. Apart from the search for the smallest, which knows
-nothing of Nova's words.
+In the terms of the request: each ``Relaxation`` is a constraint that the caller gave,
+and ``conceded`` is the request without it. Additions of the pre-filters are not
+included. Separate from the search for the smallest, which does not depend on Nova's
+terms.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.request import cpus, group_specs
 
-# What is left out sooner, after hints and groups as in the books: how providers stand
-# to one another, what they must not and must be, where; then what only hosts tell of,
-# which hosts, and last what they give.
+# The order of leaving out, after hints and groups: relations between providers, #
+# forbidden and required traits, places; then properties of hosts, named hosts, and #
+# last amounts.
 ORDER: Final[tuple[Kind, ...]] = (
     "hint",
     "server_group",
@@ -60,7 +60,7 @@ _TRAITS: Final = "traits_required"
 
 
 def amounts(spec: RequestSpec) -> list[Relaxation]:
-    """Every class that is asked for, by the group in which it is."""
+    """Every requested class, by its group."""
     found: dict[tuple[str, str], int] = {}
     for prefix, suffix, name, value in _said(spec):
         if prefix == "resources" and value.strip().isdigit():
@@ -84,7 +84,7 @@ def amounts(spec: RequestSpec) -> list[Relaxation]:
 
 
 def concessions(request: ScheduleRequest) -> list[Relaxation]:
-    """Every single thing that can be left out, the smallest first."""
+    """Every single constraint that can be left out, the smallest first."""
     spec = request.spec
     found = [*_of_request(spec), *_of_flavor(spec), *_of_image(spec)]
     found += [*_of_groups(spec), *_of_place(spec), *amounts(spec)]
@@ -92,7 +92,7 @@ def concessions(request: ScheduleRequest) -> list[Relaxation]:
 
 
 def conceded(request: ScheduleRequest, one: Relaxation) -> ScheduleRequest:
-    """``request`` with that one thing given up."""
+    """``request`` without that constraint."""
     if one.kind == "instances":
         return _fewer(request, one.lowered or 1)
     spec = request.spec
@@ -230,7 +230,8 @@ def _fewer(request: ScheduleRequest, count: int) -> ScheduleRequest:
 
 
 def _with_amount(spec: RequestSpec, one: Relaxation) -> RequestSpec:
-    """Said where it was said: in an extra spec, a requested group, or the flavor."""
+    """Lower it where it was given: in an extra spec, a requested group, or the
+    flavor."""
     (name,), suffix, amount = one.names, one.suffix or "", one.lowered or 0
     key = f"resources{suffix}:{name}"
     flavor = spec.flavor
@@ -274,7 +275,7 @@ def _smaller_disk(spec: RequestSpec, amount: int) -> Flavor:
 
 
 def _without_trait(spec: RequestSpec, one: Relaxation) -> RequestSpec:
-    """Not said of that group any more, wherever it was."""
+    """Remove it from that group, wherever it was given."""
     (name,), suffix = one.names, one.suffix or ""
     spec = _without_extra_spec(spec, f"trait{suffix}:{name}")
     image = spec.image

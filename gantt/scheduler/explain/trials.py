@@ -1,9 +1,8 @@
-"""Whether hosts would have been found for less than was asked.
+"""Whether hosts would have been found for a weaker request.
 
 Each trial is the whole decision once more, for all instances, with the same filters and
-weighers, on the newest State; nothing is drawn at random and nothing is kept. What it
-costs is counted, so that a refusal takes only so long; between two trials others may
-write.
+weighers, on the newest State, without randomness or caching. Its cost is counted, so
+that a refusal takes a limited time; between two trials others may write.
 """
 
 from __future__ import annotations
@@ -27,14 +26,13 @@ ROWS_PER_STEP: Final = 1024
 _PASSES: Final = 25
 # What a pick costs, however few hosts there are.
 _PICK: Final = 4
-# Of what hosts report, the columns of few extra specs are kept; more are made each
-# time.
+# Columns of reported facts are cached for few extra specs; more are made each time.
 _SPECS_KEPT: Final = 32
 _PASSES_TO_MAKE: Final = 80
 
 
 class Attempt(Protocol):
-    """The cycle's ``attempt``: it is handed in, for the cycle is built on this."""
+    """The cycle's ``attempt``, passed in because the cycle imports this module."""
 
     def __call__(
         self,
@@ -52,7 +50,7 @@ class Attempt(Protocol):
 
 
 class Attempted(Protocol):
-    """What a trial asks of an attempt."""
+    """The part of an attempt that a trial uses."""
 
     @property
     def picks(self) -> Sequence[object]:
@@ -60,8 +58,8 @@ class Attempted(Protocol):
 
 
 class Trials:
-    """The decision on one State, for variants of ``request``. What a remote Placement
-    answered to ``source`` is all that is known of it."""
+    """The decision on one State, for variants of ``request``. Of a remote Placement,
+    only the candidates in ``source`` are known."""
 
     def __init__(
         self,
@@ -94,11 +92,12 @@ class Trials:
 
     @property
     def has_moved(self) -> bool:
-        """Whether others wrote since this was made, so that what did not help might."""
+        """Whether others wrote since this was made, so that earlier trials may be
+        wrong."""
         return self.state.applied != self._began
 
     def still_help(self, given_up: tuple[Relaxation, ...]) -> bool:
-        """As ``helps``, as things are now; False where the budget does not tell."""
+        """As ``helps``, on the current State; False when the budget is exhausted."""
         try:
             return bool(given_up) and self._tried(given_up)
         except Spent:
@@ -133,7 +132,7 @@ class Trials:
             check_request(request, driver.policy.options)
             picked = self._picked(request, driver, steps)
         except Moved:
-            # Whether it helps is not known; others wait meanwhile.
+            # Unknown whether it helps; others wait meanwhile.
             raise Spent from None
         except (BudgetSpent, Spent):
             if steps.limit != limit:

@@ -1,7 +1,8 @@
-"""Why not: what removed hosts, the nearest, and the smallest change that would do.
+"""Why no host was found: what removed hosts, the nearest, and the smallest change that
+helps.
 
-Costs nothing until a request is refused, or asked about: it looks at the masks that the
-decision was made of, and has the change tried (``advice``).
+Costs nothing until a request is refused or explained: it reads the masks of the
+decision, and tries changes (``advice``).
 """
 
 from __future__ import annotations
@@ -46,9 +47,8 @@ def why(
     rest: Rest,
     trials: Trials | None = None,
 ) -> Why:
-    """Everything that can be told about feasible hosts that are none, or too few, and
-    of what was left of them in the end. ``trials``: of the request that was refused;
-    None: none was."""
+    """Explains why feasible hosts were too few, from their masks and from what was left
+    in the end. ``trials``: of the request that was refused; None: none was."""
     more = tuple(_in_the_end(feasible, rest))
     masks = (*feasible.masks, *more)
     steps = tuple(steps_of(masks, len(feasible.all_rows))) if more else feasible.steps
@@ -59,7 +59,7 @@ def why(
         if best == BOOKS or more or not feasible.has_room_anywhere:
             books = _ask(state, feasible)
     near = nearest(state, feasible, masks)
-    # Last: others may write while changes are tried, and rows mean other hosts then.
+    # Last: others may write while changes are tried, which invalidates row numbers.
     found = Advice() if trials is None else smallest(trials, feasible, rest.picked)
     return Why(
         steps,
@@ -91,7 +91,7 @@ def too_few(feasible: FeasibleHosts, found: int, wanted: int) -> str:
 
 
 def why_at_once(trials: Trials) -> Why:
-    """What can be told of a request that was refused before hosts were judged."""
+    """Explains a request that was refused before hosts were judged."""
     found = smallest(trials, None)
     return Why(
         change=found.text, given_up=found.changes, is_truncated=found.is_truncated
@@ -128,10 +128,10 @@ def _in_the_end(feasible: FeasibleHosts, rest: Rest) -> Iterator[HostMask]:
 
 
 class Scoreboard:
-    """The best ``most`` hosts of a feasible as they are now; ``scoring`` puts it into
-    values when they are asked for, which is rare. ``most`` None: all
-    hosts, and also raw scores that count for nothing: of a host alone, which is not
-    weighed, and of weighers that are switched off."""
+    """The best ``most`` feasible hosts as they are now; ``scoring`` formats it on
+    request, which is rare. ``most`` None: all hosts, and also raw scores without
+    effect: of a single host, which is not weighed, and of weighers that are switched
+    off."""
 
     def __init__(
         self, state: State, feasible: FeasibleHosts, now: int, most: int | None
@@ -160,13 +160,12 @@ class Scoreboard:
         return Scoring(self._names, self._weights.tolist(), ages, parts)
 
     def scores(self) -> tuple[Score, ...]:
-        """The same host by host."""
+        """The same, per host."""
         return self.scoring().scores()
 
 
 def age_s(state: State, row: int, now: int) -> float | None:
-    """Seconds since a report of the host at ``row`` was written down; None: not
-    known."""
+    """Seconds since a report of the host at ``row`` was stored; None: unknown."""
     hosts = state.fleet.hosts
     at = max(hosts.updated_at.item(row), hosts.created_at.item(row))
     return None if at == NO_TIME or at > now else (now - at) / 1_000_000
@@ -187,11 +186,11 @@ def _left_without(masks: tuple[HostMask, ...], one: HostMask) -> int:
 
 
 def _ask(state: State, feasible: FeasibleHosts) -> Diagnosis | None:
-    """What the books say of one instance, without advice: that is for the request."""
+    """The diagnosis for one instance, without advice: that is for the request."""
     budget = feasible.policy.options.explain_budget
     try:
         question = feasible.job.questions[0]
         found = explain(state, question, budget=budget, is_advising=False)
     except GanttError:
-        return None  # what cannot even be asked was refused before
+        return None  # invalid requests were refused before
     return shortened(found)

@@ -1,7 +1,7 @@
-"""What metadata of aggregates say about hosts: lists of values, and limits.
+"""Metadata of aggregates, per host: lists of values, and limits.
 
-A noun of its own because many filters read metadata by the same two rules: a value is
-a list with commas, and of several numbers the least holds.
+Separate because many filters read metadata by the same two rules: a value is a
+comma-separated list, and the least of several numbers applies.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MOST = np.iinfo(np.int64).max
 
 
 def listed(text: str) -> frozenset[str]:
-    """The items of a list with commas, without the blanks around them."""
+    """The items of a comma-separated list, without surrounding blanks."""
     return frozenset(item.strip() for item in text.split(","))
 
 
@@ -42,7 +42,7 @@ def with_item(hosts: Hosts, key: str, passes: Callable[[str], bool]) -> Bools:
 
 
 def least(hosts: Hosts, key: str, default: int) -> int | Int64s:
-    """What holds for each host: the least number at ``key`` over its aggregates, or
+    """The value for each host: the least number at ``key`` over its aggregates, or
     ``default`` where there is none, or one of them is no whole number.
 
     int64[n], or ``default`` itself while no aggregate has the key.

@@ -1,7 +1,7 @@
-"""Memory, VCPUs and disk by what hosts report alone: Nova's rules before its books.
+"""Memory, VCPUs and disk by host reports alone: Nova's rules from before Placement.
 
-The Ram, Core and Disk filters ask here, and so does the pipeline where the books do not
-decide (``use_placement``); the committer judges single hosts by the same functions.
+Used by the Ram, Core and Disk filters, and by the cycle where inventories do not decide
+(``use_placement``); the committer checks single hosts with the same functions.
 """
 
 from __future__ import annotations

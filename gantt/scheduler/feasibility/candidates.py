@@ -1,7 +1,7 @@
-"""Where amounts are asked, and what one request may take of each host.
+"""Sources of candidates: what one request may take of each host.
 
-Three sources: the books of this process, what hosts report of themselves, and what a
-remote Placement answered. They are the same to the cycle.
+Three sources: the inventories of this process, the reports of hosts, and the answer of
+a remote Placement. They are equal to the cycle.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ NOTHING: Final = Candidate({}, {})
 
 
 class HostMask(Struct, frozen=True, eq=False):
-    """bool[n]: which hosts pass, and what says so."""
+    """bool[n]: which hosts pass, and the name of the mask."""
 
     name: str
     mask: Bools
 
 
 class Candidates:
-    """What one request may take of each host, on one State; by itself: of every host,
-    nothing, as for a rebuild.
+    """What one request may take of each host, on one State. The base class takes
+    nothing of every host, as for a rebuild.
 
-    ``surveys``: the books' answers. ``is_per_host``: what is said of a host changes
-    only with that host. ``trouble``: why there are none, if the source failed.
+    ``surveys``: answers of the local search. ``is_per_host``: the result for a host
+    changes only with that host. ``trouble``: why there are none, if the source failed.
     """
 
     surveys: tuple[AnySurvey, ...] = ()
@@ -59,7 +59,7 @@ class Candidates:
 
     def certain(self, host_rows: list[int]) -> list[Candidate] | None:
         """The one candidate of each of these hosts, which passed ``masks``; None where
-        only a search tells."""
+        a search is needed."""
         return [NOTHING] * len(host_rows)
 
     def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:  # noqa: ARG002
@@ -71,21 +71,21 @@ class Candidates:
         return True
 
     def still_fits(self, hosts: Hosts) -> Bools | None:  # noqa: ARG002
-        """bool[n]: which have room after what this request put there, where columns of
-        hosts tell; None: they do not."""
+        """bool[n]: which have room after this request's picks, by the columns of hosts;
+        None: these do not tell."""
         return None
 
     def is_searched(self, hosts: Hosts) -> Bools:
-        """bool[n]: of which hosts only a search tells how much fits."""
+        """bool[n]: hosts for which only a search determines how much fits."""
         return np.zeros(len(hosts), np.bool_)
 
 
 class CandidateSource(Protocol):
-    """Where amounts are asked."""
+    """A source of candidates."""
 
     @property
     def name(self) -> str:
-        """One word; sources of one name answer alike on one State."""
+        """One word; sources of one name give equal answers on one State."""
 
     @property
     def is_lasting(self) -> bool:
@@ -93,12 +93,12 @@ class CandidateSource(Protocol):
 
     @property
     def is_stale(self) -> bool:
-        """Whether asking it again may find what it does not list now."""
+        """Whether another query may find more than it lists now."""
 
     def prepare(
         self, state: State, spec: RequestSpec, options: SchedulerOptions
     ) -> Job:
-        """The request as questions to this source. Raises Invalid, NoValidHost."""
+        """The request as queries for this source. Raises Invalid, NoValidHost."""
 
     def candidates(
         self, state: State, job: Job, options: SchedulerOptions, budget: Budget
@@ -141,8 +141,7 @@ class BookCandidates(Candidates):
         self._state = state
         self.surveys = surveys
         self.is_per_host = all(isinstance(one, FlatSurvey) for one in surveys)
-        # Where one question was asked of providers without trees, each that passed
-        # has one candidate.
+        # One query over providers without trees: each that passed has one candidate.
         only = surveys[0] if len(surveys) == 1 else None
         self._only = only if isinstance(only, FlatSurvey) else None
 
@@ -240,8 +239,8 @@ class ReportedCandidates(Candidates):
 
 
 class Listed(Struct, frozen=True, eq=False):
-    """What a remote Placement answered to the questions of ``job``, which was made of
-    ``spec``; what was found to be taken since is left out of ``listing``."""
+    """The answer of a remote Placement for ``job``, which was made from ``spec``;
+    ``listing`` omits candidates that were found to be taken since."""
 
     spec: RequestSpec
     job: Job
@@ -258,7 +257,7 @@ class Listed(Struct, frozen=True, eq=False):
         if replace(self.spec, instance_uuid=uuid, instance_group=group) == spec:
             own = replace(self.job.spec, instance_uuid=uuid, instance_group=group)
             return replace(self.job, spec=own)
-        # Another request: what was answered says something of the same questions only.
+        # Another request: the answer is valid for the same queries only.
         job = prepare(state, spec, options, is_remote=True)
         if job.questions != self.job.questions:
             raise NoValidHost(
@@ -289,7 +288,7 @@ class ListedCandidates(Candidates):
         yield HostMask(BOOKS, np.fromiter(found, np.bool_, len(hosts)))
 
     def certain(self, host_rows: list[int]) -> None:
-        """Only the listing tells."""
+        """The listing alone decides."""
 
     def of(self, host_row: int, budget: Budget) -> Iterator[Candidate]:
         for candidate in self._listing.of(self._uuids[host_row]):

@@ -1,7 +1,7 @@
 """Feasible hosts of one request: which pass, and how good each is.
 
-Masks are kept apart, so that what each removed, and removed alone, can be told. The
-stages that fill this in are in ``cycle``.
+Masks are stored separately, so that it can be reported what each removed, and removed
+alone. The stages that fill this in are in ``cycle``.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ TARGETS = "requested hosts"
 
 class FeasibleHosts(Struct, eq=False):
     """``all_rows``: int64[n] rows of ``state.hosts``; each of ``masks`` is bool[n].
-    ``hosts``: those that pass all; ``scales``: of the weighers that can tell them
-    apart; ``weights``: float64[len(hosts)]."""
+    ``hosts``: those that pass all; ``scales``: of the weighers whose scores differ;
+    ``weights``: float64[len(hosts)]."""
 
     job: Job
     candidates: Candidates
@@ -59,12 +59,12 @@ class FeasibleHosts(Struct, eq=False):
 
     @property
     def surveys(self) -> tuple[AnySurvey, ...]:
-        """The books' answers; none where others decide."""
+        """Answers of the local search; none where another source decides."""
         return self.candidates.surveys
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What each mask did, in order."""
+        """The effect of each mask, in order."""
         if self.known_steps is None:
             self.known_steps = tuple(steps_of(self.masks, len(self.all_rows)))
         return self.known_steps
@@ -83,7 +83,7 @@ class FeasibleHosts(Struct, eq=False):
 
 
 def skips_filters(spec: RequestSpec) -> bool:
-    """Whether an operator forces hosts: then nothing but capacity is asked."""
+    """Whether an operator forces hosts: then only capacity is checked."""
     is_forced = bool(spec.force_hosts or spec.force_nodes)
     return is_forced and not spec.scheduler_hints.get("_nova_check_type")
 
@@ -98,7 +98,8 @@ def filters_of(job: Job, policy: Policy) -> tuple[Filter, ...]:
 
 
 def check_hints(job: Job, policy: Policy) -> None:
-    """Before any host is looked at. Raises Invalid where they exclude each other."""
+    """Check the request before any host. Raises Invalid where hints exclude each
+    other."""
     if job.spec.scheduler_hints:
         contradictions.check_hints(job.spec, filters_of(job, policy))
 
@@ -106,7 +107,7 @@ def check_hints(job: Job, policy: Policy) -> None:
 def first_masks(
     hosts: Hosts, candidates: Candidates, spec: RequestSpec
 ) -> Iterator[HostMask]:
-    """What decides before any filter: room, and the hosts that were named."""
+    """The masks before any filter: amounts, and the named hosts."""
     yield from candidates.masks(hosts)
     mask = targets(hosts, spec)
     if mask is not None:
@@ -116,8 +117,8 @@ def first_masks(
 def costly_too(
     hosts: Hosts, request: Request, asked: Iterable[Filter], before: list[HostMask]
 ) -> list[HostMask]:
-    """``before``, and those filters that look at hosts one by one: they come last, and
-    look only at those that are left."""
+    """``before``, and those filters that check hosts one by one: they come last, and
+    check only those that are left."""
     masks = list(before)
     for one in asked:
         if one.is_costly:
@@ -137,7 +138,7 @@ def all_of(masks: Iterable[HostMask], size: int) -> Bools:
 
 
 def steps_of(masks: Sequence[HostMask], size: int) -> Iterator[Step]:
-    """What each did, in order, and what it did alone."""
+    """The effect of each, in order, and its effect alone."""
     failures = np.zeros(size, np.int32)
     for one in masks:
         failures += ~one.mask

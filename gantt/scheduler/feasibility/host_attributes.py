@@ -1,7 +1,7 @@
-"""What a request may call by name of a host: attributes of Nova's host state.
+"""Attributes of hosts that requests may name: those of Nova's host state.
 
 Extra specs (``capabilities:…``) and queries (``$free_ram_mb``) use these names, so they
-are part of the contract with users; columns and reported fields are ours.
+are part of the contract with users; columns and reported fields are Gantt's.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ATTRIBUTES = (
 
 
 ALWAYS = COLUMNS.keys() | RATIOS.keys() | {"disk_mb_used", "service", "stats", "host"}
-"""Attributes that no host is without."""
+"""Attributes that every host has."""
 
 
 class Named(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Named(Struct, frozen=True):
     values: list[Any]
 
     def is_none(self) -> Bools:
-        """bool[n]: which have nothing there."""
+        """bool[n]: which have no value."""
         none = np.array([value is None for value in self.values], np.bool_)
         found: Bools = none[self.codes]
         return found
@@ -78,7 +78,7 @@ def numbers(
 
 
 def attribute(hosts: Hosts, options: SchedulerOptions, path: tuple[str, ...]) -> Named:
-    """What stands at ``path``: an attribute, then keys within it."""
+    """The value at ``path``: an attribute, then keys within it."""
     name, within = path[0], path[1:]
     if name in REPORTED:
         return _reported(hosts, path)
@@ -106,7 +106,7 @@ def _reported(hosts: Hosts, path: tuple[str, ...]) -> Named:
         # Nova keeps it as text and compares it as such.
         values = [None if one is None else _text(one) for one in values]
     elif path == ("stats",):
-        # Nova keeps its values as text, and no host is without it.
+        # Nova keeps its values as text, and every host has it.
         values = [_texts(one) for one in values]
     return Named(codes, values)
 

@@ -1,8 +1,8 @@
 """The language of JsonFilter: ``["and", [">=", "$free_ram_mb", 1024], …]``.
 
-Apart from the filter because it is a small language: read once, with every fault named,
-then worked out over all hosts at once. A value is a code per host and the few things
-that codes stand for, so that each pair of things is compared once.
+Separate from the filter because it is a small language: parsed once, with every error
+named, then evaluated over all hosts at once. A value is a code per host and the few
+distinct values of the codes, so that each pair of values is compared once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ORDERS: dict[str, Callable[[Any, Any], bool]] = {
 }
 OPERATORS = (*ORDERS, "in", "not", "or", "and")
 MOST_DEPTH = 50
-# Each part is asked of all hosts while no other decision is made.
+# Each part is evaluated on all hosts while no other decision runs.
 MOST_PARTS = 256
 _LARGEST = 2**63
 _SHOWN = 200
@@ -229,7 +229,8 @@ class Evaluation:
     def _pairs(
         self, one: Value, other: Value, compare: Callable[[Any, Any], bool]
     ) -> tuple[Bools, Bools]:
-        """Verdicts, and where there can be none; each pair of things is asked once."""
+        """Results, and where there can be none; each pair of values is compared
+        once."""
         if one.numbers is not None and other.numbers is not None:
             verdict = np.broadcast_to(compare(one.numbers, other.numbers), self.size)
             return verdict, np.zeros(self.size, np.bool_)

@@ -20,7 +20,7 @@ ALIASES: tuple[dict[str, str], ...] = (
 
 
 def canonical(place: int, name: Any) -> str:
-    """The one name, of several, for what stands at ``place`` of a triple."""
+    """The canonical name at ``place`` of a triple."""
     text = str(name).lower()
     return ALIASES[place].get(text, text)
 

@@ -1,7 +1,7 @@
 """Numbers that the metadata of aggregates override, per host.
 
 One place, because multipliers of weighers, allocation ratios and limits per host all
-follow Nova's rule: the least of the values wins, and one that is no number voids the
+follow Nova's rule: the least of the values wins, and an invalid number voids the
 overrides of that key on the host.
 """
 
@@ -26,8 +26,7 @@ _KEYS: Final = (
 
 
 def least(values: Iterable[str]) -> float | None:
-    """The least of ``values``; None: there are none, or one is no number that may be
-    reckoned with."""
+    """The least of ``values``; None: there are none, or one is not a usable number."""
     found: float | None = None
     for text in values:
         try:
@@ -41,12 +40,12 @@ def least(values: Iterable[str]) -> float | None:
 
 
 def unread(metadata: Mapping[str, str]) -> list[str]:
-    """Those keys of an aggregate's metadata that override a number and hold none."""
+    """Keys of an aggregate's metadata that override a number and hold none."""
     return [key for key in _KEYS if key in metadata and least((metadata[key],)) is None]
 
 
 def numbers(hosts: Hosts, key: str, default: float | Floats) -> float | Floats:
-    """What holds for each host: the least value of ``key`` over its aggregates, else
+    """The value for each host: the least of ``key`` over its aggregates, else
     ``default``. float64[n], or ``default`` itself while no aggregate has the key."""
     if not hosts.fleet.aggregates.having(key):
         return default

@@ -1,7 +1,7 @@
 """Server groups and named instances, as arrays over the hosts of one request.
 
-``gantt.placement.groups`` says the rule for one host, for the committer; filters ask it
-of all hosts at once, and count what this request has picked so far.
+``gantt.placement.groups`` has the rule for one host, for the committer; filters apply
+it to all hosts at once, and count the picks of this request.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from gantt.state.column import Bools, Int64s
 
 
 def with_any(hosts: Hosts, uuids: Iterable[str]) -> Bools:
-    """bool[n]: hosts that name one of the instances, are promised one, or to which
-    this request gave one. Instances belong to the service: they are on all its nodes.
+    """bool[n]: hosts that report one of the instances, have a claim for one, or were
+    picked for one by this request. Instances belong to the service: they are on all its
+    nodes.
     """
     fleet, wanted = hosts.fleet, frozenset(uuids)
     found = {name for uuid in wanted for name in fleet.hosts_of(uuid)}
@@ -41,13 +42,13 @@ def _given(hosts: Hosts, wanted: frozenset[str]) -> set[str]:
 
 
 def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
-    """int64[n]: members on each service host, or promised it; what this request put
-    there counts, for all its instances belong to the group."""
+    """int64[n]: members on each service host, claims included; picks of this request
+    count, since all its instances belong to the group."""
     counts = groups.counts(hosts.fleet, group)
     names = hosts.fleet.hosts.hosts
     for place, picked in hosts.added.items():
         name = names[int(hosts.rows[place])]
-        # A member that is there already, and stays, is one member still.
+        # A member that is there already, and stays, counts once.
         there = (groups.hosts_of(hosts.fleet, group, uuid) for uuid in picked)
         new = sum(name not in known for known in there)
         counts[name] = counts.get(name, 0) + new
@@ -55,7 +56,8 @@ def member_counts(hosts: Hosts, group: InstanceGroup) -> Int64s:
 
 
 def completed(hosts: Hosts, group: InstanceGroup) -> InstanceGroup:
-    """The group with all that is known of it here, for those who read nothing else."""
+    """The group with all that is known of it here, for plug-ins that read only the
+    request."""
     known = groups.members(hosts.fleet, group) | groups.promised(hosts.fleet, group)
     return replace(group, members=known, hosts=member_hosts(hosts, group))
 

@@ -1,7 +1,7 @@
-"""Which hosts can take an instance where the books do not decide: by their reports.
+"""Which hosts can take an instance by their reports, where inventories do not decide.
 
-Amounts by Nova's old rules for memory, VCPUs and disk; traits and aggregates as the
-pre-filters and the flavor ask for them, which else the books' search would judge.
+Amounts by Nova's old rules for memory, VCPUs and disk; traits and aggregates as
+required by the pre-filters and the flavor, which the search would check otherwise.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def with_room(hosts: Hosts, taken: Taken, options: SchedulerOptions) -> Bools:
 def lacks(
     hosts: Hosts, taken: Taken, options: SchedulerOptions
 ) -> dict[str, tuple[int, Floats]]:
-    """Amount -> (what is asked of it, float64[n]: the most that a host has left of it,
-    of its own total as well); nothing, where a host never reported."""
+    """Amount -> (the requested amount, float64[n]: the most that a host has left of it,
+    at most its total); nothing where a host never reported."""
     ratio = amounts.reported_or
     cpus = ratio(hosts.cpu_ratio, options.initial_cpu_allocation_ratio)
     ram = ratio(hosts.ram_ratio, options.initial_ram_allocation_ratio)
@@ -60,8 +60,8 @@ def lacks(
 
 
 def labeled(state: State, hosts: Hosts, question: CandidateRequest) -> Bools:
-    """bool[n]: which bear the traits and are in the aggregates that ``question`` asks
-    for, of the host as a whole and of each group."""
+    """bool[n]: which have the traits and are in the aggregates that ``question``
+    requires, for the host as a whole and for each group."""
     found = np.ones(len(hosts), np.bool_)
     for traits in (question.root_traits, *(group.traits for group in question.groups)):
         if traits:
@@ -87,7 +87,7 @@ def _meets(
 
 
 def _bearing(state: State, hosts: Hosts, names: Iterable[str]) -> Bools:
-    """bool[n]: whose provider bears one of the traits; without one, False."""
+    """bool[n]: whose provider has one of the traits; False without a provider."""
     indexes = [
         index for name in names if (index := state.traits.index_of(name)) is not None
     ]

@@ -1,7 +1,7 @@
 """Conditions on versions of hypervisors: ">=6.0, <7.0".
 
-Apart from the filter that asks because hosts report a version as one number, three
-digits for each part but the first, and images speak of dots.
+Separate from the filter because hosts report a version as one number, three digits for
+each part but the first, and images use dots.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_TEXT = 255
 
 
 def read(text: str) -> Conditions | None:
-    """The conditions, all of which must hold; None: they cannot be read."""
+    """The conditions, all of which must hold; None: they are invalid."""
     if len(text) > _MOST_TEXT:
         return None
     found = []

@@ -1,7 +1,7 @@
 """Requests that name hosts in ways which exclude each other.
 
-Told before any host is looked at, by what the request says: an empty answer would send
-people to look for room. Apart from the filters, which judge hosts one by one.
+Refused before any host is checked, from the request alone: an empty answer would
+suggest a lack of capacity. Separate from the filters, which judge hosts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def check(spec: RequestSpec) -> None:
 
 
 def check_hints(spec: RequestSpec, asked: Iterable[Filter]) -> None:
-    """``asked``: the filters that the request goes through. To be on the host of any of
-    these and of none of those can be had as long as one of these is none of those.
-    Raises Invalid."""
+    """``asked``: the filters of the request. ``same_host`` and ``different_host`` are
+    consistent as long as an instance of the first is not in the second. Raises
+    Invalid."""
     near = spec.scheduler_hints.get("same_host")
     far = spec.scheduler_hints.get("different_host")
     if not near or not far or not {*near} <= {*far}:

@@ -1,7 +1,7 @@
 """Pinned and unpinned CPUs: from policies and masks to amounts of PCPU and VCPU.
 
-Apart from the other translations because policies of flavor, image and explicit
-amounts are three ways to say the same, and contradict each other in many.
+Separate from the other translations because policies of flavor and image and explicit
+amounts express the same in three ways, which may contradict each other.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _REALTIME: Final = "hw:cpu_realtime"
 _REALTIME_MASK: Final = "hw:cpu_realtime_mask"
 _POLICIES: Final = ("dedicated", "mixed", "shared")
 _THREAD_POLICIES: Final = ("isolate", "prefer", "require")
-# A mask is a set of CPUs of one instance; more than this no machine has.
+# A mask is a set of CPUs of one instance; no machine has more than this.
 _MOST_CPUS: Final = 65_536
 
 
 def pin(spec: RequestSpec, demand: Demand) -> bool:
-    """Turn CPU policies into amounts and traits; whether unpinned CPUs may do instead.
+    """Turn CPU policies into amounts and traits; whether unpinned CPUs are acceptable
+    instead.
 
-    ``demand`` holds what the flavor asks explicitly, and no more. Raises Invalid.
+    ``demand`` holds only the flavor's explicit amounts. Raises Invalid.
     """
     policy = cpu_policy(spec)
     threads = thread_policy(spec)
@@ -85,7 +86,7 @@ def thread_policy(spec: RequestSpec) -> str | None:
 
 def parse_mask(key: str, text: str, vcpus: int) -> frozenset[int]:
     """The CPUs that a mask names: "0-3,^1" and the like; one that begins with ``^``
-    takes from all. Raises Invalid when it cannot be read, or leaves the instance."""
+    takes from all. Raises Invalid when it is malformed or exceeds the instance."""
     if not 0 <= vcpus <= _MOST_CPUS:
         raise Invalid(f"{key} is a mask over {vcpus} vCPUs: no host has so many")
     chosen: set[int] = set()

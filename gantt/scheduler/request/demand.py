@@ -1,8 +1,8 @@
-"""What a request asks of the books, while it is being put together.
+"""The candidate request of a spec, while it is being built.
 
-The one mutable thing between a RequestSpec and its questions: flavor, image, ports and
-devices each add their part, later ones see what earlier ones said, and ``groups`` makes
-the frozen value. Apart from ``shape`` because it knows nothing of Nova's words.
+The one mutable object between a RequestSpec and its candidate requests: flavor, image,
+ports and devices each add their part, later ones see earlier ones, and ``groups`` makes
+the frozen value. Separate from ``shape`` because it does not depend on Nova's terms.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gantt.model.spec import ResourceGroup
 
 
 class Part:
-    """One request group. An amount of 0 is kept to the end: it says "none of it"."""
+    """One request group. An amount of 0 is kept to the end: it means "none of it"."""
 
     __slots__ = (
         "aggregates",
@@ -37,12 +37,12 @@ class Part:
 
     @property
     def has_amounts(self) -> bool:
-        """Whether anything is to be taken."""
+        """Whether it has any amount."""
         return any(self.amounts.values())
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is asked: neither amounts, nor anything about a place."""
+        """Whether it has neither amounts nor constraints."""
         return not (
             self.has_amounts
             or self.required
@@ -64,7 +64,7 @@ class Part:
 
 class Demand:
     """All request groups, by suffix; "" is the one whose resources may come from
-    several providers. ``isolate`` None: no group policy was said."""
+    several providers. ``isolate`` None: no group policy was given."""
 
     def __init__(self) -> None:
         self.parts: dict[str, Part] = {"": Part()}
@@ -77,7 +77,7 @@ class Demand:
 
     @property
     def suffixed(self) -> list[tuple[str, Part]]:
-        """Groups with a suffix that ask for anything, by suffix."""
+        """Groups with a suffix that are not empty, by suffix."""
         return [
             (suffix, self.parts[suffix])
             for suffix in sorted(self.parts)
@@ -92,7 +92,7 @@ class Demand:
         return found
 
     def named(self, resource_class: str) -> bool:
-        """Whether any group says something of this class, 0 included."""
+        """Whether any group names this class, 0 included."""
         return any(resource_class in part.amounts for part in self.parts.values())
 
     def total(self, resource_class: str) -> int:
@@ -100,7 +100,7 @@ class Demand:
         return sum(part.amounts.get(resource_class, 0) for part in self.parts.values())
 
     def join(self, group: ResourceGroup) -> None:
-        """Take in a group of a port or device. Raises Invalid."""
+        """Add a group of a port or device. Raises Invalid."""
         if not group.use_same_provider:
             self._merge(self.main, group)
             return

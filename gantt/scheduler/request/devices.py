@@ -1,7 +1,7 @@
-"""PCI devices that a request asks for, as Nova writes them down.
+"""Requested PCI devices, in Nova's form.
 
-Apart from the exact fit of devices to hosts, which needs the hosts' pools: here is only
-what the request says, and what it asks of the books where devices are kept in them.
+Separate from the exact fit of devices to hosts, which needs the hosts' pools: this
+parses the request, and makes request groups where devices have inventory.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _ALIAS: Final = "pci_passthrough:alias"
 _MANAGED: Final = "COMPUTE_MANAGED_PCI_DEVICE"
 _MIGRATABLE: Final = "HW_PCI_LIVE_MIGRATABLE"
 _MOST_DEVICES: Final = 1024
-# Classes of devices that are not ours to name.
+# Standard classes of devices.
 _STANDARD: Final = frozenset({"FPGA", "PCI_DEVICE", "PGPU", "SRIOV_NET_VF", "VGPU"})
 
 
 class DeviceRequest(Struct, frozen=True):
-    """``count`` devices alike, each like one of ``wanted``. ``is_of_flavor``: asked by
-    an alias in the flavor, not by a port."""
+    """``count`` devices alike, each like one of ``wanted``. ``is_of_flavor``: requested
+    by an alias in the flavor, not by a port."""
 
     request_id: str | None
     count: int
@@ -40,7 +40,7 @@ class DeviceRequest(Struct, frozen=True):
 
 
 def requests(spec: RequestSpec) -> tuple[DeviceRequest, ...]:
-    """What ``spec.pci_requests`` says. Raises Invalid when it cannot be read."""
+    """The devices of ``spec.pci_requests``. Raises Invalid when it is malformed."""
     return tuple(map(_read, spec.pci_requests)) if spec.pci_requests else ()
 
 
@@ -54,8 +54,8 @@ def with_groups(
     aliases: tuple[dict[str, Any], ...],
     knows_trait: Callable[[str], bool],
 ) -> RequestSpec:
-    """``spec`` with a resource group for each device of a flavor that has none yet:
-    for books that hold devices. ``aliases``: what names of devices in flavors mean.
+    """``spec`` with a resource group for each device of a flavor that has none yet,
+    where devices have inventory. ``aliases``: the meaning of device names in flavors.
     Raises Invalid."""
     asked = spec.flavor.extra_specs.get(_ALIAS)
     if asked and not any(request.is_of_flavor for request in requests(spec)):
@@ -67,7 +67,7 @@ def with_groups(
 def _of_alias(
     asked: str, part: str, aliases: tuple[dict[str, Any], ...]
 ) -> dict[str, Any]:
-    """The request that ``name:count`` stands for; it goes by the alias's name."""
+    """The request for ``name:count``, under the alias's name."""
     name, _, count = (text.strip() for text in part.partition(":"))
     if not (count.isascii() and count.isdigit() and len(count) < 9):
         raise Invalid(f"extra spec {_ALIAS}={asked!r}: {part!r} is not NAME:COUNT")

@@ -1,7 +1,7 @@
-"""What of a request only an exact fit would judge: cells, pinned CPUs and devices.
+"""Parts of a request that need an exact fit: NUMA cells, pinned CPUs and devices.
 
-The fit itself comes with a later release. Where its filter is enabled a request that
-needs it is refused; where it is not, amounts alone decide, and a warning says so.
+The fit itself is not implemented. Where its filter is enabled, a request that needs it
+is refused; where it is not, amounts alone decide, and a warning is logged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ALIAS = "pci_passthrough:alias"
 
 
 def topology_of(spec: RequestSpec) -> str | None:
-    """What of ``spec`` asks for a topology; None: nothing does."""
+    """The part of ``spec`` that requires a topology; None: nothing does."""
     if spec.numa_topology is not None:
         return "numa_topology"
     extra_specs = spec.flavor.extra_specs
@@ -42,7 +42,7 @@ def topology_of(spec: RequestSpec) -> str | None:
 
 
 def devices_of(spec: RequestSpec) -> str | None:
-    """What of ``spec`` asks for PCI devices; None: nothing does."""
+    """The part of ``spec`` that requires PCI devices; None: nothing does."""
     alias = spec.flavor.extra_specs.get(_ALIAS)
     if alias:
         return f"{_ALIAS}={alias}"
@@ -75,8 +75,8 @@ def refusal(kind: ExactFit, asked: str) -> str:
 
 
 def unjudged(spec: RequestSpec, enabled: Container[str]) -> Iterator[tuple[str, str]]:
-    """(name of the filter, what operators should know) of each fit that ``spec`` needs
-    and no filter judges."""
+    """(name of the filter, warning) of each fit that ``spec`` needs and no filter
+    checks."""
     for kind in (TOPOLOGY, DEVICES):
         asked = None if kind.filter_name in enabled else kind.asked(spec)
         if asked is not None:

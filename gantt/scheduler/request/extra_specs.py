@@ -1,7 +1,7 @@
 """Operators in values of extra specs: ``<in> avx``, ``>= 4``, ``<or> a <or> b``.
 
-A noun of its own because capabilities of hosts and metadata of aggregates are compared
-by the same rules. Note that ``=`` means "at least", as it always did in Nova.
+Separate because capabilities of hosts and metadata of aggregates are compared by the
+same rules. Note that ``=`` means "at least", as it always did in Nova.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from gantt import errors
 
 Matcher = Callable[[str], bool]
-"""Whether what a host has, as text, satisfies a requirement."""
+"""Whether a host's value, as text, satisfies a requirement."""
 
 _NUMERIC: dict[str, Callable[[float, float], bool]] = {
     "=": operator.ge,
@@ -33,7 +33,8 @@ _TEXTUAL: dict[str, Callable[[str, str], bool]] = {
 
 
 def matcher(key: str, requirement: str) -> Matcher:
-    """What the extra spec ``key`` asks. Raises Invalid: a number was to follow."""
+    """The requirement of the extra spec ``key``. Raises Invalid: a number was
+    expected."""
     words = requirement.split()
     first, operands = (words[0], words[1:]) if words else ("", [])
     if first == "<or>":

@@ -1,7 +1,7 @@
 """Features of an instance that only some hosts have, as traits and amounts.
 
-One function per feature; each reads what flavor and image say and adds to the
-unsuffixed group, as Nova does. Apart from ``shape`` because this list grows.
+One function per feature; each reads flavor and image and adds to the unsuffixed group,
+as Nova does. Separate from ``shape`` because this list grows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Z0-9_]+")
 
 
 def translate(spec: RequestSpec, part: Part) -> None:
-    """Add every feature that flavor or image ask for. Raises Invalid."""
+    """Add every feature that flavor or image require. Raises Invalid."""
     for feature in _FEATURES:
         feature(spec, part)
 

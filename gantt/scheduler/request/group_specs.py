@@ -1,8 +1,8 @@
 """Request groups in the extra specs of a flavor: resources, traits, group policy.
 
-Apart from the settings that flavors and images share, because these are the books' own
-words. Nova skips what it cannot read here, with a warning in a log; a request that does
-not get what its flavor says is of no use, so it is refused by its key.
+Separate from the settings that flavors and images share because these are terms of
+Placement. Nova skips invalid ones with a warning in a log; here the request is refused
+with the key, because it would not get what its flavor specifies.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _POLICIES: Final = {"none": False, "isolate": True}
 
 
 def take_in(extra_specs: Mapping[str, str], demand: Demand) -> None:
-    """Add what a flavor's extra specs ask. Raises Invalid, with the key."""
+    """Add the groups of a flavor's extra specs. Raises Invalid, with the key."""
     for key, value in extra_specs.items():
-        # Most keys are others: the cheap looks come first.
+        # Most keys are others: cheap checks come first.
         if key == "group_policy":
             demand.isolate = _policy(value)
         elif key.startswith(("resources", "trait")):

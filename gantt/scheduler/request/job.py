@@ -1,4 +1,4 @@
-"""A request made ready: pre-filtered, and shaped into questions about amounts."""
+"""A prepared request: pre-filtered, and translated into candidate requests."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from gantt.state.state import State
 
 
 class ClaimTerms(Struct, frozen=True):
-    """How a claim is made of amounts that a remote Placement keeps: leased for so many
-    microseconds, until they are written there. ``held``: what it has for instances
-    already, by uuid."""
+    """How a claim is made at a remote Placement: leased for so many microseconds, until
+    it is written there. ``held``: existing allocations of instances there, by uuid."""
 
     leased_for_us: int
     held: Mapping[str, Held] = {}
 
 
 class Job(Struct, frozen=True, eq=False):
-    """``spec``: as the pre-filters leave it. ``questions``: what to ask of inventories
-    (none for a rebuild); the later ones are asked for those hosts that the earlier
-    ones do not find. ``taken``: what an instance takes of its host's columns.
-    ``terms``: of a claim; None: of one that the committer alone decides."""
+    """``spec``: after the pre-filters. ``questions``: candidate requests (none for a
+    rebuild); later ones apply to hosts that earlier ones do not find. ``taken``: what
+    an instance takes of its host's columns. ``terms``: of a claim; None: of one that
+    the committer alone decides."""
 
     spec: RequestSpec
     questions: tuple[CandidateRequest, ...] = ()
@@ -45,8 +44,8 @@ def prepare(
     *,
     is_remote: bool = False,
 ) -> Job:
-    """``is_remote``: the questions are for other books, which may know classes and
-    traits that are unknown here. Raises Invalid and NoValidHost."""
+    """``is_remote``: the candidate requests are for a remote Placement, which may know
+    classes and traits that are unknown here. Raises Invalid and NoValidHost."""
     if spec.is_rebuild:
         return Job(spec)
 
@@ -66,8 +65,8 @@ def prepare(
 
 
 def of_first(state: State, request: ScheduleRequest) -> RequestSpec:
-    """As the first instance is asked for: a spec for many bears the name of any; its
-    group with its rule."""
+    """As for the first instance: a spec for many names any of them; with the group's
+    policy."""
     spec = groups.with_rule(state.fleet, request.spec)
     uuids = request.instance_uuids
     if not uuids or spec.instance_uuid == uuids[0]:

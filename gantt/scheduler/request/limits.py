@@ -1,8 +1,8 @@
-"""How much one request, or one statement about the fleet, may ask at once.
+"""Limits on the size of one request, or of one statement about the fleet.
 
-Apart from the bounds of single values because these are options: what is large here is
+Separate from the bounds of single values because these are options: large requests are
 work that others wait for, under the lock of the columns or at the committer. Each
-refusal says what was asked, what may be, and which option says so.
+refusal names the size, the limit, and its option.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from gantt.model.spec import RequestSpec, ResourceGroup, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
 
 MAX_FACTOR: Final = 1e200
-"""Of a weigher: what it is multiplied by, and their sums, stay finite."""
+"""Bound of a weigher's multiplier, so that sums stay finite."""
 
 
 class TooMuch(Invalid):
-    """More was asked at once than a limit allows."""
+    """A request or statement exceeds a limit."""
 
 
 def check_request(request: ScheduleRequest, options: SchedulerOptions) -> None:
-    """Raises TooMuch, Invalid (nothing is asked for)."""
+    """Raises TooMuch, Invalid (an empty request)."""
     check_count(request, options)
     check_spec(request.spec, options)
 
@@ -44,7 +44,7 @@ def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
 
 
 def check_count(request: ScheduleRequest, options: SchedulerOptions) -> None:
-    """Whether so many instances may be asked for. Raises TooMuch, Invalid."""
+    """Check the number of instances. Raises TooMuch, Invalid."""
     if not 0 < request.count <= options.max_instances:
         raise (TooMuch if request.count else Invalid)(
             f"{request.count} instances were asked for; one request may ask for 1 to "
@@ -62,8 +62,7 @@ def too_many_groups(count: int, options: SchedulerOptions) -> TooMuch:
 
 
 def check_statement(what: str, count: int, options: SchedulerOptions) -> None:
-    """Whether ``count`` things, called ``what``, may be said at once. Raises
-    TooMuch."""
+    """Check that one statement may have ``count`` of ``what``. Raises TooMuch."""
     if count > options.max_statement:
         raise TooMuch(
             f"{count} {what} were named at once; {options.max_statement} is the limit. "
@@ -72,7 +71,7 @@ def check_statement(what: str, count: int, options: SchedulerOptions) -> None:
 
 
 def check_hosts(count: int, options: SchedulerOptions) -> None:
-    """Whether aggregates may name so many hosts at once. Raises TooMuch."""
+    """Check that aggregates may name so many hosts at once. Raises TooMuch."""
     if count > options.max_statement_hosts:
         raise TooMuch(
             f"Aggregates with {count} hosts were named at once; "
@@ -82,8 +81,7 @@ def check_hosts(count: int, options: SchedulerOptions) -> None:
 
 
 def check_factors(options: SchedulerOptions) -> None:
-    """Raises Refused: what scores are multiplied by is no number, or too large for
-    sums of them."""
+    """Raises Refused: a multiplier is not a number, or too large for sums of scores."""
     factors = chain(
         options.multipliers.items(),
         (

@@ -1,7 +1,7 @@
-"""A setting that a flavor and an image may both make: ``hw:x`` and ``hw_x``.
+"""Settings that a flavor and an image may both have: ``hw:x`` and ``hw_x``.
 
-Apart from what the settings mean, because filters, pre-filters and the shape all read
-them, and two that contradict each other must be told from every place alike.
+Separate from the meaning of the settings because filters, pre-filters and the shape all
+read them, and contradictions must be refused the same way everywhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def property_name(key: str) -> str:
 
 
 def of_image(spec: RequestSpec, key: str) -> Any:
-    """What the image says, None: nothing."""
+    """The image's value; None: unset."""
     image = spec.image
     return None if image is None else image.properties.get(property_name(key))
 
@@ -30,9 +30,9 @@ def of_image(spec: RequestSpec, key: str) -> Any:
 def agreed(
     spec: RequestSpec, key: str, allowed: Collection[str] | None = None
 ) -> str | None:
-    """What flavor or image say, as text; None: neither does.
+    """The value of flavor or image, as text; None: unset.
 
-    Raises Invalid when they differ, or say what is not ``allowed``.
+    Raises Invalid when they differ, or when the value is not ``allowed``.
     """
     flavor = spec.flavor.extra_specs.get(key)
     image = of_image(spec, key)
@@ -66,7 +66,7 @@ def is_on(spec: RequestSpec, key: str) -> bool:
 
 
 def truth(name: str, value: object) -> bool:
-    """A value that stands for yes or no. Raises Invalid."""
+    """A boolean value. Raises Invalid."""
     text = str(value).strip().lower()
     if text in _TRUE:
         return True

@@ -1,8 +1,8 @@
-"""From a request to what it asks of the books: its shape.
+"""Translates a request into candidate requests: its shape.
 
 Flavor, image, ports and devices become request groups, in Nova's order, because later
-parts look at earlier ones. Runs on every cold decision, before any host is looked at.
-What can never be had is refused here by the key that asks for it.
+parts look at earlier ones. Runs on every cold decision, before any host is checked.
+Impossible requirements are refused here with their key.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ def candidate_requests(
     knows_class: Knows,
     knows_trait: Knows | None = None,
 ) -> tuple[CandidateRequest, ...]:
-    """What to ask the books: the request, and where CPUs are to be pinned and it is not
-    switched off, the same with VCPU in place of PCPU, for hosts from before PCPU.
+    """The candidate requests: one, and for pinned CPUs, unless disabled, the same with
+    VCPU in place of PCPU, for hosts from before PCPU.
 
-    ``spec`` is as the pre-filters left it. Raises Invalid (UnknownName among them) for
-    what can never be had, NoValidHost when the host that it names does not exist.
+    ``spec``: after the pre-filters. Raises Invalid (including UnknownName) for
+    impossible requirements, NoValidHost when the named host does not exist.
     """
     tree = target_tree(spec, fleet)
     demand, is_pinned = _demand(spec)
@@ -55,7 +55,7 @@ def candidate_requests(
 
 def resources(spec: RequestSpec, options: SchedulerOptions) -> dict[str, int]:  # noqa: ARG001
     """What an instance takes of a host that has no inventory: vcpus, memory_mb,
-    disk_mb. Raises NoValidHost when it wants what only inventories tell of."""
+    disk_mb. Raises NoValidHost when it requests classes that only inventories have."""
     demand, _ = _demand(spec)
     for suffix, part in demand.parts.items():
         for name, amount in part.amounts.items():
@@ -86,7 +86,8 @@ def required_traits(spec: RequestSpec) -> set[str]:
 
 
 def _demand(spec: RequestSpec, *, pins: bool = True) -> tuple[Demand, bool]:
-    """Amounts and traits, and whether a pinned CPU may be an unpinned one instead."""
+    """Amounts and traits; whether unpinned CPUs are acceptable instead of pinned
+    ones."""
     demand = Demand()
     is_pinned = False
     group_specs.take_in(spec.flavor.extra_specs, demand)
@@ -108,7 +109,7 @@ def _demand(spec: RequestSpec, *, pins: bool = True) -> tuple[Demand, bool]:
 
 
 def _sizes(spec: RequestSpec, demand: Demand) -> None:
-    """The flavor's sizes, but for classes that are named elsewhere."""
+    """The flavor's sizes, except for classes that are named elsewhere."""
     flavor, amounts = spec.flavor, demand.main.amounts
     root_gb = 0 if spec.is_bfv else flavor.root_gb
     disk_gb = root_gb + flavor.ephemeral_gb - (-flavor.swap // 1024)
@@ -135,7 +136,7 @@ def _group_policy(demand: Demand, from_flavor: int) -> None:
 
 
 def _place(demand: Demand, spec: RequestSpec, tree: str | None) -> None:
-    """Where the resources shall be."""
+    """Add aggregates and the tree of the destination."""
     main, destination = demand.main, spec.requested_destination
     if destination is not None:
         if destination.aggregates:
@@ -147,8 +148,8 @@ def _place(demand: Demand, spec: RequestSpec, tree: str | None) -> None:
 
 
 def _place_without_host(demand: Demand) -> None:
-    """Nothing is asked of the host itself: what is said of its place goes to those that
-    give something, or to a provider beside them. Nova's books refuse such a request."""
+    """Nothing is requested of the host itself: its constraints apply to the groups with
+    resources, or to an added group. Placement refuses such a request of Nova."""
     main = demand.main
     givers = [part for _, part in demand.suffixed if part.has_amounts]
     if not givers:

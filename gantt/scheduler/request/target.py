@@ -1,7 +1,7 @@
-"""The tree of the one host that a request names: no other need be searched.
+"""The tree of the one host that a request names, so that no other is searched.
 
-Apart from the mask of named hosts (``targets``), which compares what is there: here a
-host that does not exist is told from one that has no room.
+Separate from the mask of named hosts (``targets``): this distinguishes a host that does
+not exist from one without room.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gantt.state.fleet import Fleet
 
 
 def target_tree(spec: RequestSpec, fleet: Fleet) -> str | None:
-    """The provider of the host that ``spec`` asks for; None: it names none, or one of
+    """The provider of the host that ``spec`` names; None: it names none, or one of
     several nodes, or one without a provider. Raises NoValidHost: it does not exist."""
     destination = spec.requested_destination
     host = destination.host if destination else None

@@ -1,4 +1,4 @@
-"""Hosts that the request itself names: to use, to avoid, or to be forced onto."""
+"""Hosts named in the request: as destination, to ignore, or to force."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def targets(hosts: Hosts, spec: RequestSpec) -> Bools | None:
 
 
 def _cell(spec: RequestSpec) -> str | None:
-    """The cell that the request is bound to."""
+    """The cell of the request."""
     destination = spec.requested_destination
     if destination is None or destination.allow_cross_cell_move:
         return None

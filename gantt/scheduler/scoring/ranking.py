@@ -1,4 +1,4 @@
-"""The best places, kept while weights change a few at a time.
+"""The best hosts, updated while weights change a few at a time.
 
 Finding the best of ten thousand costs a pass over all of them; after one claim, only
 one of them has moved.
@@ -18,7 +18,7 @@ _SPARE = 4
 
 class Ranking:
     """The best ``count`` places of ``weights`` (float64[n]), best first; of equals the
-    earlier place first. ``move`` tells it what changed."""
+    earlier place first. ``move`` updates weights."""
 
     def __init__(self, weights: Floats, count: int) -> None:
         self._weights = weights
@@ -38,13 +38,13 @@ class Ranking:
             if before is not None:
                 del self._top[bisect_left(self._top, (before, place))]
             entry = (-self._weights.item(place), place)
-            # A host behind the last that was found is behind others, too.
+            # A host that ranks after the last one found ranks after the others, too.
             if entry <= self._last:
                 insort(self._top, entry)
                 self._known[place] = entry[0]
 
     def _fill(self) -> None:
-        """Find some more than are asked for, so that a few may fall behind."""
+        """Find some more than requested, so that a few may fall behind."""
         found = weigh.best(self._weights, _SPARE * self._count).tolist()
         self._top = [(-self._weights.item(place), place) for place in found]
         self._known = {place: key for key, place in self._top}

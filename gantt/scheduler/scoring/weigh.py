@@ -1,7 +1,7 @@
 """From raw scores to an order of hosts, exactly as Nova's scheduler does it.
 
-Apart from the weighers so that drivers can keep raw scores and combine them anew:
-all of this is a handful of array passes and knows nothing of what was scored.
+Separate from the weighers so that drivers can cache raw scores and combine them again:
+a handful of array passes that do not depend on what was scored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ends(raw: Floats, minval: float | None, maxval: float | None = None) -> Ends
 
 def normalise(raw: Floats, scale: Ends, out: Floats | None = None) -> Floats | None:
     """float64[n] between 0 and 1: where each score lies between the ends of the scale;
-    None: they are equal, and all are 0. ``raw`` is left alone; ``out`` may be used."""
+    None: they are equal, and all are 0. ``raw`` is unchanged; ``out`` may be used."""
     if scale.low == scale.high:
         return None
     if scale.lowest < scale.low or scale.highest > scale.high:
@@ -57,7 +57,7 @@ def normalise(raw: Floats, scale: Ends, out: Floats | None = None) -> Floats | N
 def add(total: Floats, scores: Floats, factor: float | Floats, out: Floats) -> None:
     """Add normalised scores times their multiplier to ``total``; ``out`` is used."""
     if isinstance(factor, float):
-        # Adding is all that most multipliers ask.
+        # Most multipliers are 1: only add.
         if factor == 1.0:
             total += scores
             return
@@ -71,7 +71,7 @@ def multipliers(
     hosts: Hosts, weigher: Weigher, options: SchedulerOptions
 ) -> float | Floats:
     """What the normalised scores are multiplied by, the sign included: one number, or
-    float64[n] when an aggregate overrides it or the weigher says so for itself."""
+    float64[n] when an aggregate overrides it or the weigher has its own."""
     own = weigher.multiplier(hosts, options)
     if own is not None:
         return own

@@ -55,16 +55,15 @@ def claim_of(
 
 
 def lease_us(request: ScheduleRequest) -> int | None:
-    """The lease that the caller asked for, in microseconds; None: none."""
+    """The requested lease, in microseconds; None: none."""
     return None if request.lease_s is None else int(request.lease_s * 1_000_000)
 
 
 def _enforced(
     group: InstanceGroup | None, asked: frozenset[str]
 ) -> InstanceGroup | None:
-    """The group with the rule that the committer is to hold: the one that was held
-    while hosts were picked, and none where its filter is not enabled or hosts are
-    forced."""
+    """The group with the rule that the committer enforces: the one applied while hosts
+    were picked, and none where its filter is not enabled or hosts are forced."""
     if group is None or group.policy is None:
         return group
     needed = _GROUP_FILTERS.get(group.policy)

@@ -1,7 +1,7 @@
 """Candidates that are left while the instances of one request are placed.
 
-What this request has taken so far stands over the State, so that the second instance
-is not promised what the first one got.
+Amounts taken by this request are subtracted from the State, so that the second instance
+does not get those of the first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RemainingCandidates:
         self._taken: dict[tuple[str, str], int] = {}
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
-        """As ``find``, for hosts one after the other, as far as they are asked for."""
+        """As ``find``, for hosts one after the other, lazily."""
         if not self._taken:
             found = self._candidates.certain(host_rows)
             if found is not None:
@@ -54,7 +54,7 @@ class RemainingCandidates:
         return frozenset.intersection(*each) or frozenset().union(*each)
 
     def _lacks(self, candidate: Candidate) -> Iterator[str]:
-        """Units were judged by the search; sums are judged here."""
+        """The search checked units; sums are checked here."""
         for uuid, resources in candidate.allocations.items():
             for name, amount in resources.items():
                 taken = self._taken.get((uuid, name))

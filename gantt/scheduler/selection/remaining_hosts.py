@@ -1,10 +1,10 @@
 """The hosts of a request while its instances are picked one after the other.
 
-After each pick only the host that got the instance is judged and scored again by what
-is elementwise; the rest (server groups, for one) is asked about all hosts. Filters that
-run once per request are not asked again, and a host that fell out stays out. One that
-is full stays among those that scores are held against, as in Nova, where only the claim
-finds out: whether the books or reports tell so changes nothing for the others.
+After each pick elementwise plug-ins judge and score only the host that got the
+instance; the others (server groups, for example) run over all hosts. Filters that run
+once per request are not called again, and a removed host stays removed. A full host
+still counts for the bounds of scores, as in Nova, where only the claim detects it: so
+the source of amounts does not affect other hosts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RemainingHosts:
 
     @cached_property
     def _asked_again(self) -> tuple[Filter, ...]:
-        """Filters that are asked before every instance."""
+        """Filters that are applied before every instance."""
         asked = filters_of(self._job, self._policy)
         return tuple(one for one in asked if not one.once)
 
@@ -50,7 +50,7 @@ class RemainingHosts:
         if following:
             spec = replace(spec, instance_uuid=following)
         if not self.hosts.added:
-            # What a driver may have kept is not ours to change.
+            # The driver may have cached it: copy it before changing it.
             everybody = np.ones(len(self.hosts), np.bool_)
             self.hosts = self.hosts.keep(everybody)
             self._scales = tuple(one.at(everybody) for one in self._scales)
@@ -105,8 +105,8 @@ class RemainingHosts:
             self.weights[at] = total_at(self._scales, at)
 
     def _score_again(self, at: Int64s, sub: Hosts) -> bool:
-        """Elementwise weighers look at one host; what a server group is like, or any
-        other context, may have changed for all. Whether weights of others move."""
+        """Elementwise weighers score one host; a server group, or any other context,
+        may have changed for all. Whether weights of others change."""
         kept = {one.weigher: one for one in self._scales if one.weigher.is_elementwise}
         is_moved = False
         for one in kept.values():

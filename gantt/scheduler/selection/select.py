@@ -1,7 +1,7 @@
 """Selects a host per instance, best first, and others to fall back on.
 
-The exact search in the books is asked only of the hosts that would be taken, in the
-order of their weights.
+The exact search runs only on the hosts that would be taken, in the order of their
+weights.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Pick(Struct, frozen=True):
 
 
 def choices_per_instance(options: SchedulerOptions, count: int) -> int:
-    """How many places a claim carries for each of ``count`` instances: a list for
-    every one of a thousand would cost more than a lost race."""
+    """How many alternative hosts a claim has for each of ``count`` instances: a list
+    for every one of a thousand would cost more than a lost race."""
     return max(1, min(options.choices, options.claim_choices // max(1, count)))
 
 
@@ -58,10 +58,10 @@ def select(
     pause: Callable[[], None] = lambda: None,
 ) -> list[list[Pick]]:
     """Per instance the places to try in order. It is shorter than ``uuids`` when hosts
-    run out. ``has_alternates``: a lone instance gets as many places as its alternates
-    need, and the last of several is taken too, so that what is asked of ``remaining``
-    and ``candidates`` next knows of all. ``is_trial``: one place for each will do.
-    ``pause``: between two picks. Raises BudgetSpent, and what ``pause`` does."""
+    run out. ``has_alternates``: a single instance gets as many places as its alternates
+    need, and the last of several is taken too, so that ``remaining`` and ``candidates``
+    include all of them. ``is_trial``: one place for each is enough. ``pause``: between
+    two picks. Raises BudgetSpent, and what ``pause`` does."""
     most = 1 if is_trial else choices_per_instance(options, len(uuids))
     is_alone = len(uuids) == 1
     if has_alternates and is_alone:
@@ -118,8 +118,7 @@ def in_order(
     remaining: RemainingHosts, size: int, options: SchedulerOptions, rng: Dice | None
 ) -> Iterator[list[int]]:
     """Places by weight, the best first, ``size`` at a time; the very first is drawn
-    from the best ``host_subset_size``. The later ones are sorted only when they are
-    asked for."""
+    from the best ``host_subset_size``. The later ones are sorted on demand."""
     weights = remaining.weights
     subset = min(options.host_subset_size, len(weights))
     first = min(max(size, subset), len(weights))
@@ -140,7 +139,7 @@ def in_order(
 
 
 def _shuffled(weights: Floats, order: list[int], rng: Dice) -> list[int]:
-    """With those that are as good as the best in any order, all of them."""
+    """All of them, those equal to the best in random order."""
     equals = np.flatnonzero(weights == weights[order[0]]).tolist()
     rng.shuffle(equals)
     is_equal = set(equals)

@@ -16,7 +16,7 @@ class AggregateImagePropertiesIsolation(Filter):
     """Where aggregates of the host and the image both have a key, the image's value is
     one of those listed. With ``aggregate_image_properties_isolation_namespace`` only
     keys that start with it and the separator count. A property that is empty, zero or
-    False is as good as none."""
+    False counts as none."""
 
     cacheable = Cacheable(needs=(), reads=("image.properties",), elementwise=True)
     once = True

@@ -1,7 +1,7 @@
-"""What a request asks beyond its words, added before any host is looked at.
+"""Pre-filters: implicit constraints, added to a request before any host is checked.
 
-One function per file; each gives back the request with its additions, as Nova's do, in
-Nova's order. The caller's own request is left as it was.
+One function per file; each returns the request with its additions, as Nova's do, in
+Nova's order. The caller's own request is unchanged.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def apply(
     options: SchedulerOptions,
     knows_trait: Callable[[str], bool],
 ) -> RequestSpec:
-    """``spec`` with what every pre-filter adds. Raises Invalid for what the request can
-    never mean, NoValidHost for what the fleet cannot give."""
+    """``spec`` with what every pre-filter adds. Raises Invalid for contradictory
+    requests, NoValidHost for what the fleet cannot supply."""
     contradictions.check(spec)
     if options.pci_in_placement:
-        # First, for the pre-filters look at resource groups.
+        # First, because the pre-filters read resource groups.
         spec = devices.with_groups(spec, options.pci_alias, knows_trait)
     given = Given(fleet, options, knows_trait)
     for pre_filter in PRE_FILTERS:

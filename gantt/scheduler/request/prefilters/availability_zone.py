@@ -1,4 +1,4 @@
-"""An availability zone is the aggregates that say so."""
+"""Require aggregates of the requested availability zone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gantt.scheduler.request.prefilters.given import Given, limit_to
 
 
 def availability_zone(spec: RequestSpec, given: Given) -> RequestSpec:
-    """Into an aggregate of the zone. A zone without aggregates limits nothing: the
+    """Require an aggregate of the zone. A zone without aggregates limits nothing: the
     default zone has none."""
     zone = spec.availability_zone
     if not zone:

@@ -11,5 +11,5 @@ _DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 
 
 def compute_status(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
-    """Not on a host that is marked as disabled."""
+    """Exclude hosts that are marked as disabled."""
     return forbid(spec, _DISABLED)

@@ -1,4 +1,4 @@
-"""What pre-filters know besides the request, and what they may add to it."""
+"""Arguments of pre-filters, and their additions to a request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gantt.state.fleet import Fleet
 
 
 class Given(Struct, frozen=True, eq=False):
-    """The fleet, the options, and whether the books know a trait."""
+    """The fleet, the options, and whether a trait exists."""
 
     fleet: Fleet
     options: SchedulerOptions
@@ -20,7 +20,7 @@ class Given(Struct, frozen=True, eq=False):
 
 
 def require(spec: RequestSpec, *traits: str) -> RequestSpec:
-    """``spec``, where the host itself must bear ``traits``."""
+    """``spec``, where the host itself must have ``traits``."""
     level = spec.request_level_params
     wanted = level.root_required.union(traits)
     return structs.replace(
@@ -29,7 +29,7 @@ def require(spec: RequestSpec, *traits: str) -> RequestSpec:
 
 
 def forbid(spec: RequestSpec, *traits: str) -> RequestSpec:
-    """``spec``, where the host itself must not bear ``traits``."""
+    """``spec``, where the host itself must not have ``traits``."""
     level = spec.request_level_params
     unwanted = level.root_forbidden.union(traits)
     return structs.replace(

@@ -1,4 +1,4 @@
-"""Hosts that can give the devices which an image asks for."""
+"""Require hosts that support the devices of the image."""
 
 from __future__ import annotations
 

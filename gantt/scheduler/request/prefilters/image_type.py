@@ -7,7 +7,7 @@ from gantt.scheduler.request.prefilters.given import Given, require
 
 
 def image_type(spec: RequestSpec, given: Given) -> RequestSpec:
-    """The trait of the disk format; a format without a trait asks nothing."""
+    """The trait of the disk format; a format without a trait requires nothing."""
     if not given.options.query_placement_for_image_type_support or spec.is_bfv:
         return spec
     disk_format = spec.image.disk_format if spec.image else None

@@ -1,4 +1,4 @@
-"""Aggregates that are kept for those who require their traits."""
+"""Reserve aggregates for requests that require their traits."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from gantt.scheduler.request.shape import required_traits
 
 
 def isolated_aggregates(spec: RequestSpec, given: Given) -> RequestSpec:
-    """Not into an aggregate with metadata ``trait:X=required`` for an X that no group
-    of the request requires."""
+    """Exclude aggregates with metadata ``trait:X=required`` for an X that no group of
+    the request requires."""
     if not given.options.enable_isolated_aggregate_filtering:
         return spec
     mine = {f"trait:{name}" for name in required_traits(spec)}

@@ -1,4 +1,5 @@
-"""Providers of Nova's own, where others keep theirs in the same books."""
+"""Require Nova's own providers, where other services have theirs in the same
+Placement."""
 
 from __future__ import annotations
 

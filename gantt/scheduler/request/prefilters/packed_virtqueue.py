@@ -1,4 +1,4 @@
-"""Hosts that know the packed format of virtqueues."""
+"""Require hosts that support packed virtqueues."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Hosts that serve ports managed by another machine's agent (SmartNICs).
 
-Nova asks Neutron for the type of every port. The device that such a port needs says the
-same, and it is in the request.
+Nova queries Neutron for the type of every port. Here it is known from the device that
+such a port needs, which is in the request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Segments of routed networks: known to Neutron, and not asked for here.
+"""Segments of routed networks, which the caller must provide.
 
-Nova asks Neutron on every request which segments a network has. A decision here asks
-no service, so the caller must have asked; silence would place instances where their
-network is not.
+Nova queries Neutron on every request for the segments of a network. A decision here
+calls no service, so the caller must do so; ignoring it would place instances where
+their network is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Projects that have aggregates of their own go there."""
+"""Require the aggregates that are reserved for the project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEY: Final = "filter_tenant_id"
 
 def tenant_aggregates(spec: RequestSpec, given: Given) -> RequestSpec:
     """Into an aggregate with a metadata key ``filter_tenant_id…`` that names the
-    project. Raises NoValidHost when there must be one and there is none."""
+    project. Raises NoValidHost when one is required and there is none."""
     if not given.options.limit_tenants_to_placement_aggregate:
         return spec
     found = [

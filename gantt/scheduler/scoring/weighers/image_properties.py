@@ -1,6 +1,6 @@
 """Prefer hosts whose instances were made from similar images.
 
-Off unless its multiplier is configured, because it looks at every instance.
+Off unless its multiplier is configured, because it reads every instance.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _DECODER = msgspec.json.Decoder()
 
 class ImagePropertiesWeigher(Weigher):
     """The score counts, over the host's instances, the properties of their images that
-    have the value asked for, each times its factor in ``image_props_weight_setting``
-    (1 for every property while that is empty)."""
+    have the requested value, each times its factor in ``image_props_weight_setting`` (1
+    for every property while that is empty)."""
 
     cacheable = Cacheable(
         needs=("instances",), reads=("image.properties",), elementwise=True
