@@ -1,6 +1,6 @@
 """``python -m gantt.sim``: replay one seed as a trace, or try many and count.
 
-Apart from the run, because here is all that people see of it.
+Separate from the run because this has all of its output.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SQLITE = "sqlite"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The exit status: 0 when no law was broken."""
+    """The exit status: 0 when no law was violated."""
     options = _parser().parse_args(arguments)
-    # The pool complains of connections of processes that were killed.
+    # The pool warns about connections of killed processes.
     for name in ("gantt", "sqlalchemy.pool"):
         logging.getLogger(name).addHandler(logging.NullHandler())
         logging.getLogger(name).propagate = False
@@ -96,8 +96,8 @@ def _replay(plan: Plan, store: str) -> int:
 
 
 def _shrunk(plan: Plan, result: Result) -> tuple[Plan, Result]:
-    """The shortest run that still breaks the same law, as far as halving finds it: a
-    shorter run is the beginning of the longer one."""
+    """The shortest run that still violates the same law, found by bisection: a shorter
+    run is a prefix of the longer one."""
     law = result.findings[0].law
     good, bad = 0, plan.steps
     while bad - good > 1:
@@ -136,7 +136,7 @@ def _try_many(plan: Plan, store: str, seeds: int | None, minutes: float | None) 
 
 
 def tally(result: Result) -> dict[str, int]:
-    """What was asked in a run, and what came of it."""
+    """A summary of the commands of a run, and their outcomes."""
     outcomes = Counter(op.outcome for op in result.history.ops)
     return {
         "commands": len(result.history.ops),
@@ -150,7 +150,7 @@ def tally(result: Result) -> dict[str, int]:
 
 
 def command(plan: Plan, store: str) -> str:
-    """What replays ``plan``, ready to paste but for a password."""
+    """The command that replays ``plan``, complete except for a password."""
     store = without_secrets(store)
     rest = "".join(f" --without '{kind}'" for kind in sorted(plan.without))
     return (

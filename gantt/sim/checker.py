@@ -1,8 +1,9 @@
-"""Holds a history against the laws: what was lost, half there, too much, wrongly seen.
+"""Checks a history against the laws: lost writes, partial ones, overcommitment, stale
+reads.
 
-The log's revisions are the order; the plain rows that they add up to are the truth at
-each of them. ``laws`` says what must hold of one revision, this module what must hold
-between the log and what callers heard.
+The log's revisions are the order; the plain rows that they produce are the truth at
+each of them. ``laws`` has the rules for one revision, this module those between the log
+and the answers of callers.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from gantt.model.changes import LogEntry
 from gantt.sim import laws
 from gantt.sim.history import Finding, History, Op, Tables, empty_tables
 
-# What engines do by themselves.
+# Commands of the engines' own.
 _OWN = frozenset({"SyncNames", "ExpireClaims"})
 
 
 class Moment(Struct):
-    """The truth at one revision; ``entry`` made it of the moment before."""
+    """The truth at one revision, made from the one before by ``entry``."""
 
     revision: int
     batch: str
@@ -31,7 +32,7 @@ class Moment(Struct):
 
 
 def check(history: History) -> list[Finding]:
-    """Every law that ``history`` breaks; empty when all is well."""
+    """Every violation in ``history``; empty: it is valid."""
     moments = list(_moments(history.log))
     order = _Order(history, moments)
     findings = [
@@ -41,7 +42,7 @@ def check(history: History) -> list[Finding]:
         *order.in_time(),
     ]
     if findings:
-        return findings  # what follows would only repeat it
+        return findings  # later findings would only repeat it
     return [
         *_revisions(history, moments),
         *_answers(history, moments, order),
@@ -81,7 +82,7 @@ def _continuous(log: list[LogEntry]) -> Iterator[Finding]:
 
 
 class _Order:
-    """Which revision is whose, and between which revisions something happened."""
+    """Maps requests to revisions, and ticks to ranges of revisions."""
 
     def __init__(self, history: History, moments: list[Moment]) -> None:
         self._history = history
@@ -90,7 +91,7 @@ class _Order:
         for entry in history.log:
             self._by_request[entry.request_id].append(entry)
         self._ops = {op.request_id: op for op in history.ops}
-        # (tick of the answer, revision) of what was acknowledged, and of what began.
+        # (tick of the answer, revision) of acknowledged writes, and of begun ones.
         self._acknowledged = sorted(
             (op.ended, entries[-1].revision)
             for op in history.ops
@@ -105,24 +106,24 @@ class _Order:
         self._end = moments[-1].revision
 
     def revision_of(self, op: Op) -> int | None:
-        """Where the log has it."""
+        """Its revision in the log."""
         found = self._by_request.get(op.request_id)
         return found[0].revision if found else None
 
     def known_at(self, tick: int) -> int:
-        """The last revision that somebody had heard of by then."""
+        """The last revision acknowledged by then."""
         known = [rev for ended, rev in self._acknowledged if ended <= tick]
         return max(known, default=0)
 
     def possible_at(self, tick: int) -> int:
-        """The last revision that can have been there by then."""
+        """The last revision that can have existed by then."""
         for entry, begun in zip(self._log, self._begun, strict=True):
             if begun > tick:
                 return entry.revision - 1
         return self._end
 
     def once(self) -> Iterator[Finding]:
-        """Each acknowledged write is there once, each refused one is not."""
+        """Each acknowledged write exists once, each refused one does not."""
         law = "acknowledged writes are there exactly once, others not or once"
         for op in self._history.ops:
             found = len(self._by_request.get(op.request_id, ()))
@@ -135,10 +136,10 @@ class _Order:
         for request_id, entries in self._by_request.items():
             strange = [e for e in entries if e.kind not in _OWN]
             if request_id not in self._ops and strange:
-                yield Finding(law, f"nobody asked for revision {strange[0].revision}")
+                yield Finding(law, f"no command asked for revision {strange[0].revision}")
 
     def in_time(self) -> Iterator[Finding]:
-        """What was acknowledged before another began comes before it."""
+        """A write acknowledged before another began precedes it."""
         law = "writes are in the order in which they were seen"
         highest = 0
         ends = iter([*self._acknowledged, (None, 0)])
@@ -174,7 +175,7 @@ def _revisions(history: History, moments: list[Moment]) -> Iterator[Finding]:
 def _answers(
     history: History, moments: list[Moment], order: _Order
 ) -> Iterator[Finding]:
-    """A refusal, or an answer that changed nothing, was right at some moment."""
+    """A refusal, or an answer without changes, was right at some moment."""
     for op in history.ops:
         if op.ended is None or op.outcome not in ("ok", "refused"):
             continue
@@ -234,7 +235,7 @@ def _monotonic(history: History) -> Iterator[Finding]:
 
 
 def _ends(history: History, moments: list[Moment]) -> Iterator[Finding]:
-    """The tables are what the log adds up to."""
+    """The tables equal the result of the log."""
     if history.tables:
         shown = laws.differing(history.tables, moments[-1].tables)
         if shown is not None:

@@ -1,7 +1,7 @@
-"""What the engines of a run share: books in memory, or a real database.
+"""The database that the engines of a run share: in memory, or a real one.
 
-Apart from the run, which only asks for a store per process and, at the end, for the
-truth: the whole log and the tables, read past all faults.
+Separate from the run, which only needs a store per process and, at the end, the truth:
+the whole log and the tables, read without faults.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Shared(Protocol):
         """The process was killed."""
 
     def log(self) -> list[LogEntry]:
-        """Every revision there ever was."""
+        """All revisions, compacted ones included."""
 
     def tables(self) -> Tables:
         """All rows as they are."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 class InMemory:
@@ -105,7 +105,7 @@ class OnDatabase:
         return self._log
 
     def _take_down(self) -> None:
-        """What is new in the log, before anybody drops it."""
+        """Read new rows of the log before they are dropped."""
         last = self._log[-1] if self._log else None
         after = Cursor(last.revision, last.batch) if last else Cursor()
         tail = self._witness.tail(after)

@@ -1,7 +1,7 @@
-"""What each database's driver says when something goes wrong.
+"""The errors of each database's driver.
 
-Apart from ``sql``, which decides when it does: these are the errors as the drivers
-raise them, so that the store's own reading of them is tested too.
+Separate from ``sql``, which decides when to raise them: these are the drivers' own
+errors, so that the store's handling of them is tested too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MYSQL_GONE = 2013
 
 
 class Driver:
-    """The words of one database's driver."""
+    """The errors of one database's driver."""
 
     def __init__(self, database: Database) -> None:
         self.dialect = database.engine.dialect.name
@@ -44,7 +44,7 @@ class Driver:
     def hang_up(self, connection: Any) -> None:
         """Close a connection as its server would; the pool will close it again."""
         if self.dialect == "mysql":
-            if connection._result is not None:  # nobody is to wait for its rest
+            if connection._result is not None:  # do not wait for the rest of its result
                 connection._result.unbuffered_active = False
             connection._force_close()
         else:
@@ -67,7 +67,7 @@ class Driver:
         return error
 
     def is_locked(self, error: Exception) -> bool:
-        """Whether somebody else has the head lock."""
+        """Whether another transaction has the head lock."""
         if self.dialect == "sqlite":
             code = getattr(error, "sqlite_errorcode", 0) or 0
             return code & 0xFF == sqlite3.SQLITE_BUSY

@@ -1,7 +1,7 @@
-"""What goes wrong, when: a seeded die for each kind of fault.
+"""Random faults from a seed, by kind.
 
-Apart from the stores that suffer it, because the same faults comes over all of them.
-Each seed has a climate of its own: some kinds often, some never.
+Separate from the stores because all of them have the same faults. Each seed has its own
+frequencies: some kinds often, some never.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KINDS: Final = (
     *(CRASH, ABORT, ABORT_COMMIT, KEPT, DROPPED, CUT, FULL, SLOW, PAUSE, CLOCK),
 )
 
-# How often, per statement (per commit for what strikes commits), at most.
+# Highest probability per statement (per commit for faults of commits).
 _RATES: dict[str, float] = {
     CRASH: 0.006,
     ABORT: 0.02,
@@ -41,25 +41,25 @@ _CLIMATES = (0.0, 0.0, 0.3, 1.0, 1.0)
 
 
 class FaultSchedule:
-    """Asked at each statement; ``struck`` counts what it did."""
+    """Queried at each statement; ``struck`` counts faults."""
 
     def __init__(self, seed: object, without: frozenset[str] = frozenset()) -> None:
         climate = random.Random(f"{seed} climate")
         rates = {kind: _RATES[kind] * climate.choice(_CLIMATES) for kind in KINDS}
         self.rates = {k: 0.0 if k in without else r for k, r in rates.items()}
         self._dice = {kind: random.Random(f"{seed} {kind}") for kind in KINDS}
-        # Whether faults strike between statements that could go out in one piece.
+        # Whether faults may occur between statements of one pipeline.
         self.is_piecewise = random.Random(f"{seed} pieces").random() < 0.5
         self.struck: Counter[str] = Counter()
         self.is_clear = False
 
     def strikes(self, kind: str) -> bool:
-        """Whether ``kind`` happens here and now."""
+        """Whether a fault of ``kind`` occurs now."""
         if self._dice[kind].random() >= self.rates[kind] or self.is_clear:
             return False
         self.struck[kind] += 1
         return True
 
     def amount(self, kind: str, least: float, most: float) -> float:
-        """How bad it is."""
+        """The severity."""
         return self._dice[kind].uniform(least, most)

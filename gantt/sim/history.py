@@ -1,7 +1,8 @@
-"""What was asked and answered, in the order of one clock that nobody in it could see.
+"""The commands and answers of a run, in the order of one clock that is hidden from
+them.
 
-The checker reads nothing else but this and the log, so that a history can also be made
-by hand, or by another system.
+The checker reads only this and the log, so that a history can also be written by hand,
+or by another system.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Outcome = Literal["open", "ok", "refused", "unknown", "broken"]
 
 class Op(Struct):
     """One command. ``invoked`` and ``ended`` are ticks; "open": the process died under
-    it, "unknown": StoreFailed, "broken": an error that is not of our tree."""
+    it, "unknown": StoreFailed, "broken": an error that is not a GanttError."""
 
     number: int
     process: str
@@ -34,12 +35,12 @@ class Op(Struct):
 
     @property
     def request_id(self) -> str:
-        """What the log calls it."""
+        """Its request id in the log."""
         return f"op-{self.number}"
 
 
 class Read(Struct):
-    """All rows as one process showed them; ``is_strict``: it promised the newest."""
+    """All rows as one process read them; ``is_strict``: a strict read."""
 
     number: int
     process: str
@@ -52,9 +53,9 @@ class Read(Struct):
 
 
 class History(Struct):
-    """A run, as far as anybody outside could see it, the whole log, and the end.
+    """The observable history of a run, the whole log, and the final tables.
 
-    ``problems``: what verifying at the end found, and what stood still.
+    ``problems``: findings of the final verification, and stuck actors.
     """
 
     ops: list[Op] = field(default_factory=list)
@@ -70,7 +71,7 @@ def empty_tables() -> Tables:
 
 
 class Finding(Struct, frozen=True):
-    """A law that a history breaks, and where."""
+    """A violation of a law in a history."""
 
     law: str
     text: str

@@ -1,7 +1,7 @@
-"""What must hold of every revision, judged on plain rows and a naive model.
+"""The laws of a revision, checked on plain rows and a naive model.
 
-Apart from the checker because nothing here knows of callers or time: two states of the
-books, the command that lies between them, and what it may have changed.
+Separate from the checker because these laws do not depend on callers or time: two
+states of the books, the command between them, and what it may have changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Step(Struct):
 
 
 def judge(step: Step) -> Iterator[Finding]:
-    """The laws that this step breaks."""
+    """Violations in this step."""
     before, after = Sight(step.before), Sight(step.after)
     yield from _capacity(before, after)
     yield from _generations(step)
@@ -54,7 +54,7 @@ def judge(step: Step) -> Iterator[Finding]:
 
 
 def _capacity(before: Sight, after: Sight) -> Iterator[Finding]:
-    """Use that rises stays within the capacity. An overfull provider (its inventory
+    """Usage that grows stays within the capacity. An overfull provider (its inventory
     shrank) may be emptied, which does not raise it."""
     for place, used in after.used.items():
         if used <= before.used.get(place, 0):
@@ -80,7 +80,7 @@ def _generations(step: Step) -> Iterator[Finding]:
 
 
 def _leases(step: Step) -> Iterator[Finding]:
-    """Only what is leased, and over, expires."""
+    """Only claims whose lease has ended expire."""
     if step.entry.kind != "ExpireClaims":
         return
     for key, row in step.before[t.CLAIMS].items():
@@ -95,7 +95,7 @@ def _leases(step: Step) -> Iterator[Finding]:
 
 
 def _claim(step: Step, command: c.Claim, after: Sight) -> Iterator[Finding]:
-    """All instances have what one of their choices says, or nobody has anything."""
+    """All instances have the allocations of one of their choices, or none has any."""
     claims = {row.instance_uuid: row for row in after.rows(t.CLAIMS, t.ClaimRow)}
     answer = step.op.answer if step.op is not None else None
     for number, instance in enumerate(command.instances):
@@ -113,13 +113,13 @@ def _claim(step: Step, command: c.Claim, after: Sight) -> Iterator[Finding]:
 
 
 def _has(shares: dict[str, dict[str, int]], choice: c.Choice, row: t.ClaimRow) -> bool:
-    # What the instance has had on a provider before stays as it was.
+    # Earlier allocations of the instance on a provider are unchanged.
     return row.host_id == choice.host_id and choice.allocations.keys() <= shares.keys()
 
 
 def _group(command: c.Claim, before: Sight, after: Sight) -> Iterator[Finding]:
-    """Newcomers to a host leave the group as its policy says. Who is there already may
-    stay (Nova's rule)."""
+    """New members on a host comply with the group's policy. Existing ones may stay
+    (Nova's rule)."""
     group = command.group
     if group is None or group.policy in _SOFT:
         return
@@ -151,7 +151,7 @@ def _group(command: c.Claim, before: Sight, after: Sight) -> Iterator[Finding]:
 
 
 def _whereabouts(sight: Sight) -> dict[str, set[str]]:
-    """Instance -> the hosts that it is promised, or that name it."""
+    """Instance -> the hosts that have a claim for it or report it."""
     hosts = sight.hosts()
     found: dict[str, set[str]] = defaultdict(set)
     for row in sight.rows(t.CLAIMS, t.ClaimRow):
@@ -163,12 +163,12 @@ def _whereabouts(sight: Sight) -> dict[str, set[str]]:
 
 
 def _identities(step: Step) -> Iterator[Finding]:
-    """A row stays whose it is as long as it lives."""
+    """The owner of a row never changes."""
     for table in (t.PROVIDERS, t.CONSUMERS, t.ALLOCATIONS):
         for key, row in step.after[table].items():
             old = step.before[table].get(key)
             if old is not None and _name(old) != _name(row):
-                # In one revision an id may go and come again.
+                # In one revision an id may be deleted and used again.
                 changes = [one for one in step.entry.changes if one.key == key]
                 if not any(one.new is None and one.table == table for one in changes):
                     yield Finding("rows stay whose they are", f"{old} became {row}")
@@ -189,7 +189,7 @@ def has_model(command: c.Command[object]) -> bool:
 def _as_modelled(
     before: Sight, after: Sight, command: c.Command[object]
 ) -> Iterator[Finding]:
-    """The whole command, and nothing else, as the naive model does it."""
+    """The command has exactly the effect that it has in the naive model."""
     model = before.reference()
     law = "every revision is its command, whole"
     try:
@@ -204,8 +204,8 @@ def _as_modelled(
 
 
 def verdict(tables: Tables, command: c.Command[object]) -> str | None:
-    """What the command would hear here: the name of a refusal, "no change", "change";
-    None where the time decides."""
+    """The outcome of the command here: the name of a refusal, "no change", "change";
+    None where it depends on the time."""
     if isinstance(command, c.ExpireClaims):
         return None
     if not has_model(command):
@@ -225,7 +225,7 @@ def _frozen(value: Any) -> str:
 
 
 def _by_the_rules(tables: Tables, command: c.Command[object]) -> str:
-    """What the rule itself says: whether the answer was of its time, if not right."""
+    """The outcome by the rule itself, which may differ from the naive model's."""
     state = State()
     for table in ROW_TYPES:
         state.load(table, [row for _, row in sorted(tables[table].items())])
@@ -238,7 +238,7 @@ def _by_the_rules(tables: Tables, command: c.Command[object]) -> str:
 
 
 def differing(left: Tables, right: Tables) -> str | None:
-    """The first row that the two do not share; times of links aside."""
+    """The first difference between the two, ignoring times of links."""
     for table in ROW_TYPES:
         ours, theirs = left[table], right[table]
         for key in sorted(ours.keys() | theirs.keys()):

@@ -1,7 +1,7 @@
-"""A place of the simulation where statements are sent, and what befalls them there.
+"""The points of the simulation at which faults occur.
 
-Apart from the two kinds of stores, because both pass the same points: before and after
-each statement, and at the commit.
+Separate from the two kinds of stores because both have the same points: before and
+after each statement, and at the commit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HOUR_US: Final = 3_600_000_000
 
 
 class Place(Site):
-    """A process: its clock, and what the faults does to it."""
+    """A process: its clock, and its faults."""
 
     def __init__(self, name: str, world: World, faults: FaultSchedule) -> None:
         super().__init__(name)
@@ -34,7 +34,7 @@ class Place(Site):
         self.clock = SimClock(world)
 
     def step(self, what: str) -> None:
-        """Before a statement: time passes, perhaps much; perhaps all ends here."""
+        """Before a statement: time passes, possibly much; the process may be killed."""
         faults, world = self.faults, self.world
         if self.is_dead:
             raise Crashed
@@ -51,14 +51,14 @@ class Place(Site):
         world.step(slow_s or 0.000_5)
 
     def maybe_crash(self, where: str) -> None:
-        """Perhaps the process is killed here. Raises Crashed."""
+        """The process may be killed here. Raises Crashed."""
         if self.faults.strikes(CRASH):
             self.world.tell(f"killed {where}")
             self.world.kill(self)
             raise Crashed
 
     def fate(self) -> str | None:
-        """What becomes of a commit: None, or one of three faults."""
+        """The fault of a commit: None, or one of three."""
         for kind in (ABORT_COMMIT, KEPT, DROPPED):
             if self.faults.strikes(kind):
                 self.world.tell(kind)

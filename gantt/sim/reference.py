@@ -1,8 +1,8 @@
-"""The books as a naive model: plain dicts, every sum taken anew, every step a copy.
+"""The books as a naive model: plain dicts, sums recomputed, every step a copy.
 
 Written from the wire contract and not from the rules, so that both can be wrong only
-independently. Each refusal is the error class that the contract's status stands for;
-checks come in the contract's order.
+independently. Each refusal is the error class of the contract's status; checks are in
+the contract's order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Key = tuple[str, str]
 
 
 class _Books:
-    """What stands in the books; providers and inventories."""
+    """Providers and inventories."""
 
     def __init__(self, fold: Callable[[str], str]) -> None:
         self.fold = fold
@@ -348,7 +348,7 @@ class Reference(_Labels):
             raise errors.ConsumerMoved
 
     def _drop_old(self, consumers: tuple[c.ConsumerAllocations, ...]) -> set[str]:
-        """The providers of consumers that shall use nothing."""
+        """The providers of consumers that are emptied."""
         emptied = set()
         for one in consumers:
             for uuid, resources in self.shares(one.consumer_uuid).items():

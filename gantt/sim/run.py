@@ -1,7 +1,7 @@
-"""One run: several processes on one database, killed and started again, to the end.
+"""One run: several processes on one database, killed and restarted.
 
-Apart from ``world``, which only knows actors: here are the engines, their clients, and
-what each of them writes into the history.
+Separate from ``world``, which only has actors: here are the engines, their clients, and
+their records in the history.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MEMORY, GALERA = "memory", "galera"
 
 
 class Plan(Struct, frozen=True):
-    """What a run is made from: the same plan gives the same run.
+    """The parameters of a run: equal plans give equal runs.
 
     ``store``: memory, galera (books in memory, no lock between nodes), or the URL of a
     database that may be emptied. ``steps``: commands and reads of all clients.
@@ -50,7 +50,7 @@ class Plan(Struct, frozen=True):
 
 
 class Result(Struct):
-    """What came of a run."""
+    """The result of a run."""
 
     plan: Plan
     history: History
@@ -61,13 +61,13 @@ class Result(Struct):
 
 
 class Process(Place):
-    """One engine, while it lives."""
+    """One engine, until it is killed."""
 
     store: Store
     gantt: Gantt
 
     def open(self, shared: Shared, options: EngineOptions) -> None:
-        """As long as it takes."""
+        """Wait until it ends."""
         while True:
             self.store = shared.store(self)
             try:
@@ -88,7 +88,7 @@ class Process(Place):
 
 
 class Run:
-    """All that happens from one Plan."""
+    """The run of one Plan."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -98,7 +98,8 @@ class Run:
         self._rng = random.Random(f"{plan.seed} run")
         is_memory = plan.store in (MEMORY, GALERA)
         options = StoreOptions(
-            # A real database is asked again and again: 0 is for ever on PostgreSQL.
+            # Lock requests to a real database are repeated: 0 means forever on
+            # PostgreSQL.
             lock_timeout_s=10.0 if is_memory else 0.01,
             tail_limit=self._rng.choice((3, 50_000, 50_000)),
         )
@@ -112,7 +113,7 @@ class Run:
         self._committer_counts: dict[str, int] = {}
 
     def go(self) -> Result:
-        """Run to the end, and judge."""
+        """Run to the end, and check."""
         self.world.spawn(self._direct, "director")
         try:
             self.world.run()
@@ -133,7 +134,7 @@ class Run:
     # -- actors -------------------------------------------------------------------
 
     def _direct(self) -> None:
-        """Start all, and look at what is there when they have ended."""
+        """Start all, and check the result when they have ended."""
         slots = [
             self.world.spawn(lambda n=name: self._keep_alive(n), f"keeper {name}")  # type: ignore[misc]
             for name in "abcdefgh"[: self.plan.engines]
@@ -144,13 +145,13 @@ class Run:
         self.faults.is_clear = True
         self.world.tell("the faults clears")
         for process in self._processes.values():
-            if process.is_dead:  # killed when its clients had all gone
+            if process.is_dead:  # killed after all its clients had ended
                 self.shared.cut(process, process.store)
             else:
                 self._look_at_the_end(process)
 
     def _keep_alive(self, slot: str) -> None:
-        """One process after the other, each until it is killed or all is done."""
+        """One process after the other, each until it is killed or the run ends."""
         rng = random.Random(f"{self.plan.seed} keeper {slot}")
         options = self._options(rng)
         number = 0
@@ -190,7 +191,7 @@ class Run:
             batch_size=rng.choice((1, 3, 128)),
             planning_ms=rng.choice((0, 50)),
             sweep_s=rng.choice((0.5, 1.0, 5.0)),
-            usage_sample_s=0,  # history binds nobody: no law is about it
+            usage_sample_s=0,  # no law is about the usage history
             commit_attempts=rng.choice((2, 10)),
         )
 
@@ -262,7 +263,7 @@ class Run:
     # -- the end ------------------------------------------------------------------
 
     def _look_at_the_end(self, process: Process) -> None:
-        """With the faults clear, everything must be well."""
+        """Without faults, everything must work."""
         process.paused_until = 0.0
         try:
             self._read(process, Sight(empty_tables()))

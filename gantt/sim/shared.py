@@ -1,8 +1,8 @@
-"""Books without SQL that several engines share: the store of the simulator.
+"""A store without SQL that several engines share, for the simulator.
 
-Apart from ``gantt.store.memory``, which one process has for itself: this one has rows,
-a log, a head lock with waiters, connections that are cut when idle, and suffers every
-fault. ``Galera`` has no lock between nodes: the later of two commits is refused.
+Separate from ``gantt.store.memory``, which belongs to one process: this one has rows, a
+log, a head lock with waiters, connections that are closed when idle, and every fault.
+``Galera`` has no lock between nodes: the later of two commits is refused.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Tables = dict[str, dict[Key, Row]]
 
 
 class Books:
-    """What is durable: the tables and the log; ``history`` forgets nothing."""
+    """The durable tables and log; ``history`` is never compacted."""
 
     def __init__(self, world: World, *, is_galera: bool = False) -> None:
         self.world = world
@@ -60,7 +60,7 @@ class Books:
         return Cursor(self.log[-1].revision, self.log[-1].batch)
 
     def tail(self, after: Cursor, limit: int) -> list[LogEntry] | None:
-        """As the contract's, on what is committed."""
+        """As in the interface, on committed rows."""
         found = [one for one in self.log if one.revision > after.revision]
         if after.revision:
             row = [one for one in self.log if one.revision == after.revision]
@@ -112,7 +112,7 @@ class SharedStore:
         return changes
 
     def ask(self, what: str, query: Callable[[], T]) -> T:
-        """A statement that reads, on a connection of its own."""
+        """A reading statement on a connection of its own."""
         self.statements += 1
         self.place.step(what)
         if self._is_closed:
@@ -281,7 +281,7 @@ class SharedTransaction:
             self.ask(f"look at {precondition.table}", partial(self._look, precondition))
 
     def _look(self, precondition: Precondition) -> None:
-        """Nobody else writes here, so that every precondition must hold."""
+        """No other program writes here, so that every precondition must hold."""
         if self.store.books.end != self._start:
             return
         after: dict[Key, Row | None] = dict(self.store.books.tables[precondition.table])
@@ -300,9 +300,9 @@ class SharedTransaction:
             raise ForeignWrite(f"{precondition}: there is {found}")
 
     def _compare(self, entries: Sequence[LogEntry]) -> None:
-        """Every row must be as the change says it was."""
+        """Every row must equal the old row of the change."""
         if self.store.books.end != self._start:
-            return  # somebody overtook us: the commit will tell
+            return  # another commit came first: ours will fail
         touched: dict[tuple[str, Key], Row | None] = {}
         for entry in entries:
             for change in entry.changes:

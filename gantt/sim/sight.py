@@ -1,7 +1,7 @@
-"""Rows of all tables, asked by name: what a client saw, or what the log adds up to.
+"""Rows of all tables by name: those that a client read, or the result of the log.
 
-Apart from the columns, which have their own indexes: this reads plain rows, so that the
-checker shares no index with what it checks.
+Separate from the columns, which have their own indexes: this reads plain rows, so that
+the checker shares no index with the code that it checks.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Sight:
 
     @cached_property
     def used(self) -> dict[Place, int]:
-        """(provider, class) -> what all consumers use of it."""
+        """(provider, class) -> usage of all consumers."""
         found: dict[Place, int] = {}
         for (_, uuid, name), amount in self._shares.items():
             found[uuid, name] = found.get((uuid, name), 0) + amount
@@ -118,14 +118,14 @@ class Sight:
         return {row.id: row.host for row in self.rows(t.HOSTS, t.HostRow)}
 
     def provider_of(self, node: str) -> str | None:
-        """The provider that bears the name of a node."""
+        """The provider with the name of a node."""
         for row in self._by_uuid.values():
             if row.name == node:
                 return row.uuid
         return None
 
     def claimed(self) -> list[str]:
-        """Instances that were promised a host."""
+        """Instances with claims."""
         return [row.instance_uuid for row in self.rows(t.CLAIMS, t.ClaimRow)]
 
     def claimed_on(self, host: str) -> list[str]:
@@ -140,7 +140,7 @@ class Sight:
     # -- the reference model ------------------------------------------------------
 
     def reference(self) -> Reference:
-        """The naive model of the books as they stand here."""
+        """The naive model with these rows."""
         model = Reference(str)
         for row in self._providers.values():
             parent = row.parent_provider_id

@@ -1,8 +1,8 @@
-"""Stores on a real database whose connections suffer the faults.
+"""Stores on a real database whose connections have faults.
 
-The faults come in below the store, where the driver is, so that all of the store's
-reading of errors and handling of connections is the real one. The locks that the store
-has for its own threads are taken here first, in simulated time.
+The faults are injected below the store, in the driver, so that the store's handling of
+errors and connections is the real one. The locks that the store has for its own threads
+are taken here first, in simulated time.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Wires:
         self.before_compaction: Callable[[], None] = lambda: None
 
     def reap(self) -> None:
-        """What a server does with those who are idle within a transaction."""
+        """What a server does with sessions that are idle within a transaction."""
         for one in list(self.open):
             idle_s = one.place.world.time - one.last_at
             is_idle = one.is_within and idle_s > self.options.idle_timeout_s
@@ -63,7 +63,7 @@ class Wires:
                 one.hang_up()
 
     def cut(self, place: Place) -> None:
-        """The process is no more, and so are its connections."""
+        """The process was killed, and its connections closed."""
         for one in list(self.open):
             if one.place is place:
                 one.hang_up()
@@ -89,7 +89,7 @@ class Connection:
         return getattr(self.raw, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # psycopg is told of autocommit by an attribute.
+        # psycopg has autocommit as an attribute.
         if name == "autocommit":
             self.raw.autocommit = value
         else:
@@ -109,7 +109,7 @@ class Connection:
         self.last_at = self.place.world.time
 
     def send(self, what: str, send: Callable[[], object]) -> None:
-        """``send`` goes out, and is waited for."""
+        """Call ``send``, and wait for the result."""
         self.guard(what, (CUT, ABORT, FULL) if self.is_within else (CUT,))
         send()
         self.place.maybe_crash(f"after {what}")
@@ -193,7 +193,7 @@ class Cursors:
 
 
 class WiredPipeline:
-    """PostgreSQL's own pipeline: faults strike before all of it goes out, or after."""
+    """PostgreSQL's own pipeline: faults occur before all of it is sent, or after."""
 
     def __init__(self, inner: Pipeline, connection: Connection) -> None:
         self._inner = inner
@@ -387,7 +387,7 @@ class WiredStore:
 
 
 class _WiredDecisions:
-    """What is shared of decisions, one thread at a time."""
+    """The shared decisions, one thread at a time."""
 
     def __init__(self, inner: DecisionTable, committer: SimLock) -> None:
         self._inner = inner

@@ -1,6 +1,6 @@
 """The engine's threads, locks and clock, as the simulated world has them.
 
-Apart from ``world`` because these have the shapes that ``gantt.engine`` asks for.
+Separate from ``world`` because these implement the interfaces of ``gantt.engine``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Random commands that fight each other: nearly full providers, few names, old news.
+"""Random conflicting commands: nearly full providers, few names, stale generations.
 
-Each is made from what its client saw last, which others may have changed meanwhile: so
-generations are right often and wrong sometimes, and every refusal comes about.
+Each is made from the last read of its client, which others may have changed meanwhile:
+so generations are often right and sometimes wrong, and every refusal occurs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POLICIES = ("anti-affinity", "affinity")
 
 
 class _Books:
-    """Wishes about the books."""
+    """Random commands on the books."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -43,7 +43,7 @@ class _Books:
         return str(UUID(int=self._rng.getrandbits(128), version=4))
 
     def _one(self, known: list[str]) -> str:
-        """Something known, nearly always."""
+        """An existing item, nearly always."""
         if known and self._rng.random() < 0.95:
             return self._rng.choice(known)
         return self._uuid()
@@ -171,7 +171,7 @@ class _Books:
         )
 
     def _reshape(self, sight: Sight) -> c.Command[object] | None:
-        """All that one provider has goes to another, with who uses it."""
+        """Move all of one provider to another, with its consumers."""
         known = sight.providers()
         full = sorted({uuid for uuid, _ in sight.places()})
         if len(known) < 2 or not full:
@@ -198,7 +198,7 @@ class _Books:
 
 
 class Workload(_Books):
-    """What one client wishes for, of the books and of the fleet."""
+    """Random commands of one client, on the books and the fleet."""
 
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
@@ -228,7 +228,7 @@ class Workload(_Books):
         )
 
     def next(self, sight: Sight) -> c.Command[object]:
-        """A wish that suits what was seen."""
+        """A command that fits the rows read last."""
         makers = [make for weight, make in self._makers for _ in range(weight)]
         while True:
             command = self._rng.choice(makers)(sight)

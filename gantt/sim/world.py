@@ -1,8 +1,9 @@
-"""Who runs when: threads that hand one baton on, in simulated time, by a seeded die.
+"""The schedule of actors: threads that pass on one baton, in simulated time, at random
+by a seed.
 
-Only who holds the baton runs, and it changes hands at locks, waits and statements only;
-so a run is a function of its seed. Time moves a little at each step, and to the next
-deadline when everybody waits. Nothing here knows what the actors do.
+Only the actor with the baton runs, and it is passed on at locks, waits and statements
+only; so a run is a function of its seed. Time advances a little at each step, and to
+the next deadline when all actors wait. This module does not depend on what actors do.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ _STEP_S = 0.000_2
 
 
 class Crashed(BaseException):
-    """Raised wherever an actor of a killed process stands; nobody catches it."""
+    """Raised in the actors of a killed process; never caught."""
 
 
 class Stuck(Exception):
-    """Everybody waits for ever, or nothing comes to an end."""
+    """All actors wait forever, or the run does not end."""
 
 
 class Site:
-    """What dies and pauses together: a process of the simulation."""
+    """A process of the simulation: its actors are killed and paused together."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -71,7 +72,7 @@ class World:
         self, seed: object, *, max_ticks: int = 5_000_000, max_s: float = 4 * 3600
     ) -> None:
         self._rng = random.Random(f"{seed} schedule")
-        # How likely the same actor goes on: some schedules are calm, some are not.
+        # The probability that the same actor continues.
         self._calm = self._rng.choice((0.0, 0.3, 0.6, 0.9))
         self._max_ticks = max_ticks
         self._max_s = max_s
@@ -91,7 +92,7 @@ class World:
     def spawn(
         self, run: Callable[[], None], name: str, site: Site | None = None
     ) -> Actor:
-        """A new actor, which begins when it is its turn."""
+        """A new actor, which begins when it gets the baton."""
         actor = Actor(name, site)
         self._actors.append(actor)
         threading.Thread(
@@ -100,7 +101,7 @@ class World:
         return actor
 
     def run(self) -> None:
-        """Until all actors have ended. Raises Stuck, and what an actor raised."""
+        """Run until all actors have ended. Raises Stuck, and what an actor raised."""
         self._hand_on()
         if self.problem is not None:
             raise self.problem
@@ -109,14 +110,14 @@ class World:
                 raise actor.error
 
     def step(self, seconds: float = _STEP_S) -> None:
-        """Time passes; somebody else may go first. Raises Crashed."""
+        """Time passes; another actor may run first. Raises Crashed."""
         self._check_alive()
         self.time += seconds * (0.5 + self._rng.random())
         self._hand_on()
         self._check_alive()
 
     def wait(self, thing: Hashable, timeout: float | None = None) -> bool:
-        """Until ``thing`` is woken; False when the time is over. Raises Crashed."""
+        """Wait until ``thing`` is woken; False: timed out. Raises Crashed."""
         self._check_alive()
         actor = self.current
         actor.waits_for = thing
@@ -127,14 +128,14 @@ class World:
         return actor.was_woken
 
     def wake(self, thing: Hashable, count: int | None = None) -> None:
-        """Let those go on who wait for ``thing``, or the first ``count`` of them."""
+        """Wake the actors that wait for ``thing``, or the first ``count`` of them."""
         waiting = [one for one in self._actors if one.waits_for == thing]
         for actor in waiting[:count]:
             self._ready(actor)
             actor.was_woken = True
 
     def kill(self, site: Site) -> None:
-        """Every actor of ``site`` ends where it stands."""
+        """Every actor of ``site`` ends at once."""
         site.is_dead = True
         site.paused_until = 0.0
         for actor in self._actors:
@@ -182,7 +183,7 @@ class World:
         actor.waits_for = actor.deadline = None
 
     def _next(self) -> Actor:
-        """Who goes on; main when all have ended or nobody can."""
+        """The next actor; main when all have ended or none can run."""
         self.tick += 1
         if self.tick > self._max_ticks or self.time > self._max_s:
             return self._give_up(f"no end after {self.tick} steps, {self.time:.0f} s")
@@ -197,7 +198,7 @@ class World:
                     return self.current
                 return free[int(self._rng.random() * len(free))]
             if not self._pass_time(living):
-                return self._give_up("everybody waits")
+                return self._give_up("all actors wait")
 
     def _give_up(self, text: str) -> Actor:
         living = [one for one in self._actors if not one.is_done]
@@ -210,13 +211,13 @@ class World:
         return actor.waits_for is None and not is_paused
 
     def _ring(self, living: list[Actor]) -> None:
-        """Let those go on whose time is over."""
+        """Wake the actors whose wait has timed out."""
         for actor in living:
             if actor.deadline is not None and actor.deadline <= self.time:
                 self._ready(actor)
 
     def _pass_time(self, living: list[Actor]) -> bool:
-        """On to the next deadline, or end of a pause; False when there is none."""
+        """Advance to the next deadline, or end of a pause; False when there is none."""
         moments = [a.deadline for a in living if a.deadline is not None]
         moments += [
             a.site.paused_until for a in living if a.site and a.waits_for is None

@@ -34,7 +34,7 @@ class Profile(Enum):
 
     OLD_DEFAULTS = "admins may do everything"
     NEW_DEFAULTS = "the roles admin, service and reader"
-    OPEN_POLICY = "everybody may do everything"
+    OPEN_POLICY = "every caller may do everything"
     CORS = "old defaults, and browsers may ask"
 
 

@@ -28,7 +28,7 @@ class Node(Struct, frozen=True):
 class Claim(Struct, frozen=True):
     """A new consumer that uses ``amounts`` of the provider called ``node``.
 
-    The other names are those of variables; "" is somebody whom no suite asks about.
+    The other names are those of variables; "" is an owner that no suite names.
     """
 
     node: str

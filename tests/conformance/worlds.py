@@ -37,7 +37,7 @@ ALLOCATIONS = World(
     fixed={"rp": ("RP_UUID", "RP_NAME")},
 )
 
-# Three hosts with disks of their own, and three aggregates that nobody is in.
+# Three hosts with disks of their own, and three empty aggregates.
 LOCAL_DISKS = World(
     roots=tuple(
         Node(

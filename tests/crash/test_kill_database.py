@@ -1,8 +1,9 @@
 """kill -9 of the database server under load: what was acknowledged is there after.
 
 Two engines claim from threads of this process. While the server is gone callers hear
-that it is, or that nobody knows; once it is back both engines go on by themselves.
-GANTT_CRASH_ROUNDS (default 6) and GANTT_CRASH_SEED as in test_kill; a sixth of them.
+that it is, or that the outcome is unknown; once it is back both engines go on by
+themselves. GANTT_CRASH_ROUNDS (default 6) and GANTT_CRASH_SEED as in test_kill; a sixth
+of them.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _spread_groups_keep_their_anchors() -> Iterator[None]:
 
 @contextmanager
 def _children_may_share() -> Iterator[None]:
-    """The trees of sharing children are summarized before somebody looks for them."""
+    """The trees of sharing children are summarized before any request."""
 
     def around(find: Callable[..., Any], *args: Any) -> Any:
         group, whole, candidates = args

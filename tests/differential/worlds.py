@@ -83,7 +83,7 @@ def furnish(
 
 
 def _parent(sketch: Sketch) -> str | None:
-    """Often somebody whose tree is not large yet."""
+    """Often a provider whose tree is not large yet."""
     if not sketch.parents or sketch.chance(0.3):
         return None
     parent = sketch.one(list(sketch.parents))

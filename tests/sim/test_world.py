@@ -1,4 +1,4 @@
-"""One seed is one schedule, and nobody waits for ever unnoticed."""
+"""One seed is one schedule, and deadlocks are detected."""
 
 from __future__ import annotations
 

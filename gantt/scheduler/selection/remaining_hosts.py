@@ -51,9 +51,9 @@ class RemainingHosts:
             spec = replace(spec, instance_uuid=following)
         if not self.hosts.added:
             # The driver may have cached it: copy it before changing it.
-            everybody = np.ones(len(self.hosts), np.bool_)
-            self.hosts = self.hosts.keep(everybody)
-            self._scales = tuple(one.at(everybody) for one in self._scales)
+            all_places = np.ones(len(self.hosts), np.bool_)
+            self.hosts = self.hosts.keep(all_places)
+            self._scales = tuple(one.at(all_places) for one in self._scales)
         self.hosts.consume(place, self._job.taken, instance_uuid)
         group = spec.instance_group
         if group is not None:

@@ -66,10 +66,10 @@ class Release(Struct, frozen=True):
 
 
 PLACEMENTS, RELEASED, OURS = "Placement's", "released", "Gantt's"
-_NOBODY = Owner()
+_DEFAULT_OWNER = Owner()
 
 
-def adopt(url: str, *, owner: Owner = _NOBODY, is_dry: bool = False) -> Adoption:
+def adopt(url: str, *, owner: Owner = _DEFAULT_OWNER, is_dry: bool = False) -> Adoption:
     """Take over the books at ``url``; may be repeated.
 
     Raises Refused, and then nothing was changed.

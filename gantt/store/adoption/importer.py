@@ -36,7 +36,7 @@ from gantt.store.database import Database, database_at
 from gantt.store.tables import BOOKS, gantt_decisions, gantt_usage_history
 
 CHUNK = 5_000
-_NOBODY = Owner()
+_DEFAULT_OWNER = Owner()
 _CUSTOM = "CUSTOM\\_%"
 
 Progress = Callable[[str, int, int], None]
@@ -76,7 +76,7 @@ def import_books(
     source: str,
     target: str,
     *,
-    owner: Owner = _NOBODY,
+    owner: Owner = _DEFAULT_OWNER,
     replace: bool = False,
     is_dry: bool = False,
     progress: Progress | None = None,
