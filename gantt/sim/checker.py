@@ -136,7 +136,9 @@ class _Order:
         for request_id, entries in self._by_request.items():
             strange = [e for e in entries if e.kind not in _OWN]
             if request_id not in self._ops and strange:
-                yield Finding(law, f"no command asked for revision {strange[0].revision}")
+                yield Finding(
+                    law, f"no command asked for revision {strange[0].revision}"
+                )
 
     def in_time(self) -> Iterator[Finding]:
         """A write acknowledged before another began precedes it."""

@@ -341,7 +341,7 @@ class SharedTransaction:
         self.hang_up()
 
     def hang_up(self) -> None:
-        """The transaction is over, for whoever ends it."""
+        """The server ends the transaction."""
         self._is_open = False
         self._is_cut = True
         if self.store.books.holder is self:

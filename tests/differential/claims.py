@@ -11,9 +11,9 @@ from typing import Any
 from tests.differential.sketch import (
     CLASSES,
     CONSUMERS,
-    NOBODY,
     PROJECTS,
     TYPES,
+    UNKNOWN_PROVIDER,
     USERS,
     Sketch,
     Wish,
@@ -62,7 +62,7 @@ def reshape(sketch: Sketch) -> Wish:
     version = sketch.one((*range(29, 40), 39, 39, 39))
     wanted = {}
     after: dict[str, dict[str, Any]] = {}
-    for uuid in sketch.some(list(sketch.parents) or [NOBODY], 1, 3):
+    for uuid in sketch.some(list(sketch.parents) or [UNKNOWN_PROVIDER], 1, 3):
         path = f"{PROVIDERS}/{uuid}"
         records = dict(sketch.inventories.get(uuid, {}))
         if sketch.chance(0.5):
@@ -77,7 +77,10 @@ def reshape(sketch: Sketch) -> Wish:
             "inventories": records,
         }
     if sketch.chance(0.04):
-        wanted[NOBODY] = {"resource_provider_generation": 0, "inventories": {}}
+        wanted[UNKNOWN_PROVIDER] = {
+            "resource_provider_generation": 0,
+            "inventories": {},
+        }
     body = {
         "inventories": wanted,
         "allocations": _consumers(sketch, version, 0, after),
@@ -112,7 +115,7 @@ def _consumer(
     if version >= FIRST_WITH_GENERATIONS:
         body["consumer_generation"] = _generation(sketch, consumer)
     if version >= FIRST_WITH_MAPPINGS and sketch.chance(0.2):
-        body["mappings"] = {"1": [NOBODY]}
+        body["mappings"] = {"1": [UNKNOWN_PROVIDER]}
     if version >= FIRST_WITH_TYPES:
         body["consumer_type"] = sketch.one(TYPES)
     if sketch.chance(0.02):
@@ -143,7 +146,7 @@ def _allocations(
     if sketch.chance(0.02):
         chosen.append((sketch.provider(), UNKNOWN))
     if sketch.chance(0.03):
-        chosen.append((NOBODY, sketch.one(CLASSES)))
+        chosen.append((UNKNOWN_PROVIDER, sketch.one(CLASSES)))
     found: dict[str, Any] = {}
     for uuid, rc in chosen:
         amount = sketch.one((1, 1, 1, 1, 2, 2, 2, 4, 4, 6, 9, 100))

@@ -1,7 +1,7 @@
-"""Random questions: candidates above all, with everything that a microversion knows.
+"""Random GET requests: mostly candidates, with all parameters of a microversion.
 
-Now and then a parameter is one that the microversion does not know, or a name that
-nobody knows: then both must refuse in the same way.
+Some parameters are unknown to the microversion, and some names do not exist: then both
+must refuse in the same way.
 """
 
 from __future__ import annotations

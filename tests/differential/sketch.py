@@ -1,7 +1,7 @@
-"""What a story supposes to be in the books, and the words that it is told in.
+"""The presumed content of the books during a sequence, and its names.
 
-Only a supposition: whoever writes the next step looks here, so that most steps make
-sense. What is true is for the two services to say, and the tests do not look here.
+Only presumed: the generator of the next step reads it, so that most steps are valid.
+The truth is in the two services, and the tests do not use this.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def aggregate_uuid(number: int) -> str:
 
 AGGREGATES = tuple(map(aggregate_uuid, range(1, 4)))
 CONSUMERS = tuple(map(consumer_uuid, range(1, 9)))
-NOBODY = provider_uuid(0xFFFF)
+UNKNOWN_PROVIDER = provider_uuid(0xFFFF)
 
 
 class Sketch(Struct):
@@ -66,7 +66,7 @@ class Sketch(Struct):
     def provider(self) -> str:
         """One that exists, mostly."""
         if not self.parents or self.chance(0.03):
-            return NOBODY
+            return UNKNOWN_PROVIDER
         return self.one(list(self.parents))
 
     def next_provider(self) -> str:

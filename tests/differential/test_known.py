@@ -22,8 +22,8 @@ from tests.differential.replay import retell, shorten
 from tests.differential.sketch import (
     AGGREGATES,
     CONSUMERS,
-    NOBODY,
     SHARES,
+    UNKNOWN_PROVIDER,
     provider_uuid,
 )
 from tests.differential.step import Step
@@ -72,7 +72,7 @@ def ask(query: str, version: int = LATEST) -> Step:
 TREE = [*provider(ONE, "VCPU"), *provider(TWO, "VCPU", parent=ONE)]
 STORIES = {
     known.EMPTY_CLAIM: [claim({})],
-    known.REFUSED_CLAIM: [claim({NOBODY: {"resources": {"VCPU": 1}}})],
+    known.REFUSED_CLAIM: [claim({UNKNOWN_PROVIDER: {"resources": {"VCPU": 1}}})],
     known.CHILD_SHARES: [
         *provider(ONE, "VCPU", aggregates=AGGREGATES[:1]),
         *provider(TWO),

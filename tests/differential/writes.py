@@ -15,9 +15,9 @@ from tests.differential.sketch import (
     CLASSES,
     CUSTOM_CLASSES,
     CUSTOM_TRAITS,
-    NOBODY,
     SHARES,
     TRAITS,
+    UNKNOWN_PROVIDER,
     Sketch,
     Wish,
 )
@@ -66,7 +66,11 @@ def _update(sketch: Sketch) -> Wish:
     name = f"n{sketch.created}" if sketch.chance(0.1) else f"n{number}"
     body: dict[str, Any] = {"name": name}
     keeps = sketch.chance(0.1) or version < 14
-    parent = sketch.parents.get(uuid) if keeps else sketch.one((None, None, NOBODY))
+    parent = (
+        sketch.parents.get(uuid)
+        if keeps
+        else sketch.one((None, None, UNKNOWN_PROVIDER))
+    )
     if not keeps and sketch.chance(0.8):
         parent = sketch.provider()
     if not keeps:

@@ -144,9 +144,9 @@ class Scoreboard:
         self._weights = feasible.weights[places]
         scales = feasible.scales
         if most is None:
-            everybody = Hosts(state.fleet, feasible.hosts.rows)
+            all_hosts = Hosts(state.fleet, feasible.hosts.rows)
             weighers = feasible.policy.weighers
-            scales = tuple(all_scales(scales, everybody, feasible.request, weighers))
+            scales = tuple(all_scales(scales, all_hosts, feasible.request, weighers))
         self._samples = samples(scales, places)
 
     def scoring(self) -> Scoring:

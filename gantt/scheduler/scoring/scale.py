@@ -1,7 +1,7 @@
-"""One weigher's part of the weights: raw scores, their ends, and what they count.
+"""One weigher's part of the weights: raw scores, their bounds, and the multiplier.
 
-Apart from the scores themselves because a driver that caches them changes a few at a
-time: as long as no end of the scale moves, only those hosts' weights move.
+Separate from the scores because a driver that caches them changes a few at a time: as
+long as no bound of the scale changes, only those hosts' weights change.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Scale:
         """New raw scores at ``places``; whether the weights of others change too."""
         before = self.ends
         is_inside = True
-        # A few at a time: array passes would cost more than they look at.
+        # A few at a time: array passes would cost more.
         for place, new in zip(places.tolist(), values.tolist(), strict=True):
             old = self.raw.item(place)
             if old != new:
@@ -87,7 +87,7 @@ class Scale:
 
 
 def scale_of(weigher: Weigher, hosts: Hosts, request: Request) -> Scale | None:
-    """The part of ``weigher``; None where it cannot tell hosts apart. Raises
+    """The part of ``weigher``; None where all scores are equal. Raises
     errors.Invalid."""
     if weigher.is_neutral(request):
         return None
@@ -100,7 +100,7 @@ def scale_of(weigher: Weigher, hosts: Hosts, request: Request) -> Scale | None:
 def scales_of(
     hosts: Hosts, request: Request, weighers: Sequence[Weigher]
 ) -> tuple[Scale, ...]:
-    """The parts of the weights; none for a host alone, which is not weighed."""
+    """The parts of the weights; none for a single host, which is not weighed."""
     if len(hosts) < 2:
         return ()
     found = (scale_of(one, hosts, request) for one in weighers)
@@ -113,8 +113,8 @@ def all_scales(
     request: Request,
     weighers: Sequence[Weigher],
 ) -> Iterator[Scale]:
-    """``scales`` with those of the ``weighers`` that count for nothing, in order: for
-    showing, not for deciding. One that fails then is left out: no decision hears it."""
+    """``scales`` with those of the ``weighers`` without effect, in order: for display,
+    not for decisions. One that fails is left out."""
     counting = {one.weigher: one for one in scales}
     flat = weigh.Ends(0.0, 0.0, 0.0, 0.0)
     for weigher in weighers:
@@ -150,7 +150,7 @@ def total_at(scales: Sequence[Scale], places: Int64s) -> Floats:
 
 
 def samples(scales: Sequence[Scale], places: Int64s) -> list[Sample]:
-    """The scores at ``places`` as they are now, held against the ends of all."""
+    """The scores at ``places`` as they are now, with the bounds of all."""
     found = []
     for one in scales:
         factor = one.factor if isinstance(one.factor, float) else one.factor[places]
@@ -161,7 +161,7 @@ def samples(scales: Sequence[Scale], places: Int64s) -> list[Sample]:
 def part(
     weigher: Weigher, raw: Floats, ends: weigh.Ends, factor: float | Floats
 ) -> tuple[str, Column, float, float, Column]:
-    """A sample by columns, as ``Scoring`` wants its parts."""
+    """A sample by columns, in the form of ``Scoring.parts``."""
     raws: list[float] = raw.tolist()
     is_one = bool(raws) and raws.count(raws[0]) == len(raws)
     return (

@@ -1,6 +1,6 @@
-"""From picks to selections: what the caller of ``select_destinations`` hears.
+"""From picks to selections: the result of ``select_destinations``.
 
-Names are looked up at the very end, by the ids of hosts: a row may stand for another
+Names are looked up at the very end, by the ids of hosts: a row may belong to another
 host by then.
 """
 
@@ -36,8 +36,8 @@ def selections(
     now: int,
     claimed: Claimed | None = None,
 ) -> Selections:
-    """Per instance its host, then alternates in the same cell: hosts that nothing
-    holds. Raises ClaimLost when a host that was claimed is gone."""
+    """Per instance its host, then alternates in the same cell, which are not claimed.
+    Raises ClaimLost when a host that was claimed is gone."""
     taken = claimed.taken if claimed is not None else (0,) * len(picks)
     claim = None if claimed is None else claimed.claim
     chosen = [found[at] for found, at in zip(picks, taken, strict=True)]
@@ -78,7 +78,7 @@ class _Writer:
 
     def selection(self, pick: Pick, claim: str | None) -> Selection:
         """Raises ClaimLost when the host is gone."""
-        # First: plug-ins are asked, and rows may mean other hosts afterwards.
+        # First: this calls plug-ins, after which row numbers may be invalid.
         limits = self._limits(pick.host_id) if self._limiting else None
         hosts = self._state.fleet.hosts
         row = hosts.row_by_id.get(pick.host_id)
@@ -117,7 +117,7 @@ class _Writer:
         return found
 
     def _limits(self, host_id: int) -> Limits:
-        """What the enabled filters want the host's own claim to keep to."""
+        """Limits of the enabled filters for the host's own claim."""
         row = self._state.fleet.hosts.row_by_id.get(host_id)
         if row is None:
             raise _lost(host_id)

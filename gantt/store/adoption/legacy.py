@@ -36,7 +36,7 @@ from gantt.store.tables import (
     users,
 )
 
-NOBODY = "00000000-0000-0000-0000-000000000000"
+NO_OWNER = "00000000-0000-0000-0000-000000000000"
 
 # Child, its column, and the table whose ids it holds.
 _REFERENCES: tuple[tuple[Table, str, str], ...] = (
@@ -75,8 +75,8 @@ class Legacy(Struct, frozen=True):
 class Owner(Struct, frozen=True):
     """The project and user of consumers without a record: external ids."""
 
-    project: str = NOBODY
-    user: str = NOBODY
+    project: str = NO_OWNER
+    user: str = NO_OWNER
 
 
 def count(connection: Connection) -> Legacy:
