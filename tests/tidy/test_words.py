@@ -10,7 +10,6 @@ import re
 import subprocess
 import tokenize
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from tests.tidy.source import ROOT
 
@@ -45,14 +44,6 @@ ACTORS = re.compile(
         for word in ("(no|some|any|every)" + "body", "who" + "ever")
     ),
     re.IGNORECASE,
-)
-# Folders whose Python still has such actors. It only shrinks: one that is clean goes.
-TO_CLEAN = frozenset(
-    """
-    gantt/scheduler gantt/scheduler/explain gantt/scheduler/selection gantt/sim
-    gantt/store/adoption tests/conformance tests/crash tests/differential
-    tests/sim
-    """.split()
 )
 
 
@@ -110,29 +101,12 @@ def _prose(name: str, text: str) -> Iterator[tuple[int, str]]:
         starts_line = token.type in (*layout, tokenize.COMMENT)
 
 
-def _actors() -> dict[str, list[str]]:
-    """Folder -> where its Python has people as actors."""
-    found: dict[str, list[str]] = {}
-    for name, text in texts():
-        if not name.endswith(".py"):
-            continue
-        for line, words in _prose(name, text):
-            if match := ACTORS.search(words):
-                folder = str(PurePosixPath(name).parent)
-                found.setdefault(folder, []).append(f"{name}:{line}: {match[0]}")
-    return found
-
-
-def test_clean_folders_have_no_people_as_actors() -> None:
+def test_python_has_no_people_as_actors() -> None:
     hits = [
-        hit
-        for folder, listed in _actors().items()
-        if folder not in TO_CLEAN
-        for hit in listed
+        f"{name}:{line}: {match[0]}"
+        for name, text in texts()
+        if name.endswith(".py")
+        for line, words in _prose(name, text)
+        if (match := ACTORS.search(words))
     ]
     assert hits == [], "Name the process, caller or operator:\n" + "\n".join(hits)
-
-
-def test_folders_to_clean_are_not_clean_yet() -> None:
-    clean = sorted(TO_CLEAN - _actors().keys())
-    assert clean == [], "Remove these from TO_CLEAN, so that they stay clean."
