@@ -7,21 +7,20 @@
     select       a host per instance; the next instance sees this choice
     reserve      one claim for all instances, which the committer checks again
     bind         it is written where amounts are stored, and confirmed
-    unreserve    ends a claim that is not returned
+    unreserve    ends a bound claim whose answer cannot be made
 
 ``schedule`` is all of it, ``decide`` its pure part, ``evaluate`` that up to *score*."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from gantt.errors import BudgetSpent, ClaimLost, GanttError, NoValidHost
+from gantt.errors import ClaimLost, GanttError, NoValidHost
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
 from gantt.model.spec import RequestSpec, ScheduleRequest
@@ -29,7 +28,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.contract import Request
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.explain.why import Rest, too_few, why, why_at_once
+from gantt.scheduler.explain.why import too_few, why_at_once
 from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
 from gantt.scheduler.feasibility.feasible_hosts import (
     FeasibleHosts,
@@ -41,12 +40,12 @@ from gantt.scheduler.feasibility.feasible_hosts import (
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.scheduler.policy import Policy
-from gantt.scheduler.request.job import of_first
+from gantt.scheduler.request.job import spec_of_first
 from gantt.scheduler.request.limits import check_count
 from gantt.scheduler.scoring.scale import scales_of, total
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
-from gantt.scheduler.selection.select import Dice, Pick, best_picks, select
+from gantt.scheduler.selection.select import Dice, Pick, select, spare_picks
 from gantt.state.state import State
 
 D = TypeVar("D")
@@ -65,8 +64,8 @@ class Binder(Protocol):
 
 
 class Stale(Exception):
-    """Candidates were taken since the source listed them. It leaves them out from now
-    on, so that trying again is not counted as an attempt."""
+    """Candidates were taken since the source listed them. From now on the source is
+    stale and leaves them out: as it lists fewer each time, this is no lost attempt."""
 
     def __init__(self, reason: GanttError | None) -> None:
         super().__init__(str(reason))
@@ -79,35 +78,36 @@ def schedule(
     submit: Callable[[Claim], Claimed],
     binder: Binder,
     conclude: Callable[[D, Claimed, int], T],
-    attempts: int,
+    claim_attempts: int,
 ) -> T:
-    """Find a host for every instance and claim it.
+    """Find a host for every instance and claim it: all of the cycle.
 
-    ``ask(again)``: the source of the next attempt; ``again``: what it listed is out of
-    date. ``decide_on``: ``decide`` on the newest State, and the claim. ``conclude``:
-    the answer, from the decision, its claim and the number of attempts. Raises
-    NoValidHost, and what these raise."""
-    tried = misses = 0
+    ``ask(again)``: the source to decide by; ``again``: list anew what it lists.
+    ``decide_on``: ``decide`` on the newest State, and the claim. ``conclude``: the
+    answer, from the decision, its claim and the number of tries. Raises NoValidHost,
+    and what these raise."""
+    tried = lost = 0
     is_again = False
     reason: GanttError | None = None
-    while misses < attempts:
+    while lost < claim_attempts:
         tried += 1
         source = ask(is_again)  # a remote Placement answers here, outside any lock
         is_again = False
         try:
             decided, claim = decide_on(source)  # prepare … select, all on one State
+        except NoValidHost as refusal:
+            if not source.is_stale:
+                raise
+            reason, is_again, lost = refusal, True, lost + 1
+            continue
+        try:
             reserved = submit(claim)  # reserve
             binder.bind(claim, reserved)  # bind, confirm
         except Stale as stale:
             reason = stale.reason
             continue
-        except NoValidHost as refusal:
-            if not source.is_stale:
-                raise
-            reason, is_again, misses = refusal, True, misses + 1
-            continue
-        except ClaimLost as lost:
-            reason, misses = lost, misses + 1
+        except ClaimLost as error:
+            reason, lost = error, lost + 1
             continue
         try:
             return conclude(decided, reserved, tried)
@@ -115,18 +115,18 @@ def schedule(
             binder.unreserve(claim, reserved)
             if not isinstance(error, ClaimLost):
                 raise
-            reason, misses = error, misses + 1
+            reason, lost = error, lost + 1
     raise NoValidHost(
-        f"No valid host was found. In {tried} attempts concurrent claims won each "
-        f"time; last reason: {reason}"
+        f"No valid host was found. In {tried} attempts concurrent claims were first; "
+        f"last reason: {reason}"
     )
 
 
 class Selected(Struct, frozen=True, eq=False):
-    """``picks``: per instance, in the order of trial, the first of them for the claim
-    (``choices_per_instance``), all for alternates; fewer than instances where hosts ran
-    out. ``remaining`` hosts and candidates: after the picks. ``spare``: for alternates
-    of many instances."""
+    """``picks``: for each instance that found a host, its picks, best first: the claim
+    takes the first that still holds, alternates come from the others. ``spare``:
+    further picks, for the alternates of several instances. ``remaining``,
+    ``candidates``: what is left after the picks."""
 
     feasible: FeasibleHosts
     picks: list[list[Pick]]
@@ -152,33 +152,34 @@ def decide(
     options = driver.policy.options
     check_count(request, options)
     trials = Trials(
-        attempt, state, request, source, driver, now, search_budget=budget, pause=pause
+        pick_hosts,
+        state,
+        request,
+        source,
+        driver,
+        now,
+        search_budget=budget,
+        pause=pause,
     )
     try:
-        found = attempt(
+        found = pick_hosts(
             state, request, source, driver, now, Budget(budget), rng=rng, pause=pause
         )
     except NoValidHost as refusal:
         raise NoValidHost(refusal.message, why_at_once(trials)) from None
     feasible, picks = found.feasible, found.picks
     if len(picks) < request.count:
-        # Hosts that are left were tried and refused, else there would be another pick.
+        # The hosts that are left have no candidate, else there would be another pick.
         left = found.remaining.left()
-        text = too_few(feasible, len(picks), request.count)
-        raise NoValidHost(
-            text, why(state, feasible, Rest(left, left, len(picks)), trials)
-        )
+        raise too_few(state, feasible, left, len(picks), request.count, trials)
     if not request.return_alternates or len(picks) == 1:
         return found
     wanted = len(picks) + options.max_attempts
-    # Every instance has its host: a lack of alternates refuses none.
-    with suppress(BudgetSpent):
-        spare = best_picks(found.remaining, found.candidates, wanted, options, rng)
-        return replace(found, spare=tuple(pick for _, pick in spare))
-    return found
+    spare = spare_picks(found.remaining, found.candidates, len(picks), options, rng)
+    return replace(found, spare=spare)
 
 
-def attempt(
+def pick_hosts(
     state: State,
     request: ScheduleRequest,
     source: CandidateSource,
@@ -192,8 +193,8 @@ def attempt(
 ) -> Selected:
     """Picks for as many instances as find a host. ``is_trial``: the driver need not
     cache it; one pick for each is enough. Raises what ``decide`` does."""
-    spec = of_first(state, request)
-    # prepare, candidates, filter, score: the driver caches parts of ``evaluate``
+    spec = spec_of_first(state, request)
+    # prepare, candidates, filter, score: ``evaluate``, or the same from a cache
     feasible = driver.feasible_hosts(
         state, spec, source, now=now, budget=budget, is_trial=is_trial
     )
@@ -234,9 +235,9 @@ def evaluate(
     masks = list(first_masks(every, candidates, job.spec))
     for one in sorted(filters_of(job, policy), key=lambda one: one.is_costly):
         if one.is_costly:
-            left = all_of(masks, len(rows))
+            passing = all_of(masks, len(rows))
             mask = np.ones(len(rows), np.bool_)
-            mask[left] = one.mask(every.keep(left), request)
+            mask[passing] = one.mask(every.keep(passing), request)
         else:
             mask = one.mask(every, request)
         masks.append(HostMask(one.name, mask))

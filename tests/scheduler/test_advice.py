@@ -30,7 +30,7 @@ from gantt.model.spec import (
     RequestSpec,
     ScheduleRequest,
 )
-from gantt.scheduler.cycle import Selected, attempt
+from gantt.scheduler.cycle import Selected, pick_hosts
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.plugins.outside import Outside
 from gantt.scheduler.policy import Policy, policy_of
@@ -225,9 +225,9 @@ def test_search_stays_within_its_budget(
 
     def counted(*given: Any, **more: Any) -> Selected:
         tried.append(1)
-        return attempt(*given, **more)
+        return pick_hosts(*given, **more)
 
-    monkeypatch.setattr("gantt.scheduler.cycle.attempt", counted)
+    monkeypatch.setattr("gantt.scheduler.cycle.pick_hosts", counted)
     hosts = {f"h{vcpus}": vcpus for vcpus in range(1, 60)}
     with fleet(hosts, driver="caching", change_budget=500) as engine:
         for _ in range(2):

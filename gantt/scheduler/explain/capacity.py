@@ -19,7 +19,7 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter
-from gantt.scheduler.cycle import attempt
+from gantt.scheduler.cycle import pick_hosts
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.blocks import (
     BUDGET,
@@ -34,7 +34,7 @@ from gantt.scheduler.explain.blocks import (
     short,
 )
 from gantt.scheduler.explain.trials import Trials
-from gantt.scheduler.explain.why import EXACT, Rest, why
+from gantt.scheduler.explain.why import EXACT, Ending, why
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.pauses import Pause, never
@@ -78,7 +78,7 @@ def capacity(
     if not hosts:
         request = ScheduleRequest(spec)
         trials = Trials(
-            attempt,
+            pick_hosts,
             state,
             request,
             source,
@@ -88,7 +88,7 @@ def capacity(
             pause=pause,
         )
     limits = by_count(blocks.by_name(counts), full(state, feasible, again))
-    told = why(state, feasible, Rest(feasible.hosts.rows, refused), trials)
+    told = why(state, feasible, Ending(feasible.hosts.rows, refused), trials)
     return Capacity(
         sum(hosts.values()),
         hosts,

@@ -32,7 +32,7 @@ _PASSES_TO_MAKE: Final = 80
 
 
 class Attempt(Protocol):
-    """The cycle's ``attempt``, passed in because the cycle imports this module."""
+    """The cycle's ``pick_hosts``, passed in because the cycle imports this module."""
 
     def __call__(
         self,

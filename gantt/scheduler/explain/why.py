@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from msgspec import Struct
 
-from gantt.errors import GanttError
+from gantt.errors import GanttError, NoValidHost
 from gantt.model.diagnosis import Diagnosis, shortened
 from gantt.model.selection import Near, Score, Scoring, Why
 from gantt.placement.candidates.explain import explain
@@ -31,7 +31,7 @@ EXACT = "exact search"
 _MOST_NEAR = 10
 
 
-class Rest(Struct, frozen=True, eq=False):
+class Ending(Struct, frozen=True, eq=False):
     """How the picking ended. ``kept``: int64 rows of ``state.hosts`` that filters still
     pass after the last pick; ``refused``: int64, those of them where the exact search
     finds no place; ``picked`` instances have one."""
@@ -44,23 +44,23 @@ class Rest(Struct, frozen=True, eq=False):
 def why(
     state: State,
     feasible: FeasibleHosts,
-    rest: Rest,
+    ending: Ending,
     trials: Trials | None = None,
 ) -> Why:
     """Explains why feasible hosts were too few, from their masks and from what was left
     in the end. ``trials``: of the request that was refused; None: none was."""
-    more = tuple(_in_the_end(feasible, rest))
+    more = tuple(_in_the_end(feasible, ending))
     masks = (*feasible.masks, *more)
     steps = tuple(steps_of(masks, len(feasible.all_rows))) if more else feasible.steps
     books = None
     is_left = feasible_hosts.all_of(masks, len(feasible.all_rows)).any()
-    if feasible.surveys and not (rest.picked or is_left):
+    if feasible.surveys and not (ending.picked or is_left):
         best = _removed_most(masks)
         if best == BOOKS or more or not feasible.has_room_anywhere:
             books = _ask(state, feasible)
     near = nearest(state, feasible, masks)
     # Last: others may write while changes are tried, which invalidates row numbers.
-    found = Advice() if trials is None else smallest(trials, feasible, rest.picked)
+    found = Advice() if trials is None else smallest(trials, feasible, ending.picked)
     return Why(
         steps,
         near,
@@ -71,9 +71,16 @@ def why(
     )
 
 
-def too_few(feasible: FeasibleHosts, found: int, wanted: int) -> str:
+def too_few(
+    state: State,
+    feasible: FeasibleHosts,
+    left: Int64s,
+    found: int,
+    wanted: int,
+    trials: Trials,
+) -> NoValidHost:
     """The refusal of a request for ``wanted`` instances, of which ``found`` have a
-    host."""
+    host. ``left``: int64 rows of ``state.hosts`` that no candidate is left for."""
     if not len(feasible.all_rows):
         text = (
             "No valid host was found. No host has reported yet: send what they have "
@@ -87,7 +94,10 @@ def too_few(feasible: FeasibleHosts, found: int, wanted: int) -> str:
     else:
         text = "No valid host was found."
     trouble = feasible.candidates.trouble
-    return f"{text} {trouble}" if trouble else text
+    ending = Ending(kept=left, refused=left, picked=found)
+    return NoValidHost(
+        f"{text} {trouble}" if trouble else text, why(state, feasible, ending, trials)
+    )
 
 
 def why_at_once(trials: Trials) -> Why:
@@ -119,10 +129,10 @@ def nearest(
     return tuple(found)
 
 
-def _in_the_end(feasible: FeasibleHosts, rest: Rest) -> Iterator[HostMask]:
+def _in_the_end(feasible: FeasibleHosts, ending: Ending) -> Iterator[HostMask]:
     """Hosts that passed at first and were lost on the way, as masks of their own."""
-    fell = np.setdiff1d(feasible.hosts.rows, rest.kept)
-    for name, rows in ((PICKED, fell), (EXACT, rest.refused)):
+    fell = np.setdiff1d(feasible.hosts.rows, ending.kept)
+    for name, rows in ((PICKED, fell), (EXACT, ending.refused)):
         if len(rows):
             yield HostMask(name, ~np.isin(feasible.all_rows, rows))
 

@@ -64,7 +64,7 @@ def prepare(
     return Job(spec, questions, Taken(flavor.vcpus, flavor.memory_mb, spec.disk_mb))
 
 
-def of_first(state: State, request: ScheduleRequest) -> RequestSpec:
+def spec_of_first(state: State, request: ScheduleRequest) -> RequestSpec:
     """As for the first instance: a spec for many names any of them; with the group's
     policy."""
     spec = groups.with_rule(state.fleet, request.spec)

@@ -7,6 +7,7 @@ weights.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -112,6 +113,22 @@ def best_picks(
                 "found one. Ask for fewer groups, or raise search_budget of [gantt]."
             ) from None
     return found
+
+
+def spare_picks(
+    remaining: RemainingHosts,
+    candidates: RemainingCandidates,
+    picked: int,
+    options: SchedulerOptions,
+    rng: Dice | None,
+) -> tuple[Pick, ...]:
+    """For the alternates of ``picked`` instances; Nova builds on up to ``max_attempts``
+    hosts. Every instance has its host: a lack of alternates refuses none."""
+    most = picked + options.max_attempts
+    with suppress(BudgetSpent):
+        found = best_picks(remaining, candidates, most, options, rng)
+        return tuple(pick for _, pick in found)
+    return ()
 
 
 def in_order(
