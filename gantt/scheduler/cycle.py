@@ -151,20 +151,10 @@ def decide(
     NoValidHost (with ``why``), Invalid, UnknownName, BudgetSpent, Moved."""
     options = driver.policy.options
     check_count(request, options)
-    trials = Trials(
-        pick_hosts,
-        state,
-        request,
-        source,
-        driver,
-        now,
-        search_budget=budget,
-        pause=pause,
-    )
+    given = state, request, source, driver, now
+    trials = Trials(pick_hosts, *given, budget, pause)
     try:
-        found = pick_hosts(
-            state, request, source, driver, now, Budget(budget), rng=rng, pause=pause
-        )
+        found = pick_hosts(*given, Budget(budget), rng=rng, pause=pause)
     except NoValidHost as refusal:
         raise NoValidHost(refusal.message, why_at_once(trials)) from None
     feasible, picks = found.feasible, found.picks
@@ -174,7 +164,7 @@ def decide(
         raise too_few(state, feasible, left, len(picks), request.count, trials)
     if not request.return_alternates or len(picks) == 1:
         return found
-    wanted = len(picks) + options.max_attempts
+    # Alternates: Nova builds on up to ``max_attempts`` hosts.
     spare = spare_picks(found.remaining, found.candidates, len(picks), options, rng)
     return replace(found, spare=spare)
 

@@ -84,8 +84,8 @@ def capacity(
             source,
             driver,
             now,
-            search_budget=budget,
-            pause=pause,
+            budget,
+            pause,
         )
     limits = by_count(blocks.by_name(counts), full(state, feasible, again))
     told = why(state, feasible, Ending(feasible.hosts.rows, refused), trials)

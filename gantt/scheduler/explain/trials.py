@@ -17,7 +17,7 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.concessions import conceded
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.pauses import Moved, Pause, never
+from gantt.scheduler.pauses import Moved, Pause
 from gantt.scheduler.request.limits import check_request
 from gantt.state.state import State
 
@@ -69,9 +69,8 @@ class Trials:
         source: CandidateSource,
         driver: Driver,
         now: int,
-        *,
         search_budget: int | None,
-        pause: Pause = never,
+        pause: Pause,
     ) -> None:
         self.state, self.request, self.driver = state, request, driver
         self.source = source
