@@ -44,7 +44,7 @@ def _under_load(folder: Path) -> Iterator[Row]:
         yield Row(
             "PUT /allocations, 1 connection",
             f"≥ {CLAIMS_PER_COMMIT:.0%} of the disk's own commits",
-            load.told(alone),
+            load.summary(alone),
             ratio=f"{share:.0%} of {commits:,.0f}/s",
             is_met=share >= CLAIMS_PER_COMMIT and not alone.failures,
         )
@@ -78,4 +78,4 @@ def _cold_start(folder: Path, scale: float) -> Iterator[Row]:
 
 def _loaded(work: str, found: load.Load, goal: float) -> Row:
     is_met = found.per_s >= goal and not found.failures
-    return Row(work, f"≥ {goal:,.0f}/s", load.told(found), is_met=is_met)
+    return Row(work, f"≥ {goal:,.0f}/s", load.summary(found), is_met=is_met)

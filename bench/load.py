@@ -142,7 +142,7 @@ def _parse(text: str) -> Load:
     )
 
 
-def told(found: Load) -> str:
+def summary(found: Load) -> str:
     """A run as text."""
     failed = f", {found.failures} FAILED" if found.failures else ""
     return (

@@ -83,7 +83,7 @@ def _claims(
                 yield Row(
                     work,
                     f"≥ {SHARE_OF_TWO:.0%} of two workers",
-                    load.told(found),
+                    load.summary(found),
                     ratio=f"{share:.0%}",
                     is_met=share >= SHARE_OF_TWO and not found.failures,
                 )
@@ -91,7 +91,7 @@ def _claims(
             yield Row(
                 work,
                 f"≥ {CLAIMS_PER_S:,}/s",
-                load.told(found),
+                load.summary(found),
                 is_met=found.per_s >= CLAIMS_PER_S and not found.failures,
             )
             late_ms = lags.close()
@@ -108,7 +108,7 @@ def _claims(
         "the same, against upstream on the same PostgreSQL",
         f"≥ {TIMES_UPSTREAM}×",
         f"{rates[2]:,.0f}/s",
-        load.told(found),
+        load.summary(found),
         f"{rates[2] / max(found.per_s, 0.1):,.0f}×",
         rates[2] >= TIMES_UPSTREAM * found.per_s,
     )

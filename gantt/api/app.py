@@ -233,7 +233,7 @@ def refuse(call: Call, error: Exception) -> None:
     if isinstance(error, Problem):
         write(call, error)
     elif isinstance(error, errors.GanttError):
-        if error.told and not call.gantt.is_told(error):  # callers are not shown it
+        if error.told and not call.gantt.is_logged(error):  # callers are not shown it
             LOG.error("[%s] %s", call.environ.get(REQUEST_ID), error.message)
         write(call, translate(error))
     else:

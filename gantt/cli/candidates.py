@@ -153,7 +153,7 @@ def _print_diagnosis(output: str, found: Diagnosis) -> None:
         print_rows(output, _ADVICE, [*counts, *advice])
     else:
         print_rows(output, _COUNTS, _counts(found))
-        _tell(plain(found))
+        _print(plain(found))
 
 
 def _counts(found: Diagnosis) -> Iterator[tuple[Any, ...]]:
@@ -183,7 +183,7 @@ def _advice(found: Diagnosis) -> Iterator[tuple[str, str, str]]:
         yield "relaxation", where, helps.text
 
 
-def _tell(found: Diagnosis) -> None:
+def _print(found: Diagnosis) -> None:
     say(
         f"\nOf {found.trees} trees ({found.providers} providers), {found.viable} meet "
         "each group on its own."

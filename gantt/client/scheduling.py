@@ -47,23 +47,23 @@ class RemoteScheduling:
                 raise errors.NoValidHost(decision.failure, decision.why)
             return decision.chosen
         body = encode.schedule_body(request)
-        reply = self._ask_ours("POST", "select", body=body)
+        reply = self._native("POST", "select", body=body)
         return decode.enclosed(reply, "selections", Selections)
 
     def decide(self, request: ScheduleRequest) -> Decision:
         request = values.request(request)
         body = {**encode.schedule_body(request), "dry_run": True}
-        return decode.native(self._ask_ours("POST", "select", body=body), Decision)
+        return decode.native(self._native("POST", "select", body=body), Decision)
 
     def confirm_claim(self, claim: str) -> None:
-        self._ask_ours("POST", "claims", scalars.name("claim", claim), "confirm")
+        self._native("POST", "claims", scalars.name("claim", claim), "confirm")
 
     def release_claim(self, claim: str) -> None:
-        self._ask_ours("DELETE", "claims", scalars.name("claim", claim))
+        self._native("DELETE", "claims", scalars.name("claim", claim))
 
     def capacity(self, spec: RequestSpec) -> Capacity:
         body = {"request_spec": values.spec(spec)}
-        return decode.native(self._ask_ours("POST", "capacity", body=body), Capacity)
+        return decode.native(self._native("POST", "capacity", body=body), Capacity)
 
     def decisions(
         self,
@@ -73,14 +73,14 @@ class RemoteScheduling:
         limit: int = 100,
     ) -> tuple[Decision, ...]:
         asked = {"request_id": request_id, "instance_uuid": instance_uuid}
-        reply = self._ask_ours("GET", "decisions", query={**asked, "limit": limit})
+        reply = self._native("GET", "decisions", query={**asked, "limit": limit})
         return decode.enclosed(reply, "decisions", tuple[Decision, ...])
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         host = scalars.name("host", host)
         node = self._node_of(host) if node is None else scalars.name("node", node)
         body = values.stats(stats)
-        reply = self._ask_ours("PUT", "hosts", host, node, body=body)
+        reply = self._native("PUT", "hosts", host, node, body=body)
         return decode.native(reply, HostView)
 
     def _node_of(self, host: str) -> str:
@@ -94,57 +94,57 @@ class RemoteScheduling:
 
     def delete_host(self, host: str, node: str) -> None:
         host, node = scalars.name("host", host), scalars.name("node", node)
-        self._ask_ours("DELETE", "hosts", host, node)
+        self._native("DELETE", "hosts", host, node)
 
     def list_hosts(
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
-        reply = self._ask_ours("GET", "hosts", query={"host": host, "node": node})
+        reply = self._native("GET", "hosts", query={"host": host, "node": node})
         return decode.enclosed(reply, "hosts", tuple[HostView, ...])
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         body = {"aggregates": values.aggregates(aggregates)}
-        self._ask_ours("PUT", "aggregates", body=body)
+        self._native("PUT", "aggregates", body=body)
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
     ) -> None:
-        self._ask_ours("DELETE", "aggregates", query={"uuid": uuid, "id": number})
+        self._native("DELETE", "aggregates", query={"uuid": uuid, "id": number})
 
     def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
-        reply = self._ask_ours("GET", "aggregates")
+        reply = self._native("GET", "aggregates")
         return decode.enclosed(reply, "aggregates", tuple[HostAggregate, ...])
 
     def update_instances(self, host: str, instances: Iterable[Instance]) -> None:
         body = {"instances": values.instances(instances)}
         host = scalars.name("host", host)
-        self._ask_ours("POST", "instances", host, body=body)
+        self._native("POST", "instances", host, body=body)
 
     def delete_instance(self, host: str, instance_uuid: str) -> None:
         host = scalars.name("host", host)
         uuid = scalars.name("instance_uuid", instance_uuid)
-        self._ask_ours("DELETE", "instances", host, uuid)
+        self._native("DELETE", "instances", host, uuid)
 
     def sync_instances(self, host: str, instance_uuids: Iterable[str]) -> bool:
         body = {"instance_uuids": values.names("instance_uuids", instance_uuids)}
         host = scalars.name("host", host)
-        reply = self._ask_ours("PUT", "instances", host, body=body)
+        reply = self._native("PUT", "instances", host, body=body)
         return decode.enclosed(reply, "known", bool)
 
     def update_service(self, service: Service) -> None:
-        self._ask_ours("PUT", "services", body=values.service(service))
+        self._native("PUT", "services", body=values.service(service))
 
     def set_server_group(self, group: ServerGroup) -> None:
         group = values.server_group(group)
-        self._ask_ours("PUT", "server_groups", group.uuid, body=group)
+        self._native("PUT", "server_groups", group.uuid, body=group)
 
     def delete_server_group(self, uuid: str) -> None:
-        self._ask_ours("DELETE", "server_groups", scalars.name("group", uuid))
+        self._native("DELETE", "server_groups", scalars.name("group", uuid))
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
         """See GanttProtocol. The service may answer sooner than ``wait_s``."""
         asked = {"since": since, "wait": f"{wait_s:g}"}
-        return decode.native(self._ask_ours("GET", "watch", query=asked), Events)
+        return decode.native(self._native("GET", "watch", query=asked), Events)
 
     def watch(self, since: str | int | None = None) -> Iterator[Event]:
         """See GanttProtocol. Page by page: only the position is kept in between."""
@@ -164,12 +164,12 @@ class RemoteScheduling:
         limit: int = 1000,
     ) -> tuple[UsageRecord, ...]:
         asked = {"resource_class": resource_class, "since": since, "until": until}
-        reply = self._ask_ours(
+        reply = self._native(
             "GET", "usage-history", query={**asked, "period": period, "limit": limit}
         )
         return decode.enclosed(reply, "usage_history", tuple[UsageRecord, ...])
 
-    def _ask_ours(
+    def _native(
         self,
         method: str,
         *path: str,

@@ -267,7 +267,7 @@ class Gantt:
         return self._reader.revision
 
     unready = _of("_health", Health.unready)
-    is_told = _of("_health", Health.is_told)
+    is_logged = _of("_health", Health.is_logged)
     keeping_up = _of("_health", Health.keeping_up)
     totals = _of("_health", Health.totals)
     decide_by = _of("_scheduling", Scheduling.retune)

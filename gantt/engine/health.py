@@ -114,7 +114,7 @@ class Health:
         self._was_unready = False
         return "closed" if self._is_closed else ""
 
-    def is_told(self, error: GanttError) -> bool:
+    def is_logged(self, error: GanttError) -> bool:
         """Whether ``error`` is part of an outage that is logged already; it is counted
         there then."""
         return isinstance(error, StoreFailed) and self._log_tailer.outage.refuses(error)

@@ -77,7 +77,7 @@ class Engine(GanttProtocol, Protocol):
     def unready(self) -> str:
         """Why the engine is not ready; "": it knows all commits."""
 
-    def is_told(self, error: GanttError) -> bool:
+    def is_logged(self, error: GanttError) -> bool:
         """Whether ``error`` is part of an outage that is logged already."""
 
     def observe(self, observer: Observer) -> None:

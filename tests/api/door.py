@@ -25,7 +25,7 @@ class Books:
     def unready(self) -> str:
         return "" if self.ready else "the books cannot be read; the log says why"
 
-    def is_told(self, error: object) -> bool:
+    def is_logged(self, error: object) -> bool:
         return False
 
     def counts(self) -> dict[str, float]:

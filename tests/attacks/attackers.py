@@ -318,8 +318,8 @@ def main(arguments: Sequence[str]) -> None:
     print(attack.open_all(_allow_open_files(int(count))), flush=True)
 
     def is_over() -> bool:
-        is_told = bool(select.select([sys.stdin], [], [], 0)[0])
-        return is_told or time.monotonic() > end
+        is_stopped = bool(select.select([sys.stdin], [], [], 0)[0])
+        return is_stopped or time.monotonic() > end
 
     attack.go_on(is_over)
     os._exit(0)  # threads may still wait for answers

@@ -1,8 +1,8 @@
 """A document from outside, read field by field.
 
-A ``Part`` is one object of it, in any form: as a plain JSON object, as the primitive of
-a Nova object (``nova_object.name``, ``.version``, ``.data``), or as such an object in
-Python. Parsers see only the fields. A ``Reading`` has what all parts of one document
+``Fields`` are one object of it, in any form: as a plain JSON object, as the primitive
+of a Nova object (``nova_object.name``, ``.version``, ``.data``), or as such an object
+in Python. Parsers see only the fields. A ``Reading`` has what all parts of one document
 share: how strict it is, and which fields were unset or null, which Nova distinguishes
 from empty.
 """
@@ -71,7 +71,7 @@ class Reading:
         self.nulls: set[str] = set()
 
 
-class Part:
+class Fields:
     """The fields of one object. ``path``: its position, for messages."""
 
     def __init__(self, fields: Mapping[str, Any], path: str, reading: Reading) -> None:
@@ -152,21 +152,21 @@ class Part:
 
     # -- parts --------------------------------------------------------------------
 
-    def part(self, name: str, kind: str) -> Part | None:
+    def part(self, name: str, kind: str) -> Fields | None:
         """An object of Nova's kind ``kind``, or a plain one."""
         return self.get(name, lambda path, v: opened(v, kind, path, self.reading))
 
-    def parts(self, name: str, kind: str) -> tuple[Part, ...]:
+    def parts(self, name: str, kind: str) -> tuple[Fields, ...]:
         """A list of such objects, or the list object of the kind."""
         found = self.get(name, lambda path, v: opened_all(v, kind, path, self.reading))
         return found or ()
 
-    def one(self, name: str, kind: str, read: Callable[[Part], T]) -> T | None:
+    def one(self, name: str, kind: str, read: Callable[[Fields], T]) -> T | None:
         """What ``read`` makes of such an object."""
         part = self.part(name, kind)
         return None if part is None else read(part)
 
-    def many(self, name: str, kind: str, read: Callable[[Part], T]) -> tuple[T, ...]:
+    def many(self, name: str, kind: str, read: Callable[[Fields], T]) -> tuple[T, ...]:
         """What ``read`` makes of each object of such a list."""
         return tuple(read(part) for part in self.parts(name, kind))
 
@@ -201,7 +201,7 @@ def is_envelope(value: Any) -> bool:
     return isinstance(value, dict | Mapping) and (NAME in value or DATA in value)
 
 
-def opened(value: Any, kind: str, path: str, reading: Reading) -> Part:
+def opened(value: Any, kind: str, path: str, reading: Reading) -> Fields:
     """An object of ``kind`` in any form. Raises Invalid: another kind, or an
     unsupported version."""
     value = lowered(value)
@@ -209,12 +209,14 @@ def opened(value: Any, kind: str, path: str, reading: Reading) -> Part:
     fields = _contents(value, kind, path) if is_object else value
     if not isinstance(fields, dict | Mapping):
         raise scalars.refusal(path, "an object", fields)
-    part = Part(fields, path, reading)
+    part = Fields(fields, path, reading)
     part.is_object = is_object
     return part
 
 
-def opened_all(value: Any, kind: str, path: str, reading: Reading) -> tuple[Part, ...]:
+def opened_all(
+    value: Any, kind: str, path: str, reading: Reading
+) -> tuple[Fields, ...]:
     """A list of objects of ``kind``, the list object, or a single object."""
     value = lowered(value)
     if is_envelope(value) and value.get(NAME) != kind:

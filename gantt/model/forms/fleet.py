@@ -12,7 +12,7 @@ from msgspec import UNSET
 
 from gantt.errors import Invalid
 from gantt.model.forms import nouns, scalars
-from gantt.model.forms.document import Part, Reading, lowered, opened, opened_all
+from gantt.model.forms.document import Fields, Reading, lowered, opened, opened_all
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
 
 # Nova's other fields of a service, which are not used here.
@@ -45,7 +45,7 @@ def _aggregate(value: Any, path: str) -> HostAggregate:
     return _aggregate_of(opened(value, "Aggregate", path, Reading()))
 
 
-def _aggregate_of(part: Part) -> HostAggregate:
+def _aggregate_of(part: Fields) -> HostAggregate:
     return HostAggregate(
         uuid=part.need("uuid", scalars.uuid),
         name=part.text("name") or "",
@@ -90,7 +90,7 @@ def _instance(value: Any, path: str) -> Instance:
     return _instance_of(opened(value, "Instance", path, Reading()))
 
 
-def _instance_of(part: Part) -> Instance:
+def _instance_of(part: Fields) -> Instance:
     facts = {} if part.is_object else part.plain("facts")
     flavor = part.one("flavor", "Flavor", lambda flavor: flavor.text("flavorid"))
     flavor = flavor or (None if part.is_object else part.text("flavorid"))
@@ -102,7 +102,7 @@ def _instance_of(part: Part) -> Instance:
     return Instance(uuid=part.need("uuid", scalars.uuid), facts=facts)
 
 
-def _image_properties(part: Part) -> dict[str, str]:
+def _image_properties(part: Fields) -> dict[str, str]:
     """Nova keeps those of an instance's image in its system metadata."""
     found = part.get("system_metadata", scalars.mapping) or {}
     at = part.at("system_metadata")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gantt.errors import Invalid
 from gantt.model.forms import nouns, scalars
-from gantt.model.forms.document import Part, Reading, lowered
+from gantt.model.forms.document import Fields, Reading, lowered
 from gantt.model.spec import Image, InstanceGroup, RequestSpec
 
 _MARKS: Final = ("instance_type", "instance_properties")
@@ -29,15 +29,15 @@ def read_pair(
     """The request that both together describe. Raises Invalid, which names the
     field."""
     reading = Reading()
-    asked = Part(request_spec, "request_spec", reading)
+    asked = Fields(request_spec, "request_spec", reading)
     at = "filter_properties"
-    given = Part(scalars.mapping(at, filter_properties or {}), at, reading)
+    given = Fields(scalars.mapping(at, filter_properties or {}), at, reading)
     flavor = asked.one("instance_type", "Flavor", nouns.flavor)
     if flavor is None:
         raise Invalid("request_spec.instance_type is missing; it must be the flavor.")
     instance = asked.part("instance_properties", "Instance")
     if instance is None:
-        instance = Part({}, asked.at("instance_properties"), reading)
+        instance = Fields({}, asked.at("instance_properties"), reading)
     return RequestSpec(
         flavor=flavor,
         image=_image(asked),
@@ -60,14 +60,14 @@ def read_pair(
     )
 
 
-def _image(asked: Part) -> Image | None:
+def _image(asked: Fields) -> Image | None:
     """An empty dict stood for "no image"."""
     if not lowered(asked.fields.get("image")):
         return None
     return asked.one("image", "ImageMeta", nouns.image)
 
 
-def _group(given: Part) -> InstanceGroup | None:
+def _group(given: Fields) -> InstanceGroup | None:
     """The group as an object, or in the pieces that older callers sent."""
     group = given.one("instance_group", "InstanceGroup", nouns.instance_group)
     if group is not None:

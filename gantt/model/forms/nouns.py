@@ -1,4 +1,4 @@
-"""The parts of a request, each read from a ``Part``: Nova's objects, plain objects of
+"""The parts of a request, each read from ``Fields``: Nova's objects, plain objects of
 the same fields, and our own form alike.
 
 Separate from ``spec``, which reads whole requests, because the legacy pair of dicts has
@@ -12,7 +12,7 @@ from typing import Any, Final
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_EXTRA_SPECS
 from gantt.model.forms import scalars
-from gantt.model.forms.document import Part, Reading, lowered, opened
+from gantt.model.forms.document import Fields, Reading, lowered, opened
 from gantt.model.spec import (
     Destination,
     Flavor,
@@ -41,7 +41,7 @@ OLD_PROPERTIES: Final = {
 REQUIRED_TRAIT: Final = "trait:"
 
 
-def flavor(part: Part) -> Flavor:
+def flavor(part: Fields) -> Flavor:
     """The size."""
     found = Flavor(
         vcpus=part.amount("vcpus"),
@@ -58,7 +58,7 @@ def flavor(part: Part) -> Flavor:
     return found
 
 
-def _extra_specs(part: Part) -> dict[str, str]:
+def _extra_specs(part: Fields) -> dict[str, str]:
     found = part.words("extra_specs")
     if len(found) > MAX_EXTRA_SPECS:
         raise Invalid(
@@ -68,7 +68,7 @@ def _extra_specs(part: Part) -> dict[str, str]:
     return found
 
 
-def image(part: Part) -> Image:
+def image(part: Fields) -> Image:
     """The image and those of its properties that are set."""
     found = Image(
         id=part.text("id"),
@@ -79,7 +79,7 @@ def image(part: Part) -> Image:
     return found
 
 
-def _image_properties(part: Part) -> dict[str, Any]:
+def _image_properties(part: Fields) -> dict[str, Any]:
     given = scalars.plain(part.path, part.fields)
     properties = {}
     traits = list(part.names("traits_required"))
@@ -96,7 +96,7 @@ def _image_properties(part: Part) -> dict[str, Any]:
     return properties
 
 
-def destination(part: Part) -> Destination:
+def destination(part: Fields) -> Destination:
     """The requested destination. ``aggregates``: each element a list of uuids, or of
     those with commas between them."""
     cell_uuid = part.one("cell", "CellMapping", lambda cell: cell.text("uuid"))
@@ -114,7 +114,7 @@ def destination(part: Part) -> Destination:
     return found
 
 
-def any_of_sets(part: Part, name: str) -> tuple[frozenset[str], ...]:
+def any_of_sets(part: Fields, name: str) -> tuple[frozenset[str], ...]:
     """A list of sets of names: all of them hold, each by any of its names."""
     return part.get(name, _any_of_sets) or ()
 
@@ -132,7 +132,7 @@ def _set_of_names(path: str, value: Any) -> frozenset[str]:
     return found
 
 
-def resource_group(part: Part) -> ResourceGroup:
+def resource_group(part: Fields) -> ResourceGroup:
     """Resources that a port, an accelerator or a device asks for."""
     found = ResourceGroup(
         requester_id=part.text("requester_id"),
@@ -148,7 +148,7 @@ def resource_group(part: Part) -> ResourceGroup:
     return found
 
 
-def request_level(part: Part) -> RequestLevel:
+def request_level(part: Fields) -> RequestLevel:
     """What applies to the request as a whole."""
     found = RequestLevel(
         root_required=frozenset(part.names("root_required")),
@@ -159,7 +159,7 @@ def request_level(part: Part) -> RequestLevel:
     return found
 
 
-def network(part: Part) -> RequestedNetwork:
+def network(part: Fields) -> RequestedNetwork:
     """A network or port to attach."""
     found = RequestedNetwork(
         network_id=part.text("network_id"),
@@ -170,7 +170,7 @@ def network(part: Part) -> RequestedNetwork:
     return found
 
 
-def instance_group(part: Part) -> InstanceGroup:
+def instance_group(part: Fields) -> InstanceGroup:
     """A server group as a caller knows it."""
     found = InstanceGroup(
         uuid=part.text("uuid") or "",
@@ -183,7 +183,7 @@ def instance_group(part: Part) -> InstanceGroup:
     return found
 
 
-def policy(part: Part) -> str | None:
+def policy(part: Fields) -> str | None:
     """The policy of a group, also from before 1.11, when it had a list of them."""
     old = part.names("policies")
     found = part.get("policy", group_policy)
@@ -201,7 +201,7 @@ def group_policy(path: str, value: Any) -> str | None:
     return str(value)
 
 
-def max_per_host(part: Part) -> int:
+def max_per_host(part: Fields) -> int:
     """How many members of an anti-affinity group may share a host."""
     rules = part.get("_rules", scalars.mapping)
     if rules is None and not part.is_object:
@@ -250,7 +250,7 @@ def _pair(path: str, value: Any) -> tuple[str, str]:
     return scalars.text(path, found[0]), scalars.text(path, found[1])
 
 
-def retry_hosts(part: Part) -> tuple[tuple[str, str], ...]:
+def retry_hosts(part: Fields) -> tuple[tuple[str, str], ...]:
     """The hosts of a SchedulerRetries object, or of its old dict."""
     hosts = lowered(part.fields.get("hosts"))
     if isinstance(hosts, list | tuple) and hosts and isinstance(hosts[0], list | tuple):
@@ -270,7 +270,7 @@ def numa_topology(path: str, value: Any) -> dict[str, Any]:
     return kept
 
 
-def pci_requests(part: Part, name: str) -> tuple[dict[str, Any], ...]:
+def pci_requests(part: Fields, name: str) -> tuple[dict[str, Any], ...]:
     """The fields of each InstancePCIRequest: of the object that holds them, or of a
     plain list of them."""
     value = lowered(part.fields.get(name))
@@ -283,6 +283,6 @@ def pci_requests(part: Part, name: str) -> tuple[dict[str, Any], ...]:
     return tuple(scalars.plain(each.path, each.fields) for each in requests)
 
 
-def _held_requests(holder: Part) -> tuple[Part, ...]:
+def _held_requests(holder: Fields) -> tuple[Fields, ...]:
     holder.text("instance_uuid")
     return holder.parts("requests", "InstancePCIRequest")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from gantt.errors import Invalid
 from gantt.model.forms import legacy, nouns, scalars
 from gantt.model.forms.document import (
-    Part,
+    Fields,
     Reading,
     check_version,
     is_envelope,
@@ -71,7 +71,7 @@ def _from_object(primitive: Mapping[str, Any]) -> RequestSpec:
 def _from_native(fields: Mapping[str, Any]) -> RequestSpec:
     version = fields.get("version", SPEC_VERSION)
     is_newer = check_version(ROOT, version, SPEC_VERSION)
-    part = Part(fields, ROOT, Reading(is_strict=not is_newer))
+    part = Fields(fields, ROOT, Reading(is_strict=not is_newer))
     spec = _fields(part)
     spec = replace(
         spec,
@@ -83,7 +83,7 @@ def _from_native(fields: Mapping[str, Any]) -> RequestSpec:
     return spec
 
 
-def _fields(part: Part) -> RequestSpec:
+def _fields(part: Fields) -> RequestSpec:
     """The fields that Nova's object and our own form have under the same name."""
     flavor = part.one("flavor", "Flavor", nouns.flavor)
     if flavor is None:

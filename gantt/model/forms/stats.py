@@ -16,7 +16,7 @@ from gantt.errors import Invalid
 from gantt.model.forms import scalars
 from gantt.model.forms.document import (
     NAME,
-    Part,
+    Fields,
     Reading,
     is_envelope,
     lowered,
@@ -134,7 +134,7 @@ def _metrics(path: str, value: Any) -> list[dict[str, Any]] | None:
     ]
 
 
-def _metric(part: Part, *, is_whole: bool) -> dict[str, Any]:
+def _metric(part: Fields, *, is_whole: bool) -> dict[str, Any]:
     name = part.need("name", scalars.name)
     value = part.get("value", _number)
     if value is None and not part.has("numa_membw_values"):

@@ -75,9 +75,9 @@ def rooms(hosts: Hosts, options: SchedulerOptions) -> dict[str, tuple[Int64s, In
     }
     found = {}
     for name, (total, free, unit) in told.items():
-        is_told = hosts.has_state & (total > 0) & (free >= unit)
-        room = np.floor(free[is_told] / unit).astype(np.int64)
-        found[name] = (room, (total[is_told] // unit).astype(np.int64))
+        is_reported = hosts.has_state & (total > 0) & (free >= unit)
+        room = np.floor(free[is_reported] / unit).astype(np.int64)
+        found[name] = (room, (total[is_reported] // unit).astype(np.int64))
     return found
 
 

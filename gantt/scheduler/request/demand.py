@@ -15,7 +15,7 @@ from gantt.model.requests import Labels, RequestGroup
 from gantt.model.spec import ResourceGroup
 
 
-class Part:
+class DraftGroup:
     """One request group. An amount of 0 is kept to the end: it means "none of it"."""
 
     __slots__ = (
@@ -67,16 +67,16 @@ class Demand:
     several providers. ``isolate`` None: no group policy was given."""
 
     def __init__(self) -> None:
-        self.parts: dict[str, Part] = {"": Part()}
+        self.parts: dict[str, DraftGroup] = {"": DraftGroup()}
         self.isolate: bool | None = None
 
     @property
-    def main(self) -> Part:
+    def main(self) -> DraftGroup:
         """The unsuffixed group."""
         return self.parts[""]
 
     @property
-    def suffixed(self) -> list[tuple[str, Part]]:
+    def suffixed(self) -> list[tuple[str, DraftGroup]]:
         """Groups with a suffix that are not empty, by suffix."""
         return [
             (suffix, self.parts[suffix])
@@ -84,11 +84,11 @@ class Demand:
             if suffix and not self.parts[suffix].is_empty
         ]
 
-    def part(self, suffix: str) -> Part:
+    def part(self, suffix: str) -> DraftGroup:
         """The group with this suffix, made when it is new."""
         found = self.parts.get(suffix)
         if found is None:
-            found = self.parts[suffix] = Part()
+            found = self.parts[suffix] = DraftGroup()
         return found
 
     def named(self, resource_class: str) -> bool:
@@ -126,7 +126,7 @@ class Demand:
             )
 
     @staticmethod
-    def _merge(part: Part, group: ResourceGroup) -> None:
+    def _merge(part: DraftGroup, group: ResourceGroup) -> None:
         for name, amount in group.resources.items():
             part.amounts[name] = part.amounts.get(name, 0) + amount
         part.required |= group.required_traits

@@ -13,7 +13,7 @@ from typing import Final
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.request import settings
-from gantt.scheduler.request.demand import Part
+from gantt.scheduler.request.demand import DraftGroup
 
 MEMORY_ENCRYPTION_MODELS: Final = {
     "amd-sev": "HW_CPU_X86_AMD_SEV",
@@ -35,13 +35,13 @@ ADDRESS_SPACES: Final = {
 _NOT_IN_NAMES = re.compile(r"[^A-Z0-9_]+")
 
 
-def translate(spec: RequestSpec, part: Part) -> None:
+def translate(spec: RequestSpec, part: DraftGroup) -> None:
     """Add every feature that flavor or image require. Raises Invalid."""
     for feature in _FEATURES:
         feature(spec, part)
 
 
-def image_traits(spec: RequestSpec, part: Part) -> None:
+def image_traits(spec: RequestSpec, part: DraftGroup) -> None:
     """The traits that an image requires. Raises Invalid."""
     names = spec.image.properties.get("traits_required") if spec.image else None
     if not names:
@@ -63,7 +63,7 @@ def asks_tpm(spec: RequestSpec) -> bool:
     return settings.agreed(spec, "hw:tpm_version", TPM_VERSIONS) is not None
 
 
-def _memory_encryption(spec: RequestSpec, part: Part) -> None:
+def _memory_encryption(spec: RequestSpec, part: DraftGroup) -> None:
     if settings.is_on(spec, "hw:mem_encryption"):
         model = settings.agreed(
             spec, "hw:mem_encryption_model", MEMORY_ENCRYPTION_MODELS
@@ -72,7 +72,7 @@ def _memory_encryption(spec: RequestSpec, part: Part) -> None:
         part.required.add(MEMORY_ENCRYPTION_MODELS[model or "amd-sev"])
 
 
-def _persistent_memory(spec: RequestSpec, part: Part) -> None:
+def _persistent_memory(spec: RequestSpec, part: DraftGroup) -> None:
     labels = spec.flavor.extra_specs.get("hw:pmem")
     if not labels:
         return
@@ -84,7 +84,7 @@ def _persistent_memory(spec: RequestSpec, part: Part) -> None:
         part.amounts[resource_class] = names.count(name)
 
 
-def _tpm(spec: RequestSpec, part: Part) -> None:
+def _tpm(spec: RequestSpec, part: DraftGroup) -> None:
     version = settings.agreed(spec, "hw:tpm_version", TPM_VERSIONS)
     model = settings.agreed(spec, "hw:tpm_model", TPM_MODELS)
     if version is None:
@@ -99,25 +99,25 @@ def _tpm(spec: RequestSpec, part: Part) -> None:
     part.required |= {TPM_VERSIONS[version], TPM_MODELS[model or "tpm-tis"]}
 
 
-def _socket_affinity(spec: RequestSpec, part: Part) -> None:
+def _socket_affinity(spec: RequestSpec, part: DraftGroup) -> None:
     allowed = ("legacy", "preferred", "required", "socket")
     if settings.agreed(spec, "hw:pci_numa_affinity_policy", allowed) == "socket":
         part.required.add("COMPUTE_SOCKET_PCI_NUMA_AFFINITY")
 
 
-def _secure_boot(spec: RequestSpec, part: Part) -> None:
+def _secure_boot(spec: RequestSpec, part: DraftGroup) -> None:
     allowed = ("disabled", "optional", "required")
     if settings.agreed(spec, "os:secure_boot", allowed) == "required":
         part.required.add("COMPUTE_SECURITY_UEFI_SECURE_BOOT")
 
 
-def _address_space(spec: RequestSpec, part: Part) -> None:
+def _address_space(spec: RequestSpec, part: DraftGroup) -> None:
     mode = settings.agreed(spec, "hw:maxphysaddr_mode", ADDRESS_SPACES)
     if mode is not None:
         part.required.add(ADDRESS_SPACES[mode])
 
 
-def _stateless_firmware(spec: RequestSpec, part: Part) -> None:
+def _stateless_firmware(spec: RequestSpec, part: DraftGroup) -> None:
     properties = spec.image.properties if spec.image else {}
     named = "hw_firmware_stateless"
     if not settings.truth(named, properties.get(named) or ""):
@@ -130,7 +130,7 @@ def _stateless_firmware(spec: RequestSpec, part: Part) -> None:
     part.required.add("COMPUTE_SECURITY_STATELESS_FIRMWARE")
 
 
-_FEATURES: Final[tuple[Callable[[RequestSpec, Part], None], ...]] = (
+_FEATURES: Final[tuple[Callable[[RequestSpec, DraftGroup], None], ...]] = (
     _memory_encryption,
     _persistent_memory,
     _tpm,

@@ -16,7 +16,7 @@ from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import cpus, features, group_specs
-from gantt.scheduler.request.demand import Demand, Part
+from gantt.scheduler.request.demand import Demand, DraftGroup
 from gantt.scheduler.request.limits import too_many_groups
 from gantt.scheduler.request.target import target_tree
 from gantt.state.fleet import Fleet
@@ -203,7 +203,7 @@ def _check(
 
 
 def _check_amounts(
-    suffix: str, part: Part, spec: RequestSpec, knows_class: Knows
+    suffix: str, part: DraftGroup, spec: RequestSpec, knows_class: Knows
 ) -> None:
     for name, amount in part.amounts.items():
         if amount < 0:
@@ -228,7 +228,7 @@ def _check_subtrees(subtrees: tuple[frozenset[str], ...], demand: Demand) -> Non
 
 
 def _check_traits(
-    suffix: str, part: Part, spec: RequestSpec, knows_trait: Knows | None
+    suffix: str, part: DraftGroup, spec: RequestSpec, knows_trait: Knows | None
 ) -> None:
     both = part.required & part.forbidden
     if both:
