@@ -74,17 +74,14 @@ class HeadRow:
 
     def read(self, session: Session) -> None:
         """Raises StoreFailed unless this release may use the books."""
-        self._judge(session.one(self._read))
+        self.judge(session.one(self._read))
 
     def lock(self, session: Session) -> Answer:
         """Request the lock, held until the transaction ends; ``judge`` the answer."""
         return session.send(self._lock)
 
-    def judge(self, answer: Answer) -> None:
-        """As ``read``."""
-        self._judge(next(iter(answer.rows), None))
-
-    def _judge(self, row: tuple[int] | None) -> None:
+    def judge(self, row: tuple[int] | None) -> None:
+        """As ``read``, of the row that ``lock`` found."""
         reason = refusal(row[0] if row else None, self._url)
         with self._logging:  # many threads come here, one logs
             if reason is not None and not self._is_logged:

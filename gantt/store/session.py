@@ -7,9 +7,12 @@ tuples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from gantt import errors
 from gantt.store.database import Bulk, Database
@@ -28,30 +31,15 @@ class Counter:
         self.statements = 0
 
 
-class Answer:
+class Answer(Struct, eq=False):
     """The result of a statement, once it was waited for.
 
     ``rows``: all of a query. ``count``: how many rows it touched.
     """
 
-    def __init__(self, cursors: list[Any]) -> None:
-        self._cursors = cursors
-        self.rows: list[Any] = []
-        self.count = 0
-
-    def take(self) -> None:
-        """Read it to its end: SQLite holds its lock until then."""
-        for cursor in self._cursors:
-            self.count += int(cursor.rowcount)
-            if cursor.description is not None:
-                self.rows += cursor.fetchall()
-
-    def drop(self) -> None:
-        """Discard it unread: else SQLite would keep its read lock, past a rollback, for
-        as long as the error with its frames is referenced."""
-        for cursor in self._cursors:
-            with suppress(Exception):  # the connection may be gone
-                cursor.close()
+    cursors: list[Any]
+    rows: list[Any] = []
+    count: int = 0
 
 
 class Session:
@@ -65,6 +53,7 @@ class Session:
         driver: Any = self._pooled.dbapi_connection
         self._driver = driver
         self._cursor = self._driver.cursor()
+        self._open_cursor: Callable[[], Any] = self._driver.cursor
         self._pipeline: Pipeline | None = None
         self.is_lost = False
         # Lost because the server was silent: a new connection would wait as long.
@@ -93,28 +82,15 @@ class Session:
             raise self._translated(error) from error
         return int(self._cursor.rowcount)
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Wait only once for all that is sent within, if the database supports it.
-        Raises the outcome of the first that fails; none after it is carried out."""
-        sent: list[Answer] = []
-        self._sent = sent
+    def together(self) -> _Together:
+        """For ``with``: wait only once for all that is sent within, if the database
+        supports it. Raises the outcome of the first that fails; none after it is
+        carried out."""
         try:
             self._pipeline = self._pipeline or self._database.pipeline(self._driver)
-            with self._pipeline or nullcontext():
-                yield
-            for answer in sent:
-                answer.take()
-        except BaseException as error:
-            self.advanced.clear()  # some statements may not have been carried out
-            if self._pipeline is None:
-                for answer in sent:
-                    answer.drop()
-            if isinstance(error, self._errors):
-                raise self._translated(error) from error
-            raise
-        finally:
-            self._sent = None
+        except self._errors as error:
+            raise self._translated(error) from error
+        return _Together(self)
 
     def send(self, text: str, values: Values = ()) -> Answer:
         """Send a statement; its answer is filled once it was waited for."""
@@ -122,34 +98,36 @@ class Session:
         try:
             cursor = self._open_cursor()
             cursor.execute(text, values)
-            return self._answer([cursor])
+            answer = Answer([cursor])
+            if self._sent is None:
+                _read([answer])
+            else:
+                self._sent.append(answer)
         except self._errors as error:
             raise self._translated(error) from error
+        return answer
 
     def send_rows(self, bulk: Bulk, rows: Sequence[Values]) -> Answer:
         """The same for one statement on many rows."""
         self._counter.statements += 1
         try:
-            return self._answer(bulk.send(self._open_cursor, rows))
+            answer = Answer(bulk.send(self._open_cursor, rows))
+            if self._sent is None:
+                _read([answer])
+            else:
+                self._sent.append(answer)
         except self._errors as error:
             raise self._translated(error) from error
-
-    def _open_cursor(self) -> Any:
-        if self._sent is not None and self._pipeline is not None:
-            return self._pipeline.cursor()
-        return self._driver.cursor()
-
-    def _answer(self, cursors: list[Any]) -> Answer:
-        answer = Answer(cursors)
-        if self._sent is None:
-            answer.take()
-        else:
-            self._sent.append(answer)
         return answer
 
     def one(self, text: str, values: Values = ()) -> Any:
         """The first row of the answer, or None."""
-        return self._fetched(self.execute(text, values).fetchone)
+        self._counter.statements += 1
+        try:
+            self._cursor.execute(text, values)
+            return self._cursor.fetchone()
+        except self._errors as error:
+            raise self._translated(error) from error
 
     def all(self, text: str, values: Values = ()) -> list[Any]:
         """All rows of the answer."""
@@ -238,6 +216,63 @@ class Session:
         self.is_lost = self.is_lost or self._database.is_lost(error)
         self.is_silent = self.is_silent or self._database.is_silence(error)
         return self._database.classify(error)
+
+
+class _Together(Struct):
+    """What ``Session.together`` returns."""
+
+    session: Session
+
+    def __enter__(self) -> None:
+        session = self.session
+        session._sent = []
+        if session._pipeline is not None:
+            session._pipeline.__enter__()
+            session._open_cursor = session._pipeline.cursor
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        session, failure = self.session, error
+        sent, session._sent = session._sent or [], None
+        session._open_cursor = session._driver.cursor
+        try:
+            if session._pipeline is not None:
+                session._pipeline.__exit__(kind, error, trace)
+            if error is None:
+                _read(sent)
+        except BaseException as raised:
+            failure = raised
+        if failure is None:
+            return
+        session.advanced.clear()  # some statements may not have been carried out
+        if session._pipeline is None:
+            _drop(sent)
+        if isinstance(failure, session._errors):
+            raise session._translated(failure) from failure
+        if failure is not error:
+            raise failure
+
+
+def _read(sent: Sequence[Answer]) -> None:
+    """Read answers to their end: SQLite holds its lock until then."""
+    for answer in sent:
+        for cursor in answer.cursors:
+            answer.count += int(cursor.rowcount)
+            if cursor.description is not None:
+                answer.rows += cursor.fetchall()
+
+
+def _drop(sent: Sequence[Answer]) -> None:
+    """Discard answers unread: else SQLite would keep its read lock, past a rollback,
+    for as long as the error with its frames is referenced."""
+    for answer in sent:
+        for cursor in answer.cursors:
+            with suppress(Exception):  # the connection may be gone
+                cursor.close()
 
 
 @contextmanager

@@ -61,6 +61,9 @@ class SqlStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counter = Counter()
+        # The query for the database's clock; None: it has none.
+        self.clock = database.clock
+        self.as_kept = database.as_kept
         self.log = Log(database)
         self.writer = Writer(database)
         self._loader = Loader(database)
@@ -89,16 +92,8 @@ class SqlStore:
     def statements(self) -> int:
         return self._counter.statements
 
-    @property
-    def clock(self) -> str | None:
-        """The query for the database's clock; None: it has none."""
-        return self._database.clock
-
     def fold(self, name: str) -> str:
         return self._database.fold(name)
-
-    def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
-        return self._database.as_kept(changes)
 
     # Reading.
 
@@ -201,7 +196,7 @@ class SqlStore:
                 head = self._head.lock(session)
                 if along is not None:
                     along(session)
-            self._head.judge(head)
+            self._head.judge(head.rows[0] if head.rows else None)
         except BaseException:
             session.rollback()
             if session is not self._writing:
@@ -327,7 +322,10 @@ class SqlTransaction:
         self, entries: Sequence[LogEntry], preconditions: Sequence[Precondition] = ()
     ) -> None:
         with self._session.together():
-            sent = self._store.writer.send(self._session, _changes(entries))
+            changes: list[Change] = []
+            for entry in entries:
+                changes += entry.changes
+            sent = self._store.writer.send(self._session, changes)
             if entries:
                 self._store.log.append(self._session, entries)
             asked = self._store.writer.ask(self._session, preconditions)
@@ -345,8 +343,3 @@ class SqlTransaction:
         if self._is_open:
             self._is_open = False
             self._store.finish(self._session, self._session.rollback)
-
-
-def _changes(entries: Sequence[LogEntry]) -> Iterator[Change]:
-    for entry in entries:
-        yield from entry.changes

@@ -8,12 +8,14 @@ and compares what the database had with what was known.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
+from functools import lru_cache
+from itertools import compress
+from operator import attrgetter, itemgetter, ne, or_
 from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import astuple
-from sqlalchemy import String, Table
+from sqlalchemy import String
 
 from gantt.model import rows
 from gantt.model.changes import Change
@@ -54,19 +56,30 @@ _UNASKED: dict[str, frozenset[str]] = {
     rows.PROVIDERS: frozenset({"root_provider_id"}),
     rows.CONSUMERS: frozenset({"project_id", "user_id", "consumer_type_id"}),
 }
-# What is unique in the tables of the fleet.
-_UNIQUE: dict[type[Row], tuple[str, ...]] = {
-    rows.HostRow: ("host", "node"),
-    rows.ServiceRow: ("host", "binary"),
-    rows.HostAggregateRow: ("uuid",),
-    rows.InstanceRow: ("uuid",),
-    rows.ServerGroupRow: ("uuid",),
-    rows.ClaimRow: ("instance_uuid",),
+# What unique and foreign keys contain of a row, beside its own key.
+_CONSTRAINED: dict[str, Callable[[Row], object]] = {
+    rows.PROVIDERS: attrgetter(
+        "uuid", "name", "root_provider_id", "parent_provider_id"
+    ),
+    rows.CONSUMERS: attrgetter("uuid"),
+    rows.INVENTORIES: attrgetter("resource_provider_id", "resource_class_id"),
+    rows.HOSTS: attrgetter("host", "node"),
+    rows.SERVICES: attrgetter("host", "binary"),
+    rows.HOST_AGGREGATES: attrgetter("uuid"),
+    rows.INSTANCES: attrgetter("uuid"),
+    rows.SERVER_GROUPS: attrgetter("uuid"),
+    rows.CLAIMS: attrgetter("instance_uuid"),
+    **{
+        name: attrgetter("name")
+        for name, row_type in ROW_TYPES.items()
+        if row_type is rows.NameRow
+    },
 }
-
+_MOMENTS = 1_000
 
 Picker: TypeAlias = Callable[[Sequence[Any]], tuple[Any, ...]]
-ToValues: TypeAlias = Callable[[Row], tuple[Any, ...]]
+ToTime: TypeAlias = Callable[[int | None], Any]
+Pair: TypeAlias = tuple[Row | None, Row | None]
 
 
 class Step(Struct, frozen=True):
@@ -74,7 +87,7 @@ class Step(Struct, frozen=True):
 
     table: str
     verb: str
-    pairs: list[tuple[Row | None, Row | None]]
+    pairs: list[Pair]
 
 
 def plan(changes: Iterable[Change]) -> list[Step]:
@@ -95,63 +108,53 @@ def plan(changes: Iterable[Change]) -> list[Step]:
     for table in ROW_TYPES:
         if not (mine := by_table.get(table)):
             continue
-        if _needs_order(mine):
+        parts = _coalesced(table, mine)
+        if parts is None:
             ordered.extend(_runs(table, mine))
             continue
-        parts = _coalesced(table, mine)
         deletes.append(parts[0])
         updates.append(parts[1])
         is_name = ROW_TYPES[table] is rows.NameRow
         (ordered if is_name else inserts).append(parts[2])
-    steps = [*reversed(deletes), *ordered, *updates, *inserts]
-    return [step for step in steps if step.pairs]
+    steps: list[Step] = []
+    for step in (*reversed(deletes), *ordered, *updates, *inserts):
+        if step.pairs:
+            steps.append(step)
+    return steps
 
 
-def _needs_order(changes: list[Change]) -> bool:
-    """Whether a row moves within a constraint, or a key is reused."""
-    is_link = isinstance(changes[0].new or changes[0].old, rows.LinkRow)
-    gone: set[Key] = set()
-    for change in changes:
-        if change.new is None:
-            gone.add(change.key)
-        elif change.old is None:
-            if change.key in gone and not is_link:
-                return True
-        elif _place(change.old) != _place(change.new):
-            return True
-    return False
-
-
-def _place(row: Row) -> tuple[Any, ...]:
-    """What unique and foreign keys contain of a row, beside its own key."""
-    if isinstance(row, rows.ConsumerRow):
-        return (row.uuid,)
-    if isinstance(row, rows.ProviderRow):
-        return (row.uuid, row.name, row.root_provider_id, row.parent_provider_id)
-    if isinstance(row, rows.InventoryRow):
-        return (row.resource_provider_id, row.resource_class_id)
-    if isinstance(row, rows.NameRow):
-        return (row.name,)
-    return tuple(getattr(row, name) for name in _UNIQUE.get(type(row), ()))
-
-
-def _coalesced(table: str, changes: list[Change]) -> tuple[Step, Step, Step]:
-    """Deletes, updates and inserts: first old and last new value of each row."""
+def _coalesced(table: str, changes: list[Change]) -> tuple[Step, Step, Step] | None:
+    """Deletes, updates and inserts: first old and last new value of each row. None if
+    a row moves within a constraint, or a key is reused: then order matters."""
+    constrained = _CONSTRAINED.get(table)
+    is_link = ROW_TYPES[table] is rows.LinkRow
     first: dict[Key, Row | None] = {}
     last: dict[Key, Row | None] = {}
     for change in changes:
-        first.setdefault(change.key, change.old)
+        key, old, new = change.key, change.old, change.new
+        if new is not None:
+            if old is None:
+                if key in last and not is_link:
+                    return None
+            elif constrained is not None and constrained(old) != constrained(new):
+                return None
+        first.setdefault(key, old)
         # Children are deleted before parents, but inserted after them: so deletes go
         # in the order of last changes, and the others in that of first changes.
-        last.pop(change.key, None)
-        last[change.key] = change.new
-    deletes = [(first[key], None) for key, new in last.items() if new is None]
-    pairs = [(old, last[key]) for key, old in first.items() if last[key] is not None]
-    return (
-        Step(table, DELETE, [pair for pair in deletes if pair[0] is not None]),
-        Step(table, UPDATE, [p for p in pairs if p[0] is not None and p[0] != p[1]]),
-        Step(table, INSERT, [pair for pair in pairs if pair[0] is None]),
-    )
+        last.pop(key, None)
+        last[key] = new
+    deletes, updates = Step(table, DELETE, []), Step(table, UPDATE, [])
+    inserts = Step(table, INSERT, [])
+    for key, new in last.items():
+        if new is None and first[key] is not None:
+            deletes.pairs.append((first[key], None))
+    for key, old in first.items():
+        new = last[key]
+        if old is None and new is not None:
+            inserts.pairs.append((None, new))
+        elif new is not None and old != new:
+            updates.pairs.append((old, new))
+    return deletes, updates, inserts
 
 
 def _runs(table: str, changes: list[Change]) -> list[Step]:
@@ -171,68 +174,80 @@ def _runs(table: str, changes: list[Change]) -> list[Step]:
 class _TableStatements:
     """INSERT, UPDATE and DELETE of one table, and how rows become parameters."""
 
-    def __init__(self, database: Database, name: str) -> None:
-        self._bulk = database.bulk
+    def __init__(self, database: Database, name: str, to_time: ToTime) -> None:
+        self._bulk, self._to_time = database.bulk, to_time
         self._table, self._columns = BOOKS[name], COLUMNS[name]
         keys = [c for c in self._columns if self._table.c[c].primary_key]
         self._found = [*keys, *_KNOWN.get(name, ())]
-        self._known = _comparable(self._table, self._columns, self._found)
         unasked = _UNASKED.get(name, frozenset())
         last = [column for column in self._found if column not in unasked]
-        self._last_known = _comparable(self._table, self._columns, last)
+        self._pick, self._nothing = self._known(self._found)
+        self._pick_last, self._nothing_last = self._known(last)
         self._insert = self._bulk.insert(self._table, self._columns)
         self._delete = self._bulk.delete(self._table, last)
-        self._updates: dict[tuple[int, ...], tuple[Bulk, Picker]] = {}
+        # By whether each column differs.
+        self._updates: dict[tuple[bool, ...], Bulk] = {}
         # Only tables with an ``id`` of their own have a sequence.
         self.has_sequence = keys == ["id"]
 
-    def send(self, session: Session, step: Step, to_values: ToValues) -> Answer:
+    def _known(self, names: Sequence[str]) -> tuple[Picker, tuple[object, ...]]:
+        """How to pick the values of ``names``, and what stands for NULL in them."""
+        columns = [self._table.c[name] for name in names]
+        nothing = tuple("" if isinstance(c.type, String) else 0 for c in columns)
+        places = [self._columns.index(name) for name in names]
+        if len(places) == 1:  # a tuple in any case
+            return itemgetter(slice(places[0], places[0] + 1)), nothing
+        return itemgetter(*places), nothing
+
+    def send(self, session: Session, step: Step) -> Answer:
         """Carry out a step; how many rows were as they were known."""
-        if step.verb == INSERT:
-            made = [to_values(new) for _, new in step.pairs if new]
-            return session.send_rows(self._insert, made)
-        if step.verb == DELETE:
-            gone = [self._last_known(to_values(old)) for old, _ in step.pairs if old]
-            return session.send_rows(self._delete, gone)
-        pairs = [
-            (to_values(old), to_values(new)) for old, new in step.pairs if old and new
-        ]
-        statement, picked = self._update(pairs)
-        values = [(*picked(new), *self._known(old)) for old, new in pairs]
-        return session.send_rows(statement, values)
+        if step.verb == UPDATE:
+            return self._update(session, step.pairs)
+        values: list[tuple[Any, ...]] = []
+        for old, new in step.pairs:
+            if old is not None:
+                known = self._pick_last(astuple(old))
+                if None in known:
+                    known = _without_null(known, self._nothing_last)
+                values.append(known)
+            elif new is not None:
+                *mine, created, updated = astuple(new)
+                moments = self._to_time(created), self._to_time(updated)
+                values.append((*mine, *moments))
+        bulk = self._insert if step.verb == INSERT else self._delete
+        return session.send_rows(bulk, values)
 
-    def _update(self, pairs: list[tuple[Any, Any]]) -> tuple[Bulk, Picker]:
-        """The UPDATE that sets only what differs in any of ``pairs``: a column that is
-        not set costs no index update."""
-        places = tuple(
-            place
-            for place in range(len(self._columns))
-            if any(old[place] != new[place] for old, new in pairs)
-        )
-        if places not in self._updates:
-            columns = [self._columns[place] for place in places]
+    def _update(self, session: Session, pairs: list[Pair]) -> Answer:
+        """Set only what differs in any of ``pairs``: a column that is not set costs no
+        index update."""
+        both: list[tuple[tuple[Any, ...], tuple[Any, ...]]] = []
+        differs = (False,) * len(self._columns)
+        for old, new in pairs:
+            if old is not None and new is not None:
+                both.append((astuple(old), astuple(new)))
+                differs = tuple(map(or_, differs, map(ne, *both[-1])))
+        if differs not in self._updates:
+            columns = list(compress(self._columns, differs))
             statement = self._bulk.update(self._table, columns, self._found)
-            self._updates[places] = (statement, _picker(places))
-        return self._updates[places]
+            self._updates[differs] = statement
+        values: list[tuple[Any, ...]] = []
+        for was, (*mine, created, updated) in both:
+            known = self._pick(was)
+            if None in known:
+                known = _without_null(known, self._nothing)
+            mine += self._to_time(created), self._to_time(updated)
+            values.append((*compress(mine, differs), *known))
+        return session.send_rows(self._updates[differs], values)
 
 
-def _picker(places: Sequence[int]) -> Picker:
-    if len(places) == 1:
-        place = places[0]
-        return lambda values: (values[place],)
-    return itemgetter(*places)
-
-
-def _comparable(table: Table, columns: Sequence[str], names: Sequence[str]) -> Picker:
-    """The values of ``names``, with what stands for NULL in comparisons."""
-    pick = _picker([columns.index(name) for name in names])
-    if not any(table.c[name].nullable for name in names):
-        return pick
-    empty = ["" if isinstance(table.c[name].type, String) else 0 for name in names]
-    return lambda values: tuple(
-        nothing if value is None else value
-        for value, nothing in zip(pick(values), empty, strict=True)
-    )
+def _without_null(
+    values: tuple[Any, ...], nothing: tuple[object, ...]
+) -> tuple[Any, ...]:
+    """``values``, with what stands for NULL in comparisons."""
+    found: list[Any] = []
+    for value, instead in zip(values, nothing, strict=True):
+        found.append(instead if value is None else value)
+    return tuple(found)
 
 
 class Writer:
@@ -240,7 +255,11 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._tables = {name: _TableStatements(database, name) for name in ROW_TYPES}
+        # A batch has few different times.
+        to_time = lru_cache(_MOMENTS)(database.to_time)
+        self._tables = {
+            name: _TableStatements(database, name, to_time) for name in ROW_TYPES
+        }
         # InnoDB does not delete a row that is referred to, even by itself.
         self._uproot = database.bulk.update(
             BOOKS[rows.PROVIDERS], ["root_provider_id"], ["id"]
@@ -251,26 +270,27 @@ class Writer:
         self, session: Session, changes: Iterable[Change]
     ) -> list[tuple[Step, Answer]]:
         """Send all that carries out ``changes``; ``check`` the answers afterwards."""
-        to_values = self._converter()
         sent = []
+        advance = self._database.advance
         for step in plan(changes):
             statements = self._tables[step.table]
             if step.table == rows.PROVIDERS and step.verb == DELETE:
                 gone = [(None, key_of(old)) for old, _ in step.pairs if old]
                 session.send_rows(self._uproot, gone)
-            sent.append((step, statements.send(session, step, to_values)))
-            if step.verb == INSERT and statements.has_sequence:
-                self._advance(session, step)
+            sent.append((step, statements.send(session, step)))
+            if advance and step.verb == INSERT and statements.has_sequence:
+                self._advance(session, step, advance)
         return sent
 
     def ask(
         self, session: Session, preconditions: Iterable[Precondition]
     ) -> list[tuple[Precondition, Answer]]:
         """Select the rows of ``preconditions``; ``check_preconditions`` afterwards."""
-        return [
-            (one, session.send_rows(self._select(one), [(key,) for key in one.keys]))
-            for one in preconditions
-        ]
+        asked = []
+        for one in preconditions:
+            keys = list(zip(one.keys, strict=True))
+            asked.append((one, session.send_rows(self._select(one), keys)))
+        return asked
 
     def _select(self, precondition: Precondition) -> Bulk:
         wanted = (precondition.table, precondition.by, *precondition.columns)
@@ -280,10 +300,8 @@ class Writer:
             )
         return self._selects[wanted]
 
-    def _advance(self, session: Session, step: Step) -> None:
+    def _advance(self, session: Session, step: Step, advance: str) -> None:
         """Advance the sequence of the table past ids that were given without it."""
-        if self._database.advance is None:
-            return
         highest = max(
             new.id
             for _, new in step.pairs
@@ -292,24 +310,8 @@ class Writer:
         # A sequence is not rolled back, so the value holds as long as the connection.
         if highest > session.advanced.get(step.table, -1):
             value = max(highest, min(highest + _AHEAD, _HIGHEST))
-            session.send(self._database.advance, (value, step.table))
+            session.send(advance, (value, step.table))
             session.advanced[step.table] = value
-
-    def _converter(self) -> ToValues:
-        """Row to values; a batch has few different times, so each is made once."""
-        to_time = self._database.to_time
-        times: dict[int | None, Any] = {}
-
-        def moment(micros: int | None) -> Any:
-            if micros not in times:
-                times[micros] = to_time(micros)
-            return times[micros]
-
-        def to_values(row: Row) -> tuple[Any, ...]:
-            *values, created, updated = astuple(row)
-            return (*values, moment(created), moment(updated))
-
-        return to_values
 
 
 def check(sent: list[tuple[Step, Answer]]) -> None:
@@ -325,7 +327,7 @@ def check(sent: list[tuple[Step, Answer]]) -> None:
 def check_preconditions(asked: list[tuple[Precondition, Answer]]) -> None:
     """Raises ForeignWrite if the rows are not exactly those of a precondition."""
     for precondition, answer in asked:
-        found = frozenset(tuple(row) for row in answer.rows)
+        found = frozenset(map(tuple, answer.rows))
         if strange := found ^ precondition.rows:
             keys = ", ".join(map(str, precondition.keys[:8]))
             raise ForeignWrite(

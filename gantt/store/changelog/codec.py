@@ -55,9 +55,10 @@ _ROW_DECODERS: dict[int, tuple[str, msgspec.msgpack.Decoder[Any]]] = {
 
 def encode(changes: Sequence[Change]) -> bytes:
     """``[[table number, key, row or null], …]``; a row is the array of its fields."""
-    return _ENCODER.encode(
-        [(TABLE_NUMBERS[one.table], one.key, one.new) for one in changes]
-    )
+    found: list[tuple[int, Key, Row | None]] = []
+    for one in changes:
+        found.append((TABLE_NUMBERS[one.table], one.key, one.new))
+    return _ENCODER.encode(found)
 
 
 def decode(data: bytes) -> tuple[Change, ...]:
@@ -164,22 +165,20 @@ class Log:
 
     def append(self, session: Session, entries: Sequence[LogEntry]) -> None:
         """A row per entry; a revision that exists is a ForeignWrite."""
-        session.send_rows(self._insert, [_values(one) for one in entries])
+        values: list[tuple[int | str | bytes, ...]] = []
+        for one in entries:
+            # What only annotates must never make a batch fail.
+            kind, request_id = one.kind[:_MAX_KIND], one.request_id[:_MAX_REQUEST_ID]
+            values.append(
+                (
+                    *(one.revision, one.batch, one.at),
+                    *(kind, request_id, encode(one.changes)),
+                )
+            )
+        session.send_rows(self._insert, values)
 
 
 def _entry(
     revision: int, batch: str, at: int, kind: str, request_id: str, changes: bytes
 ) -> LogEntry:
     return LogEntry(revision, batch, at, kind, request_id, decode(changes))
-
-
-def _values(entry: LogEntry) -> tuple[int | str | bytes, ...]:
-    # What only annotates must never make a batch fail.
-    return (
-        entry.revision,
-        entry.batch,
-        entry.at,
-        entry.kind[:_MAX_KIND],
-        entry.request_id[:_MAX_REQUEST_ID],
-        encode(entry.changes),
-    )

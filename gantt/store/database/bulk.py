@@ -9,7 +9,8 @@ statement is a call and not a round trip).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any, ClassVar, Protocol
 
 from msgspec import Struct
@@ -209,25 +210,27 @@ class _Blocks(Struct, frozen=True):
 
     def send(self, open_cursor: Callable[[], Any], rows: Sequence[Values]) -> list[Any]:
         cursors = []
-        for block in _blocks(rows, self.room, self.most):
+        blocks = _blocks(rows, self.room, self.most) if len(rows) != 1 else [rows]
+        for block in blocks:
             groups = self.between.join([self.group] * len(block))
             cursor = open_cursor()
             cursor.execute(
-                self.head + groups + self.tail, [v for row in block for v in row]
+                self.head + groups + self.tail, list(chain.from_iterable(block))
             )
             cursors.append(cursor)
         return cursors
 
 
-def _blocks(rows: Sequence[Values], room: int, most: int) -> Iterator[Sequence[Values]]:
-    start = 0
+def _blocks(rows: Sequence[Values], room: int, most: int) -> list[Sequence[Values]]:
+    blocks, start = [], 0
     while left := len(rows) - start:
         for size in (min(left, most), *_BLOCKS) if most else _BLOCKS:
             block = rows[start : start + size]
             if size <= left and (size == 1 or not room or _weight(block) <= room):
                 break
-        yield block
+        blocks.append(block)
         start += len(block)
+    return blocks
 
 
 def _weight(block: Sequence[Values]) -> int:

@@ -6,6 +6,7 @@ they are still there.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,6 +76,7 @@ class SqliteDatabase(Database):
                 "with the process."
             )
         self.path, self._uri = _sqlite_uri(url)
+        self._file = str(self.path or "")
         # The file that the first connection opened.
         self._opened: tuple[int, int] | None = None
         return create_engine(
@@ -109,10 +111,10 @@ class SqliteDatabase(Database):
     def _found(self) -> tuple[int, int] | None:
         """Device and inode of the path now; None: no file, or not a plain path."""
         try:
-            found = self.path and self.path.stat()
+            found = os.stat(self._file)  # noqa: PTH116 - at every batch: a Path takes calls
         except OSError:
             return None
-        return (found.st_dev, found.st_ino) if found else None
+        return found.st_dev, found.st_ino
 
     def _prepare_more(self, cursor: Any) -> None:
         cursor.execute("PRAGMA journal_mode")
