@@ -6,9 +6,8 @@ same for every query. Each statement is a transaction of its own.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from gantt import errors
@@ -40,43 +39,39 @@ class Readers:
         self._database = database
         self._counter = counter
         self._free: list[Reader] = []
-        self._seats = threading.BoundedSemaphore(database.options.pool_size)
+        # Earlier queries may wait no longer for the database.
+        self._limit_s = 2 * database.lost_s
+        self._seats: SimpleQueue[None] = SimpleQueue()
+        for _ in range(database.options.pool_size):
+            self._seats.put(None)
         self.is_closed = False
 
     def read(self, query: Callable[[Reader], T]) -> T:
         """The result of ``query``, repeated once if the connection broke. Raises
         StoreFailed."""
-        with self._seated():
+        try:
+            self._seats.get(timeout=self._limit_s)
+        except Empty:
+            raise errors.StoreFailed(
+                f"All {self._database.options.pool_size} connections for readers of "
+                f"{self._database.url} have been in use for {self._limit_s} s. Check "
+                "whether it answers, and try again later."
+            ) from None
+        try:
             self._database.check_place()
             while (reader := self._taken()) is not None:
                 try:
-                    with self._returned(reader):
-                        return query(reader)
+                    return self._ask(reader, query)
                 except Outcome as outcome:
                     if not reader.is_lost or reader.is_silent:
                         raise as_failure(outcome, self._database.url) from outcome
             self.require_open()
             try:
-                reader = Reader(self._database, self._counter)
-                with self._returned(reader):
-                    return query(reader)
+                return self._ask(Reader(self._database, self._counter), query)
             except Outcome as outcome:
                 raise as_failure(outcome, self._database.url) from outcome
-
-    @contextmanager
-    def _seated(self) -> Iterator[None]:
-        """Hold one of the connections; wait no longer than earlier queries may."""
-        limit_s = 2 * self._database.lost_s
-        if not self._seats.acquire(timeout=limit_s):
-            raise errors.StoreFailed(
-                f"All {self._database.options.pool_size} connections for readers of "
-                f"{self._database.url} have been in use for {limit_s} s. Check "
-                "whether it answers, and try again later."
-            )
-        try:
-            yield
         finally:
-            self._seats.release()
+            self._seats.put(None)
 
     def require_open(self) -> None:
         """Raises StoreFailed once it is closed."""
@@ -95,17 +90,14 @@ class Readers:
         except IndexError:
             return None
 
-    @contextmanager
-    def _returned(self, reader: Reader) -> Iterator[None]:
-        """Return it to the others at the end, unless it broke."""
+    def _ask(self, reader: Reader, query: Callable[[Reader], T]) -> T:
+        """Its result; the connection returns to the others, unless it broke."""
         try:
-            yield
-        except BaseException:
+            return query(reader)
+        finally:
             if reader.is_lost:
                 reader.discard()
-            raise
-        finally:
-            if not reader.is_lost:
+            else:
                 self._free.append(reader)
             if self.is_closed:
                 self.close()

@@ -48,7 +48,10 @@ class Batch(Struct):
     @property
     def changes(self) -> list[Change]:
         """All changes, in the order in which they were assumed."""
-        return [change for entry in self.entries for change in entry.changes]
+        found: list[Change] = []
+        for entry in self.entries:
+            found += entry.changes
+        return found
 
 
 class Counts(Struct):

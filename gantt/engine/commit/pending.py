@@ -76,7 +76,11 @@ class Queue:
         self._options = options
         self._admission = admission
         self._pending: deque[PendingWrite[Answer]] = deque()
-        self._changed = threads.condition()
+        self._lock = threads.lock()
+        # Taken while there is nothing to take: the committer waits for its release.
+        self._news = threads.lock()
+        self._news.acquire()
+        self._is_idle = False
         self.is_closing = False
         self.turned_away = 0
 
@@ -108,13 +112,16 @@ class Queue:
         )
 
     def take(self, size: int) -> list[PendingWrite[Answer]]:
-        """The next pending writes, at most ``size``; waits for one. Empty: closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._pending or self.is_closing)
+        """The next pending writes, at most ``size``; waits for one. Empty: closed.
+        For one thread."""
+        with self._lock:
+            is_idle = self._is_idle = not (self._pending or self.is_closing)
+        if is_idle:
+            self._news.acquire()
         return self.more(size)
 
     def more(self, size: int) -> list[PendingWrite[Answer]]:
-        """As ``take``, without waiting; for one thread at a time."""
+        """As ``take``, without waiting."""
         found: list[PendingWrite[Answer]] = []
         while self._pending and len(found) < size:
             found.append(self._pending.popleft())
@@ -122,17 +129,17 @@ class Queue:
 
     def put_back(self, pending_writes: Sequence[PendingWrite[Answer]]) -> None:
         """Put these in front of the others again."""
-        with self._changed:
+        with self._lock:
             self._pending.extendleft(reversed(pending_writes))
 
     def close(self) -> None:
         """Refuse what comes from now on."""
-        with self._changed:
+        with self._lock:
             self.is_closing = True
-            self._changed.notify()
+            self._wake()
 
     def _enter(self, pending_write: PendingWrite[A]) -> None:
-        with self._changed:
+        with self._lock:
             if self.is_closing:
                 raise StoreFailed("This engine is closed; connect again.")
             if len(self._pending) >= self._options.queue_length:
@@ -142,10 +149,16 @@ class Queue:
                     "the limit (queue_length). Try again shortly."
                 )
             self._pending.append(pending_write)
-            self._changed.notify()
+            self._wake()
+
+    def _wake(self) -> None:
+        """Resume the committer, if it waits; under ``_lock``."""
+        if self._is_idle:
+            self._is_idle = False
+            self._news.release()
 
     def _given_up(self, waited_s: float) -> Busy:
-        with self._changed:
+        with self._lock:
             self.turned_away += 1
         return Busy(
             f"The database has not accepted this write for {waited_s:g} s; it was "

@@ -10,7 +10,10 @@ nothing else, unless it takes from an unknown consumer.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final
+
+from msgspec import Struct
 
 from gantt.model import rows as t
 from gantt.model.changes import Change
@@ -30,34 +33,37 @@ _QUIET: Final = frozenset(
     {t.ALLOCATIONS, t.CONSUMERS, t.PROJECTS, t.USERS, t.CONSUMER_TYPES, t.AGGREGATES}
     | t.FLEET
 )
-_NAMED: Final = (t.RESOURCE_CLASSES, t.TRAITS)
 
 
-class _Wanted:
+class _Wanted(Struct):
     """Keys of the rows to check, collected from changes and rules."""
 
-    def __init__(self) -> None:
-        self.members: set[int] = set()
-        self.providers: set[int] = set()
-        self.parents: set[int] = set()
-        self.dropped_classes: set[int] = set()
-        self.consumers: set[str] = set()
-        self.names: dict[str, set[int]] = {table: set() for table in _NAMED}
+    members: set[int] = set()
+    providers: set[int] = set()
+    parents: set[int] = set()
+    dropped_classes: set[int] = set()
+    consumers: set[str] = set()
+    classes: set[int] = set()
+    traits: set[int] = set()
 
-    def take(self, change: Change) -> None:
+    def take(self, changes: Iterable[Change]) -> None:
         """Changes that rely on more than their own row."""
-        table, key, old, new = change.table, change.key, change.old, change.new
-        if isinstance(key, tuple):
-            if table == t.PROVIDER_AGGREGATES:
-                self.rely(table, key[0])
-            elif new is not None:
-                self.names[t.TRAITS].add(key[1])
-        elif table == t.PROVIDERS:
-            self._take_provider(key, old, new)
-        elif isinstance(new, InventoryRow):
-            self.names[t.RESOURCE_CLASSES].add(new.resource_class_id)
-        elif table == t.RESOURCE_CLASSES and new is None:
-            self.dropped_classes.add(key)
+        for change in changes:
+            table, key, new = change.table, change.key, change.new
+            if table in _QUIET:
+                continue
+            if isinstance(key, tuple):
+                if table == t.PROVIDER_AGGREGATES:
+                    self.members.add(key[0])
+                    self.providers.add(key[0])
+                elif new is not None:
+                    self.traits.add(key[1])
+            elif table == t.PROVIDERS:
+                self._take_provider(key, change.old, new)
+            elif isinstance(new, InventoryRow):
+                self.classes.add(new.resource_class_id)
+            elif table == t.RESOURCE_CLASSES and new is None:
+                self.dropped_classes.add(key)
 
     def _take_provider(self, key: int, old: object, new: object) -> None:
         if not isinstance(new, ProviderRow):
@@ -83,8 +89,11 @@ class _Wanted:
             self.providers.add(key)
         elif table == t.PROVIDERS:
             self.providers.add(key)
+        elif table == t.TRAITS:
+            self.traits.add(key)
         else:
-            self.names[table].add(key)
+            assert table == t.RESOURCE_CLASSES, f"nothing relies on {table}"
+            self.classes.add(key)
 
 
 def preconditions(
@@ -92,9 +101,7 @@ def preconditions(
 ) -> tuple[Precondition, ...]:
     """What the tables must hold besides ``changes``, which are applied to ``state``."""
     wanted = _Wanted()
-    for change in changes:
-        if change.table not in _QUIET:
-            wanted.take(change)
+    wanted.take(changes)
     for table, key in relied:
         wanted.rely(table, key)
     found: list[Precondition] = []
@@ -108,10 +115,12 @@ def preconditions(
         found.append(_without_inventory(state, wanted.dropped_classes))
     if wanted.consumers:
         found.append(_consumers(state, wanted.consumers))
-    for table, keys in wanted.names.items():
-        if keys:
-            found.append(_names(state, table, keys))
-    return tuple([one for one in found if one.keys])
+    if wanted.classes:
+        found.append(_names(state, t.RESOURCE_CLASSES, wanted.classes))
+    if wanted.traits:
+        found.append(_names(state, t.TRAITS, wanted.traits))
+    # Without the rows that the batch itself deletes there may be none.
+    return tuple(filter(attrgetter("keys"), found))
 
 
 def _precondition(
@@ -180,5 +189,8 @@ def _consumers(state: State, uuids: set[str]) -> Precondition:
 
 def _names(state: State, table: str, keys: set[int]) -> Precondition:
     names = state.names[table]
-    found = [(row.id, row.name) for key in keys if (row := names.get(key)) is not None]
-    return _precondition(table, "id", ("id", "name"), [key for key, _ in found], found)
+    found: dict[int, str] = {}
+    for key in keys:
+        if (row := names.get(key)) is not None:
+            found[row.id] = row.name
+    return _precondition(table, "id", ("id", "name"), found, found.items())

@@ -15,6 +15,7 @@ which is waited for with neither of them held.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from gantt.engine.reading.admission import AdmissionControl
@@ -50,6 +51,8 @@ class Replica:
         # As ``durable``, in calls of ``State.apply``: to compare ``touched`` with.
         self.settled = state.applied
         self._settled = threads.condition()
+        # How many threads wait for it; counted before they look.
+        self._waiting = 0
 
     @property
     def mark(self) -> Mark:
@@ -64,31 +67,30 @@ class Replica:
         if self.durable >= mark.revision and self.epoch == mark.epoch:
             return True
 
-        def is_over(timeout_s: float) -> bool:
-            with self._settled:
-                return bool(
-                    self._settled.wait_for(
-                        lambda: (
-                            self.durable >= mark.revision or self.epoch != mark.epoch
-                        ),
-                        timeout_s,
-                    )
-                )
+        def is_over() -> bool:
+            return self.durable >= mark.revision or self.epoch != mark.epoch
 
-        if not admission.await_turn(is_over):
+        if not admission.await_turn(partial(self._wait_until, is_over)):
             raise StoreFailed(
                 f"Revision {mark.revision} did not become durable in time; the "
                 "database does not answer. Try again later."
             )
         return self.epoch == mark.epoch
 
+    def _wait_until(self, is_over: Callable[[], bool], timeout_s: float) -> bool:
+        with self._settled:
+            self._waiting += 1
+            try:
+                return bool(self._settled.wait_for(is_over, timeout_s))
+            finally:
+                self._waiting -= 1
+
     def wait_beyond(self, revision: int, epoch: int, timeout_s: float) -> None:
         """Return when more than ``revision`` is durable, ``epoch`` is over, or the
         time."""
-        with self._settled:
-            self._settled.wait_for(
-                lambda: self.durable > revision or self.epoch != epoch, timeout_s
-            )
+        self._wait_until(
+            lambda: self.durable > revision or self.epoch != epoch, timeout_s
+        )
 
     def assume(self, changes: Iterable[Change], cursor: Cursor) -> None:
         """Apply what is planned but not yet durable; under ``lock`` and ``turn``."""
@@ -96,10 +98,11 @@ class Replica:
 
     def settle(self) -> None:
         """All that was assumed is durable."""
-        with self._settled:
-            self.durable = self.state.revision
-            self.settled = self.state.applied
-            self._settled.notify_all()
+        self.durable = self.state.revision
+        self.settled = self.state.applied
+        if self._waiting:
+            with self._settled:
+                self._settled.notify_all()
 
     def undo(self, changes: Iterable[Change], before: Cursor) -> None:
         """Undo what was assumed since ``before``; under ``turn``."""
@@ -125,8 +128,5 @@ class Replica:
             self._begin_epoch()
 
     def _begin_epoch(self) -> None:
-        with self._settled:
-            self.epoch += 1
-            self.durable = self.state.revision
-            self.settled = self.state.applied
-            self._settled.notify_all()
+        self.epoch += 1
+        self.settle()

@@ -7,6 +7,7 @@ numbers below are never reused and fields are only appended.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 import msgspec
@@ -141,11 +142,11 @@ class Log:
             # The row at the cursor itself shows whether this is the same history.
             if not found or (found[0][0], found[0][1]) != (after.revision, after.batch):
                 return None
-            del found[0]
+            found = found[1:]
         has_gap = bool(found) and found[-1][0] != after.revision + len(found)
         if has_gap or len(found) > self._limit:
             return None
-        return [_entry(*row) for row in found]
+        return list(starmap(_entry, found))
 
     def is_cut(self, found: list[Any]) -> bool:
         """Whether there was more than is read at once."""
