@@ -309,13 +309,14 @@ class SqlTransaction:
 
     def tail(self, after: Cursor) -> list[LogEntry] | None:
         log, found = self._store.log, self._tail.rows
-        if self._from > after.revision or log.is_cut(found):
-            entries = log.tail(self._session, after)
-        else:
-            if self._from < after.revision:
-                # Readers have advanced while this waited for the lock.
-                found = [row for row in found if row[0] >= after.revision]
+        if self._from == after.revision:
             entries = log.read(self._session, found, after)
+        elif self._from < after.revision and not log.is_cut(found):
+            # Readers have advanced while this waited for the lock.
+            newer = [row for row in found if row[0] >= after.revision]
+            entries = log.read(self._session, newer, after)
+        else:
+            entries = log.tail(self._session, after)
         self._store.reached = entries[-1].revision if entries else after.revision
         return entries
 

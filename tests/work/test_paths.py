@@ -32,10 +32,10 @@ from tests.engine.faults import FaultyStore
 HOSTS = 100
 COMMITTER = "gantt-committer"
 BOUNDS = {
-    "select": (643, 327),
-    "set inventories": (342, 126),
-    "unchanged report": (93, 44),
-    "changed report": (274, 126),
+    "select": (445, 278),
+    "set inventories": (158, 94),
+    "unchanged report": (70, 32),
+    "changed report": (175, 99),
 }
 """Path -> most calls, and most of them that go to another module."""
 
