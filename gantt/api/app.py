@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from gantt import errors
 from gantt.api.access.auth import (
@@ -51,9 +50,6 @@ from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, transla
 from gantt.conf import Settings
 from gantt.engine.protocol import Engine
 from gantt.observe.metrics import CONTENT_TYPE, Meters
-
-if TYPE_CHECKING:
-    pass
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = (

@@ -1,7 +1,7 @@
 """What a filter, a weigher, a pre-filter and a driver are.
 
 Ours, those of plugins and Nova-style classes behind the adapter all look like this to
-the pipeline. They are pure: hosts and request in, an array out; no I/O, no clock.
+the cycle. They are pure: hosts and request in, an array out; no I/O, no clock.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Filter(_Declaring):
 
 
 class Weigher(_Declaring):
-    """How good a host is: ``score`` alone is a whole weigher. The pipeline normalises
+    """How good a host is: ``score`` alone is a whole weigher. The cycle normalises
     and multiplies.
 
     ``option``: the multiplier's name in the options and in metadata of aggregates;

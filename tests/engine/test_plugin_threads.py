@@ -16,6 +16,8 @@ from gantt.engine.clock import SystemClock
 from gantt.engine.gantt import Gantt
 from gantt.engine.opening import standard_names
 from gantt.engine.options import EngineOptions
+from gantt.engine.threads import SystemThreads
+from gantt.engine.threads import Thread as AnyThread
 from gantt.errors import Busy, PluginFailed
 from gantt.model.requests import CandidateRequest, RequestGroup
 from gantt.model.spec import Flavor
@@ -116,7 +118,10 @@ class Fleet:
         self.engines: list[Gantt] = []
 
     def __call__(
-        self, options: SchedulerOptions, clock: SystemClock | None = None
+        self,
+        options: SchedulerOptions,
+        clock: SystemClock | None = None,
+        threads: SystemThreads | None = None,
     ) -> Gantt:
         names = standard_names()
         engine = Gantt(
@@ -124,6 +129,7 @@ class Fleet:
             EngineOptions(scheduler=options),
             clock=clock,
             standard_names=names,
+            threads=threads,
         )
         self.engines.append(engine)
         for host in HOSTS:
@@ -251,6 +257,31 @@ def test_a_call_that_blocks_fails_its_request_and_suspends_the_plugin(
     assert f"{name} has returned after" in caplog.text
     assert engine.schedule(ask())
     assert engine.counts()["plugin_threads_blocked"] == 0
+
+
+class FewThreads(SystemThreads):
+    """Starts no thread for plug-ins while ``is_out``."""
+
+    is_out = True
+
+    def start(self, run: Callable[[], None], name: str) -> AnyThread:
+        if self.is_out and name == "gantt-plugin":
+            raise RuntimeError("can't start new thread")
+        return super().start(run, name)
+
+
+def test_a_thread_that_cannot_be_started_fails_its_request_alone(
+    open_fleet: Fleet,
+) -> None:
+    threads = FewThreads()
+    options = policy("HookedFilter", plugin_time_limit_s=1.0)
+    engine = open_fleet(options, threads=threads)
+    for _ in range(2):
+        with pytest.raises(PluginFailed, match="HookedFilter was not called: no thr"):
+            engine.schedule(ask())
+    threads.is_out = False
+    assert engine.schedule(ask())
+    assert engine.counts()["plugins_suspended"] == 0
 
 
 def test_a_retune_makes_a_suspended_plugin_anew(open_fleet: Fleet) -> None:

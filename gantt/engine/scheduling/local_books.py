@@ -39,12 +39,11 @@ class LocalBooks:
     def _look(self) -> None:
         """Switch to inventories as soon as possible, permanently."""
         stage = self._reader.read(amount_source.stage, consistency=Consistency.ASSUMED)
-        if stage == "ready":
-            self._by_books = self._committer.submit(TurnToBooks())
-        else:
-            self._by_books = stage == "books"
-        if self._by_books:
-            self._is_open = False
+        if stage == "books" or (
+            stage == "ready" and self._committer.submit(TurnToBooks())
+        ):
+            # Never back: another thread may have switched since this one looked.
+            self._by_books, self._is_open = True, False
             LOG.info("every enabled host has inventory: amounts come from the books")
 
     def bind(self, claim: Claim, reserved: Claimed) -> None:

@@ -194,9 +194,12 @@ class PluginThreads:
                     f"was not called: all {most} threads for plug-ins (plugin_threads "
                     "of [scheduler]) are occupied by calls that have not returned"
                 )
-            worker = _Worker()
-            self._workers.append(worker)
-        self._threads.start(lambda: self._work(worker), "gantt-plugin")
+        worker = _Worker()
+        try:
+            self._threads.start(lambda: self._work(worker), "gantt-plugin")
+        except RuntimeError as error:
+            raise Stuck(f"was not called: no thread could be started: {error}") from None
+        self._workers.append(worker)
         return worker
 
     def _work(self, worker: _Worker) -> None:

@@ -72,7 +72,7 @@ class CachedShape:
         self._filters = sorted(asked, key=lambda one: one.is_costly)
         for one in self._filters:
             if one.is_elementwise and not one.is_costly:
-                self.masks[one] = self._sieve(one, request)
+                self.masks[one] = self._mask_of(one, request)
         self.afresh: tuple[Filter, ...] = tuple(
             one for one in self._filters if one not in self.masks
         )
@@ -83,7 +83,7 @@ class CachedShape:
         self._keep_time(self.every_host, request)
         self._settle(request)
 
-    def _sieve(self, one: Filter, request: Request) -> HostMask:
+    def _mask_of(self, one: Filter, request: Request) -> HostMask:
         """The mask of ``one`` over all hosts, to be computed again for those that
         change, unless it lets all pass."""
         if one.is_neutral(request):

@@ -60,7 +60,7 @@ def smallest(trials: Trials, feasible: FeasibleHosts | None, picked: int = 0) ->
 class _Quest:
     def __init__(self, trials: Trials, feasible: FeasibleHosts | None) -> None:
         self.best: tuple[Relaxation, ...] = ()
-        self._trials, self._field = trials, feasible
+        self._trials, self._feasible = trials, feasible
         self._amounts = asked_amounts(trials.request.spec)
         self._rooms: dict[str, Rooms] = {}
 
@@ -97,8 +97,8 @@ class _Quest:
     def _filters(self) -> Iterator[Relaxation]:
         """Those that removed a host, or may have while instances were placed."""
         passed_by_all = set()
-        if self._field is not None:
-            passed_by_all = {one.name for one in self._field.masks if one.mask.all()}
+        if self._feasible is not None:
+            passed_by_all = {one.name for one in self._feasible.masks if one.mask.all()}
         for one in self._trials.driver.policy.filters:
             if one.name not in passed_by_all or not one.once:
                 yield Relaxation("filter", None, (one.name,))

@@ -66,7 +66,7 @@ def _made(plugin: EntryPoint, policy: Policy) -> Driver:
 
 
 class GuardedDriver(Driver):
-    """Its filters and weighers answer for themselves, and what the pipeline refuses on
+    """Its filters and weighers answer for themselves, and what the cycle refuses on
     its behalf is a refusal."""
 
     def __init__(self, name: str, wrapped: Driver, blame: Blame | None = None) -> None:

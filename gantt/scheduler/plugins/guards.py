@@ -27,7 +27,7 @@ from gantt.scheduler.plugins.outside import IN_PLACE, Check, Outside, Stuck
 from gantt.state.column import Bools, Floats
 
 LOG = logging.getLogger(__name__)
-# RemainingCandidates at which a plug-in failed that are remembered, so that the log has
+# Places in the code at which a plug-in failed that are remembered, so that the log has
 # the traceback of each once.
 _MOST_PLACES: Final = 100
 _LONGEST_ERROR: Final = 500
