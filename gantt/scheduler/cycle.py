@@ -56,8 +56,8 @@ class Binder(Protocol):
     """Where a reserved claim is written."""
 
     def bind(self, claim: Claim, reserved: Claimed) -> None:
-        """Write and confirm it. Raises ClaimLost, NoValidHost, Stale, and then nothing
-        is written or reserved; OutcomeUnknown, and the claim is left to its lease."""
+        """Write and confirm it. Raises ClaimLost, Forbidden, NoValidHost, Stale, and
+        then nothing is written or reserved; Unavailable: its lease ends the claim."""
 
     def unreserve(self, claim: Claim, reserved: Claimed) -> None:
         """End the claim, and remove what was written for it."""

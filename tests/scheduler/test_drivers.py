@@ -293,6 +293,13 @@ class FirstDriver(FilterDriver):
         return found
 
 
+class FormerDriver(FilterDriver):
+    """Decides by a method that is no longer asked."""
+
+    def field(self, *_: Any, **__: Any) -> None:
+        """The former contract."""
+
+
 class NoDriver:
     def __init__(self, policy: object) -> None:
         del policy
@@ -326,6 +333,7 @@ def test_third_party_driver_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("no.such.module:Driver", "cannot be made: ModuleNotFoundError"),
         (f"{__name__}:NoDriver", "makes a NoDriver: it must be a .*Driver"),
+        (f"{__name__}:FormerDriver", "decides by field, .* define feasible_hosts"),
         (f"{__name__}:_installed", "cannot be made: TypeError"),
     ],
 )

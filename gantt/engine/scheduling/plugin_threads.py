@@ -198,7 +198,9 @@ class PluginThreads:
         try:
             self._threads.start(lambda: self._work(worker), "gantt-plugin")
         except RuntimeError as error:
-            raise Stuck(f"was not called: no thread could be started: {error}") from None
+            raise Stuck(
+                f"was not called: no thread could be started: {error}"
+            ) from None
         self._workers.append(worker)
         return worker
 

@@ -93,19 +93,17 @@ class RemoteRequest:
         self._asked: tuple[Job, Listing] | None = None
         self._lost: frozenset[str] = frozenset()
         self._held: dict[str, Held] = {}
-        self._began = 0.0
         self.listed_s = 0.0
 
     def ask(self, again: bool) -> CandidateSource:
         """The listed candidates, less what was taken since; ``again``: list them again.
         Raises NoValidHost, Invalid; Unavailable: an old claim of the same instances
         could not be released; Forbidden: it is of another project."""
-        self._began = self._at.clock.monotonic()
         if again or self._asked is None:
+            began = self._at.clock.monotonic()
             self._lost = frozenset()
             self._asked = self._fetch()
-            self.listed_s = self._at.clock.monotonic() - self._began
-            self._began += self.listed_s
+            self.listed_s = self._at.clock.monotonic() - began
         if self._request.is_claiming:
             self._end_old_claims()
         job, listing = self._asked
@@ -143,13 +141,12 @@ class RemoteRequest:
         """Write the claim remotely, and confirm it or drop it. Raises Stale, ClaimLost,
         Forbidden, NoValidHost (nothing will help); Unavailable, and leaves the claim to
         its lease."""
-        options, wanted = self._options, _wanted(claim, reserved)
-        lasts_s = options.placement_lease_s - options.placement_timeout_s
+        wanted = _wanted(claim, reserved)
         outcome = self._at.books.write(
             wanted,
             claim.only_project,
             request_id=self._request.request_id,
-            deadline=self._began + lasts_s,
+            deadline=self._deadline(reserved),
         )
         if not outcome.is_done:
             self._at.committer.submit(c.DropClaim(claim.claim))
@@ -160,6 +157,13 @@ class RemoteRequest:
         except ClaimExpired as error:
             self._return(wanted, claim.claim)
             raise ClaimLost(str(error)) from error
+
+    def _deadline(self, reserved: Claimed) -> float:
+        """When the last write may begin, by ``clock.monotonic``: its answer must come
+        within the lease."""
+        assert reserved.leased_until is not None, "the claim was leased"
+        left_s = (reserved.leased_until - self._at.committer.now()) / _MICRO
+        return self._at.clock.monotonic() + left_s - self._options.placement_timeout_s
 
     def _unwritten(self, outcome: Outcome) -> Exception:
         reason = outcome.reason

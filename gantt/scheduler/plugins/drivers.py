@@ -62,6 +62,12 @@ def _made(plugin: EntryPoint, policy: Policy) -> Driver:
             f"{type(made).__name__}: it must be a gantt.scheduler.drivers.contract."
             "Driver."
         )
+    if hasattr(made, "field"):
+        raise Refused(
+            f"driver of [scheduler] is {plugin.name!r}, and {plugin.value} decides by "
+            "field, which is asked no longer: define feasible_hosts in its place "
+            "(docs/plugins.md)."
+        )
     return GuardedDriver(plugin.name, made)
 
 

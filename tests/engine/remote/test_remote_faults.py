@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from gantt.model.commands import (
 from gantt.model.holding import read_holding
 from gantt.model.hosts import Instance
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.scheduler import cycle
 from gantt.store import open_store
 from tests.elsewhere import (
     LEASE_S,
@@ -400,3 +402,28 @@ def test_remote_claims_are_dropped_and_logged_without_placement(
         with pytest.raises(errors.NotFound):
             plain.release_claim(one.claim or "")
     assert "check whether it still has allocations there" in caplog.text
+
+
+class SlowWall(Wall):
+    """Whose monotonic clock runs ahead as well."""
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead_s
+
+
+def test_slow_decision_leaves_the_whole_lease_to_the_write(
+    there: Elsewhere, books: Shaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wall = SlowWall()
+    with engine_on(books, wall=wall) as engine:
+        there.fleet(engine, "h1")
+        decide = cycle.decide
+
+        def slow(*given: Any, **how: Any) -> Any:
+            wall.ahead_s += 2 * LEASE_S
+            return decide(*given, **how)
+
+        monkeypatch.setattr(cycle, "decide", slow)
+        engine.schedule(ask())
+        assert there.used() == 1
+        assert wall.ahead_s == 2 * LEASE_S, "it was decided once"
