@@ -73,6 +73,15 @@ def _of(
     return delegate
 
 
+def _named(engine: type[Gantt]) -> type[Gantt]:
+    """Let delegated methods bear the engine's names for them, as errors show them."""
+    for name, method in vars(engine).items():
+        if hasattr(method, "__wrapped__"):
+            method.__name__, method.__qualname__ = name, f"{engine.__name__}.{name}"
+    return engine
+
+
+@_named
 class Gantt:
     """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
 

@@ -2,7 +2,7 @@
 
 Apart from the fleet because a plug-in reads it while others write. What plug-ins have
 read before (a column, an index) is copied at once, under the lock; anything else when
-it is first read, for which the lock is taken again.
+it is first read, for which the lock is taken again: it may be younger then.
 """
 
 from __future__ import annotations

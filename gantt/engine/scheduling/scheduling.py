@@ -231,7 +231,7 @@ class Scheduling:
             source = run.books.ask(again=False)
             look = self.plugins.decided(self._look_on)
             found = self.reader.search(look, request, source)
-        except NoValidHost as refusal:
+        except NoValidHost as refusal:  # before any State was looked at
             found = self._failed(request, refusal)
         except PluginFailed as failure:
             self._record_failure(run, failure)
@@ -245,7 +245,10 @@ class Scheduling:
         self, state: State, request: ScheduleRequest, source: CandidateSource
     ) -> Decision:
         now = self.clock.now()
-        selected = self.select(state, request, source, now)
+        try:
+            selected = self.select(state, request, source, now)
+        except NoValidHost as refusal:
+            return replace(self._failed(request, refusal), revision=state.revision)
         feasible = selected.feasible
         return replace(
             self.draft(state, request, selected, now),
