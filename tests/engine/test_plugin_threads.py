@@ -385,6 +385,34 @@ def test_a_weigher_that_fails_fails_the_request(
         engine.schedule(ask())
 
 
+class NarrowFilter(Filter):
+    """Keeps one host by assigning to ``rows``, and answers for that one alone."""
+
+    def mask(self, hosts: Hosts, request: Request) -> Bools:
+        hosts.rows = hosts.rows[:1]
+        return np.ones(len(hosts), np.bool_)
+
+
+class NarrowWeigher(Weigher):
+    def score(self, hosts: Hosts, request: Request) -> Floats:
+        hosts.rows = hosts.rows[:1]
+        return np.zeros(len(hosts))
+
+
+@pytest.mark.parametrize("driver", ["filter", "caching"])
+@pytest.mark.parametrize(
+    "options",
+    [policy("NarrowFilter"), policy(weighers=("NarrowWeigher",))],
+    ids=["filter", "weigher"],
+)
+def test_a_plugin_that_assigns_other_rows_is_judged_by_the_hosts_it_was_asked_about(
+    options: SchedulerOptions, driver: str, open_fleet: Fleet
+) -> None:
+    engine = open_fleet(replace(options, driver=driver))
+    with pytest.raises(PluginFailed, match=r"Narrow\w+ gave \w+\[1\] as its"):
+        engine.schedule(ask())
+
+
 # -- what changes meanwhile ------------------------------------------------------------
 
 

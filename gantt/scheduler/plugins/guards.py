@@ -13,6 +13,7 @@ import logging
 import math
 import traceback
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeVar
 
 import numpy as np
@@ -142,7 +143,9 @@ class _Guard:
     ) -> T:
         """What ``method`` says, of what it declared alone."""
         if self._declared is None:
-            return self.blame.call(method, hosts, request, *more, **named)
+            # Its own object: were it to assign to an attribute (``rows``), its answer
+            # would be judged by that.
+            return self.blame.call(method, copy(hosts), request, *more, **named)
         slips = Slips()
         seen = declared.hosts_of(hosts, self._declared, slips)
         asked = self._request(request, slips)
