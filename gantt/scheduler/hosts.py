@@ -157,7 +157,7 @@ class Hosts(HostArrays):
 
     # -- between picks ------------------------------------------------------------
 
-    def pick(self, places: Int64s) -> Hosts:
+    def at(self, places: Int64s) -> Hosts:
         """The hosts at ``places``, with what was consumed on them."""
         picked = Hosts(self.fleet, self.rows[places])
         for name, values in self.__dict__.items():
@@ -186,8 +186,7 @@ class Hosts(HostArrays):
         return found
 
     def keep(self, mask: Bools) -> Hosts:
-        """These hosts without those that ``mask`` (bool[n]) does not name; what was
-        consumed stays consumed."""
+        """The hosts that ``mask`` (bool[n]) names, with what was consumed on them."""
         kept = Hosts(self.fleet, self.rows[mask])
         for name, values in self.__dict__.items():
             if isinstance(values, np.ndarray) and name != "rows":

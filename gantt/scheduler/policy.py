@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import registry
-from gantt.scheduler.plugins.outside import IN_PLACE, Outside
+from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
 from gantt.scheduler.request.limits import check_factors
 
 

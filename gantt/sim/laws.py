@@ -21,7 +21,7 @@ from gantt.model.rows import ROW_TYPES, Row
 from gantt.placement.rules import plan
 from gantt.sim.history import Finding, Op, Tables
 from gantt.sim.reference import Reference
-from gantt.sim.sight import Sight
+from gantt.sim.snapshot import Snapshot
 from gantt.state.state import State
 
 _RESHAPED = "Reshape"
@@ -40,7 +40,7 @@ class Step(Struct):
 
 def judge(step: Step) -> Iterator[Finding]:
     """Violations in this step."""
-    before, after = Sight(step.before), Sight(step.after)
+    before, after = Snapshot(step.before), Snapshot(step.after)
     yield from _capacity(before, after)
     yield from _generations(step)
     yield from _identities(step)
@@ -53,7 +53,7 @@ def judge(step: Step) -> Iterator[Finding]:
         yield from _as_modelled(before, after, command)
 
 
-def _capacity(before: Sight, after: Sight) -> Iterator[Finding]:
+def _capacity(before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """Usage that grows stays within the capacity. An overfull provider (its inventory
     shrank) may be emptied, which does not raise it."""
     for place, used in after.used.items():
@@ -94,7 +94,7 @@ def _leases(step: Step) -> Iterator[Finding]:
             )
 
 
-def _claim(step: Step, command: c.Claim, after: Sight) -> Iterator[Finding]:
+def _claim(step: Step, command: c.Claim, after: Snapshot) -> Iterator[Finding]:
     """All instances have the allocations of one of their choices, or none has any."""
     claims = {row.instance_uuid: row for row in after.rows(t.CLAIMS, t.ClaimRow)}
     answer = step.op.answer if step.op is not None else None
@@ -117,7 +117,7 @@ def _has(shares: dict[str, dict[str, int]], choice: c.Choice, row: t.ClaimRow) -
     return row.host_id == choice.host_id and choice.allocations.keys() <= shares.keys()
 
 
-def _group(command: c.Claim, before: Sight, after: Sight) -> Iterator[Finding]:
+def _group(command: c.Claim, before: Snapshot, after: Snapshot) -> Iterator[Finding]:
     """New members on a host comply with the group's policy. Existing ones may stay
     (Nova's rule)."""
     group = command.group
@@ -150,14 +150,14 @@ def _group(command: c.Claim, before: Sight, after: Sight) -> Iterator[Finding]:
             yield Finding(law, f"{group}: {count} joined {others[host]} on {host}")
 
 
-def _whereabouts(sight: Sight) -> dict[str, set[str]]:
+def _whereabouts(snapshot: Snapshot) -> dict[str, set[str]]:
     """Instance -> the hosts that have a claim for it or report it."""
-    hosts = sight.hosts()
+    hosts = snapshot.hosts()
     found: dict[str, set[str]] = defaultdict(set)
-    for row in sight.rows(t.CLAIMS, t.ClaimRow):
+    for row in snapshot.rows(t.CLAIMS, t.ClaimRow):
         if row.host_id != t.NO_HOST:
             found[row.instance_uuid].add(hosts[row.host_id])
-    for one in sight.rows(t.INSTANCES, t.InstanceRow):
+    for one in snapshot.rows(t.INSTANCES, t.InstanceRow):
         found[one.uuid].add(one.host)
     return found
 
@@ -187,7 +187,7 @@ def has_model(command: c.Command[object]) -> bool:
 
 
 def _as_modelled(
-    before: Sight, after: Sight, command: c.Command[object]
+    before: Snapshot, after: Snapshot, command: c.Command[object]
 ) -> Iterator[Finding]:
     """The command has exactly the effect that it has in the naive model."""
     model = before.reference()
@@ -210,7 +210,7 @@ def verdict(tables: Tables, command: c.Command[object]) -> str | None:
         return None
     if not has_model(command):
         return _by_the_rules(tables, command)
-    model = Sight(tables).reference()
+    model = Snapshot(tables).reference()
     before = {name: _frozen(value) for name, value in vars(model).items()}
     try:
         model.execute(command)

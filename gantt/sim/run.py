@@ -23,7 +23,7 @@ from gantt.sim.databases import InMemory, OnDatabase, Shared
 from gantt.sim.fault_schedule import FaultSchedule
 from gantt.sim.history import Finding, History, Op, Read, Tables, empty_tables
 from gantt.sim.place import Place
-from gantt.sim.sight import Sight
+from gantt.sim.snapshot import Snapshot
 from gantt.sim.threads import SimThreads
 from gantt.sim.workload import STANDARD, Workload
 from gantt.sim.world import Event, Stuck, World
@@ -199,7 +199,7 @@ class Run:
         def live() -> None:
             rng = random.Random(f"{self.plan.seed} client {process} {number}")
             workload = Workload(rng)
-            seen = Sight(empty_tables())
+            seen = Snapshot(empty_tables())
             is_first = True
             while self._steps_left > 0:
                 self._steps_left -= 1
@@ -235,7 +235,7 @@ class Run:
             self.history.problems.append(f"{process} saw a foreign write")
         world.tell(f"{op.request_id} hears {op.outcome} {op.error} {op.text}".rstrip())
 
-    def _read(self, process: Process, before: Sight) -> Sight:
+    def _read(self, process: Process, before: Snapshot) -> Snapshot:
         world, began = self.world, self.world.tick
         try:
             cursor, tables = process.gantt.read(_everything)
@@ -250,7 +250,7 @@ class Run:
             )
         )
         world.tell(f"reads revision {cursor.revision}")
-        return Sight(tables)
+        return Snapshot(tables)
 
     def _compact(self, process: Process, keep: int) -> None:
         try:
@@ -266,7 +266,7 @@ class Run:
         """Without faults, everything must work."""
         process.paused_until = 0.0
         try:
-            self._read(process, Sight(empty_tables()))
+            self._read(process, Snapshot(empty_tables()))
             for problem in process.gantt.verify().problems:
                 self.history.problems.append(f"verify of {process}: {problem}")
             counts = process.gantt.counts()

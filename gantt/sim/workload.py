@@ -16,7 +16,7 @@ from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
 from gantt.model.spec import InstanceGroup
-from gantt.sim.sight import Sight
+from gantt.sim.snapshot import Snapshot
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_SLOT")
 NAMES = ("a", "b", "c", "d", "e", "f")
@@ -64,8 +64,8 @@ class _Books:
             allocation_ratio=rng.choice((1.0, 1.0, 1.5, 0.5)),
         )
 
-    def _shares(self, sight: Sight) -> dict[str, dict[str, int]]:
-        places = sight.places()
+    def _shares(self, snapshot: Snapshot) -> dict[str, dict[str, int]]:
+        places = snapshot.places()
         found: dict[str, dict[str, int]] = {}
         for _ in range(self._rng.choice((1, 1, 2, 3)) if places else 0):
             uuid, name = self._rng.choice(places)
@@ -74,68 +74,68 @@ class _Books:
 
     # -- allocations --------------------------------------------------------------
 
-    def _consumer(self, sight: Sight, uuid: str) -> c.ConsumerAllocations:
-        known = sight.consumer_generation(uuid)
+    def _consumer(self, snapshot: Snapshot, uuid: str) -> c.ConsumerAllocations:
+        known = snapshot.consumer_generation(uuid)
         generation: int | UnsetType | None = known
         if self._rng.random() < 0.2:
             generation = UNSET if self._rng.random() < 0.5 else 7
         kind = self._rng.choice((UNSET, "INSTANCE", "MIGRATION"))
-        wanted = self._shares(sight)
+        wanted = self._shares(snapshot)
         return c.ConsumerAllocations(
             uuid, wanted, self._rng.choice(("p", "q")), "u", generation, kind
         )
 
-    def _claim_new(self, sight: Sight) -> c.Command[object] | None:
-        if not sight.places():
+    def _claim_new(self, snapshot: Snapshot) -> c.Command[object] | None:
+        if not snapshot.places():
             return None
         uuid = self._uuid()
-        wanted = self._shares(sight)
+        wanted = self._shares(snapshot)
         return c.SetAllocations(
             (c.ConsumerAllocations(uuid, wanted, "p", "u", None, "INSTANCE"),)
         )
 
-    def _claim_again(self, sight: Sight) -> c.Command[object] | None:
-        known = sight.consumers()
+    def _claim_again(self, snapshot: Snapshot) -> c.Command[object] | None:
+        known = snapshot.consumers()
         if not known:
             return None
-        return c.SetAllocations((self._consumer(sight, self._rng.choice(known)),))
+        return c.SetAllocations((self._consumer(snapshot, self._rng.choice(known)),))
 
-    def _move(self, sight: Sight) -> c.Command[object] | None:
-        known = sight.consumers()
+    def _move(self, snapshot: Snapshot) -> c.Command[object] | None:
+        known = snapshot.consumers()
         if len(known) < 2:
             return None
         two = self._rng.sample(known, 2)
-        return c.SetAllocations(tuple(self._consumer(sight, one) for one in two))
+        return c.SetAllocations(tuple(self._consumer(snapshot, one) for one in two))
 
-    def _give_back(self, sight: Sight) -> c.Command[object] | None:
-        known = sight.consumers()
+    def _give_back(self, snapshot: Snapshot) -> c.Command[object] | None:
+        known = snapshot.consumers()
         return c.DeleteAllocations(self._one(known)) if known else None
 
     # -- providers ----------------------------------------------------------------
 
-    def _create_provider(self, sight: Sight) -> c.Command[object] | None:
-        known = sight.providers()
+    def _create_provider(self, snapshot: Snapshot) -> c.Command[object] | None:
+        known = snapshot.providers()
         if len(known) > 8:
             return None
         parent = self._rng.choice(known) if known and self._rng.random() < 0.4 else None
         return c.CreateProvider(self._uuid(), self._rng.choice(NAMES), parent)
 
-    def _rename(self, sight: Sight) -> c.Command[object] | None:
-        known = sight.providers()
+    def _rename(self, snapshot: Snapshot) -> c.Command[object] | None:
+        known = snapshot.providers()
         return c.UpdateProvider(self._one(known), self._rng.choice(NAMES))
 
-    def _delete_provider(self, sight: Sight) -> c.Command[object] | None:
-        return c.DeleteProvider(self._one(sight.providers()))
+    def _delete_provider(self, snapshot: Snapshot) -> c.Command[object] | None:
+        return c.DeleteProvider(self._one(snapshot.providers()))
 
-    def _set_inventories(self, sight: Sight) -> c.Command[object] | None:
-        uuid = self._one(sight.providers())
+    def _set_inventories(self, snapshot: Snapshot) -> c.Command[object] | None:
+        uuid = self._one(snapshot.providers())
         names = self._rng.sample(CLASSES, self._rng.choice((1, 2, 3)))
         wanted = {name: self._inventory() for name in names}
-        generation = self._generation(sight.generation(uuid))
+        generation = self._generation(snapshot.generation(uuid))
         return c.SetInventories(uuid, wanted, generation)
 
-    def _change_inventory(self, sight: Sight) -> c.Command[object] | None:
-        places = sight.places()
+    def _change_inventory(self, snapshot: Snapshot) -> c.Command[object] | None:
+        places = snapshot.places()
         if not places:
             return None
         uuid, name = self._rng.choice(places)
@@ -143,20 +143,20 @@ class _Books:
             return c.DeleteInventory(uuid, name)
         if self._rng.random() < 0.3:
             return c.PutInventory(uuid, self._rng.choice(CLASSES), self._inventory())
-        generation = self._generation(sight.generation(uuid))
+        generation = self._generation(snapshot.generation(uuid))
         return c.SetInventory(uuid, name, self._inventory(), generation)
 
-    def _label(self, sight: Sight) -> c.Command[object] | None:
-        uuid = self._one(sight.providers())
-        generation = self._generation(sight.generation(uuid))
+    def _label(self, snapshot: Snapshot) -> c.Command[object] | None:
+        uuid = self._one(snapshot.providers())
+        generation = self._generation(snapshot.generation(uuid))
         if self._rng.random() < 0.5:
             traits = self._rng.sample(TRAITS, self._rng.choice((0, 1, 2)))
             return c.SetTraits(uuid, tuple(traits), generation)
         some = self._rng.sample(AGGREGATES, self._rng.choice((0, 1, 2)))
         return c.SetAggregates(uuid, tuple(some), generation)
 
-    def _names(self, sight: Sight) -> c.Command[object] | None:
-        del sight
+    def _names(self, snapshot: Snapshot) -> c.Command[object] | None:
+        del snapshot
         trait, spare = self._rng.choice(TRAITS), "CUSTOM_SPARE"
         return self._rng.choice(
             (
@@ -170,29 +170,29 @@ class _Books:
             )
         )
 
-    def _reshape(self, sight: Sight) -> c.Command[object] | None:
+    def _reshape(self, snapshot: Snapshot) -> c.Command[object] | None:
         """Move all of one provider to another, with its consumers."""
-        known = sight.providers()
-        full = sorted({uuid for uuid, _ in sight.places()})
+        known = snapshot.providers()
+        full = sorted({uuid for uuid, _ in snapshot.places()})
         if len(known) < 2 or not full:
             return None
         source = self._rng.choice(full)
         target = self._rng.choice([uuid for uuid in known if uuid != source])
-        moved = {**sight.inventories(target), **sight.inventories(source)}
+        moved = {**snapshot.inventories(target), **snapshot.inventories(source)}
         owners = []
-        for uuid in sight.consumers():
-            shares = sight.shares(uuid)
+        for uuid in snapshot.consumers():
+            shares = snapshot.shares(uuid)
             if source not in shares:
                 continue
             wanted = {k: dict(v) for k, v in shares.items() if k != source}
             row = wanted.setdefault(target, {})
             for name, amount in shares[source].items():
                 row[name] = row.get(name, 0) + amount
-            generation = sight.consumer_generation(uuid)
+            generation = snapshot.consumer_generation(uuid)
             owners.append(c.ConsumerAllocations(uuid, wanted, "p", "u", generation))
         pair = (
-            c.ReshapedProvider(source, sight.generation(source) or 0, {}),
-            c.ReshapedProvider(target, sight.generation(target) or 0, moved),
+            c.ReshapedProvider(source, snapshot.generation(source) or 0, {}),
+            c.ReshapedProvider(target, snapshot.generation(target) or 0, moved),
         )
         return c.Reshape(pair, tuple(owners))
 
@@ -203,7 +203,7 @@ class Workload(_Books):
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
         self._makers: tuple[
-            tuple[int, Callable[[Sight], c.Command[object] | None]], ...
+            tuple[int, Callable[[Snapshot], c.Command[object] | None]], ...
         ] = (
             (14, self._claim_new),
             (8, self._claim_again),
@@ -227,15 +227,15 @@ class Workload(_Books):
             (1, self._expire),
         )
 
-    def next(self, sight: Sight) -> c.Command[object]:
+    def next(self, snapshot: Snapshot) -> c.Command[object]:
         """A command that fits the rows read last."""
         makers = [make for weight, make in self._makers for _ in range(weight)]
         while True:
-            command = self._rng.choice(makers)(sight)
+            command = self._rng.choice(makers)(snapshot)
             if command is not None:
                 return command
 
-    def _report(self, sight: Sight) -> c.Command[object] | None:
+    def _report(self, snapshot: Snapshot) -> c.Command[object] | None:
         host = self._rng.choice(HOSTS)
         stats = HostStats(
             vcpus=self._rng.choice((2, 4, 6)),
@@ -246,18 +246,18 @@ class Workload(_Books):
             disk_allocation_ratio=1.0,
         )
         if self._rng.random() < 0.2:
-            on_it = tuple(sight.claimed_on(host))
+            on_it = tuple(snapshot.claimed_on(host))
             stats = HostStats(vcpus=4, memory_mb=1024, local_gb=10, instances=on_it)
         return c.UpdateHost(host, host, stats, self._uuid())
 
-    def _service(self, sight: Sight) -> c.Command[object] | None:
-        del sight
+    def _service(self, snapshot: Snapshot) -> c.Command[object] | None:
+        del snapshot
         is_off = self._rng.random() < 0.3
         return c.UpdateService(Service(self._rng.choice(HOSTS), disabled=is_off))
 
-    def _instances(self, sight: Sight) -> c.Command[object] | None:
+    def _instances(self, snapshot: Snapshot) -> c.Command[object] | None:
         host = self._rng.choice(HOSTS)
-        claimed, named = sight.claimed_on(host), sight.instances_on(host)
+        claimed, named = snapshot.claimed_on(host), snapshot.instances_on(host)
         kind = self._rng.random()
         if kind < 0.4 and claimed:
             return c.UpdateInstances(host, (Instance(self._rng.choice(claimed)),))
@@ -265,17 +265,17 @@ class Workload(_Books):
             return c.DeleteInstance(host, self._rng.choice(named))
         return c.SyncInstances(host, tuple(named))
 
-    def _delete_host(self, sight: Sight) -> c.Command[object] | None:
-        hosts = sorted(sight.hosts().values())
+    def _delete_host(self, snapshot: Snapshot) -> c.Command[object] | None:
+        hosts = sorted(snapshot.hosts().values())
         return c.DeleteHost(hosts[-1], hosts[-1]) if len(hosts) == len(HOSTS) else None
 
-    def _group(self, sight: Sight) -> c.Command[object] | None:
-        del sight
+    def _group(self, snapshot: Snapshot) -> c.Command[object] | None:
+        del snapshot
         number = self._rng.choice((0, 1))
         return c.SetServerGroup(ServerGroup(GROUPS[number], policy=_POLICIES[number]))
 
-    def _claim_hosts(self, sight: Sight) -> c.Command[object] | None:
-        hosts = sight.hosts()
+    def _claim_hosts(self, snapshot: Snapshot) -> c.Command[object] | None:
+        hosts = snapshot.hosts()
         if not hosts:
             return None
         rng = self._rng
@@ -287,12 +287,12 @@ class Workload(_Books):
         by_books = rng.random() < 0.8
         choices = []
         for key in rng.sample(sorted(hosts), len(hosts)):
-            provider = sight.provider_of(hosts[key])
+            provider = snapshot.provider_of(hosts[key])
             if provider is not None:
                 choices.append(c.Choice(key, {provider: amounts} if by_books else {}))
         if not choices:
             return None
-        pool = [self._uuid(), self._uuid(), self._uuid(), *sight.claimed()[:2]]
+        pool = [self._uuid(), self._uuid(), self._uuid(), *snapshot.claimed()[:2]]
         chosen = rng.sample(pool, rng.choice((1, 1, 2, 3)))
         return c.Claim(
             self._uuid(),
@@ -302,8 +302,8 @@ class Workload(_Books):
             leased_for_us=rng.choice((None, 100_000, 5_000_000, 60_000_000)),
         )
 
-    def _end_claim(self, sight: Sight) -> c.Command[object] | None:
-        claims = sorted({row.claim for row in sight.rows(t.CLAIMS, t.ClaimRow)})
+    def _end_claim(self, snapshot: Snapshot) -> c.Command[object] | None:
+        claims = sorted({row.claim for row in snapshot.rows(t.CLAIMS, t.ClaimRow)})
         if not claims:
             return None
         claim = self._rng.choice(claims)
@@ -311,6 +311,6 @@ class Workload(_Books):
             return c.ReleaseClaim(claim)
         return c.ConfirmClaim(claim, self._rng.choice((None, None, 1_000_000)))
 
-    def _expire(self, sight: Sight) -> c.Command[object] | None:
-        del sight
+    def _expire(self, snapshot: Snapshot) -> c.Command[object] | None:
+        del snapshot
         return c.ExpireClaims(grace_us=self._rng.choice((0, 1_000_000)))

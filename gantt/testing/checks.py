@@ -24,7 +24,7 @@ from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
-from gantt.scheduler.plugins.outside import Check, Named
+from gantt.scheduler.plugins.plugin_calls import Check, Named
 from gantt.scheduler.policy import Policy
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_snapshot import FleetSnapshot, Wanted
@@ -191,7 +191,7 @@ class _Checks:
             self._check_neutral(world, request)
             self._check_parts(world, request, dice)
             self._check_time(world, request)
-        none = world.hosts().pick(np.zeros(0, np.int64))
+        none = world.hosts().at(np.zeros(0, np.int64))
         self._ask(self._one, none, asked[0])
 
     def _answers(
@@ -233,7 +233,7 @@ class _Checks:
         if isinstance(whole, str):
             return
         places = np.array(dice.sample(range(len(hosts)), dice.randint(1, len(hosts))))
-        part = self._values_of(one, hosts.pick(places), request)
+        part = self._values_of(one, hosts.at(places), request)
         if isinstance(part, str) or not np.array_equal(part, whole[places]):
             self._fail(
                 "declares elementwise=True, and says something else of "

@@ -17,7 +17,7 @@ from gantt.model.spec import InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.drivers.filter import FilterDriver
-from gantt.scheduler.feasibility.candidates import Books
+from gantt.scheduler.feasibility.candidates import BookSource
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
@@ -35,7 +35,7 @@ MANY = ("new-1", "new-2", "new-3", "new-4")
 Ranking = list[tuple[str, str, float]]
 
 
-class Unlimited(Books):
+class Unlimited(BookSource):
     """Filters and weighers decide alone, as if every host had room in the books."""
 
     def prepare(

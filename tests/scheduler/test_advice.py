@@ -32,7 +32,7 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.cycle import Selected, pick_hosts
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.scheduler.plugins.outside import Outside
+from gantt.scheduler.plugins.plugin_calls import Outside
 from gantt.scheduler.policy import Policy, policy_of
 from tests.scheduler.refusals import Scene, Way, ways
 

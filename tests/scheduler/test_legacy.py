@@ -153,7 +153,7 @@ def test_failing_filter_refuses_those_hosts(
 
 
 def test_filter_failing_for_every_host_is_named() -> None:
-    alone = all_hosts(RACKS.state()).pick(np.array([1]))
+    alone = all_hosts(RACKS.state()).at(np.array([1]))
     with pytest.raises(
         PluginFailed,
         match=r"out_of_tree.FailingFilter failed for host h1 \(n1\): KeyError",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from gantt.api.hosting.middleware import WsgiApp
-from gantt.api.hosting.occupant import is_taken, occupant
+from gantt.api.hosting.port_owner import is_taken, port_owner
 from gantt.api.hosting.running import Configured, RunDirectory
 from gantt.api.hosting.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
@@ -293,7 +293,7 @@ def check_port(options: ServeOptions) -> None:
             "this user may use."
         ) from error
     if taken:
-        found = occupant(host, port)
+        found = port_owner(host, port)
         raise Refused(
             f"Cannot listen on {_shown(options)}: the port is taken. {found} Stop "
             f"{found.ending(port)}, or choose another port with --listen."

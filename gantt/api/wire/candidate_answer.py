@@ -59,13 +59,13 @@ class Encoder:
     ) -> Answer:
         """The body at microversion 1.``version``. Raises as the search does."""
         found = find(state, request, rng, budget=budget)
-        parts, picks = found.parts, found.picks
+        parts, combinations = found.parts, found.combinations
         requests = weave(
-            picks,
-            self._uuids.of(state, picks),
+            combinations,
+            self._uuids.of(state, combinations),
             lambda pattern: _template(state, parts, pattern, version),
         )
-        rows = summarize.rows_of(state, parts, picks, whole_trees=request.nested)
+        rows = summarize.rows_of(state, parts, combinations, whole_trees=request.nested)
         if version >= FRAGMENTS_SINCE:
             summaries = self._summaries.of(state, rows).tolist()
         else:
@@ -78,7 +78,7 @@ class Encoder:
             *_listed(summaries),
             b"}}",
         ]
-        return Answer(b"".join(body), found.is_truncated, len(picks))
+        return Answer(b"".join(body), found.is_truncated, len(combinations))
 
 
 def _listed(texts: list[bytes]) -> list[bytes]:

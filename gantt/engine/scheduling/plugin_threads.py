@@ -23,7 +23,7 @@ from gantt.model.scheduling import Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.pauses import Moved
-from gantt.scheduler.plugins.outside import Check, Named, Stuck
+from gantt.scheduler.plugins.plugin_calls import Check, Named, Stuck
 from gantt.scheduler.plugins.registry import sets_limits
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.selection.answer import selections

@@ -38,7 +38,7 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.rules.claims import check_owner
 from gantt.scheduler.cycle import Stale
-from gantt.scheduler.feasibility.candidates import CandidateSource, Listed
+from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.job import ClaimTerms, Job, prepare
 from gantt.scheduler.selection.claim import lease_us
@@ -110,7 +110,7 @@ class RemoteRequest:
         lease = int(self._options.placement_lease_s * _MICRO)
         job = replace(job, terms=ClaimTerms(lease, dict(self._held)))
         found = listing.without(self._lost) if self._lost else listing
-        return Listed(self._request.spec, job, found, bool(self._lost))
+        return ListedSource(self._request.spec, job, found, bool(self._lost))
 
     def _fetch(self) -> tuple[Job, Listing]:
         spec, options = self._request.spec, self._options

@@ -21,9 +21,10 @@ from gantt.placement.candidates.tree import (
 )
 
 # The provider of each need, in the order of the needs: its row, or in a walk its place.
-Pick = tuple[int, ...]
+Combination = tuple[int, ...]
 
-# So many different trees are remembered, of no more providers and no more picks each.
+# So many different trees are remembered, each of at most ``_SIZE`` providers and
+# combinations.
 _TREES, _SIZE = 64, 1024
 
 
@@ -46,22 +47,22 @@ class Budget:
             raise Spent
 
 
-def combine(shape: Shape, root: int, budget: Budget) -> Iterator[Pick]:
+def combine(shape: Shape, root: int, budget: Budget) -> Iterator[Combination]:
     """Every way to meet all needs in and around the tree of ``root``, once."""
     budget.spend()
     tree, rows = plant(shape, root)
     row_at = rows.__getitem__
-    picks = shape.walked.get(tree)
-    if picks is not None:
-        budget.spend(len(picks))
-        for pick in picks:
-            yield tuple(map(row_at, pick))
+    combinations = shape.walked.get(tree)
+    if combinations is not None:
+        budget.spend(len(combinations))
+        for combination in combinations:
+            yield tuple(map(row_at, combination))
     elif can_match(shape, tree):
-        found: list[Pick] = []
-        for pick in _Walk(shape, tree, len(rows), budget).picks():
+        found: list[Combination] = []
+        for combination in _Walk(shape, tree, len(rows), budget).combinations():
             if len(found) <= _SIZE:
-                found.append(pick)
-            yield tuple(map(row_at, pick))
+                found.append(combination)
+            yield tuple(map(row_at, combination))
         # Not reached by a caller that stops half way: what is remembered is whole.
         if max(len(found), len(rows)) <= _SIZE and len(shape.walked) < _TREES:
             shape.walked[tree] = tuple(found)
@@ -73,7 +74,7 @@ class _Walk:
     def __init__(self, shape: Shape, tree: Tree, size: int, budget: Budget) -> None:
         self._shape, self._tree, self._budget = shape, tree, budget
         self._size = size
-        needs = shape.question.needs
+        needs = shape.resolved.needs
         self._order = sorted(range(len(needs)), key=lambda n: len(tree.pools[n]))
         self._shares = [
             [(index, amount) for index, amount in shares if tree.left[index]]
@@ -89,7 +90,7 @@ class _Walk:
         self._dead_ends: set[object] = set()
         self._profiles: list[int] = []
 
-    def picks(self) -> Iterator[Pick]:
+    def combinations(self) -> Iterator[Combination]:
         """Walk; yield whenever every need has its provider."""
         chosen, last = self._chosen, len(self._order) - 1
         pending = [iter(self._open(0))]
@@ -145,7 +146,7 @@ class _Walk:
         need, before = self._order[depth], self._order[:depth]
         if shape.together:
             borne = self._borne[-1] | self._later[depth + 1]
-            if shape.question.needs[need].is_spread:
+            if shape.resolved.needs[need].is_spread:
                 borne |= tree.bears[place]
             if borne != (1 << len(shape.together)) - 1:
                 return False
@@ -174,7 +175,7 @@ class _Walk:
         for index, amount in self._shares[need]:
             self._left[index][place] -= amount
         if self._shape.together:
-            is_spread = self._shape.question.needs[need].is_spread
+            is_spread = self._shape.resolved.needs[need].is_spread
             bears = self._tree.bears[place] if is_spread else 0
             self._borne.append(self._borne[-1] | bears)
 
@@ -208,7 +209,7 @@ class _Walk:
         later = [0]
         for need in reversed(self._order):
             found = later[0]
-            if self._shape.together and self._shape.question.needs[need].is_spread:
+            if self._shape.together and self._shape.resolved.needs[need].is_spread:
                 for place in self._tree.pools[need]:
                     found |= self._tree.bears[place]
             later.insert(0, found)

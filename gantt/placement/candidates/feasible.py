@@ -49,7 +49,7 @@ class Match(Struct, frozen=True, eq=False):
     together: tuple[Bools, ...] = ()
 
 
-class Question(Struct, frozen=True, eq=False):
+class ResolvedRequest(Struct, frozen=True, eq=False):
     """A request in rows and masks. ``allowed``: bool[providers], roots to consider."""
 
     state: State
@@ -123,14 +123,14 @@ def covered(state: State, need: Need, sharing: Sharing) -> Bools:
     return _reach(found, need.shared, need.anchors, sharing)
 
 
-def bearing_together(question: Question) -> Bools:
+def bearing_together(resolved: ResolvedRequest) -> Bools:
     """bool[providers]: roots around which the traits that the unsuffixed group wants
     can be found at all, on providers that can give it something."""
-    state = question.state
+    state = resolved.state
     found = np.ones(state.providers.height, np.bool_)
-    for traits in question.together:
+    for traits in resolved.together:
         one = np.zeros(state.providers.height, np.bool_)
-        for need in question.needs:
+        for need in resolved.needs:
             if need.is_spread:
                 part = Need(
                     need.suffix,
@@ -139,30 +139,30 @@ def bearing_together(question: Question) -> Bools:
                     need.shared & traits,
                     need.anchors,
                 )
-                one |= covered(state, part, question.sharing)
+                one |= covered(state, part, resolved.sharing)
         found &= one
     return found
 
 
-def alone(question: Question) -> Bools:
+def alone(resolved: ResolvedRequest) -> Bools:
     """bool[providers]: roots without kin, and without a sharing provider to use."""
-    table = question.state.providers
+    table = resolved.state.providers
     found = np.ones(table.height, np.bool_)
     if not table.forest.is_flat:
         has_parent = table.parent[: table.height] != NO_ROW
         found[table.root[: table.height][has_parent]] = False
-    sharers = question.sharing.useful([need.shared for need in question.needs])
-    return found & ~question.sharing.hosts(sharers)
+    sharers = resolved.sharing.useful([need.shared for need in resolved.needs])
+    return found & ~resolved.sharing.hosts(sharers)
 
 
-def with_room_for_all(question: Question) -> Bools:
+def with_room_for_all(resolved: ResolvedRequest) -> Bools:
     """bool[providers]: which, if able to meet each need, can meet all of them alone."""
-    state = question.state
-    whole = sum(not need.is_spread for need in question.needs)
-    if question.request.isolate and whole > 1:
+    state = resolved.state
+    whole = sum(not need.is_spread for need in resolved.needs)
+    if resolved.request.isolate and whole > 1:
         return np.zeros(state.providers.height, np.bool_)
     found = np.ones(state.providers.height, np.bool_)
-    for class_index, amounts in contested(question.needs).items():
+    for class_index, amounts in contested(resolved.needs).items():
         table = state.inventories.table(class_index)
         assert table is not None, "a provider can meet each need"
         lacks = ~table.can_take(sum(amounts)) & table.is_live[: table.height]

@@ -18,7 +18,7 @@ from gantt.placement.candidates.summarize import Rows
 from gantt.state.state import State
 
 Texts = NDArray[np.object_]
-# For each place of a pick, the first place that has the same provider.
+# For each place of a combination, the first place that has the same provider.
 Pattern = tuple[int, ...]
 
 _NEVER = -1
@@ -70,22 +70,24 @@ class Fragments:
 
 class Template(Struct, frozen=True):
     """A text with holes: ``pieces`` are what stands around them, one more than
-    ``holes``, each of which is filled for the provider at that place of a pick."""
+    ``holes``, each filled for the provider at that place of a combination."""
 
     pieces: tuple[bytes, ...]
     holes: tuple[int, ...]
 
 
-def weave(picks: Rows, texts: Texts, template: Callable[[Pattern], Template]) -> Texts:
-    """object[picks, pieces]: one after another, row by row, they are the text of all
-    picks. ``texts``: what fills a hole, in the shape of ``picks``.
+def weave(
+    combinations: Rows, texts: Texts, template: Callable[[Pattern], Template]
+) -> Texts:
+    """object[combinations, pieces]: one after another, row by row, they are the text of
+    all combinations. ``texts``: what fills a hole, in the shape of ``combinations``.
 
     Picks of one pattern differ in their providers alone, so that ``template`` is
     asked once for each.
     """
-    kinds = [(template(pattern), mine) for pattern, mine in _patterns(picks)]
+    kinds = [(template(pattern), mine) for pattern, mine in _patterns(combinations)]
     most = max((len(kind.pieces) for kind, _ in kinds), default=1)
-    woven = np.full((len(picks), 2 * most - 1), b"", np.object_)
+    woven = np.full((len(combinations), 2 * most - 1), b"", np.object_)
     for kind, mine in kinds:
         for number, piece in enumerate(kind.pieces):
             woven[mine, 2 * number] = piece
@@ -94,14 +96,16 @@ def weave(picks: Rows, texts: Texts, template: Callable[[Pattern], Template]) ->
     return woven
 
 
-def _patterns(picks: Rows) -> list[tuple[Pattern, Rows | slice]]:
-    """Every pattern, and which picks have it."""
-    count, size = picks.shape
-    if (picks == picks[:, :1]).all():
+def _patterns(combinations: Rows) -> list[tuple[Pattern, Rows | slice]]:
+    """Every pattern, and which combinations have it."""
+    count, size = combinations.shape
+    if (combinations == combinations[:, :1]).all():
         return [((0,) * size, slice(None))] if count else []
     firsts = np.stack(
         [
-            (picks[:, : place + 1] == picks[:, place, None]).argmax(axis=1)
+            (combinations[:, : place + 1] == combinations[:, place, None]).argmax(
+                axis=1
+            )
             for place in range(size)
         ],
         axis=1,

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from gantt.model.diagnosis import Constraint, Count, Kind
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.combine import Budget, Spent, combine
-from gantt.placement.candidates.search import ask
+from gantt.placement.candidates.search import resolve
 from gantt.placement.candidates.tree import Shape, shape_of
 from gantt.state.state import State
 
@@ -124,8 +124,8 @@ class _Trials:
         for number, link in enumerate(self.links):
             if number not in keep:
                 request = without_link(request, link)
-        question = ask(self._state, request, self._budget)
-        return None if question is None else shape_of(question)
+        resolved = resolve(self._state, request, self._budget)
+        return None if resolved is None else shape_of(resolved)
 
 
 def _counted(

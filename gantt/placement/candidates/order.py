@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gantt.errors import BudgetSpent
-from gantt.placement.candidates.combine import Budget, Pick, Spent, combine
-from gantt.placement.candidates.feasible import Question
+from gantt.placement.candidates.combine import Budget, Combination, Spent, combine
+from gantt.placement.candidates.feasible import ResolvedRequest
 from gantt.placement.candidates.tree import Shape, shape_of
 from gantt.state.column import Bools
 from gantt.state.state import State
@@ -25,19 +25,19 @@ _CHUNK = 1024
 
 
 def choose(
-    picks: Iterator[Pick],
+    combinations: Iterator[Combination],
     *,
     limit: int | None,
     rng: random.Random | None,
     budget: Budget,
-) -> tuple[list[Pick], bool]:
-    """The first ``limit`` picks, or with ``rng`` a random sample of all; and whether
-    the budget has cut them. Raises BudgetSpent when it left none."""
-    found: list[Pick] = []
+) -> tuple[list[Combination], bool]:
+    """The first ``limit`` combinations, or with ``rng`` a random sample of all; and
+    whether the budget has cut them. Raises BudgetSpent when it left none."""
+    found: list[Combination] = []
     is_cut = False
     try:
-        for pick in islice(picks, limit if rng is None else None):
-            found.append(pick)
+        for combination in islice(combinations, limit if rng is None else None):
+            found.append(combination)
     except Spent:
         is_cut = True
     if is_cut and not found:
@@ -53,34 +53,36 @@ def choose(
     return found, is_cut
 
 
-def distinct(picks: Iterator[Pick], sharing: frozenset[int]) -> Iterator[Pick]:
-    """``picks`` without repetitions. Only what consists of sharing providers alone
-    can come up under more than one root."""
+def distinct(
+    combinations: Iterator[Combination], sharing: frozenset[int]
+) -> Iterator[Combination]:
+    """``combinations`` without repetitions. Only what consists of sharing providers
+    alone can come up under more than one root."""
     if not sharing:
-        yield from picks
+        yield from combinations
         return
-    seen: set[Pick] = set()
-    for pick in picks:
-        if sharing.issuperset(pick):
-            if pick in seen:
+    seen: set[Combination] = set()
+    for combination in combinations:
+        if sharing.issuperset(combination):
+            if combination in seen:
                 continue
-            seen.add(pick)
-        yield pick
+            seen.add(combination)
+        yield combination
 
 
 def walk(
-    question: Question, roots: Bools, alone: Bools, budget: Budget
-) -> Iterator[Pick]:
-    """The picks of all ``roots``; those ``alone`` give everything themselves."""
-    rows = by_age(question.state, roots)
-    size = len(question.needs)
+    resolved: ResolvedRequest, roots: Bools, alone: Bools, budget: Budget
+) -> Iterator[Combination]:
+    """The combinations of all ``roots``; those ``alone`` give everything themselves."""
+    rows = by_age(resolved.state, roots)
+    size = len(resolved.needs)
     if not (roots & ~alone).any():
         for row in _one_by_one(rows):
             yield (row,) * size
         return
-    shape = shape_of(question)
+    shape = shape_of(resolved)
     is_alone = alone.tobytes()
-    if question.request.breadth_first:
+    if resolved.request.breadth_first:
         yield from _round_robin(shape, rows, is_alone, budget)
         return
     for row in _one_by_one(rows):
@@ -107,22 +109,22 @@ def _one_by_one(rows: NDArray[np.intp]) -> Iterator[int]:
 
 def _round_robin(
     shape: Shape, rows: NDArray[np.intp], is_alone: bytes, budget: Budget
-) -> Iterator[Pick]:
-    """One pick of each root in turn, until all are at their end."""
-    size = len(shape.question.needs)
-    pending: deque[Iterator[Pick]] = deque()
+) -> Iterator[Combination]:
+    """One combination of each root in turn, until all are at their end."""
+    size = len(shape.resolved.needs)
+    pending: deque[Iterator[Combination]] = deque()
     for row in _one_by_one(rows):
         if is_alone[row]:
             yield (row,) * size
             continue
-        picks = combine(shape, row, budget)
-        pick = next(picks, None)
-        if pick is not None:
-            yield pick
-            pending.append(picks)
+        combinations = combine(shape, row, budget)
+        combination = next(combinations, None)
+        if combination is not None:
+            yield combination
+            pending.append(combinations)
     while pending:
-        picks = pending.popleft()
-        pick = next(picks, None)
-        if pick is not None:
-            yield pick
-            pending.append(picks)
+        combinations = pending.popleft()
+        combination = next(combinations, None)
+        if combination is not None:
+            yield combination
+            pending.append(combinations)

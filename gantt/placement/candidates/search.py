@@ -2,7 +2,7 @@
 
     request -> needs (masks over all providers)        feasible, sharing
             -> roots that can still match              viable
-            -> picks, tree by tree, while asked for    combine, order
+            -> combinations, tree by tree, while asked for    combine, order
             -> uuids, names, summaries                 summarize
 
 "No match" is an answer here, not an error.
@@ -21,8 +21,8 @@ from gantt.errors import UnknownName
 from gantt.model.answers import Candidates
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates import feasible, flat, order, summarize
-from gantt.placement.candidates.combine import Budget, Pick, Spent
-from gantt.placement.candidates.feasible import Match, Question
+from gantt.placement.candidates.combine import Budget, Combination, Spent
+from gantt.placement.candidates.feasible import Match, ResolvedRequest
 from gantt.placement.candidates.sharing import Sharing
 from gantt.placement.candidates.summarize import Part, Rows
 from gantt.state.column import Bools
@@ -30,10 +30,10 @@ from gantt.state.state import State
 
 
 class Found(Struct, frozen=True, eq=False):
-    """``picks``: intp[candidates, parts], the provider row of each of ``parts``."""
+    """``combinations``: intp[candidates, parts], the provider row of each part."""
 
     parts: tuple[Part, ...]
-    picks: Rows
+    combinations: Rows
     is_truncated: bool = False
 
 
@@ -51,9 +51,9 @@ def search(
     """
     found = find(state, request, rng, budget=budget)
     return Candidates(
-        summarize.candidates(state, found.parts, found.picks.tolist()),
+        summarize.candidates(state, found.parts, found.combinations.tolist()),
         summarize.summaries(
-            state, found.parts, found.picks, whole_trees=request.nested
+            state, found.parts, found.combinations, whole_trees=request.nested
         ),
         found.is_truncated,
     )
@@ -76,33 +76,33 @@ def find(
             parts, rows = oldest
             return Found(parts, np.repeat(rows[:, None], len(parts), axis=1))
     steps = Budget(budget)
-    question = ask(state, request, steps)
-    if question is None:
+    resolved = resolve(state, request, steps)
+    if resolved is None:
         return Found((), np.empty((0, 0), np.intp))
-    picks, is_truncated = order.choose(
-        _generate(question, steps), limit=request.limit, rng=rng, budget=steps
+    combinations, is_truncated = order.choose(
+        _generate(resolved, steps), limit=request.limit, rng=rng, budget=steps
     )
-    parts = tuple((need.suffix, need.amounts) for need in question.needs)
-    return Found(parts, _table(picks, len(parts)), is_truncated)
+    parts = tuple((need.suffix, need.amounts) for need in resolved.needs)
+    return Found(parts, _table(combinations, len(parts)), is_truncated)
 
 
 def has_candidate(state: State, request: CandidateRequest, budget: Budget) -> bool:
     """Whether ``search`` answers anything. Raises UnknownName, and Spent."""
-    question = ask(state, request, budget)
-    if question is None:
+    resolved = resolve(state, request, budget)
+    if resolved is None:
         return False
-    return next(_generate(question, budget), None) is not None
+    return next(_generate(resolved, budget), None) is not None
 
 
-def ask(
+def resolve(
     state: State, request: CandidateRequest, budget: Budget | None = None
-) -> Question | None:
+) -> ResolvedRequest | None:
     """The request in rows and masks; None when no provider can meet some group.
 
     Groups are judged in order, and what comes after one that cannot be met is not
     looked at. Raises UnknownName.
     """
-    nothing = Question(
+    nothing = ResolvedRequest(
         state,
         request,
         Sharing(state),
@@ -116,7 +116,7 @@ def ask(
             match = feasible.match(state, group, nothing.sharing)
         except UnknownName:
             for earlier in matches:
-                if not _has_pick(_with(nothing, [earlier]), budget or Budget()):
+                if not _has_combination(_with(nothing, [earlier]), budget or Budget()):
                     return None
             raise
         if match is None:
@@ -125,50 +125,52 @@ def ask(
     return _with(nothing, matches) if matches else None
 
 
-def _table(picks: list[Pick], width: int) -> Rows:
-    """intp[picks, width]"""
-    rows = np.fromiter(chain.from_iterable(picks), np.intp, len(picks) * width)
-    return rows.reshape(len(picks), width)
+def _table(combinations: list[Combination], width: int) -> Rows:
+    """intp[combinations, width]"""
+    rows = np.fromiter(
+        chain.from_iterable(combinations), np.intp, len(combinations) * width
+    )
+    return rows.reshape(len(combinations), width)
 
 
-def _with(question: Question, matches: list[Match]) -> Question:
+def _with(resolved: ResolvedRequest, matches: list[Match]) -> ResolvedRequest:
     return structs.replace(
-        question,
+        resolved,
         needs=tuple(need for match in matches for need in match.needs),
         together=tuple(mask for match in matches for mask in match.together),
     )
 
 
-def _has_pick(question: Question, budget: Budget) -> bool:
+def _has_combination(resolved: ResolvedRequest, budget: Budget) -> bool:
     """Whether a single group can be met, by itself and anywhere, as far as the budget
     tells."""
-    request = structs.replace(question.request, nested=True, same_subtrees=())
-    alone = structs.replace(question, request=request)
+    request = structs.replace(resolved.request, nested=True, same_subtrees=())
+    alone = structs.replace(resolved, request=request)
     try:
         return next(_generate(alone, budget), None) is not None
     except Spent:
         return True
 
 
-def viable(question: Question) -> tuple[Bools, Bools]:
+def viable(resolved: ResolvedRequest) -> tuple[Bools, Bools]:
     """Two bool[providers]: roots around which each need can be met, and those of them
     that are ``alone``, for which this is the whole truth."""
-    state = question.state
-    mask = question.allowed & feasible.bearing_together(question)
-    for need in question.needs:
-        mask &= feasible.covered(state, need, question.sharing)
-    alone = mask & feasible.alone(question)
+    state = resolved.state
+    mask = resolved.allowed & feasible.bearing_together(resolved)
+    for need in resolved.needs:
+        mask &= feasible.covered(state, need, resolved.sharing)
+    alone = mask & feasible.alone(resolved)
     mask &= ~alone
-    alone &= feasible.with_room_for_all(question)
+    alone &= feasible.with_room_for_all(resolved)
     return mask | alone, alone
 
 
-def _generate(question: Question, budget: Budget) -> Iterator[Pick]:
-    """Distinct picks in their order, as many as may be generated."""
-    picks = order.distinct(
-        order.walk(question, *viable(question), budget),
-        frozenset(question.sharing.rows),
+def _generate(resolved: ResolvedRequest, budget: Budget) -> Iterator[Combination]:
+    """Distinct combinations in their order, as many as may be generated."""
+    combinations = order.distinct(
+        order.walk(resolved, *viable(resolved), budget),
+        frozenset(resolved.sharing.rows),
     )
-    most = question.request.generation_limit
+    most = resolved.request.generation_limit
     # As upstream: the limit is looked at after a result, so one always gets through.
-    return picks if most is None else islice(picks, max(1, most))
+    return combinations if most is None else islice(combinations, max(1, most))

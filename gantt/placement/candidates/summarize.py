@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gantt.model.answers import Candidate, ProviderSummary, ResourceSummary
-from gantt.placement.candidates.combine import Pick
+from gantt.placement.candidates.combine import Combination
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
 # What one provider has to give: the suffix of the group, and amounts by class index.
 Part = tuple[str, dict[int, int]]
-# Provider rows; of picks: in the shape [picks, parts].
+# Provider rows; of combinations: in the shape [combinations, parts].
 Rows = NDArray[np.intp]
 
 
 def candidates(
-    state: State, parts: Sequence[Part], picks: Sequence[Pick]
+    state: State, parts: Sequence[Part], combinations: Sequence[Combination]
 ) -> tuple[Candidate, ...]:
-    """The picks as candidates."""
+    """The combinations as candidates."""
     named = [
         (
             suffix,
@@ -40,39 +40,39 @@ def candidates(
         total.update(amounts)
     size, all_amounts = len(parts), dict(total)
     found = []
-    for pick in picks:
-        row = pick[0]
-        if size == 1 or pick.count(row) == size:
+    for combination in combinations:
+        row = combination[0]
+        if size == 1 or combination.count(row) == size:
             uuid = uuids[row]
             share = {uuid: all_amounts} if all_amounts else {}
             found.append(Candidate(share, dict.fromkeys(suffixes, (uuid,))))
         else:
-            found.append(_candidate(uuids, named, pick))
+            found.append(_candidate(uuids, named, combination))
     return tuple(found)
 
 
 def summaries(
     state: State,
     parts: Sequence[Part],
-    picks: Rows,
+    combinations: Rows,
     *,
     whole_trees: bool,
 ) -> dict[str, ProviderSummary]:
     """What the providers that give resources are like, or all of their trees."""
-    rows = rows_of(state, parts, picks, whole_trees=whole_trees)
+    rows = rows_of(state, parts, combinations, whole_trees=whole_trees)
     return summaries_of(state, rows.tolist())
 
 
 def rows_of(
     state: State,
     parts: Sequence[Part],
-    picks: Rows,
+    combinations: Rows,
     *,
     whole_trees: bool,
 ) -> Rows:
     """intp[n]: the rows that summaries are due for, each once."""
     giving = [place for place, (_, amounts) in enumerate(parts) if amounts]
-    rows = _distinct(picks[:, giving].ravel())
+    rows = _distinct(combinations[:, giving].ravel())
     if whole_trees and not state.providers.forest.is_flat:
         roots = dict.fromkeys(state.providers.root[rows].tolist())
         subtree = state.providers.forest.subtree
@@ -141,12 +141,14 @@ def _traits(state: State, rows: list[int]) -> list[tuple[str, ...]]:
 
 
 def _candidate(
-    uuids: Sequence[str], named: list[tuple[str, dict[str, int]]], pick: Pick
+    uuids: Sequence[str],
+    named: list[tuple[str, dict[str, int]]],
+    combination: Combination,
 ) -> Candidate:
-    """One pick that uses several providers."""
+    """One combination that uses several providers."""
     allocations: dict[str, dict[str, int]] = {}
     mappings: dict[str, tuple[str, ...]] = {}
-    for row, (suffix, amounts) in zip(pick, named, strict=True):
+    for row, (suffix, amounts) in zip(combination, named, strict=True):
         uuid = uuids[row]
         known = mappings.get(suffix)
         if known is None:

@@ -19,7 +19,7 @@ from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates import flat, order, search, summarize
 from gantt.placement.candidates.combine import Budget, combine
-from gantt.placement.candidates.feasible import Question
+from gantt.placement.candidates.feasible import ResolvedRequest
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.tree import Shape, shape_of
 from gantt.state.column import Bools
@@ -28,14 +28,14 @@ from gantt.state.state import State
 
 class Survey(Struct, eq=False):
     """``viable``: bool[providers], roots that may match; ``alone``: bool[providers],
-    those of them for which that is the whole truth. ``question`` None: none can.
+    those of them for which that is the whole truth. ``resolved`` None: none can.
     Holds as long as the State does not change."""
 
     state: State
     request: CandidateRequest
     viable: Bools
     alone: Bools
-    question: Question | None = None
+    resolved: ResolvedRequest | None = None
     shape: Shape | None = None
 
     def viable_at(self, roots: Rows) -> Bools:
@@ -49,20 +49,20 @@ class Survey(Struct, eq=False):
     def candidates(self, root_row: int, budget: Budget) -> Iterator[Candidate]:
         """The candidates in and around the tree of ``root_row``, in the search's order.
         Raises Spent."""
-        if self.question is None or not self.viable[root_row]:
+        if self.resolved is None or not self.viable[root_row]:
             return
-        parts = [(need.suffix, need.amounts) for need in self.question.needs]
+        parts = [(need.suffix, need.amounts) for need in self.resolved.needs]
         if self.alone[root_row]:
-            picks = iter([(root_row,) * len(parts)])
+            combinations = iter([(root_row,) * len(parts)])
         else:
             if self.shape is None:
-                self.shape = shape_of(self.question)
-            picks = order.distinct(
+                self.shape = shape_of(self.resolved)
+            combinations = order.distinct(
                 combine(self.shape, root_row, budget),
-                frozenset(self.question.sharing.rows),
+                frozenset(self.resolved.sharing.rows),
             )
-        for pick in picks:
-            yield from summarize.candidates(self.state, parts, [pick])
+        for combination in combinations:
+            yield from summarize.candidates(self.state, parts, [combination])
 
 
 class FlatSurvey:
@@ -122,9 +122,9 @@ def survey(state: State, request: CandidateRequest, budget: Budget) -> AnySurvey
         wanted = flat.wanted_by(state, request)
         if wanted is not None:
             return FlatSurvey(state, request, wanted)
-    question = search.ask(state, request, budget)
-    if question is None:
+    resolved = search.resolve(state, request, budget)
+    if resolved is None:
         none = np.zeros(state.providers.height, np.bool_)
         return Survey(state, request, none, none)
-    viable, alone = search.viable(question)
-    return Survey(state, request, viable, alone, question)
+    viable, alone = search.viable(resolved)
+    return Survey(state, request, viable, alone, resolved)

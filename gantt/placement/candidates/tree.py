@@ -13,7 +13,7 @@ from math import gcd
 
 from msgspec import Struct
 
-from gantt.placement.candidates.feasible import Question, contested
+from gantt.placement.candidates.feasible import ResolvedRequest, contested
 from gantt.placement.candidates.subtrees import Kinship, kinship_of
 
 # Per need what it takes of contested classes: (index in ``contested``, amount).
@@ -48,7 +48,7 @@ class Shape(Struct, frozen=True, eq=False):
     what trees came to.
     """
 
-    question: Question
+    resolved: ResolvedRequest
     own: tuple[bytes, ...]
     shared: tuple[bytes, ...]
     anchors: tuple[bytes | None, ...]
@@ -63,15 +63,15 @@ class Shape(Struct, frozen=True, eq=False):
     walked: dict[Tree, tuple[tuple[int, ...], ...]]
 
 
-def shape_of(question: Question) -> Shape:
-    """Prepare ``question`` for looking at single trees."""
-    needs, sharing = question.needs, question.sharing
+def shape_of(resolved: ResolvedRequest) -> Shape:
+    """Prepare ``resolved`` for looking at single trees."""
+    needs, sharing = resolved.needs, resolved.sharing
     subtrees = tuple(
         tuple(place for place, need in enumerate(needs) if need.suffix in suffixes)
-        for suffixes in question.request.same_subtrees
+        for suffixes in resolved.request.same_subtrees
     )
-    isolated = tuple(question.request.isolate and not need.is_spread for need in needs)
-    disputed = _disputed(question, isolated)
+    isolated = tuple(resolved.request.isolate and not need.is_spread for need in needs)
+    disputed = _disputed(resolved, isolated)
     effects = [
         (need.amounts, need.is_spread, [place in subtree for subtree in subtrees])
         for place, need in enumerate(needs)
@@ -80,12 +80,12 @@ def shape_of(question: Question) -> Shape:
     for need in needs[1:]:
         useful |= need.own
     return Shape(
-        question,
+        resolved,
         tuple(need.own.tobytes() for need in needs),
         tuple(need.shared.tobytes() for need in needs),
         tuple(None if n.anchors is None else n.anchors.tobytes() for n in needs),
         useful.tobytes(),
-        tuple(mask.tobytes() for mask in question.together),
+        tuple(mask.tobytes() for mask in resolved.together),
         tuple(
             (row, sharing.anchors(row).tobytes())
             for row in sharing.useful([need.shared for need in needs])
@@ -108,21 +108,21 @@ def shape_of(question: Question) -> Shape:
 
 def plant(shape: Shape, root: int) -> tuple[Tree, list[int]]:
     """The tree of ``root``, and the row at each of its places."""
-    question = shape.question
+    resolved = shape.resolved
     rows, guests = _rows(shape, root)
     pools = tuple(
         _pool(shape, need, root, rows, guests) for need in range(len(shape.own))
     )
     homes: tuple[int, ...] = ()
-    if not question.request.nested:
-        roots = question.state.providers.root[rows].tolist()
+    if not resolved.request.nested:
+        roots = resolved.state.providers.root[rows].tolist()
         homes = tuple(roots.index(root) for root in roots)
     tree = Tree(
         pools,
         _left(shape, rows, pools) if shape.contested else (),
         tuple(_bears(shape, row) for row in rows) if shape.together else (),
         homes,
-        kinship_of(question.state, rows) if shape.subtrees else None,
+        kinship_of(resolved.state, rows) if shape.subtrees else None,
     )
     return tree, rows
 
@@ -175,23 +175,25 @@ def has_matching(pools: list[tuple[int, ...]]) -> bool:
     return all(put(number, set()) for number in range(len(pools)))
 
 
-def _disputed(question: Question, isolated: tuple[bool, ...]) -> dict[int, list[int]]:
+def _disputed(
+    resolved: ResolvedRequest, isolated: tuple[bool, ...]
+) -> dict[int, list[int]]:
     """Amounts of the classes that several needs may want from one provider: not those
     that isolated needs alone want, for no provider meets two of them."""
     free = {
         index
-        for need, is_isolated in zip(question.needs, isolated, strict=True)
+        for need, is_isolated in zip(resolved.needs, isolated, strict=True)
         if not is_isolated
         for index in need.amounts
     }
-    found = contested(question.needs)
+    found = contested(resolved.needs)
     return {index: amounts for index, amounts in found.items() if index in free}
 
 
 def _rows(shape: Shape, root: int) -> tuple[list[int], set[int]]:
     """Providers of use in and around the tree of ``root``, oldest first; and those of
     them that are there only because they share."""
-    providers, useful = shape.question.state.providers, shape.useful
+    providers, useful = shape.resolved.state.providers, shape.useful
     members = list(providers.forest.subtree(root))
     rows = [row for row in members if useful[row]]
     guests = {row for row, reach in shape.guests if reach[root]}.difference(members)
@@ -228,7 +230,7 @@ def _left(
     """What the needs may take of each contested class, all needs together."""
     found = []
     for index, (class_index, amounts) in enumerate(shape.contested.items()):
-        table = shape.question.state.inventories.table(class_index)
+        table = shape.resolved.state.inventories.table(class_index)
         assert table is not None, "what has room has an inventory"
         total, left, is_scarce = sum(amounts), [0] * len(rows), False
         asked = {

@@ -26,7 +26,7 @@ from gantt.placement.rules import (
     names,
     providers,
     reshape,
-    turn,
+    switch_to_books,
 )
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
@@ -71,7 +71,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.DropClaim: leases.drop,
     c.SettleClaims: leases.settle,
     c.ExpireClaims: leases.expire,
-    c.TurnToBooks: turn.to_books,
+    c.TurnToBooks: switch_to_books.to_books,
 }
 
 

@@ -109,7 +109,7 @@ class CandidateSource(Protocol):
 # -- the books of this process --------------------------------------------------------
 
 
-class Books:
+class BookSource:
     """Inventories and allocations of this process decide."""
 
     name: ClassVar[str] = "books"
@@ -192,7 +192,7 @@ class BookCandidates(Candidates):
 # -- what hosts report ----------------------------------------------------------------
 
 
-class Reports:
+class ReportSource:
     """Amounts that hosts report decide, less pending claims."""
 
     name: ClassVar[str] = "reports"
@@ -238,7 +238,7 @@ class ReportedCandidates(Candidates):
 # -- a remote Placement ---------------------------------------------------------------
 
 
-class Listed(Struct, frozen=True, eq=False):
+class ListedSource(Struct, frozen=True, eq=False):
     """The answer of a remote Placement for ``job``, which was made from ``spec``;
     ``listing`` omits candidates that were found to be taken since."""
 
@@ -302,5 +302,5 @@ class ListedCandidates(Candidates):
         return np.ones(len(hosts), np.bool_)
 
 
-BOOK_SOURCE: Final[CandidateSource] = Books()
-REPORT_SOURCE: Final[CandidateSource] = Reports()
+BOOK_SOURCE: Final[CandidateSource] = BookSource()
+REPORT_SOURCE: Final[CandidateSource] = ReportSource()

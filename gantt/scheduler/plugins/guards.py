@@ -24,7 +24,7 @@ from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import declared
 from gantt.scheduler.plugins.declared import Slips
-from gantt.scheduler.plugins.outside import IN_PLACE, Check, Outside, Stuck
+from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Check, Outside, Stuck
 from gantt.state.column import Bools, Floats
 
 LOG = logging.getLogger(__name__)
@@ -190,7 +190,7 @@ class _Guard:
             return
         places = np.arange(len(hosts))
         for half in (places[::2], places[1::2]):
-            if not np.array_equal(ask(hosts.pick(half)), found[half]):
+            if not np.array_equal(ask(hosts.at(half)), found[half]):
                 raise self.blame.failed(
                     "declares elementwise=True, but what it says of some hosts hangs "
                     "on others: take elementwise=True out of its Cacheable"

@@ -27,7 +27,7 @@ from gantt.scheduler.plugins.guards import Blame, call_outside, words
 from gantt.scheduler.plugins.nova_host import LegacyHost, LegacyHosts
 from gantt.scheduler.plugins.nova_object import LegacyObject
 from gantt.scheduler.plugins.nova_spec import LegacySpec
-from gantt.scheduler.plugins.outside import IN_PLACE, Check, Outside
+from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Check, Outside
 from gantt.state.column import Bools, Floats
 
 LOG = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from gantt.scheduler.feasibility import historical
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.guards import GuardedFilter, GuardedWeigher
 from gantt.scheduler.plugins.nova import LegacyFilter, LegacyWeigher
-from gantt.scheduler.plugins.outside import IN_PLACE, Outside
+from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
 from gantt.scheduler.scoring import weighers as weigher_modules
 
 LOG = logging.getLogger(__name__)

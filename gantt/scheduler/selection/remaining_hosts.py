@@ -85,7 +85,7 @@ class RemainingHosts:
 
     def _judge_again(self, place: int) -> None:
         at = np.array([place])
-        sub = self.hosts.pick(at)
+        sub = self.hosts.at(at)
         is_moved = self._score_again(at, sub)
         mask = np.ones(len(self.hosts), np.bool_)
         fits = self._candidates.still_fits(sub)

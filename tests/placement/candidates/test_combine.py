@@ -7,9 +7,8 @@ import random
 import pytest
 
 from gantt.model.requests import CandidateRequest
-from gantt.placement.candidates.combine import Budget, Pick, combine
-from gantt.placement.candidates.search import ask as question_of
-from gantt.placement.candidates.search import search
+from gantt.placement.candidates.combine import Budget, Combination, combine
+from gantt.placement.candidates.search import resolve, search
 from gantt.placement.candidates.tree import Shape, shape_of
 from gantt.state.state import State
 from tests.placement.candidates.worlds import (
@@ -49,15 +48,17 @@ def fleet(seed: int) -> State:
 
 
 def shape_for(state: State, request: CandidateRequest) -> Shape:
-    question = question_of(state, request)
-    assert question is not None
-    return shape_of(question)
+    resolved = resolve(state, request)
+    assert resolved is not None
+    return shape_of(resolved)
 
 
-def picks_of(state: State, request: CandidateRequest, *, anew: bool) -> list[Pick]:
-    """The picks of all trees, in order; ``anew``: as if there were only one tree."""
+def combinations_of(
+    state: State, request: CandidateRequest, *, anew: bool
+) -> list[Combination]:
+    """Those of all trees, in order; ``anew``: as if there were only one tree."""
     shape = shape_for(state, request)
-    found: list[Pick] = []
+    found: list[Combination] = []
     for root in viable(state, request):
         if anew:
             shape.walked.clear()
@@ -85,13 +86,13 @@ def test_what_is_remembered_is_what_a_walk_finds(
     seed: int, request_: CandidateRequest
 ) -> None:
     state = fleet(seed)
-    picks = picks_of(state, request_, anew=False)
-    assert picks
-    assert picks == picks_of(state, request_, anew=True)
-    assert len(set(picks)) == len(picks)
+    combinations = combinations_of(state, request_, anew=False)
+    assert combinations
+    assert combinations == combinations_of(state, request_, anew=True)
+    assert len(set(combinations)) == len(combinations)
 
 
-def test_the_second_tree_of_a_build_costs_a_step_for_each_pick() -> None:
+def test_the_second_tree_of_a_build_costs_a_step_for_each_combination() -> None:
     state = world([*host("a", 0, 1), *host("b", 0, 1), *host("c", 0, 2)])
     shape, steps = shape_for(state, REQUESTS[0]), []
     for name in "abc":

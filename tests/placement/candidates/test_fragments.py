@@ -58,10 +58,13 @@ def test_equal_questions_make_nothing_again_and_one_change_makes_one() -> None:
 def test_rows_may_come_in_any_shape_and_more_than_once() -> None:
     state, make = fleet(3), Maker()
     kept = Fragments(make, most=100)
-    picks = np.array([[2, 0], [2, 2]], np.intp)
-    assert kept.of(state, picks).tolist() == [[b"n2:0", b"n0:0"], [b"n2:0", b"n2:0"]]
+    combinations = np.array([[2, 0], [2, 2]], np.intp)
+    assert kept.of(state, combinations).tolist() == [
+        [b"n2:0", b"n0:0"],
+        [b"n2:0", b"n2:0"],
+    ]
     assert make.asked == [[0, 2]]
-    assert kept.of(state, picks[:0]).shape == (0, 2)
+    assert kept.of(state, combinations[:0]).shape == (0, 2)
 
 
 def test_what_is_answered_is_the_callers_own() -> None:
@@ -118,12 +121,16 @@ def spelled(pattern: Pattern) -> Template:
         lambda size: st.lists(st.tuples(*[st.integers(0, 3)] * size), max_size=12)
     )
 )
-def test_weaving_is_writing_one_after_another(picks: list[tuple[int, ...]]) -> None:
+def test_weaving_is_writing_one_after_another(
+    combinations: list[tuple[int, ...]],
+) -> None:
     expected = ""
-    for pick in picks:
-        pattern = "".join(str(pick.index(row)) for row in pick)
-        expected += f"{pattern}<{'|'.join(map(str, dict.fromkeys(pick)))}>"
-    table = np.array(picks, np.intp).reshape(len(picks), len(picks[0]) if picks else 0)
+    for combination in combinations:
+        pattern = "".join(str(combination.index(row)) for row in combination)
+        expected += f"{pattern}<{'|'.join(map(str, dict.fromkeys(combination)))}>"
+    table = np.array(combinations, np.intp).reshape(
+        len(combinations), len(combinations[0]) if combinations else 0
+    )
     texts = np.array([str(n).encode() for n in range(4)], np.object_)[table]
     asked: list[Pattern] = []
 
@@ -143,9 +150,9 @@ def looked_up(state: State, count: int) -> Callable[[], object]:
 
 
 def woven(state: State, count: int) -> Callable[[], object]:
-    picks = np.repeat(np.arange(count), 2).reshape(count, 2)
-    texts = np.full(picks.shape, b"x", np.object_)
-    return lambda: weave(picks, texts, spelled)
+    combinations = np.repeat(np.arange(count), 2).reshape(count, 2)
+    texts = np.full(combinations.shape, b"x", np.object_)
+    return lambda: weave(combinations, texts, spelled)
 
 
 def found(state: State, count: int) -> Callable[[], object]:

@@ -16,8 +16,7 @@ from gantt.model.commands import (
 )
 from gantt.model.requests import CandidateRequest
 from gantt.placement.candidates.combine import Budget, Spent, combine
-from gantt.placement.candidates.search import ask as question_of
-from gantt.placement.candidates.search import search
+from gantt.placement.candidates.search import resolve, search
 from gantt.placement.candidates.survey import survey
 from gantt.placement.candidates.tree import shape_of
 from gantt.state.state import State
@@ -58,10 +57,10 @@ def used(answer: Candidates) -> list[str]:
 
 def steps_of(state: State, request: CandidateRequest, count: int | None) -> int:
     """How many steps the first ``count`` candidates of the first tree take."""
-    question, budget = question_of(state, request), Budget()
-    assert question is not None
-    picks = combine(shape_of(question), 0, budget)
-    for _ in zip(range(count or 10**9), picks, strict=False):
+    resolved, budget = resolve(state, request), Budget()
+    assert resolved is not None
+    combinations = combine(shape_of(resolved), 0, budget)
+    for _ in zip(range(count or 10**9), combinations, strict=False):
         pass
     return budget.steps
 

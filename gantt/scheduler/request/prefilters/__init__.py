@@ -20,11 +20,11 @@ from gantt.scheduler.request.prefilters.given import Given
 from gantt.scheduler.request.prefilters.image_metadata import image_metadata
 from gantt.scheduler.request.prefilters.image_type import image_type
 from gantt.scheduler.request.prefilters.isolated_aggregates import isolated_aggregates
-from gantt.scheduler.request.prefilters.owner import owner
+from gantt.scheduler.request.prefilters.nova_providers import nova_providers
 from gantt.scheduler.request.prefilters.packed_virtqueue import packed_virtqueue
 from gantt.scheduler.request.prefilters.remote_managed_ports import remote_managed_ports
 from gantt.scheduler.request.prefilters.routed_networks import routed_networks
-from gantt.scheduler.request.prefilters.sound import sound
+from gantt.scheduler.request.prefilters.sound_device import sound_device
 from gantt.scheduler.request.prefilters.tenant_aggregates import tenant_aggregates
 from gantt.scheduler.request.prefilters.tpm_secret import tpm_secret
 from gantt.state.fleet import Fleet
@@ -43,9 +43,9 @@ PRE_FILTERS: Final[tuple[PreFilter, ...]] = (
     routed_networks,
     remote_managed_ports,
     ephemeral_encryption,
-    sound,
+    sound_device,
     tpm_secret,
-    owner,
+    nova_providers,
 )
 
 

@@ -1,8 +1,8 @@
 """Finds the program that listens on a wanted port: another Gantt, or something else.
 
 Uses the standard library alone, so that ``scripts/run`` can call it before anything is
-installed: ``occupant.py HOST PORT PID_FILE`` exits with 0 if the port is free, 3 if the
-Gantt of that process serves on it, else 1.
+installed: ``port_owner.py HOST PORT PID_FILE`` exits with 0 if the port is free, 3 if
+the Gantt of that process serves on it, else 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SERVER = "granian"  # the name of the processes of a server
 _MOST = 1 << 20  # bytes read of an answer
 
 
-class Occupant(NamedTuple):
+class PortOwner(NamedTuple):
     """``is_gantt``: whether it answers as one. ``pid`` 0: not visible to this user;
     then ``program`` and ``folder`` are empty."""
 
@@ -65,11 +65,11 @@ def is_taken(host: str, port: int) -> bool:
     return False
 
 
-def occupant(host: str, port: int) -> Occupant:
+def port_owner(host: str, port: int) -> PortOwner:
     """The program that listens there, as far as it is visible to this user."""
     shown = f"[{host}]" if ":" in host else host
     pid = _server_of(_pid_of(port))
-    return Occupant(
+    return PortOwner(
         f"http://{shown}:{port}",
         _answers_as_gantt(host, port),
         pid,
@@ -156,7 +156,7 @@ def main(host: str, port: int, pid_file: Path) -> int:
     """For ``scripts/run``: print what is there. Returns the exit status."""
     if not is_taken(host, port):
         return 0
-    found = occupant(host, port)
+    found = port_owner(host, port)
     if found.is_gantt and found.pid and _pid_in(pid_file) == found.pid:
         print(f"{found} Stop it with: kill {found.pid}")
         return 3

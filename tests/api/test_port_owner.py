@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gantt.api.hosting import occupant
-from gantt.api.hosting.occupant import is_taken
+from gantt.api.hosting import port_owner
+from gantt.api.hosting.port_owner import is_taken
 from tests import live
 
 HOST = "127.0.0.1"
@@ -50,7 +50,7 @@ def another_server() -> Iterator[int]:
 def script(port: int, pid_file: Path) -> subprocess.CompletedProcess[str]:
     """What ``scripts/run`` asks before anything is installed."""
     return subprocess.run(
-        [sys.executable, "-I", occupant.__file__, HOST, str(port), str(pid_file)],
+        [sys.executable, "-I", port_owner.__file__, HOST, str(port), str(pid_file)],
         capture_output=True,
         text=True,
         check=False,
@@ -64,7 +64,7 @@ def test_free_port() -> None:
 def test_other_program_is_named_with_process_and_folder() -> None:
     with another_server() as port:
         assert is_taken(HOST, port)
-        found = occupant.occupant(HOST, port)
+        found = port_owner.port_owner(HOST, port)
     assert (found.is_gantt, found.pid, found.folder) == (
         False,
         os.getpid(),
@@ -76,19 +76,19 @@ def test_other_program_is_named_with_process_and_folder() -> None:
 def test_silent_program_is_not_taken_for_gantt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(occupant, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(port_owner, "TIMEOUT_S", 0.1)
     with closing(socket.socket()) as mute:
         mute.bind((HOST, 0))
         mute.listen()
-        assert not occupant.occupant(HOST, mute.getsockname()[1]).is_gantt
+        assert not port_owner.port_owner(HOST, mute.getsockname()[1]).is_gantt
 
 
 def test_invisible_process_needs_root(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(occupant, "PROC", tmp_path)
+    monkeypatch.setattr(port_owner, "PROC", tmp_path)
     with another_server() as port:
-        found = occupant.occupant(HOST, port)
+        found = port_owner.port_owner(HOST, port)
     assert str(found) == f"Another program uses http://{HOST}:{port}."
     assert f"ss -ltnp 'sport = :{port}'" in found.ending(port)
 
@@ -127,14 +127,14 @@ def test_address_of_another_machine_is_not_taken() -> None:
         is_taken("192.0.2.1", 8778)
 
 
-def test_occupant_runs_with_standard_library_alone() -> None:
+def test_it_runs_with_standard_library_alone() -> None:
     """``scripts/run`` calls it with any Python, before there is a .venv."""
     ended = subprocess.run(
         [
             sys.executable,
             "-I",
             "-S",
-            occupant.__file__,
+            port_owner.__file__,
             HOST,
             str(live.free_port()),
             "x",

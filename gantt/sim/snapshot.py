@@ -18,7 +18,7 @@ R = TypeVar("R")
 Place = tuple[str, str]
 
 
-class Sight:
+class Snapshot:
     """One state of the books, as plain rows."""
 
     def __init__(self, tables: Tables) -> None:

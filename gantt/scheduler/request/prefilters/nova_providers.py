@@ -16,7 +16,7 @@ _SINCE: Final = 73
 """The version of nova-compute that marks its providers."""
 
 
-def owner(spec: RequestSpec, given: Given) -> RequestSpec:
+def nova_providers(spec: RequestSpec, given: Given) -> RequestSpec:
     """The host and each PCI device must be marked as Nova's, once every nova-compute
     marks its own."""
     if _OWNER in spec.request_level_params.root_required:

@@ -7,7 +7,7 @@ from gantt.scheduler.request import settings
 from gantt.scheduler.request.prefilters.given import Given, require
 
 
-def sound(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
+def sound_device(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
     """``hw:sound_model=virtio``. Raises Invalid when flavor and image differ."""
     if settings.agreed(spec, "hw:sound_model") != "virtio":
         return spec

@@ -1,4 +1,4 @@
-"""The turn from what hosts report to the books, for good.
+"""The switch from what hosts report to the books, for good.
 
 Claims that were made before have no allocations: what they hold is written into the
 books, so that nothing that was promised is promised again.
