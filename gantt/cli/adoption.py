@@ -1,6 +1,6 @@
 """``gantt-manage adopt``, ``release`` and ``import``: move books to and from Gantt.
 
-Separate from the leader tasks of ``gantt-manage`` because these run once in the life of
+Separate from the other commands of ``gantt-manage`` because these run once in the life of
 a database, and an operator wants to see first what they would do.
 """
 

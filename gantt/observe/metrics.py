@@ -372,9 +372,13 @@ _TEXTS = {
     "http_seconds": "Seconds until the response started.",
     "batch_commands": "Commands in one commit.",
     "commit_seconds": "Seconds spent writing and committing a batch.",
-    "candidates_seconds": "Duration of a candidate search in seconds.",
+    "candidates_seconds": "Seconds of a candidate search, with its waits: for the "
+    "newest log, for other searches, until the answer is durable.",
     "candidates_returned": "Candidates returned by a search.",
-    "schedule_seconds": "Duration of a decision in seconds, by stage.",
+    "schedule_seconds": "Seconds of a decision by stage, waits included. "
+    "candidates: a remote Placement lists them; decide: hosts are chosen (of a claim, "
+    "in its last attempt); claim: it is committed, written where amounts are kept, "
+    "and answered.",
     "schedule": "Decisions by outcome.",
     "filter_removed": "Hosts that a filter removed.",
     "no_valid_host": "Requests without a host, by the filter that removed the "

@@ -1,6 +1,6 @@
-"""What a filter, a weigher, a pre-filter and a driver are.
+"""What a filter and a weigher are, the request that they read, and ``Cacheable``.
 
-Ours, those of plugins and Nova-style classes behind the adapter all look like this to
+Ours, those of plug-ins and Nova-style classes behind the adapter all look like this to
 the cycle. They are pure: hosts and request in, an array out; no I/O, no clock.
 """
 

@@ -215,7 +215,7 @@ def test_terminal_gets_no_escapes_but_the_colour_of_headings(
     service: Service, output: str
 ) -> None:
     """A pseudo terminal, since what is written depends on there being one."""
-    leader, log_tailer = pty.openpty()
+    leader, terminal = pty.openpty()
     environ = {
         **os.environ,
         "GANTT_URL": service.live.url,
@@ -223,8 +223,8 @@ def test_terminal_gets_no_escapes_but_the_colour_of_headings(
         "TERM": "xterm",
     }
     words = live.program("provider", "list", "-o", output)
-    with subprocess.Popen(words, stdout=log_tailer, env=environ) as process:
-        os.close(log_tailer)
+    with subprocess.Popen(words, stdout=terminal, env=environ) as process:
+        os.close(terminal)
         printed = b""
         while chunk := _read(leader):
             printed += chunk

@@ -1,4 +1,4 @@
-"""The program ``openstack`` with the osc-placement plugin, as an operator runs it."""
+"""The program ``openstack`` with the osc-placement plug-in, as an operator runs it."""
 
 from __future__ import annotations
 

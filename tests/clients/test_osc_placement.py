@@ -200,7 +200,7 @@ def allocations(osc: OpenStack) -> None:
         "VCPU": 3,
         "MEMORY_MB": 512,
     }
-    # The plugin knows the answer's form of before 1.38, which sums by class.
+    # The plug-in knows the answer's form of before 1.38, which sums by class.
     total = osc.at("1.37").ask("resource usage show", project, "--user-id", "u")
     assert {each["resource_class"]: each["usage"] for each in total} == {
         "VCPU": 3,

@@ -1,4 +1,4 @@
-"""The turn from reports to the books, and what the committer holds of what was picked
+"""The switch from reports to the books, and what the committer holds of what was picked
 by."""
 
 from __future__ import annotations

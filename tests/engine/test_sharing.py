@@ -95,7 +95,7 @@ def test_any_process_finds_the_decisions_of_all(url: str, connect: Connect) -> N
 
 
 class Table:
-    """CachedShape in memory; fails as often as a test says."""
+    """A table in memory; fails as often as a test says."""
 
     def __init__(self) -> None:
         self.rows: list[SharedDecision] = []

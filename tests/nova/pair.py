@@ -104,7 +104,7 @@ class Pair:
 
     def ours(self, one: Filter) -> list[bool] | GanttError:
         """What our filter says of each host, or of the request. Which filters a
-        rebuild goes through is for the pipeline to say."""
+        rebuild goes through is for the cycle to say."""
         if self.spec.is_rebuild and not one.on_rebuild:
             return [True] * len(self.hosts)
         try:

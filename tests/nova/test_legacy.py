@@ -18,7 +18,7 @@ from tests.scheduler.fleets import Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is an invalid UUID:FutureWarning")
 
-# It asks databases for the images of instances, which no plugin can do here.
+# It asks databases for the images of instances, which no plug-in can do here.
 WEIGHERS = sorted(set(upstream.WEIGHERS) - {"ImagePropertiesWeigher"})
 
 

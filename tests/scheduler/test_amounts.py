@@ -38,9 +38,9 @@ def claim_of(taken: Taken) -> Claim:
 @given(fleets(), TAKEN)
 def test_committer_agrees_with_the_search(plan: Plan, taken: Taken) -> None:
     state = plan.state()
-    committer = Room(state.fleet.hosts, claim_of(taken))
+    checked = Room(state.fleet.hosts, claim_of(taken))
     hosts = all_hosts(state)
-    expected = [committer.has(row) for row in hosts.rows.tolist()]
+    expected = [checked.has(row) for row in hosts.rows.tolist()]
     assert room(hosts, taken).tolist() == expected
 
 

@@ -347,7 +347,7 @@ def test_invalid_driver_is_refused_by_name(
         driver_of(policy_of(SchedulerOptions(driver="other")))
 
 
-def test_group_precondition_names_each_instance() -> None:
+def test_a_rule_of_a_group_applies_to_each_instance() -> None:
     # A spec for many names the first one, as Nova's conductor sends it: the second may
     # not stay where the first is.
     desk = Desk(1)

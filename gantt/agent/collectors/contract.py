@@ -1,6 +1,6 @@
 """The interface of a collector: it reads one aspect of this machine and reports it.
 
-Separate so that a plugin needs nothing else of the agent. A collector gets every path
+Separate so that a plug-in needs nothing else of the agent. A collector gets every path
 it reads as a field, so that a test can give it sample files.
 """
 

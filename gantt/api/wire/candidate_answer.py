@@ -41,8 +41,8 @@ class Answer(Struct, frozen=True):
 
 
 class Encoder:
-    """Encodes answers of one engine; calls must not overlap, which the engine's read
-    lock ensures."""
+    """Encodes answers of one engine; calls must not overlap, which the engine's lock
+    ``search`` ensures."""
 
     def __init__(self) -> None:
         self._uuids = Fragments(_uuids, most=MAX_FRAGMENTS)

@@ -371,5 +371,5 @@ def _with_level(spec: RequestSpec, kind: Kind, names: frozenset[str]) -> Request
     if kind == "same_subtree":
         left = tuple(one for one in level.same_subtree if one != names)
         return replace(spec, request_level_params=replace(level, same_subtree=left))
-    feasible = getattr(level, kind) - names
-    return replace(spec, request_level_params=replace(level, **{kind: feasible}))
+    kept = getattr(level, kind) - names
+    return replace(spec, request_level_params=replace(level, **{kind: kept}))

@@ -118,7 +118,8 @@ def costly_too(
     hosts: Hosts, request: Request, asked: Iterable[Filter], before: list[HostMask]
 ) -> list[HostMask]:
     """``before``, and those filters that check hosts one by one: they come last, and
-    check only those that are left."""
+    check only those that are left. For masks that a driver kept; the reference, which
+    also orders all filters, is ``cycle.evaluate``."""
     masks = list(before)
     for one in asked:
         if one.is_costly:

@@ -28,8 +28,8 @@ from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Check, Outside, Stuck
 from gantt.state.column import Bools, Floats
 
 LOG = logging.getLogger(__name__)
-# Places in the code at which a plug-in failed that are remembered, so that the log has
-# the traceback of each once.
+# Places in the code where a plug-in failed; so many are remembered, and the log has the
+# traceback of each once.
 _MOST_PLACES: Final = 100
 _LONGEST_ERROR: Final = 500
 LIMITS: Final = ("vcpu", "memory_mb", "disk_gb")

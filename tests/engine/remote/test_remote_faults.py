@@ -312,10 +312,10 @@ def test_failure_before_the_answer_leaves_no_allocation(
     there.fleet(engine, "h1")
 
     def fail(*_given: object, **_more: object) -> None:
-        raise RuntimeError("a plugin's limits")
+        raise RuntimeError("a plug-in's limits")
 
     monkeypatch.setattr(plugin_threads, "selections", fail)
-    with pytest.raises(RuntimeError, match="a plugin's limits"):
+    with pytest.raises(RuntimeError, match="a plug-in's limits"):
         engine.schedule(ask(2))
     assert (there.used(), claims(engine)) == (0, [])
 

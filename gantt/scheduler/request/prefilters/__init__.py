@@ -15,8 +15,8 @@ from gantt.scheduler.request import contradictions, devices
 from gantt.scheduler.request.prefilters.accelerators import accelerators
 from gantt.scheduler.request.prefilters.availability_zone import availability_zone
 from gantt.scheduler.request.prefilters.compute_status import compute_status
+from gantt.scheduler.request.prefilters.context import Context
 from gantt.scheduler.request.prefilters.ephemeral_encryption import ephemeral_encryption
-from gantt.scheduler.request.prefilters.given import Given
 from gantt.scheduler.request.prefilters.image_metadata import image_metadata
 from gantt.scheduler.request.prefilters.image_type import image_type
 from gantt.scheduler.request.prefilters.isolated_aggregates import isolated_aggregates
@@ -29,7 +29,7 @@ from gantt.scheduler.request.prefilters.tenant_aggregates import tenant_aggregat
 from gantt.scheduler.request.prefilters.tpm_secret import tpm_secret
 from gantt.state.fleet import Fleet
 
-PreFilter = Callable[[RequestSpec, Given], RequestSpec]
+PreFilter = Callable[[RequestSpec, Context], RequestSpec]
 
 PRE_FILTERS: Final[tuple[PreFilter, ...]] = (
     tenant_aggregates,
@@ -61,7 +61,7 @@ def apply(
     if options.pci_in_placement:
         # First, because the pre-filters read resource groups.
         spec = devices.with_groups(spec, options.pci_alias, knows_trait)
-    given = Given(fleet, options, knows_trait)
+    context = Context(fleet, options, knows_trait)
     for pre_filter in PRE_FILTERS:
-        spec = pre_filter(spec, given)
+        spec = pre_filter(spec, context)
     return spec

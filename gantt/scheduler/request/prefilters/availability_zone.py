@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.request.prefilters.given import Given, limit_to
+from gantt.scheduler.request.prefilters.additions import limit_to
+from gantt.scheduler.request.prefilters.context import Context
 
 
-def availability_zone(spec: RequestSpec, given: Given) -> RequestSpec:
+def availability_zone(spec: RequestSpec, context: Context) -> RequestSpec:
     """Require an aggregate of the zone. A zone without aggregates limits nothing: the
     default zone has none."""
     zone = spec.availability_zone
@@ -14,7 +15,7 @@ def availability_zone(spec: RequestSpec, given: Given) -> RequestSpec:
         return spec
     found = [
         uuid
-        for uuid, metadata in given.fleet.aggregates.metadata.items()
+        for uuid, metadata in context.fleet.aggregates.metadata.items()
         if metadata.get("availability_zone") == zone
     ]
     return limit_to(spec, found) if found else spec

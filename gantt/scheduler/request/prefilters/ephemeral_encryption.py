@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.request import settings
-from gantt.scheduler.request.prefilters.given import Given, require
+from gantt.scheduler.request.prefilters.additions import require
+from gantt.scheduler.request.prefilters.context import Context
 
 _TRAIT = "COMPUTE_EPHEMERAL_ENCRYPTION"
 
 
-def ephemeral_encryption(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
+def ephemeral_encryption(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
     """``hw:ephemeral_encryption``, and the format when one is asked. Raises Invalid."""
     if not settings.is_on(spec, "hw:ephemeral_encryption"):
         return spec

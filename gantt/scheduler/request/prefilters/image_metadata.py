@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.request.prefilters.given import Given, require
+from gantt.scheduler.request.prefilters.additions import require
+from gantt.scheduler.request.prefilters.context import Context
 
 _PREFIXES: Final = {
     "hw_cdrom_bus": "COMPUTE_STORAGE_BUS_",
@@ -18,9 +19,9 @@ _PREFIXES: Final = {
 }
 
 
-def image_metadata(spec: RequestSpec, given: Given) -> RequestSpec:
+def image_metadata(spec: RequestSpec, context: Context) -> RequestSpec:
     """The traits of all devices; none at all when one of them has no trait."""
-    if not given.options.image_metadata_prefilter or spec.image is None:
+    if not context.options.image_metadata_prefilter or spec.image is None:
         return spec
     properties = spec.image.properties
     traits = [
@@ -28,6 +29,6 @@ def image_metadata(spec: RequestSpec, given: Given) -> RequestSpec:
         for name, prefix in _PREFIXES.items()
         if properties.get(name) is not None
     ]
-    if not traits or not all(map(given.knows_trait, traits)):
+    if not traits or not all(map(context.knows_trait, traits)):
         return spec
     return require(spec, *traits)

@@ -9,19 +9,20 @@ from msgspec import structs
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.request import devices
-from gantt.scheduler.request.prefilters.given import Given, require
+from gantt.scheduler.request.prefilters.additions import require
+from gantt.scheduler.request.prefilters.context import Context
 
 _OWNER: Final = "OWNER_NOVA"
 _SINCE: Final = 73
 """The version of nova-compute that marks its providers."""
 
 
-def nova_providers(spec: RequestSpec, given: Given) -> RequestSpec:
+def nova_providers(spec: RequestSpec, context: Context) -> RequestSpec:
     """The host and each PCI device must be marked as Nova's, once every nova-compute
     marks its own."""
     if _OWNER in spec.request_level_params.root_required:
         return spec
-    oldest = given.fleet.services.oldest_compute
+    oldest = context.fleet.services.oldest_compute
     if oldest is None or oldest < _SINCE:
         return spec
     return require(_mark_devices(spec), _OWNER)

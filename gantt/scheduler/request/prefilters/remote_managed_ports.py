@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.request import devices
-from gantt.scheduler.request.prefilters.given import Given, require
+from gantt.scheduler.request.prefilters.additions import require
+from gantt.scheduler.request.prefilters.context import Context
 
 
-def remote_managed_ports(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
+def remote_managed_ports(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
     """A PCI request for a device with the tag ``remote_managed``. Raises Invalid."""
     if not any(
         devices.is_remote_managed(wanted)

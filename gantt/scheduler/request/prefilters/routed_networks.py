@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.request.prefilters.given import Given
+from gantt.scheduler.request.prefilters.context import Context
 
 
-def routed_networks(spec: RequestSpec, given: Given) -> RequestSpec:
+def routed_networks(spec: RequestSpec, context: Context) -> RequestSpec:
     """Raises Invalid when segments would have to be looked up."""
     if (
-        given.options.query_placement_for_routed_network_aggregates
+        context.options.query_placement_for_routed_network_aggregates
         and spec.requested_networks
     ):
         raise Invalid(

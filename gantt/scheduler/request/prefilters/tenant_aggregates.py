@@ -6,19 +6,20 @@ from typing import Final
 
 from gantt.errors import NoValidHost
 from gantt.model.spec import RequestSpec
-from gantt.scheduler.request.prefilters.given import Given, limit_to
+from gantt.scheduler.request.prefilters.additions import limit_to
+from gantt.scheduler.request.prefilters.context import Context
 
 _KEY: Final = "filter_tenant_id"
 
 
-def tenant_aggregates(spec: RequestSpec, given: Given) -> RequestSpec:
+def tenant_aggregates(spec: RequestSpec, context: Context) -> RequestSpec:
     """Into an aggregate with a metadata key ``filter_tenant_id…`` that names the
     project. Raises NoValidHost when one is required and there is none."""
-    if not given.options.limit_tenants_to_placement_aggregate:
+    if not context.options.limit_tenants_to_placement_aggregate:
         return spec
     found = [
         uuid
-        for uuid, metadata in given.fleet.aggregates.metadata.items()
+        for uuid, metadata in context.fleet.aggregates.metadata.items()
         if any(
             value == spec.project_id and key.startswith(_KEY)
             for key, value in metadata.items()
@@ -26,7 +27,7 @@ def tenant_aggregates(spec: RequestSpec, given: Given) -> RequestSpec:
     ]
     if found:
         return limit_to(spec, found)
-    if given.options.placement_aggregate_required_for_tenants:
+    if context.options.placement_aggregate_required_for_tenants:
         raise NoValidHost(
             f"No hosts found for project {spec.project_id}: no aggregate has it as "
             f"{_KEY}, and placement_aggregate_required_for_tenants is set"

@@ -7,7 +7,8 @@ from typing import Final
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.request.features import asks_tpm
-from gantt.scheduler.request.prefilters.given import Given, require
+from gantt.scheduler.request.prefilters.additions import require
+from gantt.scheduler.request.prefilters.context import Context
 
 _KEY: Final = "hw:tpm_secret_security"
 _TRAITS: Final = {
@@ -17,7 +18,7 @@ _TRAITS: Final = {
 }
 
 
-def tpm_secret(spec: RequestSpec, given: Given) -> RequestSpec:  # noqa: ARG001
+def tpm_secret(spec: RequestSpec, context: Context) -> RequestSpec:  # noqa: ARG001
     """The policy of a request with a virtual TPM, "user" when it says none. Raises
     Invalid when there is no such policy."""
     if not asks_tpm(spec):

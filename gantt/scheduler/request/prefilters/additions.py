@@ -1,22 +1,12 @@
-"""Arguments of pre-filters, and their additions to a request."""
+"""What pre-filters add to a request: each returns it with the addition."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from gantt.model.spec import Destination, RequestSpec
-from gantt.scheduler.options import SchedulerOptions
-from gantt.state.fleet import Fleet
-
-
-class Given(Struct, frozen=True, eq=False):
-    """The fleet, the options, and whether a trait exists."""
-
-    fleet: Fleet
-    options: SchedulerOptions
-    knows_trait: Callable[[str], bool]
 
 
 def require(spec: RequestSpec, *traits: str) -> RequestSpec:
