@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from gantt.scheduler.options import DEFAULT_FILTERS
 from tests.tidy.source import ROOT
 
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -136,4 +137,5 @@ def test_an_engine_configured_as_shown_decides_by_both(copy: Copy) -> None:
 
     assert found["package"].startswith(str(copy.root))
     assert found["steps"]["MaxNeighboursFilter"] == [3, 2]
+    assert set(DEFAULT_FILTERS) < set(found["steps"])  # the example switches none off
     assert found["scores"] == {"balanced": [0.0, 2.0], "unbalanced": [-0.5, 0.0]}

@@ -1,7 +1,7 @@
 """``gantt-manage adopt``, ``release`` and ``import``: move books to and from Gantt.
 
-Separate from the other commands of ``gantt-manage`` because these run once in the life of
-a database, and an operator wants to see first what they would do.
+Separate from the other commands of ``gantt-manage`` because these run once in the life
+of a database, and an operator wants to see first what they would do.
 """
 
 from __future__ import annotations

@@ -70,5 +70,5 @@ def _agree(pair: Pair, name: str) -> None:
 
 
 def test_weighed_objects_are_what_nova_makes() -> None:
-    # The adapter gives such objects to weigh_objects of a plugin.
+    # The adapter gives such objects to weigh_objects of a plug-in.
     assert set(vars(WeighedObject(None, 0.0))) == {"obj", "weight"}

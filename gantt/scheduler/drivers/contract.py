@@ -1,4 +1,4 @@
-"""What a driver is. Plugins come by the entry points ``gantt.drivers``."""
+"""What a driver is. Plug-ins come by the entry points ``gantt.drivers``."""
 
 from __future__ import annotations
 

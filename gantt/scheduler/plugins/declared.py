@@ -2,7 +2,7 @@
 
 What drivers keep for it is found again by what it declares. Were it to read anything
 else, one request would get what another one was told: so reading it is an error, with
-the name of what was read. Apart from ``plugins``, which guards calls and answers.
+the name of what was read. Apart from ``guards``, which guards calls and answers.
 """
 
 from __future__ import annotations

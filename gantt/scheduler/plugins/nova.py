@@ -39,7 +39,7 @@ NOVA_BASES = frozenset(
         *("nova.weights", "nova.scheduler.weights"),
     }
 )
-"""Modules of the classes that plugins for Nova inherit from."""
+"""Modules of the classes that plug-ins for Nova inherit from."""
 
 
 class LegacyFilter(Filter):
@@ -258,7 +258,7 @@ def _spec_of(hosts: Hosts, request: Request) -> LegacySpec:
 
 
 def _asked(blame: Blame, method: Any, view: LegacyHost | None, *given: Any) -> Any:
-    """What the plugin answers. Raises PluginFailed with its name."""
+    """What the plug-in answers. Raises PluginFailed with its name."""
     try:
         return method(*given)
     except KeyboardInterrupt:

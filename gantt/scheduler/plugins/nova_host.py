@@ -1,6 +1,6 @@
 """A host as filters and weighers written for Nova see it: like its HostState.
 
-Each field is made when it is first read, because a plugin reads two or three of thirty
+Each field is made when it is first read, because a plug-in reads two or three of thirty
 and there may be thousands of hosts.
 """
 
@@ -56,7 +56,7 @@ class LegacyHosts:
 
 
 class LegacyHost:
-    """Fields are those of Nova's HostState; what a plugin sets stays in this view."""
+    """Fields are those of Nova's HostState; what a plug-in sets stays in this view."""
 
     limits: dict[str, Any]
 

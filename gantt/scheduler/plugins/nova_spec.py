@@ -1,7 +1,7 @@
 """A request as filters and weighers written for Nova see it: like its RequestSpec.
 
 It also answers like the dict of filter properties that filters got before there was
-such an object. Lists and dicts in it are copies: what a plugin does to them is lost.
+such an object. Lists and dicts in it are copies: what a plug-in does to them is lost.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """From names in the options to filters and weighers.
 
 Three sources: built-in ones (one per file of ``filters``, ``historical`` and
-``weighers``), installed plugins (entry points), and classes at dotted paths. Nova's own
-dotted names stand for ours, so that an existing nova.conf means what it meant.
+``weighers``), installed plug-ins (entry points), and classes at dotted paths. Nova's
+own dotted names stand for ours, so that an existing nova.conf means what it meant.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def filters(
     options: SchedulerOptions, outside: Outside = IN_PLACE
 ) -> tuple[Filter, ...]:
     """The enabled filters, in the order given. A class that ``available_filters`` names
-    goes before a plugin, a plugin before ours of the same name. What operators should
+    goes before a plug-in, a plug-in before ours of the same name. What operators should
     know of one is logged. Raises Refused."""
     own = built_in_filters()
     known: dict[str, type] = {**own, **_plugins(FILTER_PLUGINS)}
