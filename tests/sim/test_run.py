@@ -41,7 +41,7 @@ def try_seeds(store: str, record: Any, name: str) -> Counter[str]:
 def must_storm(struck: Counter[str]) -> None:
     """A seed without faults would find nothing."""
     assert set(struck) <= set(KINDS)
-    assert len(struck) > 5, "the faults was too good to tell anything"
+    assert len(struck) > 5, "too few faults occurred to tell anything"
 
 
 @pytest.mark.parametrize("store", [MEMORY, GALERA])
