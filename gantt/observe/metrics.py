@@ -50,7 +50,7 @@ _GAUGES = {
         "Seconds since the database stopped answering, for the "
         "process that has waited longest; 0: it answers.",
     ),
-    "leader": (_EACH, "Whether the process leads the leader_tasks."),
+    "leader": (_EACH, "Whether the process leads the leader tasks."),
     "queue_length": (_SUM, "Commands that wait for the committer."),
     "queue_limit": (
         _NEWEST,
@@ -76,7 +76,7 @@ _GAUGES = {
     ),
     "decisions_shared": (
         _NEWEST,
-        "Shared decisions, as last counted by the leader of the leader_tasks.",
+        "Shared decisions, as last counted by the leader.",
     ),
     "plugin_threads_blocked": (
         _SUM,
