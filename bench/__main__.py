@@ -42,6 +42,7 @@ def main() -> None:
     if unknown := set(options.suites) - set(SUITES):
         parser.error(f"no such suite: {', '.join(sorted(unknown))}")
     rows: list[Row] = []
+    Path("var").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="gantt-bench-", dir="var") as name:
         folder = Path(name).resolve()
         for suite in options.suites or SUITES:
