@@ -25,7 +25,6 @@ from gantt.model import commands as c
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.selection import Why
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
-from gantt.scheduler.feasibility import unbooked
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 
@@ -392,43 +391,6 @@ def test_capacity_counts_possible_claims(engine: Gantt) -> None:
     assert engine.capacity(spec).total == 0
     with pytest.raises(NoValidHost):
         engine.schedule(ask())
-
-
-@pytest.mark.parametrize("most", [7, 50])
-def test_capacity_without_inventories_uses_reports(most: int) -> None:
-    policy = SchedulerOptions(
-        use_placement="never",
-        enabled_filters=("NumInstancesFilter",),
-        max_instances_per_host=most,
-    )
-    with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
-        report(engine, "a", vcpus=4)
-        report(engine, "b", vcpus=16)
-        spec = ask().spec
-        found = engine.capacity(spec)
-        assert found.hosts == {"a": 4, "b": min(most, 8)}
-        engine.schedule(ask(count=found.total))
-        assert engine.capacity(spec).total == 0
-
-
-def test_capacity_of_a_tiny_flavor_is_cheap(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The columns are locked meanwhile: not a pass over them for every instance."""
-    asked = []
-    with_room = unbooked.with_room
-
-    def counted(*given: Any) -> Any:
-        asked.append(given)
-        return with_room(*given)
-
-    policy = SchedulerOptions(use_placement="never")
-    with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
-        report(engine, "a", memory_mb=2**31 - 1)
-        monkeypatch.setattr(unbooked, "with_room", counted)
-        found = engine.capacity(RequestSpec(flavor=Flavor(vcpus=0, memory_mb=1)))
-    assert found.total == 100_000
-    assert len(asked) < 30
 
 
 def test_host_aggregates_are_provider_aggregates(engine: Gantt) -> None:
