@@ -65,7 +65,7 @@ def test_classes_come_by_their_numbers(desk: Desk) -> None:
     assert list(found.usages) == ["VCPU", "MEMORY_MB"]
 
 
-def test_who_let_go_does_not_count() -> None:
+def test_a_consumer_without_allocations_does_not_count() -> None:
     desk = furnished()
     desk.do(put(ALICE, {HOST: {"VCPU": 1}}), put(ALICE, {}))
     assert total_usages(desk.state, UsageQuery("project")) == {}

@@ -48,7 +48,7 @@ def test_names_are_a_table_with_two_keys(steps: list[tuple[int, str | None]]) ->
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=40))
-def test_a_forest_is_who_is_whose_child(steps: list[tuple[int, int]]) -> None:
+def test_a_forest_maps_children_to_parents(steps: list[tuple[int, int]]) -> None:
     """(child, parent): the child moves there; to itself: becomes a root."""
     forest, parents = Forest(), dict[int, int]()
 

@@ -257,7 +257,7 @@ def test_says_what_is_near_and_what_would_help(case: Case) -> None:
         assert search(state, relaxed(case.request, helps)).candidates
 
 
-def test_counts_who_passed_and_what_one_thing_alone_removed() -> None:
+def test_counts_what_passed_and_what_one_constraint_alone_removed() -> None:
     request = ask(group(VCPU=4, required=AVX, not_member_of="rack-1"))
     found = explain(world(HOSTS), request)
     (only,) = found.groups

@@ -46,7 +46,7 @@ def test_a_tree_is_found_by_its_root() -> None:
     assert (*found.of(None), *found.of("other")) == ()
 
 
-def test_who_merely_shares_is_no_place() -> None:
+def test_a_mere_sharing_provider_is_no_place() -> None:
     lent = candidate("other", "lender")
     found = listing(lent, candidate("host", "pool"))
     assert found.of("other") == [lent]
@@ -54,7 +54,7 @@ def test_who_merely_shares_is_no_place() -> None:
     assert not found.has("pool")
 
 
-def test_who_shares_and_gives_all_is_a_place() -> None:
+def test_a_sharing_provider_that_supplies_all_is_a_place() -> None:
     assert listing(candidate("lender")).has("lender")
 
 

@@ -72,7 +72,7 @@ def test_oldest_first_and_always_the_same() -> None:
     assert answers[0] == answers[1]
 
 
-def test_who_takes_a_free_row_is_still_the_youngest() -> None:
+def test_a_provider_in_a_reused_row_is_still_the_youngest() -> None:
     state = world(FLAT)
     do(state, DeleteProvider("n3"))
     do(state, CreateProvider("late", "late"))

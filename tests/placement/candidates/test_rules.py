@@ -389,7 +389,7 @@ def test_summaries_hold_whole_trees() -> None:  # T46
     assert answer.summaries["h1-a"].traits == (AVX,)
 
 
-def test_summaries_of_old_versions_hold_who_is_used() -> None:  # T48
+def test_summaries_of_old_versions_hold_used_providers() -> None:  # T48
     answer = search(world(NUMA), ask(group(VCPU=6, DISK_GB=60), nested=False))
     assert set(answer.summaries) == {"h1-b", "disk"}
 

@@ -225,7 +225,7 @@ def test_several_per_host() -> None:
     desk.refusal(claim("two", on(5, 1, 2), group=two), ClaimLost)
 
 
-def test_who_stays_counts_once_and_who_moves_counts_on_both_hosts() -> None:
+def test_an_instance_that_stays_counts_once_and_a_moving_one_on_both_hosts() -> None:
     desk = FleetDesk(3)
     uuids = frozenset(server(n) for n in range(5))
     two = InstanceGroup("g", "anti-affinity", 2, uuids)
@@ -292,7 +292,7 @@ def test_what_is_kept_is_not_judged_again() -> None:
 
 @pytest.mark.parametrize("lease", [None, 1000])
 @pytest.mark.parametrize("size", [None, {}])
-def test_who_is_bound_to_a_project_claims_its_instances_alone(
+def test_a_caller_bound_to_a_project_claims_only_its_instances(
     lease: int | None, size: dict[str, int] | None
 ) -> None:
     desk = FleetDesk(2)

@@ -232,7 +232,7 @@ def members(desk: FleetDesk) -> dict[str, int]:
     ],
 )
 @pytest.mark.parametrize("is_known", [True, False])
-def test_who_was_claimed_for_a_group_stays_its_member(
+def test_an_instance_claimed_for_a_group_stays_its_member(
     naming: c.Command[object], is_known: bool
 ) -> None:
     desk = FleetDesk(2)
@@ -265,7 +265,7 @@ def test_what_a_host_says_of_an_instance_puts_it_into_no_group() -> None:
     assert members(desk) == {"h1": 1}
 
 
-def test_who_leaves_for_another_group_is_no_member_where_it_goes() -> None:
+def test_an_instance_that_changes_groups_is_not_yet_a_member_of_the_new_one() -> None:
     """Found by the simulator: it drew an affinity group after it to the other host."""
     desk = FleetDesk(2)
     friends = InstanceGroup("g", "affinity")
