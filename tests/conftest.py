@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.brokers import Rabbitmq, start_rabbitmq
 from tests.databases import SERVERS, Databases, Missing
 
 # How quick a machine is says nothing about what is tested.
@@ -57,7 +58,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what needs a server that is not installed."""
     for marker in item.iter_markers("server"):
         try:
-            SERVERS[marker.args[0]].find()
+            name = marker.args[0]
+            (Rabbitmq if name == Rabbitmq.name else SERVERS[name]).find()
         except Missing as missing:
             pytest.skip(str(missing))
 
@@ -68,6 +70,13 @@ def databases() -> Iterator[Databases]:
     servers = Databases()
     yield servers
     servers.close()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[Rabbitmq]:
+    """The broker of this run; tests mark themselves with server("rabbitmq")."""
+    with start_rabbitmq() as broker:
+        yield broker
 
 
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:

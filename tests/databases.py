@@ -29,7 +29,7 @@ from tests import small_disk
 from tests.live import free_port
 
 # Outlives the process that started a server, and cleans up after it.
-_GUARD = """
+GUARD = """
 import os, shutil, signal, sys
 folder, pid = sys.argv[1], 0
 for line in sys.stdin:
@@ -84,7 +84,7 @@ class DatabaseServer(ABC):
         self._disk_full: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._guard = subprocess.Popen(
-            [sys.executable, "-c", _GUARD, str(self.folder)],
+            [sys.executable, "-c", GUARD, str(self.folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
             text=True,
