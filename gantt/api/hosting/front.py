@@ -22,7 +22,7 @@ from gantt.api.call import UNREAD, Environ
 from gantt.api.hosting.middleware import MOUNT, WsgiApp
 from gantt.api.hosting.pools import Pool, Pools, Shared
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
-from gantt.api.hosting.rsgi import Answer, Scope, Stream, ask, environ_of, send
+from gantt.api.hosting.rsgi import CLOSE, Answer, Scope, Stream, ask, environ_of, send
 from gantt.api.wire.problem import Problem
 
 LOG = logging.getLogger(__name__)
@@ -211,8 +211,9 @@ class Front:
         if body.is_whole:
             send(exchange, answer)
             return
-        headers = [*answer.headers, ("connection", "close")]
-        transport = exchange.response_stream(answer.status, headers)
+        if CLOSE not in answer.headers:
+            answer.headers.append(CLOSE)
+        transport = exchange.response_stream(answer.status, answer.headers)
         try:
             if answer.body:
                 await transport.send_bytes(answer.body)
@@ -261,7 +262,7 @@ class Front:
 def _cut_off() -> Answer:
     answer = Answer()
     answer.status = 400
-    answer.headers = [("content-type", "text/plain"), ("connection", "close")]
+    answer.headers = [("content-type", "text/plain"), CLOSE]
     answer.body = b"The body ended before its end, or has trailers, which are not read."
     return answer
 

@@ -100,6 +100,9 @@ def _as_wsgi(text: str) -> str:
 
 
 Headers = list[tuple[str, str]]
+CLOSE = ("connection", "close")
+# Its paths, below the mount.
+_VERSION_DOCUMENT = ("", "/")
 # How often the thread of a stream checks that it is still wanted.
 _TURN_S = 0.5
 
@@ -128,9 +131,16 @@ class Answer:
 
 
 def ask(app: WsgiApp, environ: Environ) -> Answer:
-    """Raises what the application raises."""
+    """Raises what the application raises.
+
+    After the version document the connection is closed: nova-scheduler asks for it
+    before it forks, and its workers would share the connection and read each other's
+    answers. It is done here, because PEP 3333 keeps that header from applications.
+    """
     answer = Answer()
     found: Iterable[bytes] = app(environ, answer.start)
+    if environ["PATH_INFO"] in _VERSION_DOCUMENT:
+        answer.headers.append(CLOSE)
     if isinstance(found, list):
         answer.body = found[0] if len(found) == 1 else b"".join(found)
     else:
