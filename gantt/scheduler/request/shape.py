@@ -18,7 +18,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import cpus, features, group_specs
 from gantt.scheduler.request.demand import Demand, DraftGroup
 from gantt.scheduler.request.limits import too_many_groups
-from gantt.scheduler.request.target import target_tree
+from gantt.scheduler.request.targets import target_tree
 from gantt.state.fleet import Fleet
 
 Knows = Callable[[str], bool]

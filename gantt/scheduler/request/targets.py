@@ -1,4 +1,8 @@
-"""Hosts named in the request: as destination, to ignore, or to force."""
+"""Hosts named in the request: as destination, to ignore, or to force.
+
+``target_tree`` narrows the search to one host, and tells one that does not exist from
+one without room; ``targets`` is the mask.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,11 @@ from collections.abc import Collection, Iterable
 
 import numpy as np
 
+from gantt.errors import NoValidHost
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
+from gantt.state.fleet import Fleet
 
 
 def targets(hosts: Hosts, spec: RequestSpec) -> Bools | None:
@@ -52,3 +58,33 @@ def _cell(spec: RequestSpec) -> str | None:
 
 def _are(values: Iterable[str | None], wanted: Collection[str | None]) -> Bools:
     return np.array([value in wanted for value in values], np.bool_)
+
+
+def target_tree(spec: RequestSpec, fleet: Fleet) -> str | None:
+    """The provider of the host that ``spec`` names; None: it names none, or one of
+    several nodes, or one without a provider. Raises NoValidHost: it does not exist."""
+    destination = spec.requested_destination
+    host = destination.host if destination else None
+    node = destination.node if destination else None
+    host = host or (spec.force_hosts[0] if spec.force_hosts else None)
+    node = node or (spec.force_nodes[0] if spec.force_nodes else None)
+    if not (host or node):
+        return None
+    rows = _rows(fleet, host, node)
+    if cell := _cell(spec):
+        rows = [row for row in rows if fleet.hosts.cells[row] in (cell, None)]
+    if not rows:
+        raise NoValidHost(f"No such host - host: {host} node: {node}")
+    return fleet.hosts.uuids[rows[0]] if len(rows) == 1 else None
+
+
+def _rows(fleet: Fleet, host: str | None, node: str | None) -> list[int]:
+    hosts = fleet.hosts
+    if host is None:
+        return [row for row, name in enumerate(hosts.nodes) if name == node]
+    rows = hosts.rows_of(host)
+    if not rows:
+        # Forced hosts are compared without regard to case.
+        wanted = host.lower()
+        rows = [row for row, name in enumerate(hosts.hosts) if name.lower() == wanted]
+    return [row for row in rows if not node or hosts.nodes[row] == node]
