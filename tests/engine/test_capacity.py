@@ -9,7 +9,7 @@ import pytest
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.spec import Flavor, RequestSpec
-from gantt.scheduler.feasibility import unbooked
+from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.options import SchedulerOptions
 from tests.engine.test_scheduling import ask, report
 
@@ -36,7 +36,7 @@ def test_capacity_of_a_tiny_flavor_is_cheap(
 ) -> None:
     """The columns are locked meanwhile: not a pass over them for every instance."""
     asked = []
-    with_room = unbooked.with_room
+    with_room = amounts.with_room
 
     def counted(*given: Any) -> Any:
         asked.append(given)
@@ -45,7 +45,7 @@ def test_capacity_of_a_tiny_flavor_is_cheap(
     policy = SchedulerOptions(use_placement="never")
     with open_gantt("memory://", EngineOptions(scheduler=policy)) as engine:
         report(engine, "a", memory_mb=2**31 - 1)
-        monkeypatch.setattr(unbooked, "with_room", counted)
+        monkeypatch.setattr(amounts, "with_room", counted)
         found = engine.capacity(RequestSpec(flavor=Flavor(vcpus=0, memory_mb=1)))
     assert found.total == 100_000
     assert len(asked) < 30

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gantt.model.commands import Claim
 from gantt.model.spec import Flavor, RequestSpec
-from gantt.placement.rules.room import Room
-from gantt.scheduler.feasibility import amounts, overrides, unbooked
+from gantt.placement.reported import Room
+from gantt.scheduler.feasibility import amounts, overrides
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools
@@ -47,11 +47,11 @@ def test_committer_agrees_with_the_search(plan: Plan, taken: Taken) -> None:
 @given(fleets(), TAKEN)
 def test_remaining_amount_is_the_maximum_that_fits(plan: Plan, taken: Taken) -> None:
     hosts = all_hosts(plan.state())
-    lacks = unbooked.lacks(hosts, taken, OPTIONS)
+    lacks = amounts.lacks(hosts, taken, OPTIONS)
     fit = hosts.has_state.copy()
     for asked, most in lacks.values():
         fit &= most >= asked
-    assert fit.tolist() == unbooked.with_room(hosts, taken, OPTIONS).tolist()
+    assert fit.tolist() == amounts.with_room(hosts, taken, OPTIONS).tolist()
 
 
 def room(hosts: Hosts, taken: Taken) -> Bools:

@@ -26,10 +26,10 @@ from gantt.model.holding import Held, holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
 from gantt.placement import fleet_queries, groups
+from gantt.placement.reported import Room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
-from gantt.placement.rules.room import Room
 from gantt.state.fleet import Fleet
 from gantt.state.folded import is_each_once
 from gantt.state.state import State

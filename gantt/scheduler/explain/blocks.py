@@ -16,7 +16,7 @@ from gantt.placement import groups
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter
-from gantt.scheduler.feasibility import unbooked
+from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.feasibility.candidates import AMOUNTS, BOOKS, HostMask
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.hosts import Hosts
@@ -102,7 +102,7 @@ def _classes(
         providers = hosts.provider[known].astype(np.intp)
         masks: dict[str, Bools] = {}
         for one in feasible.surveys:
-            meets = unbooked.labeled(state, hosts, one.request)[known]
+            meets = amounts.labeled(state, hosts, one.request)[known]
             for name, amount in amounts_of(one).items():
                 has, left = free(state, name, providers)
                 mask = masks.setdefault(name, np.zeros(len(hosts), np.bool_))
@@ -114,7 +114,7 @@ def _classes(
 
 def short(hosts: Hosts, feasible: FeasibleHosts) -> Iterator[tuple[str, Bools]]:
     """(class, bool[n]): which report too little of it for one more."""
-    lacks = unbooked.lacks(hosts, feasible.job.taken, feasible.policy.options)
+    lacks = amounts.lacks(hosts, feasible.job.taken, feasible.policy.options)
     for name, (asked, left) in lacks.items():
         yield _CLASSES[name], hosts.has_state & (left < asked)
 

@@ -1,18 +1,23 @@
 """Memory, VCPUs and disk by host reports alone: Nova's rules from before Placement.
 
 Used by the Ram, Core and Disk filters, and by the cycle where inventories do not decide
-(``use_placement``); the committer checks single hosts with the same functions.
+(``use_placement``): there ``labeled`` checks the traits and aggregates, too, which the
+search would check otherwise. The committer checks single hosts with the same functions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import numpy as np
 
+from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
 from gantt.placement.reported import fits, fits_vcpus, left
-from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
-from gantt.state.column import Bools, Floats, Int64s
+from gantt.state.column import NO_ROW, Bools, Floats, Int64s
+from gantt.state.state import State
 
 
 def reported_or(ratios: Floats, fallback: float) -> Floats:
@@ -62,11 +67,7 @@ def rooms(hosts: Hosts, options: SchedulerOptions) -> dict[str, tuple[Int64s, In
     """Class -> two int64[k]: what hosts report as free, and the most for one instance;
     of those that report anything of it."""
     disk_mb = 1024 * hosts.total_disk_gb
-    of_cpus, of_ram, of_disk = (
-        reported_or(hosts.cpu_ratio, options.initial_cpu_allocation_ratio),
-        reported_or(hosts.ram_ratio, options.initial_ram_allocation_ratio),
-        reported_or(hosts.disk_ratio, options.initial_disk_allocation_ratio),
-    )
+    of_cpus, of_ram, of_disk = _ratios(hosts, options)
     ram, vcpus = hosts.total_ram_mb, hosts.vcpus_total
     told = {
         "VCPU": (vcpus, vcpus * of_cpus - hosts.vcpus_used, 1),
@@ -84,3 +85,84 @@ def rooms(hosts: Hosts, options: SchedulerOptions) -> dict[str, tuple[Int64s, In
 def wanted_disk_mb(spec: RequestSpec) -> int:
     """What an instance of ``spec`` takes of a host's disk, swap included."""
     return spec.disk_mb + spec.flavor.swap
+
+
+def with_room(hosts: Hosts, taken: Taken, options: SchedulerOptions) -> Bools:
+    """bool[n]: room for ``taken``; a host that reports no allocation ratio has the
+    initial one, and one that never reported has no room."""
+    of_cpus, of_ram, of_disk = _ratios(hosts, options)
+    found: Bools = hosts.has_state & has_ram(hosts, of_ram, taken.memory_mb)
+    found &= has_vcpus(hosts, of_cpus, taken.vcpus)
+    found &= has_disk(hosts, of_disk, taken.disk_mb)
+    return found
+
+
+def lacks(
+    hosts: Hosts, taken: Taken, options: SchedulerOptions
+) -> dict[str, tuple[int, Floats]]:
+    """Amount -> (the requested amount, float64[n]: the most that a host has left of it,
+    at most its total); nothing where a host never reported."""
+    of_cpus, of_ram, of_disk = _ratios(hosts, options)
+    found = {
+        "vcpus": (taken.vcpus, vcpus_left(hosts, of_cpus)),
+        "memory_mb": (taken.memory_mb, ram_left(hosts, of_ram)),
+        "disk_mb": (taken.disk_mb, disk_left(hosts, of_disk)),
+    }
+    known = hosts.has_state
+    return {
+        name: (asked, np.where(known, most, 0.0))
+        for name, (asked, most) in found.items()
+    }
+
+
+def _ratios(hosts: Hosts, options: SchedulerOptions) -> tuple[Floats, Floats, Floats]:
+    """Three float64[n]: the allocation ratios of VCPUs, memory and disk."""
+    return (
+        reported_or(hosts.cpu_ratio, options.initial_cpu_allocation_ratio),
+        reported_or(hosts.ram_ratio, options.initial_ram_allocation_ratio),
+        reported_or(hosts.disk_ratio, options.initial_disk_allocation_ratio),
+    )
+
+
+def labeled(state: State, hosts: Hosts, question: CandidateRequest) -> Bools:
+    """bool[n]: which have the traits and are in the aggregates that ``question``
+    requires, for the host as a whole and for each group."""
+    found = np.ones(len(hosts), np.bool_)
+    for traits in (question.root_traits, *(group.traits for group in question.groups)):
+        if traits:
+            found &= _meets(hosts, traits, lambda names: _bearing(state, hosts, names))
+    for group in question.groups:
+        if group.member_of:
+            found &= _meets(hosts, group.member_of, lambda names: _inside(hosts, names))
+        if group.in_tree is not None:
+            row = hosts.fleet.hosts.row_of_uuid(group.in_tree)
+            found &= hosts.rows == (NO_ROW if row is None else row)
+    return found
+
+
+def _meets(
+    hosts: Hosts, labels: Labels, having: Callable[[Iterable[str]], Bools]
+) -> Bools:
+    found = np.ones(len(hosts), np.bool_)
+    for names in labels.required:
+        found &= having(names)
+    if labels.forbidden:
+        found &= ~having(labels.forbidden)
+    return found
+
+
+def _bearing(state: State, hosts: Hosts, names: Iterable[str]) -> Bools:
+    """bool[n]: whose provider has one of the traits; False without a provider."""
+    indexes = [
+        index for name in names if (index := state.traits.index_of(name)) is not None
+    ]
+    found = np.zeros(len(hosts), np.bool_)
+    known = hosts.provider != NO_ROW
+    bears = state.provider_traits.any_of(indexes, state.providers.height)
+    found[known] = bears[hosts.provider[known]]
+    return found
+
+
+def _inside(hosts: Hosts, uuids: Iterable[str]) -> Bools:
+    index = hosts.fleet.aggregates.index
+    return hosts.in_any(index[uuid] for uuid in uuids if uuid in index)

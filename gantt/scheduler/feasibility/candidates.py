@@ -20,7 +20,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.listing import Listing
 from gantt.placement.candidates.summarize import Rows
 from gantt.placement.candidates.survey import AnySurvey, FlatSurvey, survey
-from gantt.scheduler.feasibility import unbooked
+from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import shape
@@ -228,11 +228,11 @@ class ReportedCandidates(Candidates):
 
     def masks(self, hosts: Hosts) -> Iterator[HostMask]:
         yield HostMask(AMOUNTS, self.still_fits(hosts))
-        labeled = unbooked.labeled(self._state, hosts, self._job.questions[0])
+        labeled = amounts.labeled(self._state, hosts, self._job.questions[0])
         yield HostMask(LABELS, labeled)
 
     def still_fits(self, hosts: Hosts) -> Bools:
-        return unbooked.with_room(hosts, self._job.taken, self._options)
+        return amounts.with_room(hosts, self._job.taken, self._options)
 
 
 # -- a remote Placement ---------------------------------------------------------------
