@@ -6,8 +6,9 @@ concerns these tables. Small tables are plain containers; only hosts are columns
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from gantt.model import rows as t
 from gantt.model.rows import (
@@ -29,7 +30,8 @@ from gantt.state.fleet_tables import (
     Table,
 )
 from gantt.state.host_table import Hosts
-from gantt.state.journal import Journal
+
+JOURNAL_LENGTH = 4096
 
 
 class Fleet:
@@ -208,3 +210,40 @@ class Fleet:
             return found
         row = self.hosts.row_by_id.get(claim.host_id)
         return found if row is None else {*found, self.hosts.hosts[row]}
+
+
+class Changed(NamedTuple):
+    """Rows of hosts. ``is_use``: nothing of them changed but the columns ``hosts.USE``
+    and what is said of their providers."""
+
+    rows: set[int]
+    is_use: bool
+
+
+class Journal:
+    """Which hosts changed: the last ``length`` marks, oldest first. What keeps
+    decisions pays for what changed since it last looked, not for what there is."""
+
+    def __init__(self, length: int = JOURNAL_LENGTH) -> None:
+        self._marks: deque[tuple[int, int, bool]] = deque(maxlen=length)
+        self._forgotten = 0
+
+    def mark(self, row: int, stamp: int, *, is_use: bool = False) -> None:
+        """The host at ``row`` changed; ``stamp`` never falls."""
+        marks = self._marks
+        if len(marks) == marks.maxlen:
+            self._forgotten = marks[0][0]
+        marks.append((stamp, row, is_use))
+
+    def since(self, stamp: int) -> Changed | None:
+        """What changed after ``stamp``; None: that is too long ago to tell."""
+        if stamp < self._forgotten:
+            return None
+        rows: set[int] = set()
+        is_use = True
+        for at, row, is_of_use in reversed(self._marks):
+            if at <= stamp:
+                break
+            rows.add(row)
+            is_use &= is_of_use
+        return Changed(rows, is_use)

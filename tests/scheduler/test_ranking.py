@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gantt.scheduler.scoring import weigh
-from gantt.scheduler.scoring.ranking import Ranking
+from gantt.scheduler.scoring.weigh import Ranking
 from gantt.state.column import Floats, Int64s
 
 WEIGHTS = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0])

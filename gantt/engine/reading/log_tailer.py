@@ -17,7 +17,7 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
 from gantt.errors import GanttError, Refused, StoreFailed
 from gantt.model.changes import Cursor, LogEntry
-from gantt.state.journal import LENGTH, Journal
+from gantt.state.fleet import JOURNAL_LENGTH, Journal
 from gantt.state.state import State
 from gantt.store.interface import Store
 
@@ -25,7 +25,7 @@ LOG = logging.getLogger(__name__)
 _SILENT_S = 1.0
 
 
-def load_state(store: Store, kept_changes: int = LENGTH) -> State:
+def load_state(store: Store, kept_changes: int = JOURNAL_LENGTH) -> State:
     """A State built from one snapshot of the tables, which remembers that many changes
     of hosts.
 

@@ -18,11 +18,11 @@ from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
-from gantt.scheduler.scoring.ranking import Ranking
 from gantt.scheduler.scoring.scale import Scale, scales_of, total, total_at
+from gantt.scheduler.scoring.weigh import Ranking
 from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.fleet import Changed
 from gantt.state.host_table import USE
-from gantt.state.journal import Changed
 from gantt.state.state import State
 
 # Columns that a claim changes.
