@@ -15,7 +15,7 @@ from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.threads import Event, Threads
 from gantt.errors import GanttError, StoreFailed
-from gantt.placement.totals import host_states, totals
+from gantt.placement.usages import host_states, totals
 from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)

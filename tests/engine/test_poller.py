@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from gantt.engine.background.background import Poller
 from gantt.engine.gantt import Gantt
-from gantt.engine.reading.poller import Poller
 from gantt.errors import StoreFailed
 from tests.engine.conftest import Connect, opened
 from tests.engine.faults import FaultyStore
@@ -48,7 +48,7 @@ def test_a_database_that_is_away_is_logged_once_and_tried_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("gantt.engine.reading.poller._PAUSE_S", 0.01)
+    monkeypatch.setattr("gantt.engine.background.background._PAUSE_S", 0.01)
     behind = connect(shared, poll_ms=5)
     shared.always["cursor"] = _away
     passed = shared.passed["cursor"]
@@ -64,8 +64,8 @@ def test_a_database_that_is_away_is_logged_once_and_tried_again(
 def test_poller_backs_off_when_idle(
     shared: FaultyStore, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gantt.engine.reading.poller._QUIET", 2)
-    monkeypatch.setattr("gantt.engine.reading.poller._IDLE", 1_000)
+    monkeypatch.setattr("gantt.engine.background.background._QUIET", 2)
+    monkeypatch.setattr("gantt.engine.background.background._IDLE", 1_000)
     before = shared.passed["cursor"]
     connect(shared, poll_ms=10)
     time.sleep(0.3)

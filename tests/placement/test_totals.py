@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gantt.model import commands as c
 from gantt.model.hosts import Service
-from gantt.placement.totals import host_states
+from gantt.placement.usages import host_states
 from tests.placement.fleet_desk import FleetDesk, report
 
 NOW = 1_000_000_000

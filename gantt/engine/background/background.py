@@ -6,6 +6,7 @@ stops first.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 from gantt.engine.background.leader_tasks import (
@@ -18,14 +19,21 @@ from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.clock import Clock
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer
-from gantt.engine.reading.poller import Poller
 from gantt.engine.reading.reader import Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.scheduling.claims import Claims
 from gantt.engine.scheduling.records import Records
 from gantt.engine.threads import Threads
-from gantt.placement.totals import totals
+from gantt.errors import GanttError, StoreFailed
+from gantt.placement.usages import totals
 from gantt.store.interface import Store
+
+LOG = logging.getLogger(__name__)
+# After so many polls without news, they become rarer by the factor _IDLE.
+_QUIET = 50
+_IDLE = 10
+_PAUSE_S = 1.0
+_LONGEST_S = 4.0
 
 
 class Background:
@@ -86,3 +94,56 @@ class Background:
         """Stop, wait until all has, and let another process lead."""
         self._leader_tasks.close()
         self._poller.close()
+
+
+class Poller:
+    """Polls every ``period_s`` seconds for commits of other processes; 0: never.
+
+    Watchers and bounded readers find columns hardly older than the last poll. Polls are
+    rarer while this process is alone, and none while it writes: the committer reads the
+    end of the log with every batch."""
+
+    def __init__(
+        self, log_tailer: LogTailer, replica: Replica, period_s: float, threads: Threads
+    ) -> None:
+        self._log_tailer = log_tailer
+        self._replica = replica
+        self._period_s = period_s
+        self._stop = threads.event()
+        self._thread = threads.start(self._run, "gantt-poller") if period_s else None
+
+    def close(self) -> None:
+        """Stop, and wait until it has."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        quiet = 0
+        pause_s = self._period_s
+        is_logged = False
+        while not self._stop.wait(pause_s):
+            if 0 <= (age_s := self._log_tailer.age_s()) < self._period_s:
+                pause_s = self._period_s - age_s  # another thread has just queried
+                continue
+            before = self._replica.durable
+            try:
+                self._log_tailer.look()
+            except StoreFailed:  # logged by the log tailer
+                # Polling is not cheap: the driver tries every address of the server.
+                pause_s = min(
+                    max(_PAUSE_S, 2 * pause_s), max(_LONGEST_S, self._period_s)
+                )
+                continue
+            except GanttError as error:
+                if not is_logged:
+                    LOG.warning("cannot read what other processes wrote: %s", error)
+                is_logged, pause_s = True, max(_PAUSE_S, self._period_s)
+                continue
+            except Exception:  # a bug must not end the thread
+                LOG.exception("polling for other processes' writes failed")
+                pause_s = max(_PAUSE_S, self._period_s)
+                continue
+            is_logged = False
+            quiet = 0 if self._replica.durable != before else quiet + 1
+            pause_s = self._period_s * (_IDLE if quiet > _QUIET else 1)
