@@ -20,7 +20,6 @@ from gantt.api.handlers import (
     diagnosis,
     inventories,
     providers,
-    reshaper,
     resource_classes,
     root,
     traits,
@@ -118,7 +117,7 @@ ROUTES: dict[str, dict[str, Route]] = {
         "DELETE": Route(traits.delete_for_provider, 6),
     },
     "/usages": {"GET": Route(usages.total, 9)},
-    "/reshaper": {"POST": Route(reshaper.reshape, 30)},
+    "/reshaper": {"POST": Route(allocations.reshape, 30)},
     **_native(OPERATIONS),
 }
 

@@ -6,16 +6,28 @@ from typing import Any
 
 from gantt.api.call import NOW, Call
 from gantt.api.wire import bodies
-from gantt.api.wire.problem import Problem
-from gantt.api.wire.refusals import Wording, no_provider, submit
+from gantt.api.wire.problem import PROVIDER_NOT_FOUND, Problem
+from gantt.api.wire.refusals import Wording, no_provider, submit, worded
 from gantt.api.wire.verdict import is_uuid_like
-from gantt.errors import DoesNotFit, NotFound, UnknownName
+from gantt.errors import (
+    DoesNotFit,
+    InventoryInUse,
+    NotFound,
+    UnknownName,
+    UnknownReshaped,
+)
 from gantt.model.answers import ConsumerView
 from gantt.model.commands import DeleteAllocations
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE, canonical_uuid
 from gantt.placement import queries
 
 DOES_NOT_FIT = Wording(DoesNotFit, "Unable to allocate inventory: ")
+_RESHAPE = (
+    Wording(UnknownName, "malformed reshaper data: "),
+    Wording(UnknownReshaped, code=PROVIDER_NOT_FOUND),
+    Wording(InventoryInUse, "update conflict: "),
+    DOES_NOT_FIT,
+)
 
 
 def show(call: Call, consumer_uuid: str) -> None:
@@ -102,3 +114,15 @@ def _represent(found: ConsumerView, version: int) -> dict[str, Any]:
     if version >= 38:
         body["consumer_type"] = found.consumer_type or UNKNOWN_CONSUMER_TYPE
     return body
+
+
+def reshape(call: Call) -> None:
+    """POST /reshaper"""
+    raw = call.json_body()
+    call.authorize("placement:reshaper:reshape")
+    try:
+        command = bodies.reshape(raw, call.version)
+    except UnknownName as error:
+        raise worded(error, _RESHAPE) from None
+    submit(call, command, *_RESHAPE)
+    call.no_content()
