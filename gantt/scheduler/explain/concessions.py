@@ -23,7 +23,8 @@ from gantt.model.spec import (
     ResourceGroup,
     ScheduleRequest,
 )
-from gantt.scheduler.request import cpus, group_specs
+from gantt.scheduler.request import cpus
+from gantt.scheduler.request.demand import group_key
 
 # The order of leaving out, after hints and groups: relations between providers, #
 # forbidden and required traits, places; then properties of hosts, named hosts, and #
@@ -113,7 +114,7 @@ def conceded(request: ScheduleRequest, one: Relaxation) -> ScheduleRequest:
 def _said(spec: RequestSpec) -> Iterator[tuple[str, str, str, str]]:
     """(prefix, suffix, name, value) of each extra spec about request groups."""
     for key, value in spec.flavor.extra_specs.items():
-        found = group_specs.parsed(key)
+        found = group_key(key)
         if found is not None:
             yield *found, str(value)
 
@@ -162,7 +163,7 @@ def _of_request(spec: RequestSpec) -> Iterator[Relaxation]:
 
 def _of_flavor(spec: RequestSpec) -> Iterator[Relaxation]:
     for key, value in spec.flavor.extra_specs.items():
-        found = group_specs.parsed(key)
+        found = group_key(key)
         if key == "group_policy":
             if value == "isolate":
                 yield Relaxation("isolate", None)

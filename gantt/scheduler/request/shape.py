@@ -15,8 +15,8 @@ from gantt.model.diagnosis import some
 from gantt.model.requests import CandidateRequest, Labels
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.request import cpus, features, group_specs
-from gantt.scheduler.request.demand import Demand, DraftGroup
+from gantt.scheduler.request import cpus, features
+from gantt.scheduler.request.demand import Demand, DraftGroup, take_in_groups
 from gantt.scheduler.request.limits import too_many_groups
 from gantt.scheduler.request.targets import target_tree
 from gantt.state.fleet import Fleet
@@ -90,7 +90,7 @@ def _demand(spec: RequestSpec, *, pins: bool = True) -> tuple[Demand, bool]:
     ones."""
     demand = Demand()
     is_pinned = False
-    group_specs.take_in(spec.flavor.extra_specs, demand)
+    take_in_groups(spec.flavor.extra_specs, demand)
     from_flavor = sum(1 for suffix in demand.parts if suffix)
     is_plain = not spec.flavor.extra_specs and (
         spec.image is None or not spec.image.properties
