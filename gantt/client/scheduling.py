@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from gantt import errors
 from gantt.client import decode, encode
-from gantt.client.exchange import Exchange
-from gantt.client.refusals import NoSuchRoute
+from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (

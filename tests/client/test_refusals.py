@@ -10,7 +10,7 @@ import pytest
 from gantt import errors
 from gantt.api.wire.problem import translate
 from gantt.client import decode
-from gantt.client.refusals import refusal
+from gantt.client.exchange import refusal
 from gantt.client.transport import Reply
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.hosts import HostView
