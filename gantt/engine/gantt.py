@@ -26,9 +26,8 @@ from gantt.engine.fleet import Fleet
 from gantt.engine.health import Health
 from gantt.engine.observing import Observer
 from gantt.engine.options import EngineOptions
-from gantt.engine.reading.candidate_search import CandidateSearch
 from gantt.engine.reading.log_tailer import LogTailer, load_state
-from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
 from gantt.engine.scheduling.checks import Checks

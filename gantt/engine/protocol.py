@@ -13,8 +13,7 @@ from typing import Protocol, TypeVar, TypeVarTuple
 from gantt.engine.health import Totals
 from gantt.engine.observing import Observer
 from gantt.engine.options import EngineOptions
-from gantt.engine.reading.candidate_search import Truncatable
-from gantt.engine.reading.reader import Consistency
+from gantt.engine.reading.reader import Consistency, Truncatable
 from gantt.errors import GanttError
 from gantt.model.commands import Command
 from gantt.model.protocol import GanttProtocol
