@@ -20,7 +20,7 @@ from gantt.state.column import (
     Int64s,
     times_in,
 )
-from gantt.state.folded import Fold, names_index
+from gantt.state.names import Fold, names_index
 
 _NO_ID = -1
 

@@ -18,7 +18,7 @@ from gantt.state.column import (
     Int32s,
     Int64s,
 )
-from gantt.state.folded import Fold, names_index
+from gantt.state.names import Fold, names_index
 
 
 class Forest:

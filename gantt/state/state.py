@@ -27,9 +27,8 @@ from gantt.state.allocations import Allocations, Consumers
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
-from gantt.state.folded import Fold, exact
 from gantt.state.inventories import Inventories
-from gantt.state.names import Names
+from gantt.state.names import Fold, Names, exact
 from gantt.state.providers import Providers
 
 # Changes of these may make a provider stand for other hosts than before.

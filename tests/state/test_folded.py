@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from gantt.state.folded import names_index
-from gantt.state.names import Names
+from gantt.state.names import Names, names_index
 from gantt.state.state import State
 from tests.store.books import name_row
 

@@ -27,7 +27,7 @@ from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id
 from gantt.placement.rules.leases import allocations_of, overtaken
 from gantt.placement.rules.ledger import Ledger
-from gantt.state.folded import is_each_once
+from gantt.state.names import is_each_once
 from gantt.state.state import State
 
 

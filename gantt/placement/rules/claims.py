@@ -31,7 +31,7 @@ from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.ledger import Ledger, Place
 from gantt.state.fleet import Fleet
-from gantt.state.folded import is_each_once
+from gantt.state.names import is_each_once
 from gantt.state.state import State
 
 _GONE: Final = "the host no longer exists"

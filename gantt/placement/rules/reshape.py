@@ -13,8 +13,8 @@ from gantt.placement.rules import allocations
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import check_numbers, class_id, replace_rows
 from gantt.placement.rules.ledger import Ledger, Limits, Place
-from gantt.state.folded import is_each_once
 from gantt.state.inventories import capacity_of
+from gantt.state.names import is_each_once
 
 
 def reshape(draft: Draft, command: Reshape) -> None:
