@@ -14,6 +14,7 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
+from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
     HostAggregate,
@@ -31,6 +32,8 @@ from gantt.model.watching import Event, Events
 
 # Well below what clients and proxies take for a lost connection.
 WAIT_S: Final = 20.0
+# Things in one body, within the service's limit: a host has a few kilobytes, rarely 50.
+FLEET_PART: Final = 500
 
 
 class RemoteScheduling:
@@ -132,6 +135,17 @@ class RemoteScheduling:
 
     def update_service(self, service: Service) -> None:
         self._native("PUT", "services", body=values.service(service))
+
+    def delete_service(self, host: str, binary: str = "nova-compute") -> None:
+        host, binary = scalars.name("host", host), scalars.name("binary", binary)
+        self._native("DELETE", "services", host, binary)
+
+    def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
+        found: list[FleetRefusal] = []
+        for part in statement.parts(FLEET_PART):
+            reply = self._native("PUT", "fleet", body=part)
+            found += decode.enclosed(reply, "refused", tuple[FleetRefusal, ...])
+        return tuple(found)
 
     def set_server_group(self, group: ServerGroup) -> None:
         group = values.server_group(group)

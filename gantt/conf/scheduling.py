@@ -116,6 +116,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "enable_isolated_aggregate_filtering": "Reserve aggregates whose metadata "
             "names traits for requests that require these traits.",
             "image_metadata_prefilter": "Require traits for the image's properties.",
+            "reports_write_books": "Host reports and aggregates also write "
+            "inventories, traits and aggregates of providers. Switch it off where "
+            "computes write them to Placement themselves, as nova-compute does.",
+            "requires_service": "Use only hosts that have a nova-compute service.",
             "max_instances 1": "Maximum instances per request; requests for more are "
             "refused.",
             "max_request_groups 1": "Maximum request groups per request; requests with "

@@ -66,9 +66,10 @@ class Fleet:
             stats,
             new_provider_uuid="",
             initial_ratios=ratios,
-            writes_books=options.placement == "embedded",
+            writes_books=self._checks.writes_books,
             renewed_after_us=int(options.report_age_s * 1_000_000),
             is_bare=node is None,
+            takes_uuid=not options.reports_write_books,
         )
         # Most reports have no news: these need no turn at the committer. Those that do
         # need no read of the database.
@@ -95,21 +96,15 @@ class Fleet:
         self._checks.statement("aggregates", len(said))
         hosts = sum(len(one.hosts) for one in said)
         self._checks.hosts(hosts)
-        self._committer.submit(c.SetHostAggregates(said))
-        for one in said:
-            if keys := overrides.unread(one.metadata):
-                LOG.warning(
-                    "aggregate %s (%s): %s of its metadata is not a usable "
-                    "number and is ignored",
-                    one.uuid,
-                    one.name,
-                    ", ".join(keys),
-                )
+        writes_books = self._checks.writes_books
+        self._committer.submit(c.SetHostAggregates(said, writes_books))
+        warn_of_metadata(said)
 
     def delete_host_aggregate(
         self, *, uuid: str | None = None, number: int | None = None
     ) -> None:
-        self._committer.submit(c.DeleteHostAggregate(uuid, number))
+        writes_books = self._checks.writes_books
+        self._committer.submit(c.DeleteHostAggregate(uuid, number, writes_books))
 
     def list_host_aggregates(self) -> tuple[HostAggregate, ...]:
         return self._reader.read(fleet_queries.host_aggregates)
@@ -134,6 +129,10 @@ class Fleet:
     def update_service(self, service: Service) -> None:
         self._committer.submit(c.UpdateService(values.service(service)))
 
+    def delete_service(self, host: str, binary: str = "nova-compute") -> None:
+        host, binary = scalars.name("host", host), scalars.name("binary", binary)
+        self._committer.submit(c.DeleteService(host, binary))
+
     def set_server_group(self, group: ServerGroup) -> None:
         group = values.server_group(group)
         self._checks.statement("members", len(group.members))
@@ -141,3 +140,16 @@ class Fleet:
 
     def delete_server_group(self, uuid: str) -> None:
         self._committer.submit(c.DeleteServerGroup(scalars.name("group", uuid)))
+
+
+def warn_of_metadata(aggregates: Iterable[HostAggregate]) -> None:
+    """Log which of their metadata are meant for filters and cannot be used."""
+    for one in aggregates:
+        if keys := overrides.unread(one.metadata):
+            LOG.warning(
+                "aggregate %s (%s): %s of its metadata is not a usable number and is "
+                "ignored",
+                one.uuid,
+                one.name,
+                ", ".join(keys),
+            )

@@ -41,6 +41,7 @@ from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.scheduling.settlement import Settlement
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.watching import Watching
+from gantt.engine.whole_fleet import WholeFleet
 from gantt.errors import Refused
 from gantt.model import commands as c
 from gantt.model.answers import Report
@@ -162,6 +163,7 @@ class Gantt:
         self._books = Books(reader, committer)
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         self._fleet = Fleet(reader, committer, checks, clock)
+        self._whole_fleet = WholeFleet(reader, committer, checks)
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, settlement)
@@ -242,6 +244,8 @@ class Gantt:
     delete_instance = _of("_fleet", Fleet.delete_instance)
     sync_instances = _of("_fleet", Fleet.sync_instances)
     update_service = _of("_fleet", Fleet.update_service)
+    delete_service = _of("_fleet", Fleet.delete_service)
+    set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
     set_server_group = _of("_fleet", Fleet.set_server_group)
     delete_server_group = _of("_fleet", Fleet.delete_server_group)
 

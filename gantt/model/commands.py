@@ -240,7 +240,8 @@ class UpdateHost(Command[HostView], frozen=True):
     remote Placement has its provider, under the uuid that the host reports.
     ``renewed_after_us``: a report without changes is written nevertheless when the last
     one is so old (None: never). ``is_bare``: the report names no node: it is of the one
-    that is known of the host, else of ``node``.
+    that is known of the host, else of ``node``. ``takes_uuid``: where another host has
+    this provider, it has moved here, and that host loses it; else that is refused.
     """
 
     host: str
@@ -252,6 +253,7 @@ class UpdateHost(Command[HostView], frozen=True):
     writes_books: bool = True
     renewed_after_us: int | None = None
     is_bare: bool = False
+    takes_uuid: bool = False
 
 
 class DeleteHost(Command[None], frozen=True):
@@ -262,10 +264,11 @@ class DeleteHost(Command[None], frozen=True):
 
 
 class SetHostAggregates(Command[None], frozen=True):
-    """Each aggregate as it is from now on; providers of its hosts join or leave the
-    aggregate of the same uuid in the books."""
+    """Each aggregate as it is from now on; with ``writes_books`` providers of its hosts
+    join or leave the aggregate of the same uuid in the books."""
 
     aggregates: tuple[HostAggregate, ...]
+    writes_books: bool = True
 
 
 class DeleteHostAggregate(Command[None], frozen=True):
@@ -273,6 +276,7 @@ class DeleteHostAggregate(Command[None], frozen=True):
 
     uuid: str | None = None
     number: int | None = None
+    writes_books: bool = True
 
 
 class UpdateInstances(Command[None], frozen=True):
@@ -300,6 +304,13 @@ class UpdateService(Command[None], frozen=True):
     """Update what is known of a service."""
 
     service: Service
+
+
+class DeleteService(Command[None], frozen=True):
+    """Delete a service; an unknown one is no error."""
+
+    host: str
+    binary: str
 
 
 class SetServerGroup(Command[None], frozen=True):

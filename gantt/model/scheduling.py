@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
+from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
@@ -92,6 +93,13 @@ class SchedulerProtocol(Protocol):
 
     def update_service(self, service: Service) -> None:
         """Update a service."""
+
+    def delete_service(self, host: str, binary: str = "nova-compute") -> None:
+        """Delete a service; an unknown one is no error."""
+
+    def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
+        """Take in all that ``statement`` says and is not known yet, part by part, so
+        that other calls have their turn; the parts that were refused."""
 
     def set_server_group(self, group: ServerGroup) -> None:
         """Replace a server group, or add it."""

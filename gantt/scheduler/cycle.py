@@ -222,7 +222,7 @@ def evaluate(
     # filter: those that check hosts one by one come last, and see only what is left
     rows = state.fleet.hosts.live_rows().astype(np.int64)
     every = Hosts(state.fleet, rows)
-    masks = list(first_masks(every, candidates, job.spec))
+    masks = list(first_masks(every, candidates, job.spec, policy.options))
     for one in sorted(filters_of(job, policy), key=lambda one: one.is_costly):
         if one.is_costly:
             passing = all_of(masks, len(rows))

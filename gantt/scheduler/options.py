@@ -64,7 +64,10 @@ class SchedulerOptions(Struct, frozen=True):
     ``shared_scores``: shared with scores, per second. ``record_hosts``: hosts whose
     scores a record keeps. ``lease_skew_s``: how far clocks may differ before a lease
     ends. ``report_age_s``: a report without changes is stored when the last one is so
-    old; the ages in decisions are as exact.
+    old; the ages in decisions are as exact. ``reports_write_books``: reports and
+    aggregates also write inventories, traits and aggregates of providers; off where
+    computes write Placement themselves. ``requires_service``: a host without a
+    nova-compute service is not used.
     """
 
     driver: str = "caching"
@@ -133,6 +136,8 @@ class SchedulerOptions(Struct, frozen=True):
     record_hosts: int = 10
     lease_skew_s: float = 1.0
     report_age_s: float = 300.0
+    reports_write_books: bool = True
+    requires_service: bool = False
 
     def multiplier(self, name: str) -> float:
         """The factor of a weigher, as configured."""

@@ -57,7 +57,10 @@ class Fleet:
         if isinstance(row, ClaimRow):
             self._put_claim(row, stamp)
         elif isinstance(row, ServiceRow):
+            off = self.services.disabled_cells
             self.services.put(row)
+            if self.services.disabled_cells != off:
+                self.context_touched = stamp
             self._serve(row.host, row.binary, row, stamp)
         elif isinstance(row, HostAggregateRow):
             self._put_aggregate(row, stamp)
@@ -86,7 +89,10 @@ class Fleet:
         if table == t.HOSTS:
             self._mark(self.hosts.remove(key), stamp)
         elif table == t.SERVICES:
+            off = self.services.disabled_cells
             gone = self.services.remove(key)
+            if self.services.disabled_cells != off:
+                self.context_touched = stamp
             self._serve(gone.host, gone.binary, None, stamp)
         elif table == t.HOST_AGGREGATES:
             index, hosts = self.aggregates.remove(key)

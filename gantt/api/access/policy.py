@@ -89,6 +89,8 @@ _NATIVE = (
     "instances:sync",
     "instances:delete",
     "services:update",
+    "services:delete",
+    "fleet:update",
     "server_groups:update",
     "server_groups:delete",
 )

@@ -10,3 +10,8 @@ from gantt.model.forms.fleet import read_service
 def update(call: Call) -> None:
     """PUT /gantt/services: omitted fields keep their values."""
     call.gantt.update_service(read_service(DOCUMENT.read(call)))
+
+
+def delete(call: Call, host: str, binary: str) -> None:
+    """DELETE /gantt/services/{host}/{binary}"""
+    call.gantt.delete_service(host, binary)

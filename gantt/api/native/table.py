@@ -14,6 +14,7 @@ from gantt.api.native import (
     capacity,
     claims,
     decisions,
+    fleet,
     hosts,
     instances,
     openapi,
@@ -37,6 +38,7 @@ from gantt.api.native.bodies import (
     SyncBody,
 )
 from gantt.api.native.operation import Operation
+from gantt.model.fleet import FleetStatement
 
 _CLAIM = "/gantt/claims/{claim}"
 _HOST = "/gantt/hosts/{host}/{node}"
@@ -228,6 +230,22 @@ OPERATIONS: tuple[Operation, ...] = (
         "Update a service; omitted fields keep their values.",
         rule="gantt:services:update",
         body=ServiceForm,
+    ),
+    Operation(
+        "DELETE",
+        "/gantt/services/{host}/{binary}",
+        services.delete,
+        "Delete the service; an unknown one is not an error.",
+        rule="gantt:services:delete",
+    ),
+    Operation(
+        "PUT",
+        "/gantt/fleet",
+        fleet.update,
+        "Take in a statement about many hosts, services, aggregates, groups and "
+        "instances; what is already known is not written again.",
+        rule="gantt:fleet:update",
+        body=FleetStatement,
     ),
     Operation(
         "PUT",

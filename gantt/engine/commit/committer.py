@@ -25,7 +25,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.replica import Replica
 from gantt.engine.threads import Threads
-from gantt.errors import Busy, GanttError, StoreFailed, Unstorable
+from gantt.errors import Busy, GanttError, StoreFailed, Unavailable, Unstorable
 from gantt.model.answers import Answer
 from gantt.model.commands import Command
 from gantt.store.interface import Store
@@ -86,6 +86,27 @@ class Committer:
         """
         request_id = request_id or self._caller.request_id
         return self._queue.wait_for(PendingWrite(command, request_id, self._threads))
+
+    def submit_all(self, commands: Sequence[Command[A]]) -> list[A | GanttError]:
+        """Carry out each of ``commands`` by itself, in order: its answer, or its
+        refusal. No more than a batch of them wait at a time, so that others have their
+        turn in between. Raises Unavailable; later ones may be carried out then."""
+        found: list[A | GanttError] = []
+        for start in range(0, len(commands), self._batch_size):
+            waiting = [
+                PendingWrite(command, self._caller.request_id, self._threads)
+                for command in commands[start : start + self._batch_size]
+            ]
+            for one in waiting:
+                self._queue.enter(one)
+            for one in waiting:
+                try:
+                    found.append(self._queue.outcome_of(one))
+                except Unavailable:
+                    raise
+                except GanttError as refusal:
+                    found.append(refusal)
+        return found
 
     @contextmanager
     def bearing(self, request_id: str) -> Iterator[None]:

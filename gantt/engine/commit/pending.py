@@ -88,13 +88,17 @@ class Queue:
         return len(self._pending)
 
     def wait_for(self, pending_write: PendingWrite[A]) -> A:
-        """Enqueue it and wait for the outcome.
+        """Enqueue it and wait for the outcome. Raises as ``outcome_of``, and Busy."""
+        self.enter(pending_write)
+        return self.outcome_of(pending_write)
+
+    def outcome_of(self, pending_write: PendingWrite[A]) -> A:
+        """Wait for the outcome of one that was enqueued.
 
         Waiting callers occupy threads that readers need, so while the committer stalls
         only ``patient`` of them stay. Raises the refusal, Busy (the command was not
         carried out and will not be), OutcomeUnknown, StoreFailed (closed).
         """
-        self._enter(pending_write)
         admission, limit_s = self._admission, self._admission.limit_s
         if pending_write.is_settled(admission.first_s):
             return pending_write.result()
@@ -138,7 +142,8 @@ class Queue:
             self.is_closing = True
             self._wake()
 
-    def _enter(self, pending_write: PendingWrite[A]) -> None:
+    def enter(self, pending_write: PendingWrite[A]) -> None:
+        """Enqueue it. Raises Busy, StoreFailed (closed)."""
         with self._lock:
             if self.is_closing:
                 raise StoreFailed("This engine is closed; connect again.")

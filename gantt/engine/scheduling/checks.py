@@ -21,6 +21,12 @@ class Checks:
         self.options = options
         self._over = 0
 
+    @property
+    def writes_books(self) -> bool:
+        """Whether reports and aggregates also write providers in the books."""
+        is_here = self.options.placement == "embedded"
+        return is_here and self.options.reports_write_books
+
     def request(self, request: ScheduleRequest) -> ScheduleRequest:
         """The request with validated types. Raises Invalid."""
         request = values.request(request)

@@ -63,6 +63,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.DeleteInstance: fleet.delete_instance,
     c.SyncInstances: fleet.sync_instances,
     c.UpdateService: fleet.update_service,
+    c.DeleteService: fleet.delete_service,
     c.SetServerGroup: fleet.set_group,
     c.DeleteServerGroup: fleet.delete_group,
     c.Claim: claims.claim,

@@ -18,6 +18,7 @@ from gantt.model.commands import (
     DeleteHostAggregate,
     DeleteInstance,
     DeleteServerGroup,
+    DeleteService,
     SetHostAggregates,
     SetServerGroup,
     SyncInstances,
@@ -52,7 +53,7 @@ def set_aggregates(draft: Draft, command: SetHostAggregates) -> None:
                 f"{one.id}."
             )
     for aggregate in said:
-        _set_aggregate(draft, aggregate)
+        _set_aggregate(draft, aggregate, writes_books=command.writes_books)
 
 
 def delete_aggregate(draft: Draft, command: DeleteHostAggregate) -> None:
@@ -65,7 +66,8 @@ def delete_aggregate(draft: Draft, command: DeleteHostAggregate) -> None:
     else:
         raise Invalid("Name the aggregate to delete by its uuid or by its id.")
     if row is not None:
-        _move(draft, row.uuid, joined=(), left=table.hosts[row.uuid])
+        if command.writes_books:
+            _move(draft, row.uuid, joined=(), left=table.hosts[row.uuid])
         draft.delete(t.HOST_AGGREGATES, row)
 
 
@@ -126,6 +128,14 @@ def update_service(draft: Draft, command: UpdateService) -> None:
         draft.put(t.SERVICES, replace(old, **told, updated_at=draft.now))
 
 
+def delete_service(draft: Draft, command: DeleteService) -> None:
+    """Not known is no error."""
+    place = command.host, command.binary
+    row = draft.state.fleet.services.by_place.get(place)
+    if row is not None:
+        draft.delete(t.SERVICES, row)
+
+
 def set_group(draft: Draft, command: SetServerGroup) -> None:
     """The group as it is from now on. Raises Invalid."""
     said = command.group
@@ -156,7 +166,7 @@ def delete_group(draft: Draft, command: DeleteServerGroup) -> None:
         draft.delete(t.SERVER_GROUPS, row)
 
 
-def _set_aggregate(draft: Draft, said: HostAggregate) -> None:
+def _set_aggregate(draft: Draft, said: HostAggregate, *, writes_books: bool) -> None:
     table = draft.state.fleet.aggregates
     if said.id is not None:
         namesake = table.by_number.get(said.id)
@@ -180,7 +190,8 @@ def _set_aggregate(draft: Draft, said: HostAggregate) -> None:
         return
     draft.put(t.HOST_AGGREGATES, row)
     before = table.hosts.get(said.uuid, frozenset())
-    _move(draft, said.uuid, joined=said.hosts - before, left=before - said.hosts)
+    if writes_books:
+        _move(draft, said.uuid, joined=said.hosts - before, left=before - said.hosts)
 
 
 def _move(

@@ -261,12 +261,26 @@ def _check_owner(draft: Draft, command: UpdateHost, uuid: str) -> None:
         return
     owner = table.hosts[row], table.nodes[row]
     if owner != (command.host, command.node):
+        if command.takes_uuid:
+            _lose_uuid(draft, row)
+            return
         raise Conflict(
             f"Host {command.host} reports for its node {command.node} the "
             f"resource provider {uuid}, which belongs to host {owner[0]}, "
             f"node {owner[1]}. Delete that host first, or report another "
             "uuid."
         )
+
+
+def _lose_uuid(draft: Draft, row: int) -> None:
+    """The provider has moved to another host: this one stays, and has none."""
+    table = draft.state.fleet.hosts
+    known = table.at(row)
+    stats = {**table.stats[row], "uuid": None}
+    stats.pop(owned.OWNED, None)
+    text = reports.text_of(known.host, known.node, stats)
+    new = replace(known, uuid=None, stats=text, updated_at=draft.now)
+    draft.change(t.HOSTS, known, new)
 
 
 def _settle(

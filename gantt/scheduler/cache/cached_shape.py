@@ -63,7 +63,9 @@ class CachedShape:
         feasible_hosts.check_hints(job, policy)
         self.candidates = source.candidates(state, job, policy.options, budget)
         self.first: tuple[HostMask, ...] = (
-            *feasible_hosts.first_masks(self.every_host, self.candidates, job.spec),
+            *feasible_hosts.first_masks(
+                self.every_host, self.candidates, job.spec, policy.options
+            ),
         )
         self.masks: dict[Filter, HostMask] = {}
         self._asked: list[Filter] = []
@@ -172,7 +174,9 @@ class CachedShape:
     ) -> bool:
         """Masks at ``places``; whether the same hosts pass as before."""
         is_same = self._is_passing_known
-        first = feasible_hosts.first_masks(sub, self.candidates, self.job.spec)
+        first = feasible_hosts.first_masks(
+            sub, self.candidates, self.job.spec, self._policy.options
+        )
         for cached, found in zip(self.first, first, strict=True):
             is_same &= self._put(cached, places, found.mask)
         for one in self._asked_of_use if is_use else self._asked:

@@ -22,15 +22,17 @@ from gantt.scheduler.feasibility.candidates import (
     HostMask,
 )
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.request import contradictions
 from gantt.scheduler.request.job import Job
-from gantt.scheduler.request.targets import targets
+from gantt.scheduler.request.targets import in_service, targets
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale
 from gantt.state.column import Bools, Floats, Int64s
 
 TARGETS = "requested hosts"
+IN_SERVICE = "hosts in service"
 
 
 class FeasibleHosts(Struct, eq=False):
@@ -105,10 +107,13 @@ def check_hints(job: Job, policy: Policy) -> None:
 
 
 def first_masks(
-    hosts: Hosts, candidates: Candidates, spec: RequestSpec
+    hosts: Hosts, candidates: Candidates, spec: RequestSpec, options: SchedulerOptions
 ) -> Iterator[HostMask]:
-    """The masks before any filter: amounts, and the named hosts."""
+    """The masks before any filter: amounts, hosts in service, and the named hosts."""
     yield from candidates.masks(hosts)
+    mask = in_service(hosts, spec, options)
+    if mask is not None:
+        yield HostMask(IN_SERVICE, mask)
     mask = targets(hosts, spec)
     if mask is not None:
         yield HostMask(TARGETS, mask)

@@ -1,7 +1,8 @@
 """Hosts named in the request: as destination, to ignore, or to force.
 
 ``target_tree`` narrows the search to one host, and tells one that does not exist from
-one without room; ``targets`` is the mask.
+one without room; ``targets`` is the mask. ``in_service`` is that of the hosts that no
+request is given otherwise.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from gantt.errors import NoValidHost
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
 from gantt.state.column import Bools
 from gantt.state.fleet import Fleet
 
@@ -45,6 +47,22 @@ def targets(hosts: Hosts, spec: RequestSpec) -> Bools | None:
             mask &= _are(names, {name.lower() for name in spec.force_hosts})
     if spec.force_nodes:
         mask &= _are(hosts.nodes, set(spec.force_nodes))
+    return mask
+
+
+def in_service(
+    hosts: Hosts, spec: RequestSpec, options: SchedulerOptions
+) -> Bools | None:
+    """bool[n]: whose cell is enabled, or is the one that the request must stay in, and
+    which have a service where the options require one; None: all."""
+    off = frozenset() if _cell(spec) else hosts.fleet.services.disabled_cells
+    if not (off or options.requires_service):
+        return None
+    mask = np.ones(len(hosts), np.bool_)
+    if off:
+        mask &= ~_are(hosts.cells, off)
+    if options.requires_service:
+        mask &= hosts.has_service
     return mask
 
 

@@ -1,0 +1,208 @@
+"""A statement about many hosts at once, as commands of which each stands by itself.
+
+Separate from ``Fleet`` because most of such a statement is known already: that is found
+out without the committer, a slice at a time, and only the rest takes its turn there.
+"""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+from gantt.engine.commit.committer import Committer
+from gantt.engine.fleet import warn_of_metadata
+from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.scheduling.checks import Checks
+from gantt.errors import GanttError
+from gantt.model import commands as c
+from gantt.model.fleet import (
+    CELL,
+    FleetNames,
+    FleetRefusal,
+    FleetStatement,
+    HostReport,
+)
+from gantt.model.forms import scalars, values
+from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from gantt.placement import fleet_news
+
+T = TypeVar("T")
+# Things that one query or one command looks at: milliseconds under the state lock.
+SLICE: Final = 500
+
+_Command = tuple[str, c.Command[Any]]
+
+
+class WholeFleet:
+    """``set_fleet`` of the library."""
+
+    def __init__(self, reader: Reader, committer: Committer, checks: Checks) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._checks = checks
+
+    def set_fleet(self, statement: FleetStatement) -> tuple[FleetRefusal, ...]:
+        refused: list[FleetRefusal] = []
+        if statement.names is not None:
+            # First: what is gone may have what another has now, a number or a uuid.
+            refused += self._submit(self._gone(statement, statement.names))
+        for part in statement.parts(SLICE):
+            refused += self._services(part)
+            refused += self._hosts(part)
+            refused += self._aggregates(part)
+            refused += self._groups(part)
+        # An instance that moved is taken in where it is before it is missed where it
+        # was: what only its row tells (its group) goes with it.
+        refused += self._instances(statement)
+        return tuple(refused)
+
+    def _services(self, part: FleetStatement) -> list[FleetRefusal]:
+        cells = tuple(
+            Service(one.uuid, CELL, disabled=one.disabled) for one in part.cells
+        )
+        said = cells + part.services
+        good, refused = _checked(said, values.service, _name_of_service)
+        news = self._read(fleet_news.services, good)
+        return refused + self._submit(
+            (_name_of_service(one), c.UpdateService(one)) for one in news
+        )
+
+    def _hosts(self, part: FleetStatement) -> list[FleetRefusal]:
+        writes_books = part.writes_books and self._checks.writes_books
+        options = self._checks.options
+        ratios = (
+            options.initial_cpu_allocation_ratio,
+            options.initial_ram_allocation_ratio,
+            options.initial_disk_allocation_ratio,
+        )
+
+        def command(report: HostReport) -> c.UpdateHost:
+            return c.UpdateHost(
+                scalars.name("host", report.host),
+                scalars.name("node", report.node),
+                values.stats(report.stats),
+                new_provider_uuid=str(uuids.uuid4()) if writes_books else "",
+                initial_ratios=ratios,
+                writes_books=writes_books,
+                takes_uuid=not writes_books,
+            )
+
+        good, refused = _checked(part.hosts, command, _name_of_host)
+        news = self._read(fleet_news.hosts, good)
+        return refused + self._submit(
+            (f"host {one.host}, node {one.node}", one) for one in news
+        )
+
+    def _aggregates(self, part: FleetStatement) -> list[FleetRefusal]:
+        good, refused = _checked(
+            part.aggregates, lambda one: values.aggregates((one,))[0], _name_of_uuid
+        )
+        news = self._read(fleet_news.aggregates, good)
+        warn_of_metadata(news)
+        writes_books = part.writes_books and self._checks.writes_books
+        return refused + self._submit(
+            (_name_of_uuid(one), c.SetHostAggregates((one,), writes_books))
+            for one in news
+        )
+
+    def _groups(self, part: FleetStatement) -> list[FleetRefusal]:
+        good, refused = _checked(part.groups, values.server_group, _name_of_uuid)
+        news = self._read(fleet_news.groups, good)
+        return refused + self._submit(
+            (_name_of_uuid(one), c.SetServerGroup(one)) for one in news
+        )
+
+    def _instances(self, statement: FleetStatement) -> list[FleetRefusal]:
+        refused: list[FleetRefusal] = []
+        for part in statement.parts(SLICE):
+            for host, said in part.instances.items():
+                good, bad = _checked(
+                    said, lambda one: values.instances((one,))[0], _name_of_uuid
+                )
+                refused += bad
+                news = self._read(fleet_news.instances, good, host)
+                refused += self._submit(
+                    (f"instances of {host}", c.UpdateInstances(host, some))
+                    for some in _slices(news)
+                )
+        for part in statement.parts(SLICE):
+            lists = [
+                (host, tuple(one.uuid for one in said))
+                for host, said in part.instances.items()
+            ]
+            # What only lost some of its instances has no news above.
+            refused += self._submit(
+                (f"instances of {host}", c.SyncInstances(host, named))
+                for host, named in self._reader.read(
+                    fleet_news.lists, lists, consistency=Consistency.LOCAL
+                )
+            )
+        return refused
+
+    def _gone(self, statement: FleetStatement, names: FleetNames) -> Iterator[_Command]:
+        writes_books = statement.writes_books and self._checks.writes_books
+        gone = self._reader.read(fleet_news.gone, names)
+        for host, node in gone.hosts:
+            yield f"host {host}, node {node}", c.DeleteHost(host, node)
+        for host, binary in gone.services:
+            yield f"service {binary} on {host}", c.DeleteService(host, binary)
+        for uuid in gone.aggregates:
+            yield uuid, c.DeleteHostAggregate(uuid, None, writes_books)
+        for uuid in gone.groups:
+            yield uuid, c.DeleteServerGroup(uuid)
+        for host in gone.hosts_of_instances:
+            yield f"instances of {host}", c.SyncInstances(host, ())
+
+    def _read(
+        self, query: Callable[..., list[T]], said: Sequence[T], *more: str
+    ) -> list[T]:
+        """What of ``said`` is not known, from the columns as they are."""
+        if not said:
+            return []
+        return self._reader.read(query, said, *more, consistency=Consistency.LOCAL)
+
+    def _submit(self, commands: Iterable[_Command]) -> list[FleetRefusal]:
+        named = list(commands)
+        answers = self._committer.submit_all([command for _, command in named])
+        return [
+            FleetRefusal(what, answer.message)
+            for (what, _), answer in zip(named, answers, strict=True)
+            if isinstance(answer, GanttError)
+        ]
+
+
+_Said = TypeVar("_Said")
+
+
+def _checked(
+    said: Iterable[_Said],
+    check: Callable[[_Said], T],
+    name: Callable[[_Said], str],
+) -> tuple[list[T], list[FleetRefusal]]:
+    """What may go on, and what was refused by itself."""
+    good: list[T] = []
+    refused: list[FleetRefusal] = []
+    for one in said:
+        try:
+            good.append(check(one))
+        except GanttError as refusal:
+            refused.append(FleetRefusal(name(one), refusal.message))
+    return good, refused
+
+
+def _slices(instances: list[Instance]) -> Iterator[tuple[Instance, ...]]:
+    for start in range(0, len(instances), SLICE):
+        yield tuple(instances[start : start + SLICE])
+
+
+def _name_of_service(one: Service) -> str:
+    return f"service {one.binary} on {one.host}"
+
+
+def _name_of_host(one: HostReport) -> str:
+    return f"host {one.host}, node {one.node}"
+
+
+def _name_of_uuid(one: HostAggregate | ServerGroup | Instance) -> str:
+    return str(one.uuid)

@@ -1,0 +1,92 @@
+"""A fleet in one statement: what another system of record knows of all its hosts.
+
+Separate from single reports because most of it is not new, because one bad value must
+not keep out the rest, and because it may also say what is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+from gantt.model.bounds import Name
+from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
+
+CELL: Final = "nova-cell"
+"""The binary under which a cell is kept among the services; its host is its uuid."""
+
+
+class HostReport(Struct, frozen=True):
+    """What is known of one compute node."""
+
+    host: Name
+    node: Name
+    stats: HostStats
+
+
+class Cell(Struct, frozen=True):
+    """A cell of the cloud. ``disabled``: its hosts get no new instances."""
+
+    uuid: Name
+    disabled: bool = False
+
+
+class FleetNames(Struct, frozen=True):
+    """Everything that exists; what is not named is gone, also instances on hosts that
+    are not named. ``hosts``: (host, node); ``services``: (host, binary);
+    ``aggregates`` and ``groups``: uuids. ``kept_cells``: uuids of cells that could not
+    be read: their hosts and services stay."""
+
+    hosts: frozenset[tuple[Name, Name]] = frozenset()
+    services: frozenset[tuple[Name, Name]] = frozenset()
+    cells: frozenset[Name] = frozenset()
+    aggregates: frozenset[Name] = frozenset()
+    groups: frozenset[Name] = frozenset()
+    kept_cells: frozenset[Name] = frozenset()
+
+
+class FleetStatement(Struct, frozen=True):
+    """Any part of a fleet. ``instances``: by service host, all that are on it.
+    ``names``: everything that exists; None: nothing is deleted. ``writes_books``: also
+    write inventories, traits and aggregates of providers, which computes do themselves
+    where they use Placement."""
+
+    cells: tuple[Cell, ...] = ()
+    services: tuple[Service, ...] = ()
+    hosts: tuple[HostReport, ...] = ()
+    aggregates: tuple[HostAggregate, ...] = ()
+    groups: tuple[ServerGroup, ...] = ()
+    instances: dict[Name, tuple[Instance, ...]] = {}
+    names: FleetNames | None = None
+    writes_books: bool = False
+
+    def parts(self, size: int) -> Iterator[FleetStatement]:
+        """The same in statements of about ``size`` things each, in order; a report
+        counts as ten. A host's instances stay together, and ``names`` come last."""
+        for field in ("cells", "services", "hosts", "aggregates", "groups"):
+            things = getattr(self, field)
+            step = max(1, size // 10) if field == "hosts" else size
+            for start in range(0, len(things), step):
+                some = {field: things[start : start + step]}
+                yield FleetStatement(**some, writes_books=self.writes_books)
+        found: dict[str, tuple[Instance, ...]] = {}
+        count = 0
+        for host, instances in self.instances.items():
+            if found and count + 1 + len(instances) > size:
+                yield FleetStatement(instances=found)
+                found, count = {}, 0
+            found[host] = instances
+            count += 1 + len(instances)
+        if found:
+            yield FleetStatement(instances=found)
+        if self.names is not None:
+            yield FleetStatement(names=self.names, writes_books=self.writes_books)
+
+
+class FleetRefusal(Struct, frozen=True):
+    """A part of a statement that was refused: ``what`` it is about, and ``why``."""
+
+    what: str
+    why: str

@@ -1,0 +1,150 @@
+"""What of a statement about a fleet is not known yet, and what it no longer names.
+
+Cheap questions before commands: each is no more than a hint, and the rule of the
+command decides again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from gantt.model.commands import UpdateHost
+from gantt.model.fleet import CELL, FleetNames
+from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from gantt.model.rows import GROUP
+from gantt.placement.rules import leases
+from gantt.placement.rules.hosts import has_news
+from gantt.state.fleet_tables import COMPUTE
+from gantt.state.state import State
+
+
+class Gone(Struct, frozen=True):
+    """What a statement of all names does not name. ``hosts``: (host, node);
+    ``services``: (host, binary); ``hosts_of_instances``: service hosts that still have
+    instances."""
+
+    hosts: tuple[tuple[str, str], ...]
+    services: tuple[tuple[str, str], ...]
+    aggregates: tuple[str, ...]
+    groups: tuple[str, ...]
+    hosts_of_instances: tuple[str, ...]
+
+
+def hosts(state: State, said: Sequence[UpdateHost]) -> list[UpdateHost]:
+    """The reports that differ from the last ones."""
+    return [one for one in said if one.writes_books or has_news(state, one)]
+
+
+def services(state: State, said: Sequence[Service]) -> list[Service]:
+    """Those with a value that is not known."""
+    found = []
+    for one in said:
+        known = state.fleet.services.by_place.get((one.host, one.binary))
+        names = one.__struct_fields__
+        if known is None or any(
+            getattr(one, name) not in (UNSET, getattr(known, name)) for name in names
+        ):
+            found.append(one)
+    return found
+
+
+def aggregates(state: State, said: Sequence[HostAggregate]) -> list[HostAggregate]:
+    """Those that are not known as they are."""
+    table = state.fleet.aggregates
+    found = []
+    for one in said:
+        row = table.by_uuid.get(one.uuid)
+        if row is None or (
+            (row.name, row.number) != (one.name, one.id)
+            or table.hosts[one.uuid] != one.hosts
+            or table.metadata[one.uuid] != one.metadata
+        ):
+            found.append(one)
+    return found
+
+
+def groups(state: State, said: Sequence[ServerGroup]) -> list[ServerGroup]:
+    """Those that are not known as they are."""
+    table = state.fleet.groups
+    found = []
+    for one in said:
+        row = table.by_uuid.get(one.uuid)
+        told = one.name, one.policy, one.max_server_per_host
+        if (
+            row is None
+            or (row.name, row.policy, row.max_server_per_host) != told
+            or table.members[one.uuid] != one.members
+        ):
+            found.append(one)
+    return found
+
+
+def instances(state: State, said: Sequence[Instance], host: str) -> list[Instance]:
+    """Those that ``host`` is not known to have, or with other facts, and those that it
+    is still promised."""
+    known = state.fleet.instances.on(host)
+    found = []
+    for one in said:
+        row = known.get(one.uuid)
+        is_promised = leases.promised(state, host, one.uuid) is not None
+        if row is None or is_promised or _facts(row.facts) != one.facts:
+            found.append(one)
+    return found
+
+
+def lists(
+    state: State, said: Iterable[tuple[str, tuple[str, ...]]]
+) -> list[tuple[str, tuple[str, ...]]]:
+    """Of (host, uuids of all its instances): those that are known otherwise."""
+    on = state.fleet.instances.on
+    return [(host, uuids) for host, uuids in said if on(host).keys() != set(uuids)]
+
+
+def gone(state: State, names: FleetNames) -> Gone:
+    """What is known and not named; of cells that were not read nothing is gone."""
+    fleet = state.fleet
+    kept = {
+        service.host
+        for service in fleet.services.rows()
+        if service.binary == COMPUTE and service.cell_uuid in names.kept_cells
+    }
+    cells = names.cells | names.kept_cells
+    places = [
+        (fleet.hosts.hosts[row], fleet.hosts.nodes[row])
+        for row in fleet.hosts.live_rows().tolist()
+    ]
+    there = kept | {host for host, _ in names.hosts}
+    there |= {host for host, _ in names.services}
+    return Gone(
+        tuple(
+            place
+            for place in places
+            if place not in names.hosts and place[0] not in kept
+        ),
+        tuple(
+            (row.host, row.binary)
+            for row in fleet.services.rows()
+            if (row.binary == CELL and row.host not in cells)
+            or (
+                row.binary == COMPUTE
+                and row.host not in kept
+                and (row.host, COMPUTE) not in names.services
+            )
+        ),
+        tuple(
+            uuid for uuid in fleet.aggregates.by_uuid if uuid not in names.aggregates
+        ),
+        tuple(uuid for uuid in fleet.groups.by_uuid if uuid not in names.groups),
+        tuple(host for host in fleet.instances.hosts() if host not in there),
+    )
+
+
+def _facts(text: str) -> dict[str, object]:
+    if text == "{}":
+        return {}
+    facts: dict[str, object] = msgspec.json.decode(text)
+    facts.pop(GROUP, None)
+    return facts
