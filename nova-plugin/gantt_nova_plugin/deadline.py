@@ -1,0 +1,72 @@
+"""How much time is left, of one call and of one request of the scheduler."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from gantt_nova_plugin.wire import Answer, Candidate, Question
+
+
+class OutOfTime(OSError):
+    """The time of a call is used up."""
+
+
+class Deadline:
+    """The end of one call."""
+
+    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
+        self._clock = clock
+        self._end = clock() + seconds
+
+    def left(self) -> float:
+        """Seconds left; `OutOfTime` instead of zero, which sockets take for none."""
+        left = self._end - self._clock()
+        if left <= 0:
+            raise OutOfTime
+        return left
+
+
+class Request:
+    """One request of the scheduler: how long it was held up, and what was answered."""
+
+    def __init__(self, spec: object) -> None:
+        self.spec = spec
+        self.spent_s = 0.0
+        self._answers: dict[tuple[str, str | None], Answer] = {}
+
+    def note(self, question: Question, answer: Answer) -> None:
+        """Keep an answer for `known`."""
+        self._answers[question.stage, question.instance_uuid] = answer
+
+    def known(self, question: Question) -> Answer | None:
+        """The answer to this stage of this instance, cut to the hosts that are left.
+
+        Nova asks once more about the last of several instances, to find alternates.
+        """
+        answer = self._answers.get((question.stage, question.instance_uuid))
+        if answer is None or not set(answer.order).issuperset(question.candidates):
+            return None
+        return answer._replace(order=_only(answer.order, question.candidates))
+
+
+class Requests(threading.local):
+    """The request that each thread works on: a scheduler stays in one thread for all
+    stages and instances of a request, and hands all of them the same object.
+    """
+
+    def __init__(self) -> None:
+        self._current: Request | None = None
+
+    def of(self, spec: object) -> Request:
+        """The request that ``spec``, the scheduler's own object, belongs to."""
+        if self._current is None or self._current.spec is not spec:
+            self._current = Request(spec)
+        return self._current
+
+
+def _only(
+    order: Sequence[Candidate], left: Sequence[Candidate]
+) -> tuple[Candidate, ...]:
+    wanted = set(left)
+    return tuple(candidate for candidate in order if candidate in wanted)

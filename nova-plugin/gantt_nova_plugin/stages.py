@@ -1,0 +1,124 @@
+"""What filter and weigher make of an answer, the same for every service.
+
+`Stages` is between a scheduler's list of hosts and the advisor; a service adds how its
+hosts and its requests are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from gantt_nova_plugin.advisor import Advisor
+from gantt_nova_plugin.settings import ADVISE, DECIDE, OBSERVE, Settings
+from gantt_nova_plugin.wire import FILTER, WEIGH, Answer, Candidate, Question, finite
+
+Host = TypeVar("Host")
+
+
+class Ranks(NamedTuple):
+    """1.0 for the best host down to 0.0 for the last, and what to multiply them by."""
+
+    ranks: list[float]
+    multiplier: float
+
+
+class Reading(NamedTuple):
+    """How a service's objects are read: a host's name; of a request what is sent of
+    it, and the uuid of its instance.
+    """
+
+    candidate: Callable[[Any], Candidate]
+    spec: Callable[[Any], object]
+    instance_uuid: Callable[[Any], str | None]
+
+
+class Stages:
+    """Both stages of one service. Nothing that goes wrong comes out of them."""
+
+    def __init__(self, advisor: Advisor, reading: Reading) -> None:
+        self._advisor = advisor
+        self._reading = reading
+
+    def begin(self) -> None:
+        """Tell the log what is configured, before the first request."""
+        self._advisor.safely(self._advisor.settings, None)
+
+    def keep(self, hosts: list[Host], request: object) -> list[Host]:
+        """The hosts that are left: all of them, but in mode decide."""
+        return self._advisor.safely(lambda: self._keep(hosts, request), hosts)
+
+    def weigh(
+        self, hosts: Sequence[object], weights: Sequence[float], request: object
+    ) -> Ranks:
+        """Ranks in the order of the hosts; all 0.0 where nothing is to change.
+
+        ``weights``: what other weighers have said of each host so far.
+        """
+        nothing = Ranks([0.0] * len(hosts), 1.0)
+        return self._advisor.safely(
+            lambda: self._weigh(hosts, weights, request) or nothing, nothing
+        )
+
+    def _keep(self, hosts: list[Host], request: object) -> list[Host]:
+        settings = self._advisor.settings()
+        if settings is None or settings.mode == ADVISE or not hosts:
+            return hosts
+        sent = self._candidates(hosts)
+        answer = self._ask(settings, FILTER, sent, request)
+        if answer is None or settings.mode != DECIDE:
+            return hosts
+        left = [host for host, each in zip(hosts, sent) if each not in answer.refused]
+        self._advisor.journal.count("hosts_removed", len(hosts) - len(left))
+        return left
+
+    def _weigh(
+        self, hosts: Sequence[object], weights: Sequence[float], request: object
+    ) -> Ranks | None:
+        settings = self._advisor.settings()
+        if settings is None or not hosts:
+            return None
+        sent = self._candidates(hosts)
+        heaviest = sorted(range(len(sent)), key=lambda n: -weights[n])
+        answer = self._ask(
+            settings,
+            WEIGH,
+            [sent[n] for n in heaviest],  # the order without advice
+            request,
+            _by_host(sent, weights),
+        )
+        if answer is None or settings.mode == OBSERVE:
+            return None
+        place = {candidate: n for n, candidate in enumerate(answer.order)}
+        last = max(len(place) - 1, 1)
+        ranks = [1.0 - place[candidate] / last for candidate in sent]
+        return Ranks(ranks, settings.weight_multiplier)
+
+    def _candidates(self, hosts: Sequence[object]) -> list[Candidate]:
+        return [self._reading.candidate(host) for host in hosts]
+
+    def _ask(
+        self,
+        settings: Settings,
+        stage: str,
+        sent: Sequence[Candidate],
+        request: object,
+        weights: dict[str, float] | None = None,
+    ) -> Answer | None:
+        question = Question(
+            stage,
+            settings.mode,
+            lambda: self._reading.spec(request),
+            tuple(sent),
+            self._reading.instance_uuid(request),
+            weights,
+        )
+        return self._advisor.ask(settings, request, question)
+
+
+def _by_host(
+    sent: Sequence[Candidate], weights: Sequence[float]
+) -> dict[str, float] | None:
+    """Weights by host; None where a host has several nodes, which they cannot name."""
+    named = {each.host: weight for each, weight in zip(sent, weights)}
+    return finite(named) if len(named) == len(sent) else None
