@@ -103,7 +103,7 @@ def test_leader_tasks_continue_after_the_leader_dies(
     monkeypatch.setattr("gantt.engine.background.leader_tasks._COMPACT_EVERY", 5)
     dead = open_store(url)
     assert dead.lead("a process that was killed", dead.leader())
-    books = connect(opened(url), sweep_s=0.01, leader_silence_s=0.5, log_length=10)
+    books = connect(opened(url), sweep_s=0.01, leader_silence_s=2, log_length=10)
     for number in range(1, 30):
         books.submit(create(number))
     assert not leads(books)
