@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gantt.placement.candidates.subtrees import bits
 from gantt.placement.candidates.tree import (
     Shape,
     Tree,
+    bits,
     can_match,
     plant,
     profiles_of,

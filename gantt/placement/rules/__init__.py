@@ -25,7 +25,6 @@ from gantt.placement.rules import (
     leases,
     names,
     providers,
-    reshape,
     switch_to_books,
 )
 from gantt.placement.rules.draft import Draft
@@ -54,7 +53,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.SyncNames: names.sync,
     c.SetAllocations: allocations.replace,
     c.DeleteAllocations: allocations.delete,
-    c.Reshape: reshape.reshape,
+    c.Reshape: allocations.reshape,
     c.UpdateHost: hosts.update,
     c.DeleteHost: hosts.delete,
     c.SetHostAggregates: fleet.set_aggregates,

@@ -1,4 +1,4 @@
-"""Rules for allocations, all named consumers at once or none.
+"""Rules for allocations, all named consumers at once or none, and for reshaping.
 
 What fits is the Ledger's verdict; here is what is asked, in which order, and which
 generations move (wire contract: only providers in a new list, or in the removed list of
@@ -13,20 +13,31 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace as with_
 
 from gantt.errors import (
+    ConcurrentUpdate,
     ConsumerMoved,
     DoesNotFit,
     Invalid,
     NotFound,
     UnknownProvider,
+    UnknownReshaped,
 )
 from gantt.model import rows as t
-from gantt.model.commands import ConsumerAllocations, DeleteAllocations, SetAllocations
+from gantt.model.commands import (
+    ConsumerAllocations,
+    DeleteAllocations,
+    Inventory,
+    Reshape,
+    ReshapedProvider,
+    SetAllocations,
+)
 from gantt.model.names import MAX_INT
 from gantt.model.rows import AllocationRow, ConsumerRow, ProviderRow
+from gantt.placement.rules import inventories
 from gantt.placement.rules.draft import Draft
-from gantt.placement.rules.inventories import class_id
+from gantt.placement.rules.inventories import check_numbers, class_id
 from gantt.placement.rules.leases import allocations_of, overtaken
-from gantt.placement.rules.ledger import Ledger
+from gantt.placement.rules.ledger import Ledger, Limits, Place
+from gantt.state.inventories import capacity_of
 from gantt.state.names import is_each_once
 from gantt.state.state import State
 
@@ -198,3 +209,59 @@ def _write_consumer(draft: Draft, wish: Wish) -> None:
             updated_at=draft.now,
         )
     draft.change(t.CONSUMERS, wish.known, row)
+
+
+def reshape(draft: Draft, command: Reshape) -> None:
+    """Inventories and allocations move together: all of it or nothing. Judged against
+    an interim inventory (the new over the old), so that allocations can leave a class
+    that goes away.
+
+    Generations, as the wire contract counts them: a provider with new inventory moves
+    by two, one that ends empty by one, and by one more where it gets allocations.
+    """
+    named = [asked.provider_uuid for asked in command.providers]
+    if not is_each_once(draft.state.fold, named):
+        raise Invalid("A resource provider is named twice; name each provider once.")
+    providers = [_reshaped(draft, asked) for asked in command.providers]
+    for consumer in command.consumers:
+        check_generation(draft.state, consumer)
+    pairs = list(zip(providers, command.providers, strict=True))
+    interim: dict[Place, Limits] = {}
+    for provider, asked in pairs:
+        for name, inventory in asked.inventories.items():
+            place = (
+                draft.state.providers.row_by_id[provider.id],
+                draft.state.classes.index_by_id[class_id(draft.state, name)],
+            )
+            check_numbers(name, inventory)
+            interim[place] = _limits(inventory)
+    replace_rows(draft, command.consumers, Ledger(draft.state, interim))
+    for provider, asked in pairs:
+        inventories.replace_rows(draft, provider, asked.inventories)
+        draft.bump(provider)
+        if asked.inventories:
+            draft.bump(provider)
+
+
+def _reshaped(draft: Draft, asked: ReshapedProvider) -> ProviderRow:
+    provider = draft.state.providers.find(asked.provider_uuid)
+    if provider is None:
+        raise UnknownReshaped(
+            f"Resource provider {asked.provider_uuid} in inventories not found: "
+            f"No resource provider with uuid {asked.provider_uuid} found"
+        )
+    if provider.generation != asked.generation:
+        raise ConcurrentUpdate(
+            f"resource provider generation conflict for provider {provider.uuid}: "
+            f"actual: {provider.generation}, given: {asked.generation}"
+        )
+    return provider
+
+
+def _limits(inventory: Inventory) -> Limits:
+    return Limits(
+        int(inventory.min_unit),
+        int(inventory.max_unit),
+        int(inventory.step_size),
+        capacity_of(inventory.total, inventory.reserved, inventory.allocation_ratio),
+    )
