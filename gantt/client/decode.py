@@ -112,13 +112,11 @@ def enclosed(reply: Reply, name: str, kind: type[T]) -> T:
 
 @understood
 def provider(reply: Reply) -> Provider:
-    """One resource provider."""
     return _value(_document(reply), Provider, modified_at=modified_at(reply))
 
 
 @understood
 def providers(reply: Reply) -> tuple[Provider, ...]:
-    """A listing of resource providers."""
     found = _document(reply)["resource_providers"]
     return tuple(_value(each, Provider) for each in found)
 
@@ -131,19 +129,16 @@ def generation(reply: Reply) -> int:
 
 @understood
 def traits(reply: Reply) -> tuple[str, ...]:
-    """A listing of traits."""
     return tuple(_document(reply)["traits"])
 
 
 @understood
 def resource_classes(reply: Reply) -> tuple[Name, ...]:
-    """A listing of resource classes."""
     return tuple(Name(each["name"]) for each in _document(reply)["resource_classes"])
 
 
 @understood
 def inventories(reply: Reply) -> ProviderInventories:
-    """All inventories of a provider."""
     at = modified_at(reply)
     return _value(_document(reply), ProviderInventories, modified_at=at)
 
@@ -189,14 +184,12 @@ def consumer(reply: Reply) -> ConsumerView | None:
 
 @understood
 def provider_allocations(reply: Reply) -> ProviderAllocations:
-    """All allocations on a provider."""
     found = _value(_document(reply), ProviderAllocations)
     return replace(found, created_at=modified_at(reply)) if found.allocations else found
 
 
 @understood
 def usages(reply: Reply) -> dict[str, TypeUsages]:
-    """Sums by consumer type."""
     return {
         kind: TypeUsages(sums.pop("consumer_count"), sums)
         for kind, sums in _document(reply)["usages"].items()

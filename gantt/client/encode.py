@@ -100,7 +100,6 @@ def candidate_pairs(request: CandidateRequest) -> Pairs:
 
 
 def given(scalars: Mapping[str, object]) -> Pairs:
-    """Those parameters that are not None."""
     return [(key, str(value)) for key, value in scalars.items() if value is not None]
 
 

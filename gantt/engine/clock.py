@@ -48,8 +48,6 @@ class BooksTime:
 
 
 class SystemClock:
-    """The clock of the machine."""
-
     monotonic: Callable[[], float] = staticmethod(time.monotonic)
     sleep: Callable[[float], None] = staticmethod(time.sleep)
 

@@ -95,8 +95,6 @@ class _SystemThread(threading.Thread):
 
 
 class SystemThreads:
-    """Threads and locks of the interpreter."""
-
     lock: Callable[[], Lock] = staticmethod(threading.Lock)
     condition: Callable[[], Condition] = staticmethod(threading.Condition)
     event: Callable[[], Event] = staticmethod(threading.Event)

@@ -166,7 +166,6 @@ class BunchHandler(logging.Handler):
             self._wake.set()
 
     def flush(self) -> None:
-        """Write what has been collected."""
         with self._write_lock:
             lines = []
             while self._lines:
@@ -180,7 +179,6 @@ class BunchHandler(logging.Handler):
                 pass  # there is nowhere left to report it
 
     def close(self) -> None:
-        """Write what is left."""
         self.flush()
         super().close()
 

@@ -58,7 +58,6 @@ def claim_project(state: State, row: ClaimRow) -> str | None:
 
 
 def host_at(state: State, row: int) -> HostView:
-    """The host at a live row."""
     table = state.fleet.hosts
     claimed = {
         "vcpus": int(table.claimed_vcpus[row]),

@@ -79,7 +79,6 @@ def _labelled(state: State, query: ProviderQuery) -> Bools | None:
 
 
 def provider(state: State, uuid: str) -> Provider | None:
-    """One provider."""
     row = state.providers.row_of(uuid)
     return None if row is None else view(state, row)
 
@@ -205,7 +204,6 @@ def resource_classes(state: State) -> tuple[Name, ...]:
 
 
 def resource_class(state: State, name: str) -> Name | None:
-    """One resource class."""
     row = state.classes.find(name)
     return None if row is None else _name(row)
 
@@ -229,7 +227,6 @@ def trait_names(state: State, query: TraitQuery) -> tuple[Name, ...]:
 
 
 def trait(state: State, name: str) -> Name | None:
-    """One trait."""
     row = state.traits.find(name)
     return None if row is None else _name(row)
 

@@ -56,12 +56,10 @@ class Consumers(DatedColumns):
         return len(self._by_id)
 
     def find(self, uuid: str) -> ConsumerRow | None:
-        """The consumer with this uuid."""
         row = self.row_by_uuid.get(uuid)
         return None if row is None or self.id[row] == _NO_ID else self.at(row)
 
     def get(self, key: int) -> ConsumerRow | None:
-        """The consumer with this id."""
         row = self._by_id.get(key)
         return None if row is None else self.at(row)
 
@@ -203,7 +201,6 @@ class Allocations(DatedColumns):
         self.by_consumer.add_block(self.consumer[block], block)
 
     def remove(self, key: int) -> None:
-        """Forget an allocation."""
         row = self.row_by_id.pop(key)
         self.by_provider.remove(int(self.provider[row]), row)
         self.by_consumer.remove(int(self.consumer[row]), row)

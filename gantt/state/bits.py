@@ -87,7 +87,6 @@ class BitMatrix:
         return found
 
     def is_used(self, label: int) -> bool:
-        """Whether any row bears ``label``."""
         return bool(self.any_of((label,), self._words.shape[1]).any())
 
     @staticmethod

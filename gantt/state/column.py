@@ -150,7 +150,6 @@ class Chain:
         self._head[owner] = row
 
     def remove(self, owner: int, row: int) -> None:
-        """``row`` belongs to ``owner`` no longer."""
         before, after = self._previous[row], self._next[row]
         if before == NO_ROW:
             self._head[owner] = after
@@ -189,7 +188,6 @@ class Chain:
             row = int(self._next[row])
 
     def is_empty(self, owner: int) -> bool:
-        """Whether ``owner`` owns no row."""
         return owner >= len(self._head) or bool(self._head[owner] == NO_ROW)
 
     def _reserve(self, owner: int, row: int) -> None:

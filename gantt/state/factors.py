@@ -60,7 +60,6 @@ class Factors:
         return self._by_path.get(path)
 
     def all(self) -> Iterable[Factor]:
-        """Every factor that is kept."""
         return self._by_path.values()
 
     def add(self, factor: Factor) -> None:

@@ -85,7 +85,6 @@ class Fleet:
         self._mark(row, stamp)
 
     def remove(self, table: str, key: int, stamp: int) -> None:
-        """Forget a row."""
         if table == t.HOSTS:
             self._mark(self.hosts.remove(key), stamp)
         elif table == t.SERVICES:
@@ -114,7 +113,6 @@ class Fleet:
             self._mark(row, stamp)
 
     def get(self, table: str, key: int) -> FleetRow | None:
-        """The row with this key."""
         if table == t.HOSTS:
             return self.hosts.get(key)
         found: FleetRow | None = self._table(table).get(key)

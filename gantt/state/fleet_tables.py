@@ -27,13 +27,10 @@ COMPUTE = "nova-compute"
 
 
 class Table(Generic[R]):
-    """Rows by id."""
-
     def __init__(self) -> None:
         self.by_id: dict[int, R] = {}
 
     def get(self, key: int) -> R | None:
-        """The row with this id."""
         return self.by_id.get(key)
 
     def rows(self) -> Iterator[R]:
@@ -203,7 +200,6 @@ class Claims(Table[ClaimRow]):
         self._on: dict[int, dict[str, None]] = {}
 
     def has(self, claim: str) -> bool:
-        """Whether any row is of the claim."""
         return claim in self._of
 
     def of(self, claim: str) -> list[ClaimRow]:

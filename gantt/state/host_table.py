@@ -138,7 +138,6 @@ class Hosts(HostColumns):
     # -- looking up ---------------------------------------------------------------
 
     def row_of(self, host: str, node: str) -> int | None:
-        """The row of a compute node."""
         return self._by_place.get((host, node))
 
     def row_of_uuid(self, uuid: str) -> int | None:
@@ -151,7 +150,6 @@ class Hosts(HostColumns):
         return self._by_host.get(host, [])
 
     def get(self, key: int) -> HostRow | None:
-        """The row with this id."""
         row = self.row_by_id.get(key)
         return None if row is None else self.at(row)
 
@@ -180,7 +178,6 @@ class Hosts(HostColumns):
         return found
 
     def factors(self) -> Iterable[Factor]:
-        """The factors that are kept."""
         return self._factors.all()
 
     # -- taking in ----------------------------------------------------------------

@@ -46,7 +46,6 @@ class Names:
         self._by_name[row.name] = index
 
     def remove(self, key: int) -> None:
-        """Forget the name with this id."""
         self.moves += 1
         index = self.index_by_id.pop(key)
         row = self._rows[index]
@@ -56,7 +55,6 @@ class Names:
         self._free.append(index)
 
     def get(self, key: int) -> NameRow | None:
-        """The row with this id."""
         index = self.index_by_id.get(key)
         return None if index is None else self._rows[index]
 
@@ -66,11 +64,9 @@ class Names:
         return None if index is None else self._rows[index]
 
     def index_of(self, name: str) -> int | None:
-        """The dense index of a name."""
         return self._by_name.get(name)
 
     def numbers_of(self, name: str) -> tuple[int, int] | None:
-        """The id and the dense index of a name."""
         index = self._by_name.get(name)
         row = None if index is None else self._rows[index]
         return None if index is None or row is None else (row.id, index)
@@ -93,7 +89,6 @@ class Names:
 
 
 def exact(name: str) -> str:
-    """Every letter counts."""
     return name
 
 

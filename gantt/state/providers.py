@@ -33,11 +33,9 @@ class Forest:
         return not self._children
 
     def attach(self, child: int, parent: int) -> None:
-        """``child`` is a child of ``parent``."""
         self._children.setdefault(parent, {})[child] = None
 
     def detach(self, child: int, parent: int) -> None:
-        """``child`` is none of ``parent`` any more."""
         children = self._children[parent]
         del children[child]
         if not children:
@@ -85,7 +83,6 @@ class Providers(DatedColumns):
         self._by_name = names_index(fold)
 
     def row_of(self, uuid: str) -> int | None:
-        """The row of a uuid."""
         return self._by_uuid.get(uuid)
 
     def row_of_name(self, name: str) -> int | None:
@@ -93,12 +90,10 @@ class Providers(DatedColumns):
         return self._by_name.get(name)
 
     def find(self, uuid: str) -> ProviderRow | None:
-        """The provider with this uuid."""
         row = self._by_uuid.get(uuid)
         return None if row is None else self.at(row)
 
     def get(self, key: int) -> ProviderRow | None:
-        """The provider with this id."""
         row = self.row_by_id.get(key)
         return None if row is None else self.at(row)
 

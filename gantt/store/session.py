@@ -130,7 +130,6 @@ class Session:
             raise self._translated(error) from error
 
     def all(self, text: str, values: Values = ()) -> list[Any]:
-        """All rows of the answer."""
         return list(self._fetched(self.execute(text, values).fetchall))
 
     def chunks(self, text: str, size: int) -> Iterator[Any]:
@@ -219,8 +218,6 @@ class Session:
 
 
 class _Together(Struct):
-    """What ``Session.together`` returns."""
-
     session: Session
 
     def __enter__(self) -> None:

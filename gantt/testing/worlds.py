@@ -256,7 +256,6 @@ class World:
 
 @cache
 def _names() -> tuple[Change, ...]:
-    """The standard resource classes and traits."""
     return tuple(plan(State(), standard_names(), NOW).changes)
 
 

@@ -27,7 +27,6 @@ Range = tuple[str, str, bool, float]
 
 @lru_cache(maxsize=256)
 def accepts_json(header: str) -> bool:
-    """Whether a JSON answer is acceptable."""
     return header == JSON or _weight(_ranges(header), JSON) > 0
 
 

@@ -89,7 +89,6 @@ def consumer(kind: Callable[..., C]) -> Build[C]:
 
 
 def consumers(kind: Callable[..., C]) -> Build[dict[str, C]]:
-    """Allocations of several consumers."""
     build_one = consumer(kind)
 
     def build(data: Mapping[str, Any]) -> dict[str, C]:

@@ -40,7 +40,6 @@ class Params:
         self.last = dict(self.pairs)
 
     def values(self, key: str) -> list[str]:
-        """All values of one parameter."""
         return [value for name, value in self.pairs if name == key]
 
 

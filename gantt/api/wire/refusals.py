@@ -61,5 +61,4 @@ def provider_first(call: Call, uuid: str, decode: Callable[[], T]) -> T:
 
 
 def no_provider(uuid: str) -> str:
-    """The message for a missing provider."""
     return f"No resource provider with uuid {uuid} found"

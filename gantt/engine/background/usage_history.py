@@ -78,7 +78,6 @@ class UsageHistory:
         period: str = "hour",
         limit: int = 1000,
     ) -> tuple[UsageRecord, ...]:
-        """See GanttProtocol."""
         asked = history_query(
             resource_class, since=since, until=until, period=period, limit=limit
         )

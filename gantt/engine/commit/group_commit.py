@@ -42,7 +42,6 @@ class Batch(Struct):
 
     @property
     def end(self) -> Cursor:
-        """The end of the log with this batch."""
         return Cursor(self.entries[-1].revision, self.uuid)
 
     @property

@@ -195,7 +195,6 @@ def _whole(
     sharing: Sharing,
     limits: _Limits,
 ) -> Match | None:
-    """One provider for all that the group wants."""
     if not amounts and not (group.traits.required or group.member_of.required):
         # As upstream: a group that only says what it is not, is nothing.
         return None

@@ -22,8 +22,6 @@ Keep = frozenset[int]
 
 
 class Link(Struct, frozen=True):
-    """One constraint between groups."""
-
     kind: Kind
     names: tuple[str, ...] = ()
 

@@ -67,7 +67,6 @@ def lack(
 
 
 def _amount(state: State, row: int, term: Term) -> tuple[int, str]:
-    """How much is missing, and why."""
     name, amount = term.names[0], term.amount
     assert amount is not None, "an amount has an amount"
     table = _table(state, term)

@@ -35,8 +35,6 @@ class Term(Struct, frozen=True, eq=False):
 
 
 class GroupTerms(Struct, frozen=True, eq=False):
-    """One group as terms."""
-
     state: State
     sharing: Sharing
     group: RequestGroup
@@ -98,7 +96,6 @@ def group_terms(state: State, group: RequestGroup, sharing: Sharing) -> GroupTer
 
 
 def root_terms(state: State, request: CandidateRequest) -> tuple[Term, ...]:
-    """What the root of a tree must be like."""
     return tuple(
         _labels(
             state.provider_traits,

@@ -49,7 +49,6 @@ class Draft:
         return self._new[place] if place in self._new else self.state.get(table, key)
 
     def put(self, table: str, row: Row) -> None:
-        """Add or change a row."""
         self.change(table, self.state.get(table, key_of(row)), row)
 
     def change(self, table: str, old: Row | None, row: Row) -> None:
@@ -62,7 +61,6 @@ class Draft:
         self._new[place] = row
 
     def delete(self, table: str, row: Row) -> None:
-        """Take a row away."""
         place = (table, key_of(row))
         if place not in self._old:
             self._old[place] = self.state.get(*place)

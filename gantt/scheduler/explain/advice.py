@@ -40,7 +40,6 @@ class Advice(Struct, frozen=True):
 
     @property
     def text(self) -> str | None:
-        """The advice as text."""
         return ", and ".join(one.text for one in self.changes) or None
 
 

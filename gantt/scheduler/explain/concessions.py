@@ -26,8 +26,8 @@ from gantt.model.spec import (
 from gantt.scheduler.request import cpus
 from gantt.scheduler.request.demand import group_key
 
-# The order of leaving out, after hints and groups: relations between providers, #
-# forbidden and required traits, places; then properties of hosts, named hosts, and #
+# The order of leaving out, after hints and groups: relations between providers,
+# forbidden and required traits, places; then properties of hosts, named hosts, and
 # last amounts.
 ORDER: Final[tuple[Kind, ...]] = (
     "hint",
@@ -93,7 +93,6 @@ def concessions(request: ScheduleRequest) -> list[Relaxation]:
 
 
 def conceded(request: ScheduleRequest, one: Relaxation) -> ScheduleRequest:
-    """``request`` without that constraint."""
     if one.kind == "instances":
         return _fewer(request, one.lowered or 1)
     spec = request.spec

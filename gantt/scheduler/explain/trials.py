@@ -143,7 +143,6 @@ class Trials:
         return picked == request.count
 
     def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
-        """How many instances get a host."""
         found = self._attempt(
             self.state,
             request,

@@ -81,8 +81,6 @@ class Candidates:
 
 
 class CandidateSource(Protocol):
-    """A source of candidates."""
-
     @property
     def name(self) -> str:
         """One word; sources of one name give equal answers on one State."""

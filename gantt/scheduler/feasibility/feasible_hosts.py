@@ -66,7 +66,6 @@ class FeasibleHosts(Struct, eq=False):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The effect of each mask, in order."""
         if self.known_steps is None:
             self.known_steps = tuple(steps_of(self.masks, len(self.all_rows)))
         return self.known_steps
@@ -78,7 +77,6 @@ class FeasibleHosts(Struct, eq=False):
 
     @property
     def has_room_anywhere(self) -> bool:
-        """Whether any host has the amounts."""
         return all(
             bool(one.mask.any()) for one in self.masks if one.name in (BOOKS, AMOUNTS)
         )
@@ -91,7 +89,6 @@ def skips_filters(spec: RequestSpec) -> bool:
 
 
 def filters_of(job: Job, policy: Policy) -> tuple[Filter, ...]:
-    """The filters that the request goes through."""
     if skips_filters(job.spec):
         return ()
     return tuple(

@@ -198,8 +198,6 @@ class _Guard:
 
 
 class GuardedFilter(_Guard, Filter):
-    """A filter of another package."""
-
     def __init__(self, name: str, wrapped: Filter, outside: Outside = IN_PLACE) -> None:
         super().__init__("filter", name, wrapped, outside)
         self.wrapped = wrapped
@@ -280,8 +278,6 @@ class GuardedFilter(_Guard, Filter):
 
 
 class GuardedWeigher(_Guard, Weigher):
-    """A weigher of another package."""
-
     def __init__(
         self, name: str, wrapped: Weigher, outside: Outside = IN_PLACE
     ) -> None:

@@ -34,7 +34,6 @@ class LegacyHosts:
         return [LegacyHost(self, place) for place in range(len(self.hosts))]
 
     def aggregates_of(self, host: str) -> list[LegacyObject]:
-        """The aggregates that name ``host``."""
         return [
             self._aggregate(uuid) for uuid in self.hosts.fleet.aggregates.of_host(host)
         ]
@@ -85,7 +84,6 @@ class LegacyHost:
 
     @property
     def report(self) -> dict[str, Any]:
-        """What the host reported."""
         return self._views.hosts.fleet.hosts.stats[self._row]
 
     def column(self, name: str) -> int:

@@ -36,15 +36,12 @@ class LegacyObject:
         return f"{type(self).__name__}({fields})"
 
     def get(self, name: str, default: Any = None) -> Any:
-        """As dict.get."""
         return self.__dict__.get(name, default)
 
     def keys(self) -> list[str]:
-        """Names of the fields that are set."""
         return list(self.__dict__)
 
     def items(self) -> list[tuple[str, Any]]:
-        """Fields that are set."""
         return list(self.__dict__.items())
 
     def to_dict(self) -> dict[str, Any]:

@@ -29,8 +29,6 @@ class Named(Protocol):
 
 
 class Outside(Protocol):
-    """Calls plug-ins."""
-
     def frozen(self, fleet: Fleet) -> Fleet:
         """What a plug-in may read in place of ``fleet`` during ``call``."""
 

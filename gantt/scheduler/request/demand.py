@@ -43,7 +43,6 @@ class DraftGroup:
 
     @property
     def has_amounts(self) -> bool:
-        """Whether it has any amount."""
         return any(self.amounts.values())
 
     @property
@@ -78,7 +77,6 @@ class Demand:
 
     @property
     def main(self) -> DraftGroup:
-        """The unsuffixed group."""
         return self.parts[""]
 
     @property
@@ -102,7 +100,6 @@ class Demand:
         return any(resource_class in part.amounts for part in self.parts.values())
 
     def total(self, resource_class: str) -> int:
-        """The sum of a class over all groups."""
         return sum(part.amounts.get(resource_class, 0) for part in self.parts.values())
 
     def join(self, group: ResourceGroup) -> None:

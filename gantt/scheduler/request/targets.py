@@ -67,7 +67,6 @@ def in_service(
 
 
 def _cell(spec: RequestSpec) -> str | None:
-    """The cell of the request."""
     destination = spec.requested_destination
     if destination is None or destination.allow_cross_cell_move:
         return None

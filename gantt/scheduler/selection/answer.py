@@ -66,8 +66,6 @@ def zone_of(state: State, row: int, options: SchedulerOptions) -> str:
 
 
 class _Writer:
-    """Writes picks as selections."""
-
     def __init__(self, state: State, feasible: FeasibleHosts, now: int) -> None:
         self._state = state
         self._options = feasible.policy.options

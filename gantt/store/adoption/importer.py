@@ -283,6 +283,5 @@ def _refuse_unlike(database: Database, compared: dict[str, tuple[Sums, Sums]]) -
 
 
 def _shown(url: str) -> str:
-    """A URL without its password."""
     with database_at(url) as database:
         return database.url

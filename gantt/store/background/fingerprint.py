@@ -16,8 +16,6 @@ from gantt.store.tables import BOOKS, gantt_fingerprint, gantt_log
 
 
 class Fingerprints:
-    """Takes, saves and reads fingerprints."""
-
     def __init__(self, database: Database) -> None:
         self._generations = [n for n, t in BOOKS.items() if "generation" in t.c]
         self._take = database.compile(

@@ -34,7 +34,6 @@ class Leadership:
         )
 
     def read(self, session: Session) -> Lead:
-        """The leader."""
         row = session.one(self._read)
         return Lead() if row is None else Lead(row[0], int(row[1]))
 

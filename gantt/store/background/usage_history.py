@@ -51,7 +51,6 @@ class UsageHistory:
         self.insert = database.bulk.insert(gantt_usage_history, _COLUMNS)
 
     def find(self, session: Session, asked: HistoryQuery) -> list[UsageRecord]:
-        """As ``Store.usage_history``."""
         statement = self.records if asked.resource_class is None else self.of_class
         values = statement.values(
             the_period=asked.period_s,

@@ -59,5 +59,4 @@ def database_at(url: str, options: StoreOptions | None = None) -> Iterator[Datab
 
 
 def cause_of(error: exc.DBAPIError) -> Exception:
-    """The driver's own error."""
     return error.orig if isinstance(error.orig, Exception) else error

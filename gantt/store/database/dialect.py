@@ -66,7 +66,6 @@ class Statement(Struct, frozen=True):
     names: tuple[str, ...]
 
     def values(self, **named: Any) -> list[Any]:
-        """The parameters, in their order."""
         return [named[name] for name in self.names]
 
 
@@ -195,7 +194,6 @@ class Database:
             raise self.failure(cause) from error
 
     def close(self) -> None:
-        """Close all connections of the pool."""
         self.engine.dispose()
 
     def compile(self, statement: ClauseElement) -> Statement:

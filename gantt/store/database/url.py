@@ -64,7 +64,6 @@ def shown(url: URL) -> str:
 
 
 def unknown(url: URL) -> errors.Refused:
-    """The error for a scheme without a dialect."""
     named = shown(url)
     if url.get_backend_name() == "memory":
         return errors.Refused(
