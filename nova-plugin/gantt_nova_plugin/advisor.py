@@ -24,11 +24,10 @@ from gantt_nova_plugin.deadline import Deadline, OutOfTime, Request, Requests
 from gantt_nova_plugin.journal import Journal
 from gantt_nova_plugin.resolver import Resolver
 from gantt_nova_plugin.settings import InvalidSettings, Settings, check
-from gantt_nova_plugin.wire import Answer, BadAnswer, Question
+from gantt_nova_plugin.wire import Answer, BadAnswer, Form, Question
 
 Result = TypeVar("Result")
 
-PATH = "/gantt/advise"
 SHORTEST_CALL_S = 0.01
 
 
@@ -45,9 +44,11 @@ class Advisor:
 
     def __init__(
         self,
+        form: Form,
         read_settings: Callable[[], Settings],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._form = form
         self._read_settings = read_settings
         self._clock = clock
         self._begin()
@@ -130,10 +131,10 @@ class Advisor:
         answer = None
         try:
             answer = self._call(settings, question, deadline)
+            if answer is not None:
+                self.journal.answered(is_decided=answer.is_decided)
         finally:
             self._tell_breaker(settings, is_answer=answer is not None)
-        if answer is not None:
-            self.journal.answered(is_decided=answer.is_decided)
         return answer
 
     def _tell_breaker(self, settings: Settings, *, is_answer: bool) -> None:
@@ -147,9 +148,9 @@ class Advisor:
         self, settings: Settings, question: Question, deadline: Deadline
     ) -> Answer | None:
         try:
-            body = wire.encode(question)
+            body = wire.encode(self._form, question)
             answer = self._exchange(settings, body, deadline)
-            return wire.decode(answer, question.candidates)
+            return wire.decode(self._form, answer, question.candidates)
         except (OutOfTime, socket.timeout, TimeoutError):
             self._fail("timeout", "no whole answer in time")
         except BadStatus as error:
@@ -170,7 +171,7 @@ class Advisor:
         if settings.token is not None:
             headers["X-Auth-Token"] = settings.token
         link = self._link(settings)
-        response = link.post(PATH, body, headers, deadline)
+        response = link.post(self._form.path, body, headers, deadline)
         return connection.read(response, settings.answer_size_limit)
 
     def _link(self, settings: Settings) -> Connection:

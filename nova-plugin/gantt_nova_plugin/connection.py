@@ -148,6 +148,8 @@ def read(response: http.client.HTTPResponse, limit: int) -> bytes:
     while length <= limit:
         piece = response.read(min(PIECE, limit + 1 - length))
         if not piece:
+            if response.length:
+                raise http.client.IncompleteRead(b"", response.length)
             return b"".join(pieces)
         pieces.append(piece)
         length += len(piece)

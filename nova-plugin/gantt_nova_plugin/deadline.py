@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 
 from gantt_nova_plugin.wire import Answer, Candidate, Question
@@ -30,20 +31,27 @@ class Deadline:
 class Request:
     """One request of the scheduler: how long it was held up, and what was answered."""
 
-    def __init__(self, spec: object) -> None:
-        self.spec = spec
+    def __init__(self, identity: object) -> None:
+        self._refers = _reference(identity)
         self.spent_s = 0.0
-        self._answers: dict[tuple[str, str | None], Answer] = {}
+        self._answers: dict[tuple[str, str], Answer] = {}
+
+    def is_of(self, identity: object) -> bool:
+        """Whether the request is known by this very object."""
+        return self._refers() is identity
 
     def note(self, question: Question, answer: Answer) -> None:
         """Keep an answer for `known`."""
-        self._answers[question.stage, question.instance_uuid] = answer
+        if question.instance_uuid is not None:
+            self._answers[question.stage, question.instance_uuid] = answer
 
     def known(self, question: Question) -> Answer | None:
         """The answer to this stage of this instance, cut to the hosts that are left.
 
         Nova asks once more about the last of several instances, to find alternates.
         """
+        if question.instance_uuid is None:
+            return None
         answer = self._answers.get((question.stage, question.instance_uuid))
         if answer is None or not set(answer.order).issuperset(question.candidates):
             return None
@@ -58,11 +66,19 @@ class Requests(threading.local):
     def __init__(self) -> None:
         self._current: Request | None = None
 
-    def of(self, spec: object) -> Request:
-        """The request that ``spec``, the scheduler's own object, belongs to."""
-        if self._current is None or self._current.spec is not spec:
-            self._current = Request(spec)
+    def of(self, identity: object) -> Request:
+        """The request that is known by ``identity``."""
+        if self._current is None or not self._current.is_of(identity):
+            self._current = Request(identity)
         return self._current
+
+
+def _reference(thing: object) -> Callable[[], object]:
+    """A weak one, if there is such a thing: requests are not kept for their name."""
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return lambda: thing
 
 
 def _only(

@@ -10,7 +10,9 @@ from typing import Any
 
 from oslo_config import cfg
 
+from gantt_nova_plugin.advisor import Advisor
 from gantt_nova_plugin.settings import MODES, InvalidSettings, Settings
+from gantt_nova_plugin.wire import Form
 
 GROUP = "gantt"
 _DEFAULTS = Settings._field_defaults
@@ -90,16 +92,17 @@ OPTIONS = [
 ]
 
 
-def register(conf: Any) -> None:
-    """Make `[gantt]` known to a scheduler's configuration."""
-    conf.register_opts(OPTIONS, group=GROUP)
+def advisor(form: Form) -> Advisor:
+    """The advisor of this process, told by the scheduler's own configuration."""
+    cfg.CONF.register_opts(OPTIONS, group=GROUP)
+    return Advisor(form, read)
 
 
-def read(conf: Any) -> Settings:
+def read() -> Settings:
     """The values that hold now; `InvalidSettings` if one cannot be read."""
     try:
-        group = conf[GROUP]
-        values = {name: group[name] for name in Settings._fields}
+        group = cfg.CONF[GROUP]
+        values: dict[str, Any] = {name: group[name] for name in Settings._fields}
     except (cfg.Error, ValueError) as error:
         raise InvalidSettings(str(error)) from error
     if not values["url"]:

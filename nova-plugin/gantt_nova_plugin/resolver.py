@@ -24,14 +24,15 @@ class Resolved(NamedTuple):
 class Lookup:
     """One call of getaddrinfo, whose end may be waited for by several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: tuple[str, int]) -> None:
+        self.name = name
         self.done = threading.Event()
         self.addresses: tuple[AddressInfo, ...] = ()
         self.error: OSError | None = None
 
 
 class Resolver:
-    """At most one lookup at a time; what was found serves for a minute, and longer
+    """One lookup of a name at a time; what was found serves for a minute, and longer
     while the next lookup hangs or fails.
     """
 
@@ -51,35 +52,38 @@ class Resolver:
         numeric = _numeric(host, port)
         if numeric:
             return numeric
-        lookup = self._started(host, port)
+        lookup = self._started((host, port))
         if lookup.done.wait(deadline.left()) and lookup.error is None:
             return lookup.addresses
         if known is not None:
             return known.addresses
         raise lookup.error or OutOfTime()
 
-    def _started(self, host: str, port: int) -> Lookup:
+    def _started(self, name: tuple[str, int]) -> Lookup:
         with self._lock:
-            if self._lookup is None:
-                self._lookup = Lookup()
+            lookup = self._lookup
+            if lookup is None or lookup.name != name:
+                lookup = self._lookup = Lookup(name)
                 threading.Thread(
                     target=self._look_up,
-                    args=(self._lookup, host, port),
+                    args=(lookup,),
                     name="gantt-resolver",
                     daemon=True,
                 ).start()
-            return self._lookup
+            return lookup
 
-    def _look_up(self, lookup: Lookup, host: str, port: int) -> None:
+    def _look_up(self, lookup: Lookup) -> None:
         try:
-            lookup.addresses = tuple(_getaddrinfo(host, port, 0))
-            self._known = {(host, port): Resolved(lookup.addresses, self._clock())}
+            lookup.addresses = tuple(_getaddrinfo(*lookup.name, 0))
+            self._known = {lookup.name: Resolved(lookup.addresses, self._clock())}
         except OSError as error:
             lookup.error = error
         except Exception as error:  # a name that IDNA cannot encode
             lookup.error = OSError(type(error).__name__)
         finally:
-            self._lookup = None
+            with self._lock:
+                if self._lookup is lookup:
+                    self._lookup = None
             lookup.done.set()
 
 

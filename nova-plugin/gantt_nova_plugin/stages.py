@@ -1,13 +1,12 @@
-"""What filter and weigher make of an answer, the same for every service.
+"""Filter and weigher, the same for every service.
 
-`Stages` is between a scheduler's list of hosts and the advisor; a service adds how its
-hosts and its requests are read.
+A service adds its own base classes, and how its hosts and its requests are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from gantt_nova_plugin.advisor import Advisor
 from gantt_nova_plugin.settings import ADVISE, DECIDE, OBSERVE, Settings
@@ -24,13 +23,14 @@ class Ranks(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """How a service's objects are read: a host's name; of a request what is sent of
-    it, and the uuid of its instance.
+    """How a service's objects are read: the name of a host; of a request the object
+    that is the same at all its stages, what is sent of it, and its instance.
     """
 
     candidate: Callable[[Any], Candidate]
+    identity: Callable[[Any], object]
     spec: Callable[[Any], object]
-    instance_uuid: Callable[[Any], str | None]
+    instance_uuid: Callable[[Any], str | None] = lambda _: None
 
 
 class Stages:
@@ -113,7 +113,54 @@ class Stages:
             self._reading.instance_uuid(request),
             weights,
         )
-        return self._advisor.ask(settings, request, question)
+        return self._advisor.ask(settings, self._reading.identity(request), question)
+
+
+class AdvisedFilter:
+    """Removes what Gantt refuses, in mode decide; passes everything otherwise."""
+
+    stages: ClassVar[Stages]
+
+    # Each instance of a request finds the hosts in another state.
+    run_filter_once_per_request = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages.begin()
+
+    def filter_all(
+        self, filter_obj_list: Iterable[Host], request: object
+    ) -> list[Host]:
+        """Those of the hosts that are left, in the same order."""
+        return self.stages.keep(list(filter_obj_list), request)
+
+
+class AdvisedWeigher:
+    """Ranks hosts as Gantt orders them, in modes advise and decide."""
+
+    stages: ClassVar[Stages]
+    _multiplier = 1.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stages.begin()
+
+    def weight_multiplier(self, host_state: object = None) -> float:  # noqa: ARG002
+        """The same for all hosts; Nova names one since Stein, others none."""
+        return self._multiplier
+
+    def weigh_objects(
+        self, weighed_obj_list: list[Any], request: object
+    ) -> list[float]:
+        """A rank between 0.0 and 1.0 for each; the best has the highest."""
+        hosts = [weighed.obj for weighed in weighed_obj_list]
+        so_far = [weighed.weight for weighed in weighed_obj_list]
+        ranks, self._multiplier = self.stages.weigh(hosts, so_far, request)
+        return ranks
+
+    def _weigh_object(self, obj: object, request: object) -> float:  # noqa: ARG002
+        """Base classes want it; `weigh_objects` never asks it."""
+        return 0.0
 
 
 def _by_host(

@@ -1,7 +1,8 @@
-"""The form of questions and answers of `POST /gantt/advise`.
+"""The forms of questions and answers, as JSON.
 
-An answer is checked as a whole: the scheduler asks the plug-in about its own hosts, so
-a name that it did not send, or a host that is missing, makes all of it worthless.
+`NATIVE` is Gantt's own, for Nova. `external` is the form of external schedulers, which
+Gantt serves for Cinder and Manila. An answer is checked as a whole: one that names a
+host that was not sent is not used at all.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Question(NamedTuple):
 
     stage: str
     mode: str
-    spec: Callable[[], object]  # as it is sent; making it takes time
+    spec: Callable[[], object]  # what is sent of the request; making it takes time
     candidates: tuple[Candidate, ...]
     instance_uuid: str | None = None
     weights: Mapping[str, float] | None = None
@@ -44,11 +45,34 @@ class Answer(NamedTuple):
     order: tuple[Candidate, ...]
     refused: frozenset[Candidate]
     is_decided: bool
-    why: str
 
 
-def encode(question: Question) -> bytes:
+class Form(NamedTuple):
+    """Where a question is sent, its body, and how the body of an answer is read.
+
+    ``encode`` raises TypeError or ValueError for what JSON cannot hold, ``decode``
+    `BadAnswer`.
+    """
+
+    path: str
+    encode: Callable[[Question], dict[str, object]]
+    decode: Callable[[Mapping[str, object], Sequence[Candidate]], Answer]
+
+
+def encode(form: Form, question: Question) -> bytes:
     """The body of a request. TypeError or ValueError if JSON cannot hold it."""
+    body = form.encode(question)
+    return json.dumps(
+        body, default=_primitive, allow_nan=False, separators=(",", ":")
+    ).encode()
+
+
+def decode(form: Form, body: bytes, sent: Sequence[Candidate]) -> Answer:
+    """The answer in ``body`` about ``sent``; `BadAnswer` if it is not one."""
+    return form.decode(_document(body), sent)
+
+
+def _native_body(question: Question) -> dict[str, object]:
     body: dict[str, object] = {
         "spec": question.spec(),
         "hosts": [candidate._asdict() for candidate in question.candidates],
@@ -59,29 +83,51 @@ def encode(question: Question) -> bytes:
         body["instance_uuid"] = question.instance_uuid
     if question.weights is not None:
         body["weights"] = question.weights
-    return json.dumps(
-        body, default=_primitive, allow_nan=False, separators=(",", ":")
-    ).encode()
+    return body
 
 
-def decode(body: bytes, sent: Sequence[Candidate]) -> Answer:
-    """The answer in ``body`` about ``sent``; `BadAnswer` if it is not one."""
-    document = _document(body)
-    entries = _typed(document, "hosts", list)
-    order = []
-    refused = set()
-    for entry in entries:
-        candidate, is_refused = _entry(entry)
-        order.append(candidate)
-        if is_refused:
-            refused.add(candidate)
+def _native_answer(document: Mapping[str, object], sent: Sequence[Candidate]) -> Answer:
+    entries = [_entry(entry) for entry in _typed(document, "hosts", list)]
+    order = [candidate for candidate, _ in entries]
     _check_names(order, sent)
-    return Answer(
-        tuple(order),
-        frozenset(refused),
-        _typed(document, "decided", bool),
-        _typed(document, "why", str) if "why" in document else "",
-    )
+    if len(order) != len(sent):
+        raise BadAnswer("the answer leaves out hosts that were sent")
+    refused = frozenset(candidate for candidate, is_refused in entries if is_refused)
+    return Answer(tuple(order), refused, _typed(document, "decided", bool))
+
+
+def _external_body(question: Question) -> dict[str, object]:
+    """The callers of this form send a weight for each host."""
+    names = [candidate.host for candidate in question.candidates]
+    weights = question.weights or {}
+    return {
+        "spec": question.spec(),
+        "hosts": [{"host": name} for name in names],
+        "weights": {name: weights.get(name, 0.0) for name in names},
+    }
+
+
+def _external_answer(
+    document: Mapping[str, object], sent: Sequence[Candidate]
+) -> Answer:
+    """Hosts that are left out are refused. An empty list decides nothing, since this
+    form has no word for being sure."""
+    names = _typed(document, "hosts", list)
+    if not all(isinstance(name, str) for name in names):
+        raise BadAnswer("hosts of the answer are not all names")
+    order = [Candidate(name, None) for name in names]
+    _check_names(order, sent)
+    known = set(order)
+    rest = [candidate for candidate in sent if candidate not in known]
+    return Answer((*order, *rest), frozenset(rest), bool(order))
+
+
+NATIVE = Form("/gantt/advise", _native_body, _native_answer)
+
+
+def external(service: str) -> Form:
+    """The form of external schedulers. ``service``: cinder or manila."""
+    return Form(f"/scheduler/{service}/external", _external_body, _external_answer)
 
 
 def finite(weights: Mapping[str, float]) -> dict[str, float]:
@@ -127,11 +173,10 @@ def _entry(entry: object) -> tuple[Candidate, bool]:
 
 
 def _check_names(order: Sequence[Candidate], sent: Sequence[Candidate]) -> None:
-    known = set(sent)
-    if not known.issuperset(order):
+    if not set(sent).issuperset(order):
         raise BadAnswer("the answer names a host that was not sent")
-    if len(order) != len(sent) or len(set(order)) != len(order):
-        raise BadAnswer("the answer does not name each host that was sent once")
+    if len(set(order)) != len(order):
+        raise BadAnswer("the answer names a host twice")
 
 
 def _primitive(value: object) -> object:
