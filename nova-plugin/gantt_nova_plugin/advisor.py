@@ -168,7 +168,7 @@ class Advisor:
 
     def _exchange(self, settings: Settings, body: bytes, deadline: Deadline) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if settings.token is not None:
+        if settings.token:
             headers["X-Auth-Token"] = settings.token
         link = self._link(settings)
         response = link.post(self._form.path, body, headers, deadline)

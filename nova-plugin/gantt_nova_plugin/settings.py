@@ -74,7 +74,7 @@ def check(settings: Settings) -> Settings:
     parse_url(settings.url)
     if settings.mode not in MODES:
         raise InvalidSettings("mode must be one of: " + ", ".join(MODES))
-    if settings.token is not None and not _is_plain(settings.token):
+    if settings.token and not _is_plain(settings.token):
         raise InvalidSettings("token must be printable ASCII without spaces")
     return settings
 
