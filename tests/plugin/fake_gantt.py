@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,6 +80,7 @@ class FakeGantt:
 
     behave: Behaviour = advise
     asked: list[Asked] = field(default_factory=list)
+    tls: ssl.SSLContext | None = None
 
     def __post_init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -121,7 +123,10 @@ class FakeGantt:
             ).start()
 
     def _serve(self, sock: socket.socket, number: int) -> None:
-        with contextlib.suppress(OSError), sock, sock.makefile("rb") as stream:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            if self.tls is not None:
+                sock = self.tls.wrap_socket(sock, server_side=True)
+            stream = stack.enter_context(stack.enter_context(sock).makefile("rb"))
             while (asked := _read(stream, number)) is not None:
                 self.asked.append(asked)
                 self.behave(sock, asked)
