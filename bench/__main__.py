@@ -12,10 +12,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from bench import attacks, books, candidates, contention, curve, processes, scheduler
+from bench import (
+    advise,
+    attacks,
+    books,
+    candidates,
+    contention,
+    curve,
+    processes,
+    scheduler,
+)
 from bench.report import Row, show
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
+    "advise": advise.measure,
     "attacks": attacks.measure,
     "books": books.measure,
     "candidates": candidates.measure,

@@ -136,7 +136,10 @@ def test_later_sources_take_precedence(
     assert found.engine.bound_ms == 6
 
 
-ELSEWHERE = {"listen", "tokens_file", "freshness"}
+ELSEWHERE = {
+    *("listen", "tokens_file", "freshness", "advice_from"),
+    *("advice_placement", "advice_weights", "advice_subset_size"),
+}
 
 
 @pytest.mark.parametrize(("threads", "patient"), [(64, 32), (4096, 32), (8, 4), (1, 1)])
@@ -156,9 +159,35 @@ def test_option_sets_the_field_of_its_name(option: Any) -> None:
     default = option.default
     value = not default if isinstance(default, bool) else 2 * default
     found = load(environ={}, overrides={("gantt", option.name): value})
-    values = (found.api, found.serve, found.engine, found.engine.store)
+    engine = found.engine
+    values = (found.api, found.serve, engine, engine.store, engine.advice)
     (owner,) = [each for each in values if hasattr(each, option.name)]
     assert getattr(owner, option.name) == value
+
+
+def test_options_of_advice_become_values() -> None:
+    given = {
+        ("gantt", "advice_from"): ["10.0.0.0/24"],
+        ("gantt", "advice_placement"): "other",
+        ("gantt", "advice_weights"): "add",
+        ("gantt", "workers"): 3,
+    }
+    found = load(environ={}, overrides=given)
+    advice = found.engine.advice
+    assert found.auth.advice_from == ("10.0.0.0/24",)
+    assert (advice.advice_placement, advice.advice_weights) == ("other", "add")
+    assert advice.advice_subset_size == 3  # workers do not see each other's holds
+    more = {**given, ("gantt", "advice_subset_size"): 2}
+    assert load(environ={}, overrides=more).engine.advice.advice_subset_size == 2
+
+
+def test_answers_are_only_shortened_where_the_books_are_sure() -> None:
+    given = {
+        ("gantt", "advice_placement"): "other",
+        ("gantt", "advice_shortens"): True,
+    }
+    with pytest.raises(Refused, match="advice_placement = own"):
+        load(environ={}, overrides=given)
 
 
 def test_memory_database_is_not_polled() -> None:

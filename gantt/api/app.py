@@ -18,6 +18,7 @@ from gantt.api.access.auth import (
     build_authenticator,
     unauthorized,
 )
+from gantt.api.access.peers import Peers
 from gantt.api.access.policy import build_policy
 from gantt.api.call import (
     ANONYMOUS,
@@ -77,9 +78,11 @@ def build_app(
     )
     meters = meters or build_meters(gantt, door.watchers, door.policy)
     gantt.observe(meters)
-    app = build_routes(door, authenticate or build_authenticator(settings.auth))
+    peers = Peers(settings.auth.advice_from)
+    authenticate = authenticate or build_authenticator(settings.auth)
+    app = build_routes(door, peers.admitted(authenticate))
     if settings.auth.strategy == "keystone":
-        app = require_keystone(app, settings.oslo)
+        app = require_keystone(app, settings.oslo, peers.include)
     if settings.allowed_origin:
         app = allow_origins(app, settings.oslo)
     app = logged(app, meters.served)

@@ -14,7 +14,9 @@ import msgspec
 from msgspec import UNSET
 
 from gantt import errors
+from gantt.model.advice import AdviceRequest
 from gantt.model.commands import ConsumerAllocations, Inventory
+from gantt.model.forms import values
 from gantt.model.requests import (
     CandidateRequest,
     Labels,
@@ -115,6 +117,20 @@ def schedule_body(request: ScheduleRequest) -> dict[str, Any]:
             "user_id": request.user_id,
             "project_id": request.project_id,
         },
+    }
+
+
+def advice_body(request: AdviceRequest) -> dict[str, Any]:
+    """The body of POST /gantt/advise."""
+    return {
+        "spec": values.spec(request.spec),
+        "hosts": request.hosts,
+        "weights": request.weights,
+        "stage": request.stage,
+        "mode": request.mode,
+        "operation": request.operation,
+        "instance_uuid": request.instance_uuid,
+        "request_id": request.request_id or None,
     }
 
 

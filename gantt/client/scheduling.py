@@ -14,6 +14,7 @@ from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
+from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
@@ -56,6 +57,10 @@ class RemoteScheduling:
         request = values.request(request)
         body = {**encode.schedule_body(request), "dry_run": True}
         return decode.native(self._native("POST", "select", body=body), Decision)
+
+    def advise(self, request: AdviceRequest) -> Advice:
+        body = encode.advice_body(request)
+        return decode.native(self._native("POST", "advise", body=body), Advice)
 
     def confirm_claim(self, claim: str) -> None:
         self._native("POST", "claims", scalars.name("claim", claim), "confirm")

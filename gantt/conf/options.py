@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import scheduling
+from gantt.conf import advice, scheduling
 from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -182,6 +182,7 @@ GANTT = [
             "auth_strategy=token. At most 1 MiB."
         },
     ),
+    *advice.OPTIONS,
     *rows(
         EngineOptions(),
         {

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import scheduling
+from gantt.conf import advice, scheduling
 from gantt.conf.options import GANTT, IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
@@ -166,6 +166,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         poll_ms=0 if database.connection == MEMORY else own.poll_ms,
         commit_attempts=max(1, ours.placement.allocation_conflict_retry_count),
         scheduler=scheduling.scheduler_options(ours),
+        advice=advice.advice_options(own),
         store=_values_of(
             own,
             StoreOptions,
@@ -206,7 +207,9 @@ def _settings(
         unknown=unknown,
         database_url=ours.placement_database.connection or "",
         api=_values_of({**ours.placement, **own}, ApiOptions),
-        auth=AuthOptions(ours.api.auth_strategy, own.tokens_file),
+        auth=AuthOptions(
+            ours.api.auth_strategy, own.tokens_file, tuple(own.advice_from)
+        ),
         serve=_values_of(own, ServeOptions, host=host, port=port),
         engine=_engine_options(ours, named),
         log=LogOptions(ours.debug, ours.use_json),

@@ -24,7 +24,8 @@ class ApiOptions(Struct, frozen=True):
     ``max_allocation_candidates`` -1: no limit. ``breadth_first``: candidates are
     taken from each root in turn. ``watch_heartbeat_s``: interval of the heartbeats of
     an event stream; after ``watch_stream_s`` or ``watch_stream_bytes`` it ends, and the
-    client reconnects.
+    client reconnects. ``advice_shortens``: refused hosts may be left out of what
+    external schedulers answer.
     """
 
     incomplete_consumer_project_id: str = NO_CONSUMER_ID
@@ -37,6 +38,7 @@ class ApiOptions(Struct, frozen=True):
     watch_heartbeat_s: float = 5.0
     watch_stream_s: float = 3600.0
     watch_stream_bytes: int = 16 * 1024 * 1024
+    advice_shortens: bool = False
 
     @property
     def breadth_first(self) -> bool:
@@ -44,10 +46,12 @@ class ApiOptions(Struct, frozen=True):
 
 
 class AuthOptions(Struct, frozen=True):
-    """Authentication strategy; ``tokens_file`` is for the strategy ``token``."""
+    """Authentication strategy; ``tokens_file`` is for the strategy ``token``;
+    ``advice_from``: networks whose requests for advice need no token."""
 
     strategy: str = "keystone"
     tokens_file: str = ""
+    advice_from: tuple[str, ...] = ("127.0.0.0/8", "::1")
 
 
 class ServeOptions(Struct, frozen=True):

@@ -30,6 +30,7 @@ from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
+from gantt.engine.scheduling.advising import Advising
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.claims import Claims
 from gantt.engine.scheduling.plugin_threads import PluginThreads
@@ -168,14 +169,15 @@ class Gantt:
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, settlement)
         self._scheduling = Scheduling(
-            *(reader, committer, checks, driver, self._plugins, clock, rng),
-            options.search_budget,
+            *(reader, committer, checks, driver, self._plugins, clock, rng, threads),
+            options,
             None
             if remote is None
             else RemotePlacement(
                 reader, committer, clock, remote, self._claims, settlement
             ),
         )
+        self._advising = Advising(self._scheduling, checks, options, rng, threads)
 
     # -- the two ways to the State -----------------------------------------------------
 
@@ -251,6 +253,7 @@ class Gantt:
 
     schedule = _of("_scheduling", Scheduling.schedule)
     decide = _of("_scheduling", Scheduling.decide)
+    advise = _of("_advising", Advising.advise)
     capacity = _of("_scheduling", Scheduling.capacity)
     confirm_claim = _of("_claims", Claims.confirm)
     release_claim = _of("_claims", Claims.release)
@@ -297,19 +300,17 @@ class Gantt:
 
     def counts(self) -> dict[str, float]:
         """What the engine has done so far, by name; for metrics."""
-        return {
+        reading = (self._log_tailer, self._candidates, self._watching)
+        deciding = (self._committer, self._scheduling, self._advising)
+        found: dict[str, float] = {
             "revision": self.revision,
             "queue_limit": self._options.queue_length,
             "batch_limit": self._options.batch_size,
             "search_rests": self._rest.taken,
-            "reads_turned_away": self._log_tailer.admission.turned_away,
-            "reloads": self._log_tailer.reloads,
-            **self._committer.counts(),
-            **self._candidates.counts(),
-            **self._watching.counts(),
-            **self._scheduling.counts(),
-            **self._background.counts(),
         }
+        for part in (*reading, *deciding, self._background):
+            found |= part.counts()
+        return found
 
     def close(self) -> None:
         """Stop all threads and close the store; a second call does nothing."""
@@ -320,6 +321,7 @@ class Gantt:
         self._watching.close()
         self._background.close()
         self._committer.close()
+        self._advising.close()
         self._scheduling.close()
         verify.leave_fingerprint(self._store, self.revision)
         self._store.close()

@@ -24,6 +24,9 @@ class Observer(Protocol):
     def searched(self, seconds: float, found: int) -> None:
         """A search for candidates answered so many."""
 
+    def advised(self, outcome: str, seconds: float) -> None:
+        """A caller got advice; ``outcome``: "decided", or why its own order stands."""
+
 
 class Silence:
     """Measures nothing."""
@@ -35,4 +38,7 @@ class Silence:
         """See Observer."""
 
     def searched(self, seconds: float, found: int) -> None:
+        """See Observer."""
+
+    def advised(self, outcome: str, seconds: float) -> None:
         """See Observer."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.options import AdviceOptions, SchedulerOptions
 from gantt.store.interface import StoreOptions
 
 
@@ -61,4 +61,5 @@ class EngineOptions(Struct, frozen=True):
     usage_hour_days: int = 60
     usage_day_days: int = 1095
     scheduler: SchedulerOptions = SchedulerOptions()
+    advice: AdviceOptions = AdviceOptions()
     store: StoreOptions = StoreOptions()

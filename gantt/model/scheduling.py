@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
+from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.hosts import (
     HostAggregate,
@@ -38,6 +39,10 @@ class SchedulerProtocol(Protocol):
     def decide(self, request: ScheduleRequest) -> Decision:
         """The whole record of what ``schedule`` would do; nothing is claimed, and no
         valid host is an answer here. Raises Invalid."""
+
+    def advise(self, request: AdviceRequest) -> Advice:
+        """In which order to try the hosts of ``request``; nothing is claimed. What
+        fails here is no error: the hosts come back in their own order, and ``why``."""
 
     def confirm_claim(self, claim: str) -> None:
         """Make a leased claim permanent. Raises NotFound, ClaimExpired."""

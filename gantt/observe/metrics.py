@@ -134,9 +134,24 @@ _GAUGES = {
         "Maximum bytes of such bodies (bodies_bytes of each process).",
     ),
     "watchers": (_SUM, "Requests that watch."),
+    "advice_threads_busy": (_SUM, "Threads that make advice, late ones included."),
+    "advice_threads_limit": (_NEWEST, "Maximum such threads (advice_threads)."),
+    "advice_hosts_limit": (
+        _NEWEST,
+        "Maximum hosts per request for advice (advice_hosts).",
+    ),
+    "advice_holds": (_SUM, "Hosts that are held after advice."),
+    "advice_holds_limit": (
+        _NEWEST,
+        "Maximum hosts held after advice, per process (advice_holds).",
+    ),
     "watchers_limit": (_NEWEST, "Maximum watchers per process."),
 }
 _COUNTERS = {
+    "advice_holds_made": "Hosts that were held after advice.",
+    "advice_holds_claimed": "Such holds that ended with the claim of the instance.",
+    "advice_holds_expired": "Such holds that ended with their time (advice_hold_s).",
+    "advice_holds_displaced": "Such holds that gave way to newer ones (advice_holds).",
     "batches": "Batches that passed the committer.",
     "commands": "Commands that the committer judged, including refused ones.",
     "refusals": "Commands that a rule refused.",
@@ -214,6 +229,8 @@ class Meters:
         self._removed = _counter(own, "filter_removed", "filter")
         self._none = _counter(own, "no_valid_host", "reason")
         self._refused = _counter(own, "requests_refused", "reason")
+        self._advice = _counter(own, "advice", "outcome")
+        self._advice_s = _histogram(own, "advice_seconds", _SECONDS)
         self._lock = threading.Lock()
         self._served: deque[tuple[str, str, str, float]] = deque()
 
@@ -268,6 +285,10 @@ class Meters:
         else:
             self._decisions.labels("no_valid_host").inc()
             self._none.labels(_reason(decision)).inc()
+
+    def advised(self, outcome: str, seconds: float) -> None:
+        self._advice.labels(outcome).inc()
+        self._advice_s.observe(seconds)
 
     # -- read --------------------------------------------------------------------
 
@@ -369,6 +390,9 @@ _TEXTS = {
     "http_requests": "Requests by route, method and status.",
     "requests_refused": "Requests that the server refused: queue_full (no thread), "
     "body_too_long, body_too_slow, bodies_full (no memory), draining.",
+    "advice": "Requests for advice by outcome: decided, or why the caller's order was "
+    "the answer.",
+    "advice_seconds": "Seconds until an advice was made, or given up.",
     "http_seconds": "Seconds until the response started.",
     "batch_commands": "Commands in one commit.",
     "commit_seconds": "Seconds spent writing and committing a batch.",

@@ -13,7 +13,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -37,12 +38,14 @@ from gantt.scheduler.feasibility.feasible_hosts import (
     filters_of,
     first_masks,
 )
+from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.request.job import spec_of_first
 from gantt.scheduler.request.limits import check_count
 from gantt.scheduler.scoring.scale import scales_of, total
+from gantt.scheduler.selection.held_hosts import hold
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.scheduler.selection.select import Dice, Pick, select, spare_picks
@@ -145,16 +148,18 @@ def decide(
     rng: Dice | None = None,
     budget: int | None = None,
     pause: Pause = never,
+    held: Mapping[int, HeldHost] = MappingProxyType({}),
 ) -> Selected:
     """A pick for every instance, or why there is none: pure. Without ``rng`` the best
-    where any of a few would do. ``pause``: wherever others may write meanwhile. Raises
-    NoValidHost (with ``why``), Invalid, UnknownName, BudgetSpent, Moved."""
+    where any of a few would do. ``pause``: wherever others may write meanwhile.
+    ``held``: hosts that were advised to others, by row. Raises NoValidHost (with
+    ``why``), Invalid, UnknownName, BudgetSpent, Moved."""
     options = driver.policy.options
     check_count(request, options)
     given = state, request, source, driver, now
     trials = Trials(pick_hosts, *given, budget, pause)
     try:
-        found = pick_hosts(*given, Budget(budget), rng=rng, pause=pause)
+        found = pick_hosts(*given, Budget(budget), rng=rng, pause=pause, held=held)
     except NoValidHost as refusal:
         raise NoValidHost(refusal.message, why_at_once(trials)) from None
     feasible, picks = found.feasible, found.picks
@@ -180,6 +185,7 @@ def pick_hosts(
     rng: Dice | None = None,
     is_trial: bool = False,
     pause: Pause = never,
+    held: Mapping[int, HeldHost] = MappingProxyType({}),
 ) -> Selected:
     """Picks for as many instances as find a host. ``is_trial``: the driver need not
     cache it; one pick for each is enough. Raises what ``decide`` does."""
@@ -190,6 +196,8 @@ def pick_hosts(
     )
     # select
     remaining = RemainingHosts(feasible)
+    if held:
+        hold(remaining, feasible, held, driver.policy.options.choices, budget)
     candidates = RemainingCandidates(feasible.candidates, budget)
     picks = select(
         remaining,

@@ -7,7 +7,7 @@ the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,6 +204,20 @@ class Hosts(HostArrays):
         """Consume ``taken`` for so many instances (int64[n]) on each host."""
         for column, amount in _columns_of(taken):
             _keep_column(self, column, self.column(column) + amount * counts)
+
+    def consume_at(self, places: Int64s, taken: Sequence[tuple[Taken, int]]) -> None:
+        """For each of ``places``: so many instances, which take so much together, are
+        on the host there."""
+        for column, amounts in (
+            ("free_ram_mb", [-each.memory_mb for each, _ in taken]),
+            ("free_disk_mb", [-each.disk_mb for each, _ in taken]),
+            ("vcpus_used", [each.vcpus for each, _ in taken]),
+            ("num_instances", [count for _, count in taken]),
+            ("num_io_ops", [count for _, count in taken]),
+        ):
+            more = np.zeros(len(self), np.int64)
+            more[places] = amounts
+            _keep_column(self, column, self.column(column) + more)
 
     def consume(self, place: int, taken: Taken, instance_uuid: str) -> None:
         """An instance that takes so much goes to the host at ``place``."""

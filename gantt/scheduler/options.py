@@ -142,3 +142,29 @@ class SchedulerOptions(Struct, frozen=True):
     def multiplier(self, name: str) -> float:
         """The factor of a weigher, as configured."""
         return self.multipliers.get(name, DEFAULT_MULTIPLIERS.get(name, 1.0))
+
+
+class AdviceOptions(Struct, frozen=True):
+    """How advice is given (``gantt.model.advice``).
+
+    ``advice_deadline_s``: after so long the caller's order is the answer.
+    ``advice_threads``: advice that is worked on at once, late advice included.
+    ``advice_hosts``: of one request. ``advice_placement`` "own": callers claim in this
+    Gantt's Placement; "other": in another one, which they asked before, so that amounts
+    are not judged here. ``advice_weights``: what the caller's weights do among hosts
+    that pass: "ties": they order equals; "add": normalised, they are added.
+    ``advice_subset_size``: the best host is drawn from so many;
+    ``advice_evacuate_subset_size``: in evacuations, where many requests come at once.
+    ``advice_hold_s``: how long the best host is held for its instance (0: never);
+    ``advice_holds``: hosts held at once.
+    """
+
+    advice_deadline_s: float = 0.8
+    advice_threads: int = 8
+    advice_hosts: int = 100_000
+    advice_placement: Literal["own", "other"] = "own"
+    advice_weights: Literal["ties", "add"] = "ties"
+    advice_subset_size: int = 1
+    advice_evacuate_subset_size: int = 5
+    advice_hold_s: float = 10.0
+    advice_holds: int = 1_000

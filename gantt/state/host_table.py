@@ -140,6 +140,19 @@ class Hosts(HostColumns):
     def row_of(self, host: str, node: str) -> int | None:
         return self._by_place.get((host, node))
 
+    def rows_at(self, places: Iterable[tuple[str, str | None]]) -> list[int]:
+        """The rows of (host, node), NO_ROW for unknown ones. ``node`` None: the only
+        one of the host."""
+        found = self._by_place.get
+        return [
+            found((host, node), NO_ROW) if node is not None else self._only_row(host)
+            for host, node in places
+        ]
+
+    def _only_row(self, host: str) -> int:
+        rows = self.rows_of(host)
+        return rows[0] if len(rows) == 1 else NO_ROW
+
     def row_of_uuid(self, uuid: str) -> int | None:
         """The row of the host whose provider has this uuid; the newest of several, as
         when a node moves from one service to another."""

@@ -115,4 +115,4 @@ def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(sys.modules, "keystonemiddleware.auth_token", None)
     with pytest.raises(Refused, match=r"gantt-scheduler\[openstack\]"):
-        require_keystone(lambda environ, start: [], load(environ={}).oslo)
+        require_keystone(lambda environ, start: [], load(environ={}).oslo, bool)

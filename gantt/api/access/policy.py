@@ -71,6 +71,7 @@ _NATIVE = (
     "verify",
     "watch",
     "select",
+    "advise",
     "claims:confirm",
     "claims:release",
     "claims:any",

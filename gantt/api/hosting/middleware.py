@@ -245,13 +245,15 @@ _EXPOSE_HEADERS = [
 _ALLOW_METHODS = ["GET", "PUT", "POST", "DELETE", "PATCH"]
 
 
-def require_keystone(app: WsgiApp, conf: Any) -> WsgiApp:
-    """Validate tokens with Keystone, except for open documents."""
+def require_keystone(
+    app: WsgiApp, conf: Any, is_exempt: Callable[[Environ], bool]
+) -> WsgiApp:
+    """Validate tokens with Keystone, except for open documents and what is exempt."""
     auth_token = _load("keystonemiddleware.auth_token", "auth_strategy keystone")
     guarded = auth_token.AuthProtocol(app, {"oslo_config_config": conf})
 
     def choose(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        is_open = environ.get("PATH_INFO", "") in OPEN_PATHS
+        is_open = environ.get("PATH_INFO", "") in OPEN_PATHS or is_exempt(environ)
         return cast(
             Iterable[bytes], (app if is_open else guarded)(environ, start_response)
         )

@@ -15,7 +15,8 @@ from gantt.api.call import Call
 from gantt.api.wire.problem import Problem
 from gantt.api.wire.query import Params
 from gantt.errors import Invalid
-from gantt.model.bounds import Lease, Name
+from gantt.model.advice import AdviceHost, Mode, Operation, Stage
+from gantt.model.bounds import Lease, Name, Text
 
 T = TypeVar("T")
 
@@ -80,6 +81,20 @@ class CapacityBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     request_spec: RequestForm
     filter_properties: Document | None = None
+
+
+class AdviseBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/advise. ``hosts``: in the caller's order; ``weights``: the caller's,
+    by host; ``request_id``: by default that of the HTTP request."""
+
+    spec: RequestForm
+    hosts: tuple[AdviceHost, ...]
+    weights: dict[Name, float] | None = None
+    stage: Stage = "weigh"
+    mode: Mode = "advise"
+    operation: Operation | None = None
+    instance_uuid: Name | None = None
+    request_id: Text | None = None
 
 
 class AggregatesBody(Struct, frozen=True, forbid_unknown_fields=True):

@@ -8,8 +8,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from gantt.api.advise.external import EXTERNAL
 from gantt.api.call import Call
 from gantt.api.native import (
+    advise,
     aggregates,
     capacity,
     claims,
@@ -24,6 +26,7 @@ from gantt.api.native import (
     usage_history,
 )
 from gantt.api.native.bodies import (
+    AdviseBody,
     AggregateForm,
     AggregateQuery,
     AggregatesBody,
@@ -76,6 +79,17 @@ OPERATIONS: tuple[Operation, ...] = (
         body=SelectBody,
         errors=(409,),
     ),
+    Operation(
+        "POST",
+        "/gantt/advise",
+        advise.advise,
+        "The hosts that were sent, in the order in which to try them, and what refuses "
+        "the last ones; nothing is claimed. No token is needed from the networks of "
+        "advice_from.",
+        rule="gantt:advise",
+        body=AdviseBody,
+    ),
+    *EXTERNAL,
     Operation(
         "POST",
         f"{_CLAIM}/confirm",

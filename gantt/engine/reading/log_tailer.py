@@ -175,6 +175,13 @@ class LogTailer:
     def _answered(self, end: Cursor) -> None:
         self._latest, self._unanswered_since = end, None
 
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        return {
+            "reads_turned_away": self.admission.turned_away,
+            "reloads": self.reloads,
+        }
+
     def lag(self) -> int:
         """How many revisions the columns are behind the last answer of the store."""
         return max(0, self._latest.revision - self._replica.durable)

@@ -14,6 +14,7 @@ from gantt.scheduler.feasibility.candidates import (
     REPORT_SOURCE,
     CandidateSource,
 )
+from gantt.state.state import State
 
 LOG = logging.getLogger(__name__)
 
@@ -35,6 +36,13 @@ class LocalBooks:
         if self._is_open:
             self._look()
         return BOOK_SOURCE if self._by_books else REPORT_SOURCE
+
+    def source(self, state: State) -> CandidateSource:
+        """The source as this process knows it, which neither waits nor writes."""
+        is_by_books = self._by_books
+        if self._is_open:
+            is_by_books = amount_source.stage(state) != "reports"
+        return BOOK_SOURCE if is_by_books else REPORT_SOURCE
 
     def _look(self) -> None:
         """Switch to inventories as soon as possible, permanently."""

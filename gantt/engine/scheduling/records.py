@@ -40,7 +40,7 @@ class Records:
         self.refused = 0
         self.failed = 0
         self.cut = 0
-        self._observer: Observer = Silence()
+        self.observer: Observer = Silence()
         self.sharing: Sharing | None = None
 
     def __len__(self) -> int:
@@ -77,7 +77,7 @@ class Records:
                 self.decided += 1
             else:
                 self.refused += 1
-            self._observer.decided(record)
+            self.observer.decided(record)
         self.note_change(record.why)
         # A dry run may name no instance and choose hosts all the same.
         instances = max(len(record.instance_uuids), len(record.chosen))
@@ -96,7 +96,7 @@ class Records:
 
     def observe(self, observer: Observer) -> None:
         """Report each decision to ``observer`` from now on."""
-        self._observer = observer
+        self.observer = observer
 
     def share(
         self,

@@ -16,13 +16,16 @@ from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
+from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling import decision_record
 from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.holds import Holds
 from gantt.engine.scheduling.local_books import LocalBooks
 from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.remote_placement import RemotePlacement, RemoteRequest
+from gantt.engine.threads import Threads
 from gantt.errors import ClaimLost, NoValidHost, PluginFailed
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
@@ -35,7 +38,7 @@ from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.capacity import capacity
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
-from gantt.scheduler.feasibility.feasible_hosts import skips_filters
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
@@ -88,23 +91,29 @@ class Scheduling:
         plugins: PluginThreads,
         clock: Clock,
         rng: random.Random,
-        search_budget: int,
+        threads: Threads,
+        options: EngineOptions,
         remote: RemotePlacement | None,
     ) -> None:
-        options = checks.options
         self.driver = driver
         self.plugins = plugins
-        self.records = Records(options.records)
+        self.records = Records(checks.options.records)
         self.lost = 0
         self.reader = reader
         self.committer = committer
         self.clock = clock
         self._checks = checks
         self._rng = rng
-        self._search_budget = search_budget
-        self._local = LocalBooks(reader, committer, options.use_placement)
+        self._search_budget = options.search_budget
+        self._local = LocalBooks(reader, committer, checks.options.use_placement)
         self._remote = remote
+        self.holds = Holds(options.advice, clock, threads)
         self._warned: set[str] = set()
+
+    @property
+    def local(self) -> LocalBooks | None:
+        """Where this process decides amounts; None: a remote Placement does."""
+        return self._local if self._remote is None else None
 
     @property
     def options(self) -> SchedulerOptions:
@@ -209,15 +218,16 @@ class Scheduling:
             rng=self._rng,
             budget=self._search_budget,
             pause=self.reader.rest,
+            held=self.holds.others(state, request.names),
         )
 
     def draft(
-        self, state: State, request: ScheduleRequest, selected: Selected, now: int
+        self, state: State, request: ScheduleRequest, feasible: FeasibleHosts, now: int
     ) -> Decision:
         """The record of a decision, without what became of it."""
         return decision_record.decided(
             request,
-            selected.feasible,
+            feasible,
             revision=state.revision,
             at=now,
             driver=self.driver.name,
@@ -251,7 +261,7 @@ class Scheduling:
             return replace(self._failed(request, refusal), revision=state.revision)
         feasible = selected.feasible
         return replace(
-            self.draft(state, request, selected, now),
+            self.draft(state, request, feasible, now),
             scores=Scoreboard(state, feasible, now, None).scores(),
             chosen=selections(
                 state, request, feasible, selected.picks, selected.spare, now
@@ -320,7 +330,7 @@ class _Run:
         return Chosen(
             selected,
             claim_of(request, feasible, selected.picks, str(uuids.uuid4())),
-            at.draft(state, request, selected, now),
+            at.draft(state, request, feasible, now),
             Scoreboard(state, feasible, now, at.options.record_hosts),
         )
 

@@ -233,6 +233,31 @@ class ReportedCandidates(Candidates):
         return amounts.with_room(hosts, self._job.taken, self._options)
 
 
+# -- a Placement that the caller asked before -----------------------------------------
+
+
+class GivenSource:
+    """The caller lists hosts that have the amounts: they are not judged here."""
+
+    name: ClassVar[str] = "given"
+    is_lasting: ClassVar[bool] = True
+    is_stale: ClassVar[bool] = False
+
+    def prepare(
+        self, state: State, spec: RequestSpec, options: SchedulerOptions
+    ) -> Job:
+        return prepare(state, spec, options, is_remote=True)
+
+    def candidates(
+        self,
+        state: State,  # noqa: ARG002
+        job: Job,  # noqa: ARG002
+        options: SchedulerOptions,  # noqa: ARG002
+        budget: Budget,  # noqa: ARG002
+    ) -> Candidates:
+        return Candidates()
+
+
 # -- a remote Placement ---------------------------------------------------------------
 
 
@@ -302,3 +327,4 @@ class ListedCandidates(Candidates):
 
 BOOK_SOURCE: Final[CandidateSource] = BookSource()
 REPORT_SOURCE: Final[CandidateSource] = ReportSource()
+GIVEN_SOURCE: Final[CandidateSource] = GivenSource()

@@ -43,11 +43,12 @@ class Scale:
         # The lowest and the highest score: how many have it, once that mattered.
         self._at_ends: dict[float, int] = {}
 
-    def at(self, mask: Bools) -> Scale:
-        """A scale of those hosts that ``mask`` (bool[n]) names, with its own ends."""
+    def at(self, which: Bools | Int64s) -> Scale:
+        """A scale of those hosts that ``which`` (a mask, or places) names, with its own
+        ends."""
         is_one = isinstance(self.factor, float)
-        factor = self.factor if is_one else self.factor[mask]  # type: ignore[index]
-        return Scale(self.weigher, self.raw[mask], factor)
+        factor = self.factor if is_one else self.factor[which]  # type: ignore[index]
+        return Scale(self.weigher, self.raw[which], factor)
 
     def change(self, places: Int64s, values: Floats) -> bool:
         """New raw scores at ``places``; whether the weights of others change too."""

@@ -9,6 +9,7 @@ the source of amounts does not affect other hosts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
+from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
@@ -35,6 +37,7 @@ class RemainingHosts:
         self._scales: tuple[Scale, ...] = start.scales
         self.weights: Floats = start.weights
         self.full: set[int] = set()
+        self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
 
     @cached_property
@@ -67,10 +70,37 @@ class RemainingHosts:
         self.request = replace(self.request, spec=spec)
         self._judge_again(place)
 
+    def hold(self, held: Mapping[int, HeldHost]) -> Int64s:
+        """Weigh hosts as if what is ``held`` (by row) were taken; int64: the places of
+        these hosts."""
+        places = np.flatnonzero(np.isin(self.hosts.rows, list(held)))
+        if not len(places):
+            return places
+        all_places = np.ones(len(self.hosts), np.bool_)
+        self.hosts = self.hosts.keep(all_places)  # the driver may have cached it
+        self._scales = tuple(one.at(all_places) for one in self._scales)
+        mine = [held[row] for row in self.hosts.rows[places].tolist()]
+        self.hosts.consume_at(places, [(one.taken, one.count) for one in mine])
+        sub = self.hosts.at(places)
+        for one in self._scales:
+            if one.weigher.is_elementwise:
+                one.change(places, one.weigher.score(sub, self.request))
+        self.weigh()
+        return places
+
+    def postpone(self, rows: set[int]) -> None:
+        """Rank these after all others."""
+        if rows:
+            self._postponed |= rows
+            self.weigh()
+
     def weigh(self) -> None:
         """Weights over the hosts that are left."""
         self._start = None
         self.weights = total(self._scales, len(self.hosts))
+        if self._postponed:
+            last = np.isin(self.hosts.rows, list(self._postponed))
+            self.weights[last] = -np.inf
 
     def best(self, count: int) -> Int64s:
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
@@ -99,7 +129,7 @@ class RemainingHosts:
         if not mask.all():
             self._keep(mask)
             is_moved = True
-        if is_moved or self._start is not None:
+        if is_moved or self._postponed or self._start is not None:
             self.weigh()
         else:
             self.weights[at] = total_at(self._scales, at)

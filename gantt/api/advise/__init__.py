@@ -1,0 +1,1 @@
+"""The protocol of external schedulers, for clouds that send it today."""

@@ -1,0 +1,62 @@
+"""POST /scheduler/{nova,cinder,manila}/external: an order for the hosts that were sent.
+
+The callers send no token: ``access.peers`` says from where they need none.
+"""
+
+from __future__ import annotations
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import Body
+from gantt.api.native.operation import Operation
+from gantt.model.advice import Mode
+from gantt.model.forms import advice as forms
+from gantt.model.forms.advice import Names, NovaBody, StorageBody
+
+_NOVA = Body(NovaBody)
+_STORAGE = Body(StorageBody)
+
+
+def nova(call: Call) -> Names:
+    """POST /scheduler/nova/external"""
+    mode: Mode = "decide" if call.options.advice_shortens else "advise"
+    request = forms.nova_request(_NOVA.read(call), mode, call.request_id)
+    return forms.names(call.gantt.advise(request), mode)
+
+
+def cinder(call: Call) -> Names:
+    """POST /scheduler/cinder/external"""
+    return forms.by_weights(_STORAGE.read(call))
+
+
+def manila(call: Call) -> Names:
+    """POST /scheduler/manila/external"""
+    return forms.by_weights(_STORAGE.read(call))
+
+
+EXTERNAL: tuple[Operation, ...] = (
+    Operation(
+        "POST",
+        "/scheduler/nova/external",
+        nova,
+        "The hosts that were sent, in the order in which to try them. No token is "
+        "needed from the networks of advice_from.",
+        rule="gantt:advise",
+        body=NovaBody,
+    ),
+    Operation(
+        "POST",
+        "/scheduler/cinder/external",
+        cinder,
+        "The backends that were sent, by the weights that were sent.",
+        rule="gantt:advise",
+        body=StorageBody,
+    ),
+    Operation(
+        "POST",
+        "/scheduler/manila/external",
+        manila,
+        "The backends that were sent, by the weights that were sent.",
+        rule="gantt:advise",
+        body=StorageBody,
+    ),
+)

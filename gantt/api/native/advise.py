@@ -1,0 +1,27 @@
+"""Advice over HTTP, for the plug-in of Nova and for other callers."""
+
+from __future__ import annotations
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import AdviseBody, Body
+from gantt.model.advice import Advice, AdviceRequest
+from gantt.model.forms.spec import read_spec
+
+_BODY = Body(AdviseBody)
+
+
+def advise(call: Call) -> Advice:
+    """POST /gantt/advise"""
+    body = _BODY.read(call)
+    return call.gantt.advise(
+        AdviceRequest(
+            read_spec(body.spec),
+            body.hosts,
+            body.weights or {},
+            body.stage,
+            body.mode,
+            body.operation,
+            body.instance_uuid,
+            body.request_id or call.request_id,
+        )
+    )

@@ -1,0 +1,94 @@
+"""The options of advice, in ``[gantt]``, and their values.
+
+Separate from the other options of that group because each door to a cloud has a table
+of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from gantt.conf.table import rows
+from gantt.conf.values import ApiOptions, AuthOptions
+from gantt.errors import Refused
+from gantt.scheduler.options import AdviceOptions
+
+_OURS: Final = AdviceOptions()
+
+OPTIONS: Sequence[cfg.Opt] = [
+    cfg.StrOpt(
+        "advice_placement",
+        default=_OURS.advice_placement,
+        choices=("own", "other"),
+        help="Placement in which the cloud that asks for advice claims. own: this "
+        "Gantt's; advice judges amounts, and a hold ends with the claim. other: "
+        "another one, which the cloud asked before; advice does not judge amounts.",
+    ),
+    cfg.StrOpt(
+        "advice_weights",
+        default=_OURS.advice_weights,
+        choices=("ties", "add"),
+        help="What the caller's weights do. ties: Gantt's weighers order hosts, the "
+        "caller's weights order equals; add: the caller's weights, normalised from 0 "
+        "to 1, are added to Gantt's.",
+    ),
+    cfg.IntOpt(
+        "advice_subset_size",
+        default=0,
+        min=0,
+        max=10_000,
+        help="Draw the best host at random from this many of the best. 0: from as many "
+        "as there are workers, because workers do not see each other's holds.",
+    ),
+    *rows(
+        _OURS,
+        {
+            "advice_deadline_s 0.01..60": "Seconds after which an advice is the "
+            "caller's own order.",
+            "advice_threads 1..256": "Threads per worker in which advice is made. When "
+            "all are occupied, the answer is the caller's own order.",
+            "advice_hosts 1": "Maximum hosts per request for advice; for more, the "
+            "answer is the caller's own order.",
+            "advice_evacuate_subset_size 1..10000": "The same as advice_subset_size, "
+            "for evacuations: many of them come at once when a host dies.",
+            "advice_hold_s 0..600": "Seconds that the best host of an advice is held "
+            "for its instance, so that a burst is not advised to the same host. The "
+            "hold is no allocation: it lowers the host's weight for others. 0: hold "
+            "none.",
+            "advice_holds 1..100000": "Maximum hosts held at once per worker; the "
+            "oldest hold gives way.",
+        },
+    ),
+    *rows(
+        AuthOptions(),
+        {
+            "advice_from": "Networks from which requests for advice need no token: "
+            "callers of the external-scheduler protocol send none. Requests that came "
+            "through a proxy need one in any case. Empty: all need one."
+        },
+    ),
+    *rows(
+        ApiOptions(),
+        {
+            "advice_shortens": "Leave hosts that Gantt refuses out of the answers of "
+            "the external-scheduler protocol, even if none is left, instead of putting "
+            "them last. Needs advice_placement=own."
+        },
+    ),
+]
+
+
+def advice_options(own: Any) -> AdviceOptions:
+    """The values in the group ``own``. Raises Refused."""
+    if own.advice_shortens and own.advice_placement != "own":
+        raise Refused(
+            "advice_shortens of [gantt] needs advice_placement = own: amounts in "
+            "another Placement are not known here."
+        )
+    named = {name: own[name] for name in AdviceOptions.__struct_fields__}
+    return AdviceOptions(
+        **{**named, "advice_subset_size": own.advice_subset_size or own.workers}
+    )

@@ -1,0 +1,248 @@
+"""Gives advice: in its own time, and whatever fails, the caller's order instead.
+
+It reads the State of this process as it is: an advice stands while the database is
+away, and its caller claims by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+import uuid as uuids
+from collections.abc import Callable
+from typing import Final
+
+from msgspec.structs import replace
+
+from gantt.engine.options import EngineOptions
+from gantt.engine.reading.reader import Consistency
+from gantt.engine.scheduling import decision_record
+from gantt.engine.scheduling.advice_threads import AdviceThreads, Call, TooLate
+from gantt.engine.scheduling.checks import Checks
+from gantt.engine.scheduling.scheduling import Scheduling
+from gantt.engine.threads import Threads
+from gantt.errors import (
+    Busy,
+    GanttError,
+    Invalid,
+    NoValidHost,
+    PluginFailed,
+    StoreFailed,
+)
+from gantt.model.advice import Advice, AdviceRequest, AdvisedHost
+from gantt.model.forms import advice as forms
+from gantt.model.selection import Decision
+from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement import groups
+from gantt.scheduler import advising
+from gantt.scheduler.advising import Ranked
+from gantt.scheduler.explain.why import Scoreboard
+from gantt.scheduler.feasibility.candidates import GIVEN_SOURCE, CandidateSource
+from gantt.scheduler.selection.answer import selections
+from gantt.scheduler.selection.select import Pick
+from gantt.state.state import State
+
+LOG = logging.getLogger(__name__)
+
+DECIDED: Final = "decided"
+_REASONS: Final = (
+    (TooLate, "deadline"),
+    (NoValidHost, "no valid host"),
+    (Invalid, "invalid request"),
+    (PluginFailed, "plug-in failed"),
+    (Busy, "busy"),
+    (StoreFailed, "database"),
+)
+
+
+class Advising:
+    """Safe for many threads."""
+
+    def __init__(
+        self,
+        scheduling: Scheduling,
+        checks: Checks,
+        options: EngineOptions,
+        rng: random.Random,
+        threads: Threads,
+    ) -> None:
+        self._scheduling = scheduling
+        self._checks = checks
+        self._holds = scheduling.holds
+        self._options = options.advice
+        self._search_budget = options.search_budget
+        self._rng = rng
+        self._threads = AdviceThreads(self._options.advice_threads, threads)
+
+    def advise(self, request: AdviceRequest) -> Advice:
+        """In which order to try ``request.hosts``; in their own order where that cannot
+        be decided in time."""
+        clock = self._scheduling.clock
+        began = clock.monotonic()
+        if not request.request_id:
+            request = replace(request, request_id=f"req-{uuids.uuid4()}")
+        why = ""
+        try:
+            advice = self._decided(request)
+        except Exception as error:
+            why = _reason(error)
+            _log(request.request_id, why, error)
+            advice = forms.undecided(request, why)
+        took_s = clock.monotonic() - began
+        self._scheduling.records.observer.advised(why or DECIDED, took_s)
+        return advice
+
+    def _decided(self, request: AdviceRequest) -> Advice:
+        most = self._options.advice_hosts
+        if len(request.hosts) > most:
+            raise Invalid(
+                f"{len(request.hosts)} hosts were sent; {most} is the limit. Send "
+                "fewer, or raise advice_hosts of [gantt]."
+            )
+        return self._threads.call(
+            lambda call: self._run(request, call), self._options.advice_deadline_s
+        )
+
+    def _run(self, request: AdviceRequest, call: Call[Advice]) -> Advice:
+        """In a thread for advice."""
+        at = self._scheduling
+        began = at.clock.monotonic()
+        asked = _as_dry_run(request, self._checks.spec(advising.spec_of(request)))
+        request = replace(request, spec=asked.spec)
+        try:
+            ranked, record, board = at.reader.search(
+                at.plugins.decided(self._run_on),
+                request,
+                asked,
+                call.settle,
+                consistency=Consistency.LOCAL,
+            )
+        except NoValidHost as refusal:
+            at.records.add(
+                decision_record.failed(
+                    asked,
+                    refusal,
+                    revision=at.reader.revision,
+                    at=at.clock.now(),
+                    driver=at.driver.name,
+                )
+            )
+            raise
+        timings = {"decide": at.clock.monotonic() - began}
+        at.records.add(replace(record, timings=timings), board)
+        return advice_of(request, ranked)
+
+    def _run_on(
+        self,
+        state: State,
+        request: AdviceRequest,
+        asked: ScheduleRequest,
+        settle: Callable[[], bool],
+    ) -> tuple[Ranked, Decision, Scoreboard]:
+        at, now = self._scheduling, self._scheduling.clock.now()
+        consumer = request.spec.instance_uuid or request.request_id
+        ranked = advising.rank(
+            state,
+            request,
+            self._source(state),
+            at.driver,
+            self._options,
+            self._holds.others(state, (consumer,)),
+            now=now,
+            rng=self._rng,
+            budget=self._search_budget,
+        )
+        record = at.draft(state, asked, ranked.feasible, now)
+        board = Scoreboard(state, ranked.feasible, now, at.options.record_hosts)
+        if ranked.best is not None:
+            picks = [[ranked.best]]
+            chosen = selections(state, asked, ranked.feasible, picks, (), now)
+            record = replace(record, chosen=chosen)
+            if _is_followed(request) and settle():
+                self._hold(state, consumer, ranked, ranked.best)
+        return ranked, record, board
+
+    def _hold(self, state: State, consumer: str, ranked: Ranked, best: Pick) -> None:
+        job = ranked.feasible.job
+        group = job.spec.instance_group
+        is_apart = group is not None and group.policy == groups.ANTI_AFFINITY
+        self._holds.add(
+            state,
+            consumer,
+            best.host_id,
+            job.taken,
+            best.candidate,
+            group.uuid if group is not None and is_apart else None,
+        )
+
+    def _source(self, state: State) -> CandidateSource:
+        local = self._scheduling.local
+        is_own = self._options.advice_placement == "own"
+        return local.source(state) if is_own and local is not None else GIVEN_SOURCE
+
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        return {
+            "advice_threads_busy": self._threads.busy(),
+            "advice_threads_limit": self._options.advice_threads,
+            "advice_hosts_limit": self._options.advice_hosts,
+            **self._holds.counts(),
+        }
+
+    def close(self) -> None:
+        """End threads that wait."""
+        self._threads.close()
+
+
+def advice_of(request: AdviceRequest, ranked: Ranked) -> Advice:
+    """The answer to ``request``, in the order that its stage and mode ask for."""
+    hosts, count = request.hosts, len(ranked.weights)
+    first, last = ranked.order[:count], ranked.order[count:]
+    weights: list[float | None] = [
+        None if one == -math.inf else one for one in ranked.weights
+    ]
+    if request.stage == "filter":
+        first, weights = sorted(first), [None] * count
+    found = [
+        AdvisedHost(hosts[at].host, hosts[at].node, weight)
+        for at, weight in zip(first, weights, strict=True)
+    ]
+    found += [
+        AdvisedHost(hosts[at].host, hosts[at].node, None, name)
+        for at, name in zip(last, ranked.refusals, strict=True)
+    ]
+    if request.mode == "observe":
+        placed = dict(zip(ranked.order, found, strict=True))
+        found = [placed[at] for at in range(len(hosts))]
+    return Advice(tuple(found), decided=True, decision=request.request_id)
+
+
+def _is_followed(request: AdviceRequest) -> bool:
+    """Whether the caller will try the first host next."""
+    is_choice = request.stage == "weigh" and request.mode != "observe"
+    return is_choice and not request.spec.is_rebuild
+
+
+def _as_dry_run(request: AdviceRequest, spec: RequestSpec) -> ScheduleRequest:
+    """The request as records of decisions have it."""
+    uuid = spec.instance_uuid
+    return ScheduleRequest(
+        spec,
+        None if uuid is None else (uuid,),
+        return_alternates=False,
+        dry_run=True,
+        request_id=request.request_id,
+        project_id=spec.project_id,
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no advice, in one word or two; a label of metrics."""
+    return next((text for kind, text in _REASONS if isinstance(error, kind)), "error")
+
+
+def _log(request_id: str, why: str, error: Exception) -> None:
+    is_bug = not isinstance(error, GanttError | TooLate)
+    level = logging.ERROR if is_bug else logging.WARNING
+    LOG.log(level, "%s: no advice (%s): %s", request_id, why, error, exc_info=is_bug)

@@ -1,0 +1,237 @@
+"""The cycle restricted to the hosts that a caller sent, up to their order.
+
+Nothing is claimed. The driver answers for all hosts, from its cache where it can; the
+masks and scores of those that were sent are taken from that, and the scores normalised
+among them, as Nova does with the hosts that it weighs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
+
+from gantt.model.advice import AdviceRequest
+from gantt.model.answers import Candidate
+from gantt.model.spec import RequestSpec
+from gantt.placement import groups
+from gantt.placement.candidates.combine import Budget
+from gantt.scheduler.drivers.contract import Driver
+from gantt.scheduler.feasibility.candidates import BOOKS, CandidateSource, HostMask
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, all_of
+from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.options import AdviceOptions
+from gantt.scheduler.scoring import weigh
+from gantt.scheduler.scoring.scale import total
+from gantt.scheduler.selection.held_hosts import first_candidate, hold
+from gantt.scheduler.selection.remaining_hosts import RemainingHosts
+from gantt.scheduler.selection.select import Dice, Pick
+from gantt.state.column import NO_ROW, NO_TIME, Bools, Floats, Int64s
+from gantt.state.state import State
+
+_CHECKS = {"rebuild", "resize", "live_migrate"}
+
+
+class Ranked(Struct, frozen=True, eq=False):
+    """``order``: positions in ``request.hosts``, the best first; the last ones, beyond
+    ``weights``, are refused or unknown. ``weights``: of the first ones.
+    ``refusals``: for each of the last ones the first mask that refuses it, or None.
+    ``best``: the host that the advice puts first; None: none passes."""
+
+    feasible: FeasibleHosts
+    order: list[int]
+    weights: list[float]
+    refusals: list[str | None]
+    best: Pick | None
+
+
+def spec_of(request: AdviceRequest) -> RequestSpec:
+    """The request's spec for its instance and operation."""
+    spec, kind = request.spec, request.operation
+    uuid = request.instance_uuid or spec.instance_uuid
+    hints = spec.scheduler_hints
+    if kind in _CHECKS and "_nova_check_type" not in hints:
+        hints = {**hints, "_nova_check_type": (str(kind),)}
+    return replace(spec, instance_uuid=uuid, scheduler_hints=hints, num_instances=1)
+
+
+def is_evacuation(request: AdviceRequest) -> bool:
+    """Whether many such requests may come at once, as when hosts die."""
+    hint = request.spec.scheduler_hints.get("_nova_check_type")
+    return (request.operation or (hint or ("",))[0]) == "evacuate"
+
+
+def rank(
+    state: State,
+    request: AdviceRequest,
+    source: CandidateSource,
+    driver: Driver,
+    options: AdviceOptions,
+    held: Mapping[int, HeldHost],
+    *,
+    now: int,
+    rng: Dice,
+    budget: int | None,
+) -> Ranked:
+    """The order of ``request.hosts``. Raises NoValidHost, Invalid, UnknownName."""
+    spec = groups.with_rule(state.fleet, spec_of(request))
+    steps = Budget(budget)
+    every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
+    sent = np.array(
+        state.fleet.hosts.rows_at([(one.host, one.node) for one in request.hosts]),
+        np.int64,
+    )
+    at = np.flatnonzero(sent != NO_ROW)  # positions of known hosts
+    at = _by_weights(request, at)
+    feasible, passing = _restricted(every, sent[at])
+    most = driver.policy.options.choices
+    remaining = RemainingHosts(feasible)
+    if held:
+        hold(remaining, feasible, held, most, steps)
+    weights = remaining.weights
+    if options.advice_weights == "add":
+        weights = weights + _normalised(request, at[passing])
+    subset = options.advice_subset_size
+    if is_evacuation(request):
+        subset = max(subset, options.advice_evacuate_subset_size)
+    places, best, lost = _choose(feasible, weights, most, subset, rng, steps)
+    refused = _refusals(feasible, at)
+    mine = at[passing]
+    for place in lost:
+        refused[int(mine[place])] = BOOKS
+    if request.mode == "decide":
+        _keep_sure(state, refused, sent, now, driver.policy.options.report_age_s)
+    order = mine[places].tolist()
+    is_last = np.ones(len(sent), np.bool_)
+    is_last[order] = False
+    last = np.flatnonzero(is_last).tolist()
+    return Ranked(
+        feasible,
+        order + last,
+        weights[places].tolist(),
+        [refused.get(position) for position in last],
+        best,
+    )
+
+
+def _by_weights(request: AdviceRequest, at: Int64s) -> Int64s:
+    """Positions by the caller's weights, the highest first; equals stay in order, so
+    that a stable sort by other weights breaks ties by these."""
+    if not request.weights:
+        return at
+    weights = _weights(request, at)
+    if (weights[1:] <= weights[:-1]).all():
+        return at
+    return at[np.argsort(-weights, kind="stable")]
+
+
+def _weights(request: AdviceRequest, at: Int64s) -> Floats:
+    given = request.weights
+    least = min(given.values(), default=0.0)
+    hosts = request.hosts
+    found = [given.get(hosts[place].host, least) for place in at.tolist()]
+    return np.array(found, np.float64)
+
+
+def _normalised(request: AdviceRequest, at: Int64s) -> Floats:
+    """float64[n] from 0 to 1: the caller's weights."""
+    weights = _weights(request, at)
+    found = weigh.normalise(weights, weigh.ends(weights, None, None))
+    return np.zeros(len(at)) if found is None else found
+
+
+def _restricted(every: FeasibleHosts, rows: Int64s) -> tuple[FeasibleHosts, Bools]:
+    """``every`` for the hosts at ``rows``, in this order; bool[n]: which pass."""
+    table = every.hosts.fleet.hosts
+    place_of = np.full(table.height, NO_ROW, np.int64)
+    place_of[every.all_rows] = np.arange(len(every.all_rows))
+    places = place_of[rows]
+    masks = tuple(HostMask(one.name, one.mask[places]) for one in every.masks)
+    passing = all_of(masks, len(rows))
+    place_of[every.hosts.rows] = np.arange(len(every.hosts))
+    mine = place_of[rows[passing]]
+    hosts = every.hosts.at(mine)
+    scales = () if len(mine) < 2 else tuple(one.at(mine) for one in every.scales)
+    return (
+        FeasibleHosts(
+            every.job,
+            every.candidates,
+            rows,
+            masks,
+            hosts,
+            every.request,
+            every.policy,
+            scales,
+            total(scales, len(mine)),
+        ),
+        passing,
+    )
+
+
+def _choose(
+    feasible: FeasibleHosts,
+    weights: Floats,
+    most: int,
+    subset: int,
+    rng: Dice,
+    budget: Budget,
+) -> tuple[Int64s, Pick | None, list[int]]:
+    """Places of passing hosts, the best first; the pick at the first; and places, among
+    the best ``most``, where the exact search finds nothing. The first is drawn from
+    ``subset``."""
+    order = weigh.best(weights, len(weights))
+    rows = feasible.hosts.rows
+    picks: list[tuple[int, Candidate]] = []
+    lost: list[int] = []
+    for place in order[:most].tolist():
+        found = first_candidate(feasible.candidates, int(rows[place]), budget)
+        if found is None:
+            lost.append(place)
+        else:
+            picks.append((place, found))
+        if feasible.candidates.is_per_host and len(picks) >= max(1, subset):
+            break
+    if lost:
+        order = order[~np.isin(order, lost)]
+    if not picks:
+        return order, None, lost
+    drawn = rng.randrange(min(subset, len(picks))) if subset > 1 else 0
+    first, candidate = picks[drawn]
+    if drawn:
+        order = np.concatenate(([first], order[order != first]))
+    row = int(rows[first])
+    host_id = int(feasible.hosts.fleet.hosts.id[row])
+    return order, Pick(row, host_id, candidate), lost
+
+
+def _refusals(feasible: FeasibleHosts, at: Int64s) -> dict[int, str]:
+    """Position -> the first mask that refuses the host there."""
+    if not feasible.masks or not len(at):
+        return {}
+    table = np.array([one.mask for one in feasible.masks])
+    first = table.argmin(axis=0)
+    failing = np.flatnonzero(~table.all(axis=0))
+    names = [one.name for one in feasible.masks]
+    return dict(
+        zip(
+            at[failing].tolist(),
+            [names[number] for number in first[failing].tolist()],
+            strict=True,
+        )
+    )
+
+
+def _keep_sure(
+    state: State, refused: dict[int, str], sent: Int64s, now: int, fresh_s: float
+) -> None:
+    """Withdraw refusals of hosts whose last report is old: the caller would drop
+    them."""
+    hosts = state.fleet.hosts
+    positions = np.array(list(refused), np.int64)
+    rows = sent[positions]
+    at = np.maximum(hosts.updated_at[rows], hosts.created_at[rows])
+    is_old = (at == NO_TIME) | (now - at > 2 * fresh_s * 1_000_000)
+    for position in positions[is_old].tolist():
+        del refused[position]

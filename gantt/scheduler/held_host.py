@@ -1,0 +1,31 @@
+"""What was advised to others a moment ago, and is held of a host for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from gantt.scheduler.hosts import Taken
+
+
+class HeldHost(Struct):
+    """What is held of one host: ``count`` instances, which take ``taken`` together, and
+    ``amounts`` by (provider, resource class). ``groups``: server groups of these
+    instances whose members must be apart."""
+
+    taken: Taken = Taken(0, 0, 0)
+    count: int = 0
+    amounts: dict[tuple[str, str], int] = {}
+    groups: frozenset[str] = frozenset()
+
+    def add(
+        self, taken: Taken, amounts: Mapping[tuple[str, str], int], group: str | None
+    ) -> None:
+        """One more instance."""
+        self.taken = Taken(*map(sum, zip(self.taken, taken, strict=True)))
+        self.count += 1
+        for key, amount in amounts.items():
+            self.amounts[key] = self.amounts.get(key, 0) + amount
+        if group is not None:
+            self.groups |= {group}

@@ -1,0 +1,97 @@
+"""Hosts that were advised to others a moment ago, while a host is picked for a request.
+
+A hold is no allocation: it changes neither columns nor masks. What is held lowers the
+weight of its host, as the instance would; a host that would be too full comes after all
+others, and is still picked where there is no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from gantt.model.answers import Candidate
+from gantt.placement.candidates.combine import Budget, Spent
+from gantt.scheduler.feasibility.candidates import Candidates
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
+from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.selection.remaining_hosts import RemainingHosts
+from gantt.state.column import Bools, Int64s
+
+
+def hold(
+    remaining: RemainingHosts,
+    feasible: FeasibleHosts,
+    held: Mapping[int, HeldHost],
+    most: int,
+    budget: Budget,
+) -> None:
+    """Weigh the hosts of ``held`` (by row of ``state.hosts``) as if these instances
+    were there. At least among the best ``most``, those without room for another come
+    last."""
+    places = remaining.hold(held)
+    if not len(places):
+        return
+    rows = remaining.hosts.rows
+    full = _full(remaining, feasible, places)
+    checked: set[int] = set(rows[places[full]].tolist())
+    remaining.postpone(checked)
+    while True:
+        best = rows[remaining.best(most)[:most]].tolist()
+        unchecked = [row for row in best if row in held and row not in checked]
+        if not unchecked:
+            return
+        checked.update(unchecked)
+        remaining.postpone(
+            {
+                row
+                for row in unchecked
+                if _is_apart(feasible, held[row])
+                or not _has_room(feasible.candidates, row, held[row], budget)
+            }
+        )
+
+
+def _full(remaining: RemainingHosts, feasible: FeasibleHosts, places: Int64s) -> Bools:
+    """bool[len(places)]: what filters and reports would refuse."""
+    sub = remaining.hosts.at(places)
+    passing = np.ones(len(places), np.bool_)
+    fits = feasible.candidates.still_fits(sub)
+    if fits is not None:
+        passing &= fits
+    for one in filters_of(feasible.job, feasible.policy):
+        if one.is_elementwise and not one.is_costly:
+            passing &= one.mask(sub, remaining.request)
+    return ~passing
+
+
+def _is_apart(feasible: FeasibleHosts, held: HeldHost) -> bool:
+    group = feasible.job.spec.instance_group
+    return group is not None and group.uuid in held.groups
+
+
+def _has_room(candidates: Candidates, row: int, held: HeldHost, budget: Budget) -> bool:
+    """Whether the first candidate of the host fits beside what is held."""
+    candidate = first_candidate(candidates, row, budget)
+    if candidate is None:
+        return False
+    return all(
+        candidates.has_room(uuid, name, amount + held.amounts.get((uuid, name), 0))
+        for uuid, resources in candidate.allocations.items()
+        for name, amount in resources.items()
+    )
+
+
+def first_candidate(
+    candidates: Candidates, row: int, budget: Budget
+) -> Candidate | None:
+    """The candidate that would be claimed; None: the host has none, or the search met
+    its limit."""
+    known = candidates.certain([row])
+    if known is not None:
+        return known[0]
+    try:
+        return next(iter(candidates.of(row, budget)), None)
+    except Spent:
+        return None
