@@ -17,6 +17,7 @@ from gantt.cli.host import host
 from gantt.cli.inventory import inventory
 from gantt.cli.labels import aggregate, resource_class, trait
 from gantt.cli.provider import provider
+from gantt.cli.scheduler import scheduler
 from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
 from gantt.cli.usage import usage
@@ -24,6 +25,7 @@ from gantt.cli.watch import watch
 
 NOUNS: tuple[click.Command, ...] = (
     serve,
+    scheduler,
     provider,
     inventory,
     trait,
@@ -46,7 +48,8 @@ NOUNS: tuple[click.Command, ...] = (
 def gantt() -> None:
     """Gantt tracks the resources of a fleet and selects hosts for instances.
 
-    Every command except serve works on the books at --url (environment GANTT_URL).
+    Every command except serve and scheduler works on the books at --url (environment
+    GANTT_URL).
     Exit status: 0 success, 1 refused or failed, 2 wrong usage.
     """
 

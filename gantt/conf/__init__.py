@@ -15,6 +15,7 @@ from gantt.conf.values import (
     AuthOptions,
     LogOptions,
     Mutable,
+    RpcOptions,
     ServeOptions,
     Settings,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "AuthOptions",
     "LogOptions",
     "Mutable",
+    "RpcOptions",
     "ServeOptions",
     "Settings",
     "Source",

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, scheduling
+from gantt.conf import advice, rpc, scheduling
 from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -273,13 +273,22 @@ PROBES: dict[str, Sequence[cfg.Opt]] = {
 }
 
 
+def _joined(*tables: Mapping[str, Sequence[cfg.Opt]]) -> dict[str, list[cfg.Opt]]:
+    """The options of each group in all of ``tables``."""
+    found: dict[str, list[cfg.Opt]] = {}
+    for table in tables:
+        for group, opts in table.items():
+            found.setdefault(group, []).extend(opts)
+    return found
+
+
 def list_opts() -> Options:
     """For oslo.config's sample generator."""
     return [
-        ("DEFAULT", [*LOG, *PATHS, *scheduling.DEFAULT]),
+        ("DEFAULT", [*LOG, *PATHS, *scheduling.DEFAULT, *rpc.DEFAULT]),
         ("api", API),
         ("placement", PLACEMENT),
         ("placement_database", DATABASE),
         ("gantt", GANTT),
-        *scheduling.GROUPS.items(),
+        *_joined(scheduling.GROUPS, rpc.GROUPS).items(),
     ]

@@ -18,7 +18,7 @@ from oslo_config import cfg, iniparser
 
 # Options of Placement 16 and Nova 34 in these sections that Gantt does not read.
 UPSTREAMS: Final[Mapping[str, frozenset[str]]] = {
-    "scheduler": frozenset({"discover_hosts_in_cells_interval", "workers"}),
+    "scheduler": frozenset(),
     "filter_scheduler": frozenset({"track_instance_changes"}),
     "metrics": frozenset(),
     "placement_database": frozenset(),

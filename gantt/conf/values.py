@@ -87,6 +87,21 @@ class ServeOptions(Struct, frozen=True):
         return max(1, self.blocking_threads // 4)
 
 
+class RpcOptions(Struct, frozen=True):
+    """How ``gantt scheduler`` appears in a cloud.
+
+    ``host`` "": not known, as without ``conf``. ``report_interval``: seconds between
+    heartbeats. ``discover_hosts_in_cells_interval``: seconds; -1: never.
+    """
+
+    host: str = ""
+    workers: int = 1
+    report_interval: int = 10
+    discover_hosts_in_cells_interval: int = -1
+    notification_format: str = "unversioned"
+    versioned_notifications_topics: tuple[str, ...] = ("versioned_notifications",)
+
+
 class LogOptions(Struct, frozen=True):
     """How to log: at DEBUG level or not, as one JSON object per line or not."""
 
@@ -114,6 +129,7 @@ class Settings(Struct, frozen=True):
     auth: AuthOptions
     serve: ServeOptions
     engine: EngineOptions
+    rpc: RpcOptions = RpcOptions()
     log: LogOptions = LogOptions()
     allowed_origin: tuple[str, ...] = ()
     proxy_headers: bool = False

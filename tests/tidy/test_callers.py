@@ -19,7 +19,6 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 PUBLIC = {
     r"gantt\.client\.scheduler:SchedulerClient\..*": "the seam that README shows",
     r"gantt\.model\.forms\.primitive:spec_primitive": "a request as Nova's object",
-    r"gantt\.model\.forms\.selection:selection_(primitive|dict)": "an answer as Nova's",
     r"gantt\.agent\.collectors\..*\.provides": "the contract of collectors",
     r"gantt\.scheduler\.feasibility\.filters\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.feasibility\.historical\.\w+:\w+": "found by the registry",
@@ -27,6 +26,7 @@ PUBLIC = {
     r"gantt\.scheduler\.plugins\.nova_\w+:\w+\.\w+": "what Nova's plug-ins call",
     r"gantt\.store\.migrations\.versions\..*:(up|down)grade": "called by alembic",
     r"gantt\.api\.hosting\.processes:\w+\.(signal_\w+|shutdown)": "called by granian",
+    r"gantt\.openstack\.rpc\.methods:\w+\.\w+": "called by oslo.messaging",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.

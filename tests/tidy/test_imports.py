@@ -29,11 +29,13 @@ BELOW: dict[str, frozenset[str]] = {
     "agent": LIBRARY | {"client", "connection"},
     "observe": LIBRARY | {"conf"},
     "api": LIBRARY | {"conf", "connection", "observe"},
+    "openstack": LIBRARY | {"conf", "connection", "client", "observe"},
     "sim": LIBRARY,
     "testing": LIBRARY,
     "wsgi": LIBRARY | {"conf", "connection", "observe", "api"},
     "__main__": frozenset({"cli"}),
-    "cli": LIBRARY | {"conf", "connection", "client", "agent", "observe", "api"},
+    "cli": LIBRARY
+    | {"conf", "connection", "client", "agent", "observe", "api", "openstack"},
 }
 
 # Library -> the floors where it is at home.
@@ -44,7 +46,7 @@ HOMES: dict[str, frozenset[str]] = {
     "granian": frozenset({"api"}),
     "click": frozenset({"cli"}),
     "rich": frozenset({"cli"}),
-    "oslo": frozenset({"conf", "api"}),
+    "oslo": frozenset({"conf", "api", "openstack"}),
     "keystone": frozenset({"conf"}),
 }
 

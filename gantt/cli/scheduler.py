@@ -1,0 +1,67 @@
+"""``gantt scheduler``: serve Nova's conductors in place of nova-scheduler.
+
+Thin: ``gantt.conf`` handles configuration, ``gantt.openstack.rpc`` serves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gantt.cli.failure import refusals_reported
+
+_INSTALL = "pip install 'gantt-scheduler[rpc]'"
+
+
+@click.command("scheduler")
+@click.option(
+    "--config-file",
+    "config_files",
+    multiple=True,
+    metavar="FILE",
+    help="Configuration file, such as /etc/nova/nova.conf; may be repeated. "
+    "Command-line options take precedence.",
+)
+@click.option("--database", metavar="URL", help="Database that holds Gantt's books.")
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Number of worker processes; default: [scheduler] workers, or 1.",
+)
+@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+def scheduler(
+    config_files: tuple[str, ...],
+    database: str | None,
+    workers: int | None,
+    log_json: bool,
+) -> None:
+    """Serve the RPC interface of nova-scheduler until SIGTERM or SIGINT, which finish
+    calls in progress first; SIGHUP reloads the options that may change at runtime."""
+    given: dict[tuple[str, str], Any] = {
+        ("placement_database", "connection"): database,
+        ("scheduler", "workers"): workers,
+        ("DEFAULT", "use_json"): log_json or None,
+    }
+    overrides = tuple(
+        (group, name, value)
+        for (group, name), value in given.items()
+        if value is not None
+    )
+    with refusals_reported():
+        _check_installed()
+        from gantt.conf import Source
+        from gantt.openstack.rpc import workers as processes
+
+        processes.serve(Source(config_files, overrides))
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    from gantt.errors import Refused
+
+    if find_spec("oslo_messaging") is None:
+        raise Refused(
+            f"gantt scheduler needs oslo.messaging, which is not installed: {_INSTALL}."
+        )

@@ -1,0 +1,87 @@
+"""The options of ``gantt scheduler``, under the names that a ``nova.conf`` has.
+
+Separate from ``scheduling``, whose options say how hosts are chosen: these say how a
+cloud reaches the process that chooses. The message bus itself (``transport_url``,
+``[oslo_messaging_rabbit]``) is configured by the library that speaks to it.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from oslo_config import cfg
+
+from gantt.conf.table import rows
+from gantt.conf.values import RpcOptions
+
+_OURS: Final = RpcOptions()
+FORMATS: Final = ("unversioned", "versioned", "both")
+
+DEFAULT: Sequence[cfg.Opt] = [
+    cfg.StrOpt(
+        "host",
+        sample_default="<the name of this machine>",
+        help="For gantt scheduler: name of this host in the cloud; unset: that of the "
+        "machine. Hosts of one topic need different names.",
+    ),
+    *rows(
+        _OURS,
+        {
+            "report_interval 1..86400": "For gantt scheduler: seconds between "
+            "heartbeats of its row in the services table.",
+        },
+    ),
+]
+
+SCHEDULER: Sequence[cfg.Opt] = [
+    *rows(
+        _OURS,
+        {
+            "workers 1..1024": "For gantt scheduler: number of worker processes.",
+            "discover_hosts_in_cells_interval -1..86400": "For gantt scheduler: "
+            "seconds between searches for hosts that no cell is mapped to; 0: 60 "
+            "seconds; -1: never. Of all schedulers that are up, only the first by name "
+            "searches.",
+        },
+    )
+]
+
+NOTIFICATIONS: Sequence[cfg.Opt] = [
+    cfg.StrOpt(
+        "notification_format",
+        default=_OURS.notification_format,
+        choices=FORMATS,
+        help="For gantt scheduler: format of the notifications before and after a "
+        "selection, if [oslo_messaging_notifications] driver sends any.",
+    ),
+    *rows(
+        _OURS,
+        {
+            "versioned_notifications_topics": "For gantt scheduler: topics of "
+            "notifications in the versioned format.",
+        },
+    ),
+]
+
+GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
+    "scheduler": SCHEDULER,
+    "notifications": NOTIFICATIONS,
+}
+
+
+def rpc_options(conf: cfg.ConfigOpts) -> RpcOptions:
+    """All of the above as one value."""
+    return RpcOptions(
+        host=conf.host or socket.gethostname(),
+        workers=conf.scheduler.workers,
+        report_interval=conf.report_interval,
+        discover_hosts_in_cells_interval=(
+            conf.scheduler.discover_hosts_in_cells_interval
+        ),
+        notification_format=conf.notifications.notification_format,
+        versioned_notifications_topics=tuple(
+            conf.notifications.versioned_notifications_topics
+        ),
+    )

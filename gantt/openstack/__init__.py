@@ -1,0 +1,1 @@
+"""Doors into an OpenStack cloud beyond HTTP: its message bus and its databases."""

@@ -1,0 +1,97 @@
+"""Errors as callers of a nova-scheduler know them.
+
+A caller makes an exception anew from the name of its class and module, its arguments
+and ``kwargs``, if the module is one that it trusts: ``nova.exception``. So the classes
+here say that they are of it. What is in them reaches the tenant: the reason is vague,
+and what an operator needs is in the log and in the record of the decision.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+import oslo_messaging as messaging
+
+from gantt import errors
+from gantt.model.selection import Why
+from gantt.scheduler.feasibility.candidates import BOOKS
+
+LOG = logging.getLogger(__name__)
+
+NOT_ENOUGH: Final = "There are not enough hosts available."
+
+
+class Fault(Exception):
+    """``args``: the message; ``kwargs``: what the caller passes on besides it."""
+
+    __module__ = "nova.exception"
+    code = 500
+
+    def __init__(self, message: str, **kwargs: str) -> None:
+        super().__init__(message)
+        self.kwargs: dict[str, str | int] = {**kwargs, "code": self.code}
+
+
+class NovaException(Fault):
+    """The scheduler failed."""
+
+    __module__ = "nova.exception"
+
+
+class NoValidHost(Fault):
+    """No host can take the request."""
+
+    __module__ = "nova.exception"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"No valid host was found. {reason}", reason=reason)
+
+
+class Invalid(Fault):
+    """The payload cannot be read; the message names the object and the field."""
+
+    __module__ = "nova.exception"
+    code = 400
+
+
+class ServiceUnavailable(Fault):
+    """Not now."""
+
+    __module__ = "nova.exception"
+    code = 503
+
+
+def raised(fault: Fault) -> messaging.ExpectedException:
+    """``fault`` as the RPC library sends it without a traceback of its cause: that
+    would quote what tenants must not read."""
+    try:
+        raise fault from None
+    except Fault:
+        return messaging.ExpectedException()
+
+
+def fault_of(error: Exception, request_id: str) -> Fault:
+    """``error``, which is logged, as a fault."""
+    if isinstance(error, errors.NoValidHost):
+        LOG.info("%s: %s", request_id, error.message)
+        return NoValidHost(_reason(error.why))
+    if isinstance(error, errors.Invalid):
+        LOG.warning("%s: refused: %s", request_id, error.message)
+        return NoValidHost("")
+    if isinstance(error, errors.Unavailable):
+        LOG.error("%s: %s", request_id, error.message)
+        return ServiceUnavailable(error.public)
+    if isinstance(error, errors.GanttError):
+        LOG.error("%s: %s", request_id, error.message)
+        return NovaException(error.public)
+    LOG.error("%s: the scheduler failed", request_id, exc_info=error)
+    return NovaException(f"The scheduler failed; its log has the reason: {request_id}.")
+
+
+def _reason(why: object) -> str:
+    """Empty where the books have no candidate, as in Nova."""
+    steps = why.steps if isinstance(why, Why) else ()
+    if not steps or any(step.name == BOOKS and not step.after for step in steps):
+        return ""
+    return NOT_ENOUGH

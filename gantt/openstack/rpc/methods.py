@@ -1,0 +1,242 @@
+"""The methods of a nova-scheduler, version 4.5 of its RPC interface.
+
+Each reads its arguments, calls the library and writes the answer. Arguments are
+primitives: no object of Nova's is ever made.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import oslo_messaging as messaging
+
+from gantt.client import SchedulerClient
+from gantt.errors import GanttError, Invalid
+from gantt.model.forms import fleet, scalars
+from gantt.model.forms.document import DATA, VERSION, VERSIONS
+from gantt.model.forms.spec import read_spec
+from gantt.model.scheduling import SchedulerProtocol, Selections
+from gantt.model.spec import ScheduleRequest
+from gantt.openstack.rpc import faults, replies
+
+LOG = logging.getLogger(__name__)
+
+Context = Mapping[str, Any]
+
+# Fields of RequestSpec 1.15.
+_KNOWN: Final = frozenset(
+    "id image numa_topology pci_requests project_id user_id availability_zone flavor "
+    "num_instances ignore_hosts force_hosts force_nodes requested_destination retry "
+    "limits instance_group scheduler_hints instance_uuid security_groups "
+    "network_metadata is_bfv requested_resources request_level_params "
+    "requested_networks".split()
+)
+
+
+class Announcer(Protocol):
+    """Tells others that hosts are selected."""
+
+    def selecting(self, context: Context, spec: Any, phase: str) -> None:
+        """``spec``: as it came; ``phase``: "start", or "end" after success."""
+
+
+class SchedulerMethods:
+    """``reread``: called with the name of a host whose instances are not as known;
+    ``announce``: None: nothing is announced."""
+
+    target = messaging.Target(version="4.5")
+
+    def __init__(
+        self,
+        gantt: SchedulerProtocol,
+        reread: Callable[[str], None],
+        announce: Announcer | None = None,
+    ) -> None:
+        self._gantt = gantt
+        self._client = SchedulerClient(gantt)
+        self._reread = reread
+        self._announce = announce
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    # -- a call ----------------------------------------------------------------------
+
+    def select_destinations(
+        self,
+        context: Context,
+        request_spec: Any = None,
+        filter_properties: Any = None,
+        spec_obj: Any = None,
+        instance_uuids: Any = None,
+        return_objects: Any = False,
+        return_alternates: Any = False,
+    ) -> list[Any]:
+        """Hosts for the instances, claimed unless ``instance_uuids`` is None."""
+        self._count("rpc_calls")
+        spec = request_spec if spec_obj is None else spec_obj
+        self._note_unknown(spec)
+        try:
+            request = _request(
+                context,
+                spec,
+                filter_properties,
+                instance_uuids,
+                bool(return_alternates and return_objects),
+            )
+        except Invalid as error:
+            self._count("rpc_unreadable")
+            LOG.warning("%s: cannot be read: %s", _id_of(context), error.message)
+            raise faults.raised(faults.Invalid(error.message)) from None
+        try:
+            return self._select(context, spec, request, as_objects=bool(return_objects))
+        except Exception as error:
+            self._count("rpc_refused")
+            fault = faults.fault_of(error, request.request_id)
+            raise faults.raised(fault) from None
+
+    def _select(
+        self, context: Context, spec: Any, request: ScheduleRequest, *, as_objects: bool
+    ) -> list[Any]:
+        if self._announce is not None:
+            self._announce.selecting(context, spec, "start")
+        found = self._gantt.schedule(request)
+        if as_objects:
+            self._check_cells(found)
+        if self._announce is not None:
+            self._announce.selecting(context, spec, "end")
+        return replies.reply(found, as_objects=as_objects)
+
+    def _check_cells(self, found: Selections) -> None:
+        try:
+            replies.check_cells(found)
+        except GanttError:
+            for claim in {one.claim for each in found for one in each if one.claim}:
+                self._gantt.release_claim(claim)
+            raise
+
+    def _note_unknown(self, spec: Any) -> None:
+        """Count and log the fields of a newer RequestSpec that are ignored."""
+        if not isinstance(spec, dict) or spec.get(VERSION) in (
+            None,
+            VERSIONS["RequestSpec"],
+        ):
+            return
+        data = spec.get(DATA)
+        unknown = data.keys() - _KNOWN if isinstance(data, dict) else set()
+        if unknown and self._count("rpc_unknown_fields", len(unknown)):
+            LOG.warning(
+                "RequestSpec %s has fields that are ignored here: %s",
+                *(spec[VERSION], ", ".join(sorted(map(str, unknown))[:20])),
+            )
+
+    # -- casts -----------------------------------------------------------------------
+
+    def update_aggregates(self, context: Context, aggregates: Any) -> None:
+        """Each aggregate, with all of its hosts, as it is from now on."""
+        self._cast(self._client.update_aggregates, context, aggregates)
+
+    def delete_aggregate(self, context: Context, aggregate: Any) -> None:
+        """The aggregate is gone."""
+        self._cast(self._client.delete_aggregate, context, aggregate)
+
+    def update_instance_info(
+        self, context: Context, host_name: Any, instance_info: Any
+    ) -> None:
+        """The host has these instances, among others."""
+        self._cast(self._client.update_instance_info, context, host_name, instance_info)
+
+    def delete_instance_info(
+        self, context: Context, host_name: Any, instance_uuid: Any
+    ) -> None:
+        """The instance is no longer on the host."""
+        self._cast(self._client.delete_instance_info, context, host_name, instance_uuid)
+
+    def sync_instance_info(
+        self, context: Context, host_name: Any, instance_uuids: Any
+    ) -> None:
+        """The host has exactly these instances; if that is news, they are read again,
+        with what else is known of them."""
+        found = self._cast(
+            self._client.sync_instance_info, context, host_name, instance_uuids
+        )
+        if found is False:
+            self._count("rpc_syncs_corrected")
+            self._cast(lambda _context, host: self._reread(host), context, host_name)
+
+    def _cast(self, method: Callable[..., Any], context: Context, *args: Any) -> Any:
+        """What ``method`` answers. Its refusals are logged and counted: a cast has no
+        caller who would hear of them."""
+        self._count("rpc_casts")
+        try:
+            return method(None, *args)
+        except GanttError as error:
+            self._count("rpc_casts_refused")
+            name = getattr(method, "__name__", "a cast")
+            LOG.warning("%s: %s: %s", _id_of(context), name, error.message)
+        return None
+
+    # -- for metrics -----------------------------------------------------------------
+
+    def counts(self) -> dict[str, float]:
+        """What was done so far, by name."""
+        with self._lock:
+            return dict(self._counts)
+
+    def _count(self, name: str, by: int = 1) -> bool:
+        """Whether this is the first."""
+        with self._lock:
+            is_first = not self._counts[name]
+            self._counts[name] += by
+        return is_first
+
+
+class LifeSigns:
+    """What each service of Nova answers: namespace ``baseapi``, version 1.1."""
+
+    target = messaging.Target(namespace="baseapi", version="1.1")
+
+    def ping(self, context: Context, arg: Any) -> dict[str, Any]:
+        """The argument, and the service's name."""
+        del context
+        return {"service": "scheduler", "arg": arg}
+
+    def get_backdoor_port(self, context: Context) -> None:
+        """There is none."""
+        del context
+
+
+def _request(
+    context: Context,
+    spec: Any,
+    filter_properties: Any,
+    instance_uuids: Any,
+    return_alternates: bool,
+) -> ScheduleRequest:
+    """Raises Invalid, which names the object and the field. Without a lease, since
+    conductors confirm nothing."""
+    uuids: Sequence[str] | None = None
+    if instance_uuids is not None:
+        uuids = fleet.read_uuids("instance_uuids", instance_uuids)
+        if not uuids:
+            raise Invalid("instance_uuids is empty; it must name the instances.")
+    return ScheduleRequest(
+        spec=read_spec(spec, filter_properties),
+        instance_uuids=None if uuids is None else tuple(uuids),
+        return_alternates=return_alternates,
+        request_id=_id_of(context),
+        user_id=_text(context, "user_id"),
+        project_id=_text(context, "project_id"),
+    )
+
+
+def _id_of(context: Context) -> str:
+    return _text(context, "request_id") or ""
+
+
+def _text(context: Context, name: str) -> str | None:
+    value = context.get(name)
+    return None if value is None else scalars.text(f"context.{name}", value)

@@ -1,0 +1,57 @@
+"""One process on the topic ``scheduler``: an engine, and the RPC server before it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import oslo_messaging as messaging
+from oslo_config import cfg
+
+from gantt.errors import Refused
+from gantt.model.scheduling import SchedulerProtocol
+from gantt.openstack.rpc.methods import Announcer, LifeSigns, SchedulerMethods
+from gantt.openstack.rpc.transport import open_transport
+
+LOG = logging.getLogger(__name__)
+
+TOPIC: Final = "scheduler"
+
+
+class RpcServer:
+    """Answers for ``gantt`` under the name ``host``.
+
+    ``reread``: called with the name of a host whose instances are not as known.
+    Raises Refused.
+    """
+
+    def __init__(
+        self,
+        gantt: SchedulerProtocol,
+        conf: cfg.ConfigOpts,
+        host: str,
+        reread: Callable[[str], None],
+        announce: Announcer | None = None,
+    ) -> None:
+        self._transport = open_transport(conf)
+        self.methods = SchedulerMethods(gantt, reread, announce)
+        target = messaging.Target(
+            exchange=self._transport.conf.control_exchange, topic=TOPIC, server=host
+        )
+        endpoints: list[Any] = [self.methods, LifeSigns()]
+        self._server = messaging.get_rpc_server(self._transport, target, endpoints)
+
+    def start(self) -> None:
+        """Consume from now on; waits until the broker answers. Raises Refused."""
+        try:
+            self._server.start()
+        except messaging.MessagingException as error:
+            raise Refused(f"The message bus cannot be used: {error}") from error
+
+    def drain(self) -> None:
+        """Take no more calls, finish those that were taken, and close. What the broker
+        still holds goes to other processes, or waits there."""
+        self._server.stop()
+        self._server.wait()
+        self._transport.cleanup()

@@ -1,0 +1,40 @@
+"""The message bus of a cloud, as its ``nova.conf`` describes it.
+
+The library registers its options in the ConfigOpts that it is given, never in the
+global one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import oslo_messaging as messaging
+from oslo_config import cfg
+
+from gantt.errors import Refused
+from gantt.model.addresses import without_secrets
+
+# What Nova sets as the default of control_exchange.
+EXCHANGE: Final = "nova"
+# The library registers these in the global ConfigOpts only, but reads them in this one.
+_UNREGISTERED: Final = {
+    "oslo_messaging_tracing": "tracing_enabled",
+    "oslo_messaging_metrics": "metrics_enabled",
+}
+
+
+def open_transport(conf: cfg.ConfigOpts) -> Any:
+    """The transport that ``transport_url`` names, with which nothing is connected yet.
+    Raises Refused."""
+    url = ""
+    try:
+        where = messaging.TransportURL.parse(conf)
+        url = str(where)
+        conf.set_default("control_exchange", EXCHANGE)
+        for group, switch in _UNREGISTERED.items():
+            conf.register_opt(cfg.BoolOpt(switch), group)
+            conf.set_override(switch, False, group)
+        return messaging.get_rpc_transport(conf, url=where)
+    except (messaging.MessagingException, cfg.Error, ValueError) as error:
+        shown = without_secrets(url) or "of the configuration"
+        raise Refused(f"transport_url {shown} cannot be used: {error}") from error

@@ -1,0 +1,138 @@
+"""``gantt scheduler``: starts worker processes, replaces those that die, ends them.
+
+Separate from the worker because this process only watches: it loads neither the RPC
+library nor an engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Final
+
+from gantt.conf import Settings, Source
+from gantt.engine.opening import check_options
+from gantt.errors import Refused
+from gantt.observe.logs import configure_logging
+from gantt.openstack.rpc.worker import run_worker
+from gantt.store import schema
+
+LOG = logging.getLogger(__name__)
+
+# A worker that dies sooner is not replaced: the next one would die as well.
+SETTLED_S: Final = 5.0
+_STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def serve(source: Source) -> None:
+    """Serve until SIGTERM or SIGINT, then drain. Raises Refused before a worker starts;
+    SystemExit(1) when a worker cannot run, or had to be killed."""
+    settings = source.load()
+    check(settings)
+    configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
+    for warning in settings.unknown:
+        LOG.warning("%s", warning)
+    workers = Workers(source, settings.rpc.workers, settings.serve.drain_s)
+    if not workers.run():
+        raise SystemExit(1)
+
+
+def check(settings: Settings) -> None:
+    """Raises Refused when the options or the database cannot be used."""
+    url = settings.database_url
+    if not url:
+        raise Refused(
+            "No database for the books is configured: give --database URL, or set "
+            "[placement_database] connection."
+        )
+    if url == "memory://" and settings.rpc.workers > 1:
+        raise Refused("memory:// supports only one process: set workers to 1.")
+    check_options(settings.engine)
+    if url == "memory://":
+        return
+    store = settings.engine.store
+    if store.create:
+        schema.sync(url, store, spares_newer=True)
+    schema.check(url, store)
+
+
+class Workers:
+    """``count`` processes; ``drain_s``: how long they may take to end."""
+
+    def __init__(self, source: Source, count: int, drain_s: float) -> None:
+        self._source = source
+        self._drain_s = drain_s
+        self._context = multiprocessing.get_context("spawn")
+        self._running: dict[int, tuple[BaseProcess, float]] = {}
+        self._count = count
+        self._signals, self._told = os.pipe()
+
+    def run(self) -> bool:
+        """Until a signal to stop; whether all ended well."""
+        restore = [self._take(one) for one in (*_STOPS, signal.SIGHUP)]
+        try:
+            for number in range(self._count):
+                self._start(number)
+            is_well = self._watch()
+            return self._end() and is_well
+        finally:
+            for undo in restore:
+                undo()
+            os.close(self._signals)
+            os.close(self._told)
+
+    def _take(self, number: signal.Signals) -> Callable[[], object]:
+        before = signal.signal(number, lambda got, _: self._tell(got))
+        return lambda: signal.signal(number, before)
+
+    def _tell(self, number: int) -> None:
+        os.write(self._told, bytes((number,)))
+
+    def _start(self, number: int) -> None:
+        process = self._context.Process(
+            target=run_worker, args=(self._source, number), name=f"scheduler-{number}"
+        )
+        process.start()
+        self._running[number] = process, time.monotonic()
+
+    def _watch(self) -> bool:
+        """Until a signal to stop, or until a worker cannot run: then False."""
+        while True:
+            sentinels = [process.sentinel for process, _ in self._running.values()]
+            if self._signals in wait([self._signals, *sentinels]):
+                got = os.read(self._signals, 1)[0]
+                if got in _STOPS:
+                    return True
+                self._send(signal.Signals(got))
+            for number, (process, began) in list(self._running.items()):
+                if process.is_alive():
+                    continue
+                LOG.error("Worker %d ended with %s", number, process.exitcode)
+                if time.monotonic() - began < SETTLED_S:
+                    return False
+                self._start(number)
+
+    def _send(self, number: signal.Signals) -> None:
+        for process, _ in self._running.values():
+            if process.pid is not None and process.is_alive():
+                os.kill(process.pid, number)
+
+    def _end(self) -> bool:
+        """Ask all to drain, and kill those that take too long: whether none did."""
+        self._send(signal.SIGTERM)
+        deadline = time.monotonic() + self._drain_s
+        is_well = True
+        for number, (process, _) in self._running.items():
+            process.join(max(0.0, deadline - time.monotonic()))
+            if process.is_alive():
+                LOG.error("Worker %d did not drain in %g s", number, self._drain_s)
+                process.kill()
+                process.join()
+                is_well = False
+        return is_well

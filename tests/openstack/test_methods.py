@@ -1,0 +1,355 @@
+"""The RPC methods, called by Nova's own client over the wire format of RabbitMQ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import oslo_messaging as messaging
+import pytest
+from nova import exception, objects
+from nova.scheduler.rpcapi import SchedulerAPI
+
+import gantt
+from gantt.engine.gantt import Gantt
+from gantt.errors import StoreFailed
+from gantt.model.scheduling import SchedulerProtocol
+from gantt.openstack.rpc.faults import NOT_ENOUGH
+from gantt.openstack.rpc.server import RpcServer
+from tests.openstack import fleet
+from tests.openstack.conductor import (
+    MEMORY,
+    conductor,
+    context,
+    eventually,
+    instances,
+    options,
+    ping,
+    raw,
+    spec,
+)
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
+)
+
+
+class Rig:
+    """A scheduler on the bus, for books that are new for each test.
+
+    Attributes that are not its own are those of the books.
+    """
+
+    def __init__(self) -> None:
+        self.gantt = Gantt.__new__(Gantt)
+        self.reread: list[str] = []
+        self.server = RpcServer(
+            cast(SchedulerProtocol, self), options(MEMORY), "one", self._reread
+        )
+        self._before: dict[str, float] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.gantt, name)
+
+    def begin(self, books: Gantt) -> None:
+        self.gantt, self.reread = books, []
+        self._before = self.server.methods.counts()
+
+    def _reread(self, host: str) -> None:
+        self.reread.append(host)
+
+    def counted(self, name: str) -> float:
+        """How often in this test."""
+        return self.server.methods.counts().get(name, 0) - self._before.get(name, 0)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Rig]:
+    rig = Rig()
+    rig.server.start()
+    yield rig
+    rig.server.drain()
+
+
+@pytest.fixture
+def rig(served: Rig) -> Iterator[Rig]:
+    books = gantt.connect("memory://")
+    assert isinstance(books, Gantt)
+    with books:
+        served.begin(books)
+        yield served
+
+
+@contextmanager
+def nova(version: str | None = None) -> Iterator[SchedulerAPI]:
+    with conductor(MEMORY, version) as api:
+        yield api
+
+
+def test_selections_are_objects_that_a_conductor_can_read(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a", "b", "c")
+    wanted = instances(2)
+    with nova() as api:
+        found = api.select_destinations(context(), spec(), wanted, True, True)
+    assert [len(each) for each in found] == [2, 2]
+    for uuid, (chosen, alternate) in zip(wanted, found, strict=True):
+        assert isinstance(chosen, objects.Selection)
+        assert chosen.service_host == chosen.nodename
+        assert chosen.compute_node_uuid == fleet.uuid_of(chosen.nodename)
+        assert chosen.cell_uuid == fleet.CELL
+        assert chosen.availability_zone == "nova"
+        assert chosen.allocation_request_version == "1.36"
+        assert chosen.limits.to_dict() == {}
+        assert chosen.limits.numa_topology is None and chosen.limits.vcpu is None
+        asked = json.loads(chosen.allocation_request)
+        assert asked["mappings"] == {"": [chosen.compute_node_uuid]}
+        view = rig.gantt.get_allocations(uuid)
+        assert view is not None
+        assert list(asked["allocations"]) == [chosen.compute_node_uuid]
+        assert alternate.service_host not in {each[0].service_host for each in found}
+
+
+def test_a_claim_needs_no_confirmation(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    (uuid,) = instances()
+    with nova() as api:
+        api.select_destinations(context("req-1"), spec(), [uuid], True)
+    (record,) = rig.gantt.decisions(request_id="req-1")
+    assert record.instance_uuids == (uuid,) and record.project_id == "project"
+    rig.gantt.expire_claims()
+    assert rig.gantt.get_allocations(uuid) is not None
+
+
+def test_without_objects_the_answer_is_a_dict_for_each_instance(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    with nova("4.4") as api:
+        found = api.select_destinations(context(), spec(), instances(2))
+    assert found == [{"host": "a", "nodename": "a", "limits": {}}] * 2
+
+
+@pytest.mark.parametrize("version", ["4.3", "4.0"])
+def test_old_callers_name_no_instances_and_claim_themselves(
+    rig: Rig, version: str
+) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    asked = spec(num_instances=2, ignore_hosts=["b"], scheduler_hints={"k": ["v"]})
+    with nova(version) as api:
+        found = api.select_destinations(context(), asked, instances(2))
+    assert [one["host"] for one in found] == ["a", "a"]
+    assert set(rig.gantt.get_usages(fleet.uuid_of("a")).usages.values()) == {0}
+
+
+def test_a_rebuild_is_checked_and_claims_nothing(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a", "b")
+    asked = spec(
+        force_hosts=["b"],
+        force_nodes=["b"],
+        scheduler_hints={"_nova_check_type": ["rebuild"]},
+    )
+    with nova() as api:
+        ((chosen,),) = api.select_destinations(context(), asked, instances(), True)
+    assert (chosen.service_host, chosen.allocation_request) == ("b", "null")
+
+
+# -- refusals ------------------------------------------------------------------------
+
+
+def test_no_candidates_give_no_reason(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    with nova() as api, pytest.raises(exception.NoValidHost) as caught:
+        api.select_destinations(
+            context(), spec(flavor={"vcpus": 99}), instances(), True
+        )
+    assert caught.value.kwargs == {"reason": "", "code": 500}
+    assert caught.value.format_message() == "No valid host was found. "
+
+
+def test_hosts_that_filters_remove_give_the_reason_that_nova_gives(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a", "b")
+    with nova() as api, pytest.raises(exception.NoValidHost) as caught:
+        api.select_destinations(
+            context("req-7"), spec(ignore_hosts=["a", "b"]), instances(), True
+        )
+    assert caught.value.kwargs == {"reason": NOT_ENOUGH, "code": 500}
+    (record,) = rig.gantt.decisions(request_id="req-7")
+    assert record.why is not None  # has what the fault must not say
+    assert "ignore" not in str(caught.value)
+
+
+def test_too_few_hosts_for_all_instances_leave_nothing_claimed(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a", vcpus=2)
+    wanted = instances(3)
+    with nova() as api, pytest.raises(exception.NoValidHost):
+        api.select_destinations(context(), spec(), wanted, True)
+    assert all(rig.gantt.get_allocations(uuid) is None for uuid in wanted)
+
+
+def test_advice_for_operators_is_not_in_the_fault(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    wanted = instances(5000)
+    with nova() as api, pytest.raises(exception.NoValidHost) as caught:
+        api.select_destinations(context(), spec(), wanted, True)
+    assert "max_instances" not in str(caught.value)
+    assert caught.value.kwargs["reason"] == ""
+
+
+def test_a_host_in_no_cell_is_refused_and_its_claim_released(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a", cell=None)
+    (uuid,) = instances()
+    with nova() as api, pytest.raises(exception.NoValidHost):
+        api.select_destinations(context(), spec(), [uuid], True)
+    assert rig.gantt.get_allocations(uuid) is None
+
+
+def test_a_database_that_is_away_is_told_as_such(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise StoreFailed("cannot reach db.example as gantt:secret")
+
+    monkeypatch.setattr(rig.gantt, "schedule", fail)
+    with nova() as api, pytest.raises(exception.ServiceUnavailable) as caught:
+        api.select_destinations(context(), spec(), instances(), True)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_bug_is_told_without_its_traceback(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise KeyError("secret")
+
+    monkeypatch.setattr(rig.gantt, "schedule", fail)
+    with nova() as api, pytest.raises(exception.NovaException) as caught:
+        api.select_destinations(context("req-9"), spec(), instances(), True)
+    assert "req-9" in str(caught.value) and "secret" not in str(caught.value)
+
+
+# -- payloads that cannot be read ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"spec_obj": None}, "request_spec"),
+        ({"spec_obj": ["list"]}, "request_spec"),
+        ({"instance_uuids": "one"}, "instance_uuids"),
+        ({"instance_uuids": []}, "instance_uuids"),
+        ({"instance_uuids": [7]}, "instance_uuids.0"),
+        ({"spec_obj.flavor": None}, "request_spec.flavor"),
+        ({"spec_obj.ignore_hosts": 3}, "request_spec.ignore_hosts"),
+        ({"spec_obj.version": "2.0"}, "2.0"),
+    ],
+)
+def test_the_caller_hears_which_field_cannot_be_read(
+    rig: Rig, change: dict[str, Any], named: str
+) -> None:
+    arguments = {**_arguments(), **change}
+    for name in [name for name in arguments if "." in name]:
+        field, value = name.partition(".")[2], arguments.pop(name)
+        if field == "version":
+            arguments["spec_obj"]["nova_object.version"] = value
+        else:
+            arguments["spec_obj"]["nova_object.data"][field] = value
+    with nova(), pytest.raises(exception.Invalid) as caught:
+        raw("select_destinations", **arguments)
+    assert named in caught.value.format_message()
+    assert rig.counted("rpc_unreadable") == 1
+
+
+def test_a_newer_request_is_accepted_and_its_new_fields_counted(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    arguments = _arguments()
+    primitive = arguments["spec_obj"]
+    primitive["nova_object.version"] = "1.99"
+    primitive["nova_object.data"] |= {"mood": "blue", "colour": None}
+    with nova():
+        ((chosen,),) = raw("select_destinations", **arguments)
+    assert chosen["nova_object.data"]["service_host"] == "a"
+    assert rig.counted("rpc_unknown_fields") == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "arguments"),
+    [
+        ("select_destinations", "5.0", {}),
+        ("select_destinations", "4.5", {"surprise": 1}),
+        ("no_such_method", "4.5", {}),
+        ("_select", "4.5", {}),
+    ],
+)
+def test_what_is_not_of_the_interface_is_refused_at_once(
+    rig: Rig, method: str, version: str, arguments: dict[str, Any]
+) -> None:
+    with nova(), pytest.raises((messaging.RemoteError, TypeError)):
+        raw(method, version, **arguments)
+
+
+def _arguments() -> dict[str, Any]:
+    return {
+        "spec_obj": spec().obj_to_primitive(),
+        "instance_uuids": instances(),
+        "return_objects": True,
+        "return_alternates": True,
+    }
+
+
+# -- casts ---------------------------------------------------------------------------
+
+
+def test_aggregates_are_replaced_and_deleted(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    zone = objects.Aggregate(
+        id=3,
+        uuid=fleet.uuid_of("zone"),
+        name="zone",
+        hosts=["a"],
+        metadata={"availability_zone": "west"},
+    )
+    with nova() as api:
+        api.update_aggregates(context(), objects.AggregateList(objects=[zone]))
+        eventually(rig.gantt.list_host_aggregates)
+        ((chosen,),) = api.select_destinations(context(), spec(), instances(), True)
+        assert chosen.availability_zone == "west"
+        zone.hosts = []
+        api.update_aggregates(context(), [zone])
+        eventually(lambda: not rig.gantt.list_host_aggregates()[0].hosts)
+        api.delete_aggregate(context(), zone)
+        eventually(lambda: not rig.gantt.list_host_aggregates())
+
+
+def test_instances_are_told_of_and_forgotten(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    uuid, other = instances(2)
+    told = objects.InstanceList(objects=[objects.Instance(uuid=uuid)])
+
+    def known() -> tuple[str, ...]:
+        (host,) = rig.gantt.list_hosts()
+        return host.instances
+
+    with nova() as api:
+        for _ in range(2):  # a duplicate changes nothing
+            api.update_instance_info(context(), "a", told)
+        eventually(lambda: known() == (uuid,))
+        api.sync_instance_info(context(), "a", [uuid])
+        eventually(lambda: rig.counted("rpc_casts") == 3)
+        assert rig.reread == []
+        api.sync_instance_info(context(), "a", [uuid, other])
+        eventually(lambda: rig.reread == ["a"])
+        assert rig.counted("rpc_syncs_corrected") == 1
+        for _ in range(2):
+            api.delete_instance_info(context(), "a", uuid)
+        eventually(lambda: known() == (other,))
+
+
+def test_a_cast_that_cannot_be_read_is_counted(rig: Rig) -> None:
+    with nova() as api:
+        api.update_instance_info(context(), "", objects.InstanceList(objects=[]))
+        eventually(lambda: rig.counted("rpc_casts_refused") == 1)
+
+
+def test_all_services_answer_a_ping(rig: Rig) -> None:
+    with nova():
+        assert ping("hello") == {"service": "scheduler", "arg": "hello"}
