@@ -32,8 +32,7 @@ from gantt.store.interface import (
 )
 from gantt.store.load import Loader
 from gantt.store.outcomes import DefiniteAbort, Outcome
-from gantt.store.readers import Reader, Readers
-from gantt.store.session import Counter, Session, as_failure, failing
+from gantt.store.session import Counter, Reader, Readers, Session, as_failure, failing
 from gantt.store.write import Writer, check, check_preconditions
 
 T = TypeVar("T")

@@ -29,8 +29,7 @@ from gantt.model.selection import Asked
 from gantt.store.database import Database, Statement, limited
 from gantt.store.interface import DECISION_INSTANCES, SharedDecision, Trimmed
 from gantt.store.outcomes import DataError, Outcome
-from gantt.store.readers import Readers
-from gantt.store.session import Counter, Session, as_failure
+from gantt.store.session import Counter, Readers, Session, as_failure
 from gantt.store.tables import gantt_decisions
 
 T = TypeVar("T")

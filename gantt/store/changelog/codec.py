@@ -146,7 +146,7 @@ class Log:
         has_gap = bool(found) and found[-1][0] != after.revision + len(found)
         if has_gap or len(found) > self._limit:
             return None
-        return list(starmap(_entry, found))
+        return list(starmap(entry, found))
 
     def is_cut(self, found: list[Any]) -> bool:
         """Whether there was more than is read at once."""
@@ -179,7 +179,8 @@ class Log:
         session.send_rows(self._insert, values)
 
 
-def _entry(
+def entry(
     revision: int, batch: str, at: int, kind: str, request_id: str, changes: bytes
 ) -> LogEntry:
+    """A row of the log; ``old`` of its changes is unknown. Raises StoreFailed."""
     return LogEntry(revision, batch, at, kind, request_id, decode(changes))

@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, delete, func, literal_column, select, update
 
 from gantt.errors import Gone
 from gantt.model.changes import Cursor, LogEntry
-from gantt.store.changelog.codec import decode
+from gantt.store.changelog.codec import entry
 from gantt.store.changelog.pages import PAGE, is_at, why_gone
 from gantt.store.database import Database, limited
 from gantt.store.head import BEGINNINGS
@@ -61,12 +61,7 @@ class History:
             batch = rows[0][1] if rows else None
             raise Gone(why_gone(after, first, batch, begun_by=begun_by))
         # Decoded after the connection was given back.
-        return Page(start, [_entry(row) for row in rows[:PAGE]])
-
-
-def _entry(row: Any) -> LogEntry:
-    revision, batch, at, kind, request_id, changes = row
-    return LogEntry(revision, batch, at, kind, request_id, decode(changes))
+        return Page(start, [entry(*row) for row in rows[:PAGE]])
 
 
 class Compactor:
