@@ -22,12 +22,10 @@ from gantt.model.answers import (
     ConsumerView,
     Name,
     Provider,
-    ProviderAggregates,
     ProviderAllocations,
     ProviderInventories,
     ProviderSummary,
     ProviderTraits,
-    ProviderUsages,
     TypeUsages,
 )
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE
@@ -111,6 +109,12 @@ def enclosed(reply: Reply, name: str, kind: type[T]) -> T:
 
 
 @understood
+def view(reply: Reply, kind: type[T]) -> T:
+    """The whole body of Placement's as ``kind``."""
+    return _value(_document(reply), kind)
+
+
+@understood
 def provider(reply: Reply) -> Provider:
     return _value(_document(reply), Provider, modified_at=modified_at(reply))
 
@@ -149,18 +153,6 @@ def one_inventory(reply: Reply, resource_class: str) -> ProviderInventories:
     found = _document(reply)
     whole = {GENERATION: found[GENERATION], "inventories": {resource_class: found}}
     return _value(whole, ProviderInventories, modified_at=modified_at(reply))
-
-
-@understood
-def provider_usages(reply: Reply) -> ProviderUsages:
-    """Usages of a provider."""
-    return _value(_document(reply), ProviderUsages)
-
-
-@understood
-def provider_aggregates(reply: Reply) -> ProviderAggregates:
-    """The aggregates of a provider."""
-    return _value(_document(reply), ProviderAggregates)
 
 
 @understood

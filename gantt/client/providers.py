@@ -104,10 +104,10 @@ class RemoteProviders:
         self._wire.ask("DELETE", _part(provider_uuid, "inventories"))
 
     def get_usages(self, provider_uuid: str) -> ProviderUsages:
-        return decode.provider_usages(self._get(provider_uuid, "usages"))
+        return decode.view(self._get(provider_uuid, "usages"), ProviderUsages)
 
     def get_aggregates(self, provider_uuid: str) -> ProviderAggregates:
-        return decode.provider_aggregates(self._get(provider_uuid, "aggregates"))
+        return decode.view(self._get(provider_uuid, "aggregates"), ProviderAggregates)
 
     def set_aggregates(
         self,
@@ -119,7 +119,7 @@ class RemoteProviders:
         # The service would refuse duplicates, which are allowed in process.
         body = {"aggregates": list(dict.fromkeys(aggregates))}
         reply = self._put(provider_uuid, "aggregates", body, generation)
-        return decode.provider_aggregates(reply)
+        return decode.view(reply, ProviderAggregates)
 
     def get_traits(self, provider_uuid: str) -> ProviderTraits:
         return decode.provider_traits(self._get(provider_uuid, "traits"))

@@ -12,6 +12,7 @@ from gantt.api.wire.problem import translate
 from gantt.client import decode
 from gantt.client.exchange import refusal
 from gantt.client.transport import Reply
+from gantt.model.answers import ProviderUsages
 from gantt.model.diagnosis import Diagnosis
 from gantt.model.hosts import HostView
 
@@ -112,8 +113,7 @@ def test_unexpected_answers_are_unavailable(body: bytes) -> None:
         decode.providers,
         decode.inventories,
         decode.generation,
-        decode.provider_usages,
-        decode.provider_aggregates,
+        partial(decode.view, kind=ProviderUsages),
         decode.provider_traits,
         decode.traits,
         decode.resource_classes,
