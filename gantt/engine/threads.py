@@ -12,14 +12,8 @@ from types import TracebackType
 from typing import Protocol
 
 
-class Lock(Protocol):
-    """As ``threading.Lock``."""
-
-    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Whether the caller has it now; ``timeout`` in seconds, -1: none."""
-
-    def release(self) -> None:
-        """Any thread may release it."""
+class _Held(Protocol):
+    """For ``with``."""
 
     def __enter__(self) -> bool: ...
 
@@ -31,7 +25,17 @@ class Lock(Protocol):
     ) -> None: ...
 
 
-class Condition(Protocol):
+class Lock(_Held, Protocol):
+    """As ``threading.Lock``."""
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Whether the caller has it now; ``timeout`` in seconds, -1: none."""
+
+    def release(self) -> None:
+        """Any thread may release it."""
+
+
+class Condition(_Held, Protocol):
     """As ``threading.Condition`` with a lock of its own."""
 
     def wait_for(
@@ -44,15 +48,6 @@ class Condition(Protocol):
 
     def notify_all(self) -> None:
         """Wake all waiting threads."""
-
-    def __enter__(self) -> bool: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
 
 
 class Event(Protocol):
