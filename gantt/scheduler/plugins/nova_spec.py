@@ -17,6 +17,14 @@ from gantt.model.spec import (
 )
 from gantt.scheduler.plugins.nova_object import LegacyList, LegacyObject, unpacked
 
+# Attributes that Nova's object reads from one of its parts.
+_DERIVED = {
+    "flavor": frozenset({"vcpus", "memory_mb", "root_gb", "ephemeral_gb", "swap"}),
+    "request_level_params": frozenset(
+        {"root_required", "root_forbidden", "same_subtree"}
+    ),
+}
+
 
 class LegacySpec(LegacyObject):
     """Attributes are those of Nova's RequestSpec 1.15, and the values derived from the
@@ -66,40 +74,11 @@ class LegacySpec(LegacyObject):
             ),
         )
 
-    @property
-    def vcpus(self) -> Any:
-        return self.flavor.vcpus
-
-    @property
-    def memory_mb(self) -> Any:
-        return self.flavor.memory_mb
-
-    @property
-    def root_gb(self) -> Any:
-        return self.flavor.root_gb
-
-    @property
-    def ephemeral_gb(self) -> Any:
-        return self.flavor.ephemeral_gb
-
-    @property
-    def swap(self) -> Any:
-        return self.flavor.swap
-
-    @property
-    def root_required(self) -> Any:
-        return self.request_level_params.root_required
-
-    @property
-    def root_forbidden(self) -> Any:
-        return self.request_level_params.root_forbidden
-
-    @property
-    def same_subtree(self) -> Any:
-        return self.request_level_params.same_subtree
-
     def __getattr__(self, name: str) -> Any:
         # Attributes that are there never come here.
+        for part, names in _DERIVED.items():
+            if name in names:
+                return getattr(self.__dict__[part], name)
         raise AttributeError(f"a request has no {name}")
 
     def get_scheduler_hint(self, name: str, default: Any = None) -> Any:
