@@ -39,113 +39,70 @@ Totals = Callable[[], tuple[Mapping[str, tuple[float, float]], Mapping[str, int]
 # Of all processes together: the newest, the sum, or each by its number.
 _NEWEST, _SUM, _EACH = "livemax", "livesum", "liveall"
 _GAUGES = {
-    "revision": (_NEWEST, "Last known durable revision."),
-    "revision_lag": (
-        _NEWEST,
-        "Revisions that the slowest process has not read yet, as of "
+    _NEWEST: {
+        "revision": "Last known durable revision.",
+        "revision_lag": "Revisions that the slowest process has not read yet, as of "
         "the last answer of the database.",
-    ),
-    "database_silence_seconds": (
-        _NEWEST,
-        "Seconds since the database stopped answering, for the "
-        "process that has waited longest; 0: it answers.",
-    ),
-    "leader": (_EACH, "Whether the process leads the leader tasks."),
-    "queue_length": (_SUM, "Commands that wait for the committer."),
-    "queue_limit": (
-        _NEWEST,
-        "Commands that may wait for the committer (queue_length).",
-    ),
-    "batch_limit": (_NEWEST, "Commands that one commit may hold (batch_size)."),
-    "search_limit": (_NEWEST, "Steps that one search may take (search_budget)."),
-    "log_limit": (_NEWEST, "Revisions that the log keeps (log_length)."),
-    "decisions_kept": (_SUM, "Decisions that can be explained."),
-    "decisions_limit": (_NEWEST, "Decisions that a process keeps (records)."),
-    "decisions_waiting": (_SUM, "Decisions not yet visible to other processes."),
-    "decisions_waiting_limit": (
-        _NEWEST,
-        "Maximum decisions waiting in a process to be shared (shared_backlog).",
-    ),
-    "decisions_scored_limit": (
-        _NEWEST,
-        "Decisions per second that are shared with scores (shared_scores).",
-    ),
-    "decisions_shared_limit": (
-        _NEWEST,
-        "Decisions that are kept for all processes (shared_records).",
-    ),
-    "decisions_shared": (
-        _NEWEST,
-        "Shared decisions, as last counted by the leader.",
-    ),
-    "plugin_threads_blocked": (
-        _SUM,
-        "Threads of plug-in calls that exceeded plugin_time_limit_s and have not "
-        "returned.",
-    ),
-    "plugin_threads_limit": (
-        _NEWEST,
-        "Maximum threads for plug-ins per process (plugin_threads).",
-    ),
-    "plugins_suspended": (_SUM, "Plug-ins suspended until such a call returns."),
-    "shapes_kept": (_SUM, "Request shapes in the cache of the caching driver."),
-    "shapes_limit": (_NEWEST, "Maximum request shapes in that cache (max_shapes)."),
-    "changes_limit": (
-        _NEWEST,
-        "Host changes that are kept for that cache (kept_changes).",
-    ),
-    "request_instances_limit": (
-        _NEWEST,
-        "Maximum instances per request (max_instances).",
-    ),
-    "request_groups_limit": (
-        _NEWEST,
-        "Maximum request groups per request (max_request_groups).",
-    ),
-    "request_names_limit": (
-        _NEWEST,
-        "Maximum names per request (max_request_names).",
-    ),
-    "statement_limit": (
-        _NEWEST,
-        "Maximum names in one call to the scheduler (max_statement).",
-    ),
-    "statement_hosts_limit": (
-        _NEWEST,
-        "Maximum hosts of the aggregates in one call (max_statement_hosts).",
-    ),
-    "usage_classes_limit": (
-        _NEWEST,
-        "Maximum resource classes per sample of the usage history (usage_classes).",
-    ),
-    "requests_waiting": (_SUM, "Requests that wait for a thread."),
-    "requests_waiting_limit": (
-        _SUM,
-        "Requests that may wait for a thread: waiting_requests of each process for "
-        "searches and lists, and as many for all others.",
-    ),
-    "bodies_reading": (_SUM, "Requests whose body is being read."),
-    "bodies_reading_bytes": (
-        _SUM,
-        "Bytes of the bodies of unanswered requests, those up to 8 KiB left out.",
-    ),
-    "bodies_reading_bytes_limit": (
-        _SUM,
-        "Maximum bytes of such bodies (bodies_bytes of each process).",
-    ),
-    "watchers": (_SUM, "Requests that watch."),
-    "advice_threads_busy": (_SUM, "Threads that make advice, late ones included."),
-    "advice_threads_limit": (_NEWEST, "Maximum such threads (advice_threads)."),
-    "advice_hosts_limit": (
-        _NEWEST,
-        "Maximum hosts per request for advice (advice_hosts).",
-    ),
-    "advice_holds": (_SUM, "Hosts that are held after advice."),
-    "advice_holds_limit": (
-        _NEWEST,
-        "Maximum hosts held after advice, per process (advice_holds).",
-    ),
-    "watchers_limit": (_NEWEST, "Maximum watchers per process."),
+        "database_silence_seconds": "Seconds since the database stopped answering, for "
+        "the process that has waited longest; 0: it answers.",
+        "queue_limit": "Commands that may wait for the committer (queue_length).",
+        "batch_limit": "Commands that one commit may hold (batch_size).",
+        "search_limit": "Steps that one search may take (search_budget).",
+        "log_limit": "Revisions that the log keeps (log_length).",
+        "decisions_limit": "Decisions that a process keeps (records).",
+        "decisions_waiting_limit": "Maximum decisions waiting in a process to be "
+        "shared (shared_backlog).",
+        "decisions_scored_limit": "Decisions per second that are shared with scores "
+        "(shared_scores).",
+        "decisions_shared_limit": "Decisions that are kept for all processes "
+        "(shared_records).",
+        "decisions_shared": "Shared decisions, as last counted by the leader.",
+        "plugin_threads_limit": "Maximum threads for plug-ins per process "
+        "(plugin_threads).",
+        "shapes_limit": "Maximum request shapes in the cache of the caching "
+        "driver (max_shapes).",
+        "changes_limit": "Host changes kept for the cache of the caching driver "
+        "(kept_changes).",
+        "request_instances_limit": "Maximum instances per request (max_instances).",
+        "request_groups_limit": "Maximum request groups per request "
+        "(max_request_groups).",
+        "request_names_limit": "Maximum names per request (max_request_names).",
+        "statement_limit": "Maximum names in one call to the scheduler "
+        "(max_statement).",
+        "statement_hosts_limit": "Maximum hosts of the aggregates in one call "
+        "(max_statement_hosts).",
+        "usage_classes_limit": "Maximum resource classes per sample of the usage "
+        "history (usage_classes).",
+        "advice_threads_limit": "Maximum threads that make advice (advice_threads).",
+        "advice_hosts_limit": "Maximum hosts per request for advice (advice_hosts).",
+        "advice_holds_limit": "Maximum hosts held after advice, per process "
+        "(advice_holds).",
+        "watchers_limit": "Maximum watchers per process.",
+    },
+    _SUM: {
+        "queue_length": "Commands that wait for the committer.",
+        "decisions_kept": "Decisions that can be explained.",
+        "decisions_waiting": "Decisions not yet visible to other processes.",
+        "plugin_threads_blocked": "Threads of plug-in calls that exceeded "
+        "plugin_time_limit_s and have not returned.",
+        "plugins_suspended": "Plug-ins suspended until such a call returns.",
+        "shapes_kept": "Request shapes in the cache of the caching driver.",
+        "requests_waiting": "Requests that wait for a thread.",
+        "requests_waiting_limit": "Requests that may wait for a thread: "
+        "waiting_requests of each process for searches and lists, and as many for all "
+        "others.",
+        "bodies_reading": "Requests whose body is being read.",
+        "bodies_reading_bytes": "Bytes of the bodies of unanswered requests, those up "
+        "to 8 KiB left out.",
+        "bodies_reading_bytes_limit": "Maximum bytes of such bodies (bodies_bytes of "
+        "each process).",
+        "watchers": "Requests that watch.",
+        "advice_threads_busy": "Threads that make advice, late ones included.",
+        "advice_holds": "Hosts that are held after advice.",
+    },
+    _EACH: {
+        "leader": "Whether the process leads the leader tasks.",
+    },
 }
 _COUNTERS = {
     "advice_holds_made": "Hosts that were held after advice.",
@@ -211,7 +168,8 @@ class Meters:
             self._books.register(_Books(totals))
         self._gauges = {
             name: Gauge(f"gantt_{name}", text, registry=own, multiprocess_mode=mode)  # type: ignore[arg-type]
-            for name, (mode, text) in _GAUGES.items()
+            for mode, texts in _GAUGES.items()
+            for name, text in texts.items()
         }
         self._counters = {
             name: Counter(f"gantt_{_NAMES.get(name, name)}", text, registry=own)
