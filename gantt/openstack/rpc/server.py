@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from gantt.errors import Refused
 from gantt.model.scheduling import SchedulerProtocol
+from gantt.openstack.rpc.draining import drain
 from gantt.openstack.rpc.methods import Announcer, LifeSigns, SchedulerMethods
 from gantt.openstack.rpc.transport import open_transport
 
@@ -52,6 +53,5 @@ class RpcServer:
     def drain(self) -> None:
         """Take no more calls, finish those that were taken, and close. What the broker
         still holds goes to other processes, or waits there."""
-        self._server.stop()
-        self._server.wait()
+        drain(self._server)
         self._transport.cleanup()

@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 from typing import Final
 
 from gantt.conf import Settings, Source, placement_session
@@ -89,6 +88,9 @@ def _end_with_parent() -> None:
 
 
 def _without_eventlet() -> None:
-    """Let libraries that look for eventlet find none: this process has threads."""
-    assert threading.current_thread() is threading.main_thread()
+    """Have the RPC library use threads, and find no eventlet (Nova's own processes do
+    the same)."""
     sys.modules["eventlet"] = None  # type: ignore[assignment]
+    from oslo_service import backend
+
+    backend.init_backend(backend.BackendType.THREADING)

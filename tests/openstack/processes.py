@@ -1,0 +1,113 @@
+"""Real processes of ``gantt scheduler`` on a private message bus."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from gantt.connection import connect
+from gantt.store import schema
+from tests.live import program
+from tests.openstack import fleet
+
+START_S = 60.0
+STOP_S = 60.0
+
+
+class Scheduler:
+    """``gantt scheduler`` with a ``nova.conf`` of its own in ``folder``; it answers
+    when this returns."""
+
+    def __init__(
+        self, folder: Path, url: str, books: str, *options: str, host: str = "one"
+    ) -> None:
+        self.conf = folder / f"{host}.conf"
+        self.log = folder / f"{host}.log"
+        self.conf.write_text(
+            f"[DEFAULT]\nhost = {host}\ntransport_url = {url}\n"
+            "service_down_time = 86400\n"
+        )
+        command = program(
+            *("scheduler", "--config-file", str(self.conf), "--database", books),
+            *options,
+        )
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    @property
+    def text(self) -> str:
+        """What it has logged."""
+        return self.log.read_text()
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Until the log has ``text`` so often."""
+        deadline = time.monotonic() + START_S
+        while self.text.count(text) < times:
+            assert self.process.poll() is None, f"it ended:\n{self.text}"
+            assert time.monotonic() < deadline, f"no {text!r} in\n{self.text}"
+            time.sleep(0.05)
+
+    def workers(self) -> list[int]:
+        """Pids of the processes that serve."""
+        pid = self.process.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return [
+            int(child)
+            for child in children
+            if "resource_tracker" not in Path(f"/proc/{child}/cmdline").read_text()
+        ]
+
+    def send(self, number: signal.Signals) -> None:
+        """To its parent process."""
+        self.process.send_signal(number)
+
+    def stop(self) -> int:
+        """Ask it to drain; its exit status."""
+        if self.process.poll() is None:
+            self.send(signal.SIGTERM)
+        return self.process.wait(STOP_S)
+
+    def kill(self) -> None:
+        """SIGKILL to all of it."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(STOP_S)
+
+
+@contextlib.contextmanager
+def scheduler(
+    folder: Path,
+    url: str,
+    books: str,
+    *options: str,
+    host: str = "one",
+    workers: int = 1,
+) -> Iterator[Scheduler]:
+    """One that serves; killed at the end."""
+    options = ("--workers", str(workers), *options)
+    running = Scheduler(folder, url, books, *options, host=host)
+    try:
+        running.wait_for("Serving as scheduler", workers)
+        yield running
+    finally:
+        running.kill()
+
+
+def new_books(folder: Path, hosts: int, vcpus: int = 64) -> str:
+    """The URL of books with so many hosts."""
+    url = f"sqlite:///{folder / 'books.db'}"
+    schema.sync(url)
+    with connect(url) as books:
+        fleet.add_hosts(books, *(f"host{n}" for n in range(hosts)), vcpus=vcpus)
+    return url

@@ -1,0 +1,126 @@
+"""``gantt scheduler`` as processes on a RabbitMQ: loads, stops, kills, signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import oslo_messaging as messaging
+import pytest
+from nova.scheduler.rpcapi import SchedulerAPI
+
+from gantt.connection import connect
+from tests.brokers import Rabbitmq
+from tests.openstack.conductor import conductor, context, eventually, instances, spec
+from tests.openstack.processes import new_books, scheduler
+
+pytestmark = [
+    pytest.mark.server("rabbitmq"),
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning", "ignore:.*is an invalid UUID:FutureWarning"
+    ),
+]
+
+
+class Load:
+    """Calls of several threads until ``end``; what became of them."""
+
+    def __init__(self, api: SchedulerAPI, threads: int = 4) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self.placed: list[str] = []
+        self._api = api
+        self._is_over = threading.Event()
+        self._pool = ThreadPoolExecutor(threads)
+        self._lock = threading.Lock()
+        for _ in range(threads):
+            self._pool.submit(self._run)
+
+    def _run(self) -> None:
+        while not self._is_over.is_set():
+            (uuid,) = instances()
+            try:
+                self._api.select_destinations(context(), spec(), [uuid], True, True)
+                outcome = "placed"
+            except messaging.MessagingTimeout:
+                outcome = "lost"
+            except Exception as error:
+                outcome = type(error).__name__
+            with self._lock:
+                self.outcomes[outcome] += 1
+                if outcome == "placed":
+                    self.placed.append(uuid)
+
+    def reach(self, count: int) -> None:
+        """Until so many more are placed."""
+        wanted = len(self.placed) + count
+        eventually(lambda: len(self.placed) >= wanted, 60)
+
+    def end(self) -> None:
+        """Wait for the calls that are out."""
+        self._is_over.set()
+        self._pool.shutdown()
+
+
+def test_a_stop_under_load_loses_no_call(tmp_path: Path, rabbitmq: Rabbitmq) -> None:
+    books = new_books(tmp_path, 20)
+    url = rabbitmq.url
+    with (
+        conductor(url) as api,
+        scheduler(tmp_path, url, books, host="one") as one,
+        scheduler(tmp_path, url, books, host="two", workers=2) as two,
+    ):
+        load = Load(api)
+        load.reach(50)
+        assert two.stop() == 0
+        load.reach(50)
+        assert load.outcomes["lost"] == 0
+        assert one.stop() == 0  # what is called from now on waits at the broker
+        with scheduler(tmp_path, url, books, host="three"):
+            load.reach(20)
+            load.end()
+    assert set(load.outcomes) == {"placed"}
+    with connect(books) as gantt:
+        assert all(gantt.get_allocations(uuid) for uuid in load.placed)
+        assert gantt.verify().problems == ()
+
+
+def test_a_worker_that_is_killed_is_replaced(
+    tmp_path: Path, rabbitmq: Rabbitmq
+) -> None:
+    books = new_books(tmp_path, 20)
+    with (
+        conductor(rabbitmq.url) as api,
+        scheduler(tmp_path, rabbitmq.url, books, workers=2) as running,
+    ):
+        load = Load(api)
+        load.reach(20)
+        before = running.workers()
+        assert len(before) == 2
+        # One that dies young would not be replaced.
+        load.reach(200)
+        eventually(lambda: _age(before[1]) > 6, 30)
+        os.kill(before[1], signal.SIGKILL)
+        load.reach(20)
+        running.wait_for("Serving as scheduler", 3)
+        assert len(set(running.workers()) - set(before)) == 1
+        load.reach(20)
+        load.end()
+        # Delivery is at most once: what the worker had taken is lost with it.
+        assert set(load.outcomes) <= {"placed", "lost"}
+        assert load.outcomes["lost"] <= 4
+        running.send(signal.SIGHUP)
+        running.wait_for("SIGHUP: reloaded the configuration", 2)
+        assert running.stop() == 0
+    with connect(books) as gantt:
+        assert gantt.verify().problems == ()
+
+
+def _age(pid: int) -> float:
+    """Seconds since the process began."""
+    ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+    up = float(Path("/proc/uptime").read_text().split()[0])
+    return up - ticks / os.sysconf("SC_CLK_TCK")
