@@ -26,7 +26,8 @@ from gantt.model.requests import (
 from gantt.model.spec import Flavor, Image, RequestSpec
 
 if TYPE_CHECKING:
-    from gantt.client import SchedulerClient
+    from gantt.client import SchedulerClient, selection_primitive
+    from gantt.conf import engine_options
 
 __version__ = "0.1.0"
 
@@ -50,13 +51,19 @@ __all__ = [
     "UsageQuery",
     "__version__",
     "connect",
+    "engine_options",
+    "selection_primitive",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # The client is a floor of its own, loaded by those who use it.
-    if name == "SchedulerClient":
-        from gantt.client import SchedulerClient
+    # Floors of their own, loaded by those who use them.
+    if name in {"SchedulerClient", "selection_primitive"}:
+        from gantt import client
 
-        return SchedulerClient
+        return getattr(client, name)
+    if name == "engine_options":
+        from gantt.conf import engine_options
+
+        return engine_options
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

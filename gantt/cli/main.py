@@ -13,6 +13,7 @@ from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
 from gantt.cli.decision import explain
 from gantt.cli.failure import Program
+from gantt.cli.feed import feed
 from gantt.cli.host import host
 from gantt.cli.inventory import inventory
 from gantt.cli.labels import aggregate, resource_class, trait
@@ -40,6 +41,7 @@ NOUNS: tuple[click.Command, ...] = (
     capacity,
     host,
     watch,
+    feed,
 )
 
 

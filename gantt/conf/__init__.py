@@ -5,8 +5,9 @@ unchanged. Nothing here is global: an entry point loads a ``Settings`` and passe
 values down.
 """
 
+from gantt.conf.feed import FeedOptions, feed_options
 from gantt.conf.options import GANTT, list_opts
-from gantt.conf.reading import Source, load, split_listen
+from gantt.conf.reading import Source, engine_options, load, split_listen
 from gantt.conf.remote import placement_session
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -26,12 +27,15 @@ __all__ = [
     "SYSTEM_DIRECTORY",
     "ApiOptions",
     "AuthOptions",
+    "FeedOptions",
     "LogOptions",
     "Mutable",
     "RpcOptions",
     "ServeOptions",
     "Settings",
     "Source",
+    "engine_options",
+    "feed_options",
     "list_opts",
     "load",
     "placement_session",

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, rpc, scheduling
+from gantt.conf import advice, feed, rpc, scheduling
 from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -290,5 +290,6 @@ def list_opts() -> Options:
         ("placement", PLACEMENT),
         ("placement_database", DATABASE),
         ("gantt", GANTT),
+        ("nova", feed.NOVA),
         *_joined(scheduling.GROUPS, rpc.GROUPS).items(),
     ]

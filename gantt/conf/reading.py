@@ -88,6 +88,12 @@ def load(
         raise Refused(f"The configuration cannot be used: {error}") from error
 
 
+def engine_options(*config_files: str) -> EngineOptions:
+    """The options of an engine and its scheduler that these files set, for a library
+    user's ``connect``: a ``nova.conf`` as it is, or files of Gantt. Raises Refused."""
+    return load(config_files).engine
+
+
 def split_listen(listen: str) -> tuple[str, int]:
     """Parse ``HOST:PORT`` or ``[V6]:PORT``. Raises Refused."""
     host, colon, port = listen.rpartition(":")

@@ -123,7 +123,10 @@ class WholeFleet:
                 refused += bad
                 news = self._read(fleet_news.instances, good, host)
                 refused += self._submit(
-                    (f"instances of {host}", c.UpdateInstances(host, some))
+                    (
+                        f"instances of {host}",
+                        c.UpdateInstances(host, some, keeps_facts=True),
+                    )
                     for some in _slices(news)
                 )
         for part in statement.parts(SLICE):

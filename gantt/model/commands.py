@@ -280,10 +280,12 @@ class DeleteHostAggregate(Command[None], frozen=True):
 
 
 class UpdateInstances(Command[None], frozen=True):
-    """``host`` names these instances, among others."""
+    """``host`` names these instances, among others. ``keeps_facts``: one without facts
+    keeps those that are known."""
 
     host: str
     instances: tuple[Instance, ...]
+    keeps_facts: bool = False
 
 
 class DeleteInstance(Command[None], frozen=True):

@@ -48,7 +48,8 @@ class FleetNames(Struct, frozen=True):
 
 
 class FleetStatement(Struct, frozen=True):
-    """Any part of a fleet. ``instances``: by service host, all that are on it.
+    """Any part of a fleet. ``instances``: by service host, all that are on it; one
+    without facts keeps those that are known.
     ``names``: everything that exists; None: nothing is deleted. ``writes_books``: also
     write inventories, traits and aggregates of providers, which computes do themselves
     where they use Placement."""

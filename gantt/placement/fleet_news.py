@@ -90,7 +90,7 @@ def instances(state: State, said: Sequence[Instance], host: str) -> list[Instanc
     for one in said:
         row = known.get(one.uuid)
         is_promised = leases.promised(state, host, one.uuid) is not None
-        if row is None or is_promised or _facts(row.facts) != one.facts:
+        if row is None or is_promised or (one.facts and _facts(row.facts) != one.facts):
             found.append(one)
     return found
 

@@ -23,7 +23,7 @@ BELOW: dict[str, frozenset[str]] = {
     "store": frozenset({"errors", "model"}),
     "engine": LIBRARY - {"engine"},
     "connection": LIBRARY | {"client"},
-    "__init__": LIBRARY | {"client", "connection"},
+    "__init__": LIBRARY | {"client", "conf", "connection"},
     "conf": LIBRARY,
     "client": LIBRARY,
     "agent": LIBRARY | {"client", "connection"},
@@ -41,7 +41,7 @@ BELOW: dict[str, frozenset[str]] = {
 # Library -> the floors where it is at home.
 HOMES: dict[str, frozenset[str]] = {
     "numpy": frozenset({"state", "placement", "scheduler", "testing"}),
-    "sqlalchemy": frozenset({"store"}),
+    "sqlalchemy": frozenset({"store", "openstack"}),
     "alembic": frozenset({"store"}),
     "granian": frozenset({"api"}),
     "click": frozenset({"cli"}),

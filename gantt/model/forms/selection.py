@@ -18,13 +18,14 @@ NO_ALLOCATIONS = "null"
 
 def selection_primitive(selection: Selection) -> dict[str, Any]:
     """The primitive of a Selection 1.1. Fields that cannot be null and are not known
-    (a host without a uuid, or in no cell) are unset."""
+    (a host without a uuid, or in no cell) are unset; ``limits`` is an object in any
+    case, as Nova's scheduler sends it."""
     data = {
         "compute_node_uuid": selection.compute_node_uuid,
         "service_host": selection.service_host,
         "nodename": selection.nodename,
         "cell_uuid": selection.cell_uuid,
-        "limits": None if selection.limits is None else _limits(selection.limits),
+        "limits": _limits(selection.limits or Limits()),
         "allocation_request": selection.allocation_request or NO_ALLOCATIONS,
         "allocation_request_version": selection.allocation_request_version,
         "availability_zone": selection.availability_zone,

@@ -74,7 +74,9 @@ def delete_aggregate(draft: Draft, command: DeleteHostAggregate) -> None:
 def update_instances(draft: Draft, command: UpdateInstances) -> None:
     """The host names these, among others; their claims on it are no longer pending."""
     for instance in {one.uuid: one for one in command.instances}.values():
-        instances.put(draft, command.host, instance.uuid, instance.facts)
+        keeps = command.keeps_facts and not instance.facts
+        facts = None if keeps else instance.facts
+        instances.put(draft, command.host, instance.uuid, facts)
         leases.named(draft, command.host, instance.uuid)
 
 

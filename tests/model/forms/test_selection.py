@@ -17,6 +17,14 @@ CHOSEN = Selection(
     claim="c",
     age_s=1.0,
 )
+NO_LIMITS = objects.nova(
+    "SchedulerLimits",
+    "1.0",
+    numa_topology=None,
+    vcpu=None,
+    disk_gb=None,
+    memory_mb=None,
+)
 
 
 def test_selection_has_exactly_the_fields_of_nova() -> None:
@@ -27,7 +35,7 @@ def test_selection_has_exactly_the_fields_of_nova() -> None:
         service_host="h",
         nodename="n",
         cell_uuid=objects.CELL,
-        limits=None,
+        limits=NO_LIMITS,
         allocation_request='{"allocations": {}}',
         allocation_request_version="1.36",
         availability_zone="nova",

@@ -1,0 +1,63 @@
+"""``gantt feed``: learn the fleet from Nova's databases, for the books at --url."""
+
+from __future__ import annotations
+
+import signal
+
+import click
+
+from gantt.cli.failure import refusals_reported
+from gantt.cli.session import DEFAULT_URL, open_books
+
+
+@click.command("feed")
+@click.option(
+    "--config-file",
+    "config_files",
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="nova.conf, with [api_database] and [database]; may be repeated.",
+)
+@click.option(
+    "--url",
+    envvar="GANTT_URL",
+    default=DEFAULT_URL,
+    show_default=True,
+    show_envvar=True,
+    help="Books to feed: a service (http://…) or a database (sqlite:///…).",
+)
+@click.option(
+    "--token",
+    envvar="GANTT_TOKEN",
+    default="admin",
+    show_envvar=True,
+    help="Token for the service, sent as X-Auth-Token.",
+)
+@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+def feed(config_files: tuple[str, ...], url: str, token: str, log_json: bool) -> None:
+    """Read hosts, services, aggregates, server groups and instances from Nova's
+    databases, and what changes in them, until SIGTERM or SIGINT.
+
+    Nothing is written there. Not needed beside 'gantt scheduler', which feeds itself.
+    """
+    with refusals_reported():
+        from gantt.conf import feed_options, load
+        from gantt.observe.logs import configure_logging
+        from gantt.openstack.feed import Feed
+
+        signals = {signal.SIGTERM, signal.SIGINT}
+        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+        settings = load(config_files)
+        configure_logging(debug=settings.log.debug, use_json=log_json)
+        options = feed_options(config_files, settings.engine.scheduler)
+        books = open_books(url, token)
+        try:
+            running = Feed(options, books)
+            try:
+                running.start()
+                signal.sigwait(signals)
+            finally:
+                running.stop()
+        finally:
+            books.close()

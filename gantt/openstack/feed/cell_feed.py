@@ -1,0 +1,192 @@
+"""One cell: rounds of reading, in a thread of its own, and pauses when they fail.
+
+A cell whose database is down or slow delays no other. What was known of its hosts
+stays; how the cell is can be asked (``state``), and is logged when it changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+
+from gantt.conf.feed import FeedOptions
+from gantt.errors import GanttError
+from gantt.openstack.feed.cell_mappings import CellMapping
+from gantt.openstack.feed.cell_reader import CellNews, CellReader
+from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed.notes import Notes
+
+LOG = logging.getLogger(__name__)
+# Rows of instances are counted once in so many rounds: there are many.
+COUNT_EVERY = 12
+# After so long without a reading, everything is read: that is less than what changed.
+STALE = timedelta(minutes=10)
+
+Deliver = Callable[["CellFeed", CellNews, float], None]
+
+
+class CellState(Struct, frozen=True):
+    """``failure``: why its database cannot be read; "": it can. ``read_at``: when it
+    was read last, in microseconds since the epoch; None: never."""
+
+    uuid: str
+    name: str
+    disabled: bool
+    failure: str
+    read_at: int | None
+    hosts: int
+
+
+class CellFeed:
+    """``deliver`` passes on what a round found, and the monotonic time at which the
+    round began; ``seat``: held while the database is read. Raises Refused."""
+
+    def __init__(
+        self,
+        cell: CellMapping,
+        options: FeedOptions,
+        *,
+        flavorid_of: Callable[[int], str | None],
+        notes: Notes,
+        deliver: Deliver,
+        seat: AbstractContextManager[object],
+    ) -> None:
+        self.cell = cell
+        self.notes = notes
+        self._options = options
+        name = f"the database of cell {cell.name}"
+        self.database = Database(name, cell.url, options.feed_timeout)
+        self.reader = CellReader(cell, options, flavorid_of)
+        self._deliver = deliver
+        self._seat = seat
+        self._since: datetime | None = None
+        self._failure = ""
+        self._failures = 0
+        self._read_at: int | None = None
+        self._rounds = 0
+        self._stop = threading.Event()
+        self._wake = threading.Event()
+        # Set once a first round has succeeded or failed.
+        self.has_tried = threading.Event()
+        self.turn = threading.Lock()
+        self._thread = threading.Thread(
+            target=self._run, name=f"gantt-feed-{cell.name}", daemon=True
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it was read as a whole."""
+        return self._read_at is not None
+
+    @property
+    def state(self) -> CellState:
+        """How it is now."""
+        return CellState(
+            self.cell.uuid,
+            self.cell.name,
+            self.cell.disabled,
+            self._failure,
+            self._read_at,
+            len(self.reader.places),
+        )
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Rounds that succeeded, and that failed."""
+        return self._rounds, self._failures
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end; ``join`` waits for it."""
+        self._stop.set()
+        self._wake.set()
+
+    def join(self) -> None:
+        """Wait until it has ended, no longer than its database may take."""
+        if self._thread.is_alive():
+            self._thread.join(2 * self._options.feed_timeout + 1)
+        self.database.close()
+
+    def read_everything(self) -> None:
+        """Let the next round read all rows, at once."""
+        with self.turn:
+            self._since = None
+        self._wake.set()
+
+    def _run(self) -> None:
+        in_a_row = 0
+        while not self._stop.is_set():
+            began = time.monotonic()
+            in_a_row = 0 if self._try() else in_a_row + 1
+            self.has_tried.set()
+            pause = self._options.feed_interval * 2 ** min(in_a_row, 10)
+            pause = min(
+                pause, max(self._options.feed_retry, self._options.feed_interval)
+            )
+            self._wake.wait(max(0.0, began + pause - time.monotonic()))
+            self._wake.clear()
+
+    def _try(self) -> bool:
+        """One round; whether it succeeded."""
+        try:
+            with self._seat, self.turn:
+                self.round()
+        except GanttError as error:
+            self._failed(error.message)
+        except Exception as error:
+            LOG.exception("cell %s: this is a mistake of the feed", self.cell.name)
+            self._failed(f"{type(error).__name__}: {error}")
+        else:
+            if self._failure:
+                LOG.warning("cell %s can be read again", self.cell.name)
+            self._failure = ""
+            return True
+        return False
+
+    def round(self) -> None:
+        """Read what is new and pass it on. Raises what either raises."""
+        now = datetime.now(UTC)
+        naive = now.replace(tzinfo=None)
+        began = time.monotonic()
+        since = self._since
+        if since is not None and naive - since > STALE:
+            since = None
+        counts = self._rounds % COUNT_EVERY == COUNT_EVERY - 1
+        again = self.notes.names()
+        found = self.reader.read(self.database, naive, since, again, counts=counts)
+        if found.unreadable:
+            LOG.warning(
+                "cell %s: cannot be read, and counts as unknown: %s%s",
+                self.cell.name,
+                ", ".join(found.unreadable[:5]),
+                ", …" if len(found.unreadable) > 5 else "",
+            )
+        self._deliver(self, found, began)
+        self._since = found.since
+        self._rounds += 1
+        self._read_at = int(now.timestamp() * 1_000_000)
+
+    def read_host(self, host: str) -> None:
+        """Read the instances of a host and pass them on. Raises what either raises."""
+        with self.turn:
+            began = time.monotonic()
+            self._deliver(self, self.reader.read_host(self.database, host), began)
+
+    def _failed(self, why: str) -> None:
+        self._failures += 1
+        if why != self._failure:
+            LOG.error(
+                "cell %s cannot be read, its hosts stay as they were last known: %s",
+                self.cell.name,
+                why,
+            )
+        self._failure = why

@@ -1,0 +1,109 @@
+"""Cells and where their databases are, from the cell mappings of the API database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+from msgspec import Struct
+from sqlalchemy import exc, make_url
+
+from gantt.conf.feed import FeedOptions
+from gantt.errors import Refused
+from gantt.openstack.feed.connection import Database
+from gantt.openstack.feed.tables import CELL_MAPPINGS
+
+CELL0: Final = "00000000-0000-0000-0000-000000000000"
+"""Where Nova keeps instances that no host took: it has no hosts."""
+
+
+class CellMapping(Struct, frozen=True):
+    """``number``: its id in the API database; ``url``: of its database."""
+
+    number: int
+    uuid: str
+    name: str
+    url: str
+    disabled: bool
+
+
+def read_mappings(database: Database, options: FeedOptions) -> tuple[CellMapping, ...]:
+    """All cells but cell0, by number. Raises Refused, StoreFailed."""
+    t = CELL_MAPPINGS.c
+    rows = database.rows(
+        sa.select(t.id, t.uuid, t.name, t.database_connection, t.disabled).order_by(
+            t.id
+        )
+    )
+    return tuple(
+        CellMapping(
+            number,
+            uuid,
+            name or uuid,
+            with_user(filled(url or "", options.database_url), options),
+            bool(disabled),
+        )
+        for number, uuid, name, url, disabled in rows
+        if uuid != CELL0
+    )
+
+
+def filled(template: str, url: str) -> str:
+    """``template`` with the parts of ``url`` in place of ``{username}`` and the like,
+    as Nova fills them. Raises Refused."""
+    if "{" not in template:
+        return template
+    if not url:
+        raise Refused(
+            "A cell mapping's database_connection is a template, and there is no "
+            "connection in [database] to fill it from."
+        )
+    try:
+        return template.format(**dict(_parts(url)))
+    except (KeyError, IndexError, ValueError) as error:
+        raise Refused(
+            "A cell mapping's database_connection is a template that cannot be filled "
+            f"from the connection of [database]: {error!r}."
+        ) from error
+
+
+def with_user(url: str, options: FeedOptions) -> str:
+    """``url`` with the user of the feed, if there is one. Raises Refused."""
+    if not options.feed_user:
+        return url
+    try:
+        parsed = make_url(url)
+    except (exc.ArgumentError, ValueError) as error:
+        raise Refused(f"A database URL of Nova cannot be read: {error}") from error
+    if parsed.get_backend_name() == "sqlite":
+        return url
+    password = options.feed_password or None
+    return parsed.set(username=options.feed_user, password=password).render_as_string(
+        hide_password=False
+    )
+
+
+def _parts(url: str) -> Iterable[tuple[str, object]]:
+    """What Nova puts into a template; parts of each server where there are several,
+    numbered from 1."""
+    parsed = urlsplit(url)
+    first = urlsplit(f"//{parsed.netloc.split(',')[0]}")
+    yield from (
+        ("scheme", parsed.scheme),
+        ("path", parsed.path.lstrip("/")),
+        ("query", parsed.query),
+        ("fragment", parsed.fragment),
+        ("username", first.username),
+        ("password", first.password),
+        ("hostname", first.hostname),
+        ("port", first.port),
+    )
+    if "," in parsed.netloc:
+        for number, each in enumerate(parsed.netloc.split(","), 1):
+            one = urlsplit(f"//{each}")
+            yield f"username{number}", one.username
+            yield f"password{number}", one.password
+            yield f"hostname{number}", one.hostname
+            yield f"port{number}", one.port

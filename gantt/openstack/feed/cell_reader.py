@@ -1,0 +1,256 @@
+"""What a cell's database says of its hosts, compared with the last time.
+
+``read`` asks the database and makes a statement of what is different; ``take``
+remembers it, once the statement has been passed on. The two are apart because reading
+may take long and fail, and neither may lose a change.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
+from gantt.model.fleet import FleetStatement, HostReport
+from gantt.model.hosts import Instance, Service
+from gantt.openstack.feed import tables as t
+from gantt.openstack.feed.cell_mappings import CellMapping
+from gantt.openstack.feed.connection import Database, Row
+from gantt.openstack.feed.live_rows import Found, LiveRows
+from gantt.openstack.feed.migrations import Migrations
+from gantt.openstack.feed.reports import report_of
+from gantt.openstack.feed.services import Services
+
+Place = tuple[str, str]
+_Node = tuple[str, str, int]
+_Instance = tuple[str, str | None, int | None, str | None]
+_STATS_AT = 2
+_IMAGE_KEY = "image_"
+_UUIDS = 500
+
+
+class CellNews(Struct):
+    """What one reading found. ``since``: from when the next one reads; ``gone``:
+    (host, node); ``gone_services``: hosts; ``left``: (host, instance) of migrations
+    that ended elsewhere; ``unreadable``: columns of hosts, as text."""
+
+    since: datetime | None
+    is_full: bool
+    services: dict[str, Service]
+    nodes: Found[_Node]
+    instances: Found[_Instance]
+    on: dict[str, dict[str, Instance]]
+    statement: FleetStatement
+    gone: frozenset[Place]
+    gone_services: frozenset[str]
+    left: tuple[tuple[str, str], ...]
+    unreadable: tuple[str, ...]
+
+
+class CellReader:
+    """``flavorid_of``: of a flavor by its id in the API database."""
+
+    def __init__(
+        self,
+        cell: CellMapping,
+        options: FeedOptions,
+        flavorid_of: Callable[[int], str | None],
+    ) -> None:
+        self._options = options
+        self._flavorid_of = flavorid_of
+        self._overlap = timedelta(seconds=options.feed_overlap)
+        down_after = timedelta(seconds=options.service_down_time)
+        self._service_reader = Services(cell.uuid, down_after)
+        n, i = t.NODES.c, t.INSTANCES.c
+        stats = [n[name] for name in t.STATS]
+        self._nodes = LiveRows(t.NODES, [n.host, *stats], _node, page=500)
+        self._instances = LiveRows(
+            t.INSTANCES, [i.uuid, i.host, i.instance_type_id, i.image_ref], _instance
+        )
+        self._migrations = Migrations()
+        self.services: dict[str, Service] = {}
+        self.places: frozenset[Place] = frozenset()
+        # By host: the instances that it has.
+        self.on: dict[str, dict[str, Instance]] = {}
+
+    @property
+    def versions(self) -> frozenset[int]:
+        """The versions of the cell's computes."""
+        return self._service_reader.versions
+
+    def read(
+        self,
+        database: Database,
+        now: datetime,
+        since: datetime | None,
+        again: frozenset[str],
+        *,
+        counts: bool,
+    ) -> CellNews:
+        """What is different since the last round. ``since`` None: everything is read;
+        ``again``: hosts whose instances are stated whatever was known; ``counts``:
+        whether rows of instances are counted too. Raises Refused, StoreFailed."""
+        began = now - self._overlap
+        services = self._service_reader.read(database, now)
+        nodes = self._nodes.read(database, since)
+        instances = self._instances.read(database, since, counts=counts)
+        places = self._places_after(nodes)
+        hosts, unreadable = self._reports(nodes)
+        on = self._on_after(database, instances)
+        moved = frozenset(on) | again | {one.host for one in hosts}
+        there = {host for host, _ in places}
+        statement = FleetStatement(
+            services=self._news_of(services),
+            hosts=hosts,
+            instances={
+                host: tuple(on.get(host, self.on.get(host, {})).values())
+                for host in sorted(moved & there)
+            },
+        )
+        left = self._migrations.read(database, since or began)
+        return CellNews(
+            since=began,
+            is_full=since is None,
+            services=services,
+            nodes=nodes,
+            instances=instances,
+            on=on,
+            statement=statement,
+            gone=self.places - places,
+            gone_services=frozenset(self.services.keys() - services.keys()),
+            left=tuple(
+                (host, uuid)
+                for host, uuid in left
+                if uuid not in on.get(host, self.on.get(host, {}))
+            ),
+            unreadable=unreadable,
+        )
+
+    def take(self, found: CellNews) -> None:
+        """What ``found`` says is known from now on."""
+        self.places = self._places_after(found.nodes)
+        self._nodes.take(found.nodes)
+        self._instances.take(found.instances)
+        if found.since is not None:
+            self._migrations.take()
+        self.services = found.services
+        for host, mine in found.on.items():
+            if mine:
+                self.on[host] = mine
+            else:
+                self.on.pop(host, None)
+
+    def read_host(self, database: Database, host: str) -> CellNews:
+        """The instances of one host, all of them. Raises Refused, StoreFailed."""
+        instances = self._instances.read_some(
+            database, t.INSTANCES.c.host == host, lambda kept: kept[1] == host
+        )
+        on = self._on_after(database, instances)
+        mine = on.setdefault(host, self.on.get(host, {}))
+        statement = FleetStatement(instances={host: tuple(mine.values())})
+        nothing: Found[_Node] = Found({}, {})
+        return CellNews(
+            *(None, False, self.services, nothing, instances, on, statement),
+            *(frozenset(), frozenset(), (), ()),
+        )
+
+    def _news_of(self, services: dict[str, Service]) -> tuple[Service, ...]:
+        if services is self.services:
+            return ()
+        known = self.services
+        return tuple(one for host, one in services.items() if known.get(host) != one)
+
+    def _places_after(self, nodes: Found[_Node]) -> frozenset[Place]:
+        if not (nodes.new or nodes.gone):
+            return self.places
+        known = {
+            key: kept
+            for key, kept in self._nodes.known.items()
+            if key not in nodes.gone
+        }
+        known |= {key: _node(row) for key, row in nodes.new.items()}
+        return frozenset((host, node) for host, node, _ in known.values() if host)
+
+    def _reports(
+        self, nodes: Found[_Node]
+    ) -> tuple[tuple[HostReport, ...], tuple[str, ...]]:
+        found, unreadable = [], []
+        # The newest row of a place last: it is the one that holds.
+        for _, row in sorted(nodes.new.items()):
+            host, node, _ = _node(row)
+            if not host:
+                continue
+            stats, bad = report_of(dict(zip(t.STATS, row[_STATS_AT:], strict=True)))
+            found.append(HostReport(host, node, stats))
+            unreadable += [f"{name} of host {host}, node {node}" for name in bad]
+        return tuple(found), tuple(unreadable)
+
+    def _on_after(
+        self, database: Database, found: Found[_Instance]
+    ) -> dict[str, dict[str, Instance]]:
+        """Of the hosts whose instances are not as they were known: all of them."""
+        lost: defaultdict[str, set[str]] = defaultdict(set)
+        won: defaultdict[str, dict[str, Instance]] = defaultdict(dict)
+        for key in found.new:
+            before = self._instances.known.get(key)
+            if before is not None and before[1]:
+                lost[before[1]].add(before[0])
+        for uuid, host, _, _ in found.gone.values():
+            if host:
+                lost[host].add(uuid)
+        placed = [row for row in found.new.values() if row.host]
+        for row, facts in zip(placed, self._facts(database, placed), strict=True):
+            won[row.host][row.uuid] = Instance(row.uuid, facts)
+        after = {}
+        for host in lost.keys() | won.keys():
+            kept = self.on.get(host, {})
+            after[host] = {
+                uuid: one for uuid, one in kept.items() if uuid not in lost[host]
+            } | won[host]
+        return after
+
+    def _facts(self, database: Database, rows: Sequence[Row]) -> list[dict[str, Any]]:
+        """Those that filters or weighers read, of each row."""
+        wanted = self._options.facts
+        found: list[dict[str, Any]] = [{} for _ in rows]
+        if FLAVOR in wanted:
+            for facts, row in zip(found, rows, strict=True):
+                flavorid = self._flavorid_of(row.instance_type_id)
+                if flavorid is not None:
+                    facts[FLAVOR] = flavorid
+        if IMAGE in wanted:
+            images = _image_properties(database, [row.uuid for row in rows])
+            for facts, row in zip(found, rows, strict=True):
+                if row.uuid in images:
+                    facts[IMAGE] = images[row.uuid]
+        return found
+
+
+def _image_properties(
+    database: Database, uuids: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    m = t.SYSTEM_METADATA.c
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for start in range(0, len(uuids), _UUIDS):
+        some = m.instance_uuid.in_(uuids[start : start + _UUIDS])
+        wanted = sa.select(m.instance_uuid, m.key, m.value).where(
+            some, m.deleted == 0, m.key.startswith(_IMAGE_KEY, autoescape=True)
+        )
+        for uuid, key, value in database.rows(wanted):
+            if value is not None:
+                found[uuid][key.removeprefix(_IMAGE_KEY)] = value
+    return dict(found)
+
+
+def _node(row: Row) -> _Node:
+    host, node = row.host, row.hypervisor_hostname
+    return host or "", node or host or "", hash(tuple(row))
+
+
+def _instance(row: Row) -> _Instance:
+    return row.uuid, row.host, row.instance_type_id, row.image_ref

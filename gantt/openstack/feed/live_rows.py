@@ -1,0 +1,150 @@
+"""The live rows of one table as they were last read, and what is different since.
+
+A round reads the rows that were written since shortly before the last round, and
+compares the number of live rows and the sum of their ids with those that are known:
+where they differ, the ids tell which rows are gone and which were missed. ``read``
+changes nothing here; ``take`` does, once what was found has been passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from gantt.openstack.feed.connection import PAGE, Database, Row
+
+V = TypeVar("V")
+# Ids in one statement.
+_IDS: Final = 500
+
+
+class Found(Struct, Generic[V]):
+    """``new``: rows that are new or not as they were known; ``gone``: what was known
+    of rows that are not there any more. Both by id."""
+
+    new: dict[int, Row]
+    gone: dict[int, V]
+
+
+class LiveRows(Generic[V]):
+    """``columns`` of ``table``, without its id; ``keep``: what of a row (id first) is
+    remembered, and tells whether it changed. ``known``: that, by id."""
+
+    def __init__(
+        self,
+        table: sa.Table,
+        columns: Sequence[sa.Column[Any]],
+        keep: Callable[[Row], V],
+        page: int = PAGE,
+    ) -> None:
+        self._table = table
+        self._select = sa.select(table.c.id, *columns)
+        self._keep = keep
+        self._page = page
+        self.known: dict[int, V] = {}
+
+    def read(
+        self, database: Database, since: datetime | None, *, counts: bool = True
+    ) -> Found[V]:
+        """What is different now. ``since`` None: all rows are read; ``counts``:
+        whether to compare numbers too. Raises Refused, StoreFailed."""
+        if since is None:
+            return self._read_all(database)
+        new: dict[int, Row] = {}
+        gone: dict[int, V] = {}
+        for row in self._touched(database, since):
+            self._note(row, new)
+        for key in self._deleted(database, since):
+            new.pop(key, None)
+            if key in self.known:
+                gone[key] = self.known[key]
+        if counts:
+            self._compare(database, new, gone)
+        return Found(new, gone)
+
+    def read_some(
+        self,
+        database: Database,
+        condition: sa.ColumnElement[bool],
+        is_one: Callable[[V], bool],
+    ) -> Found[V]:
+        """What is different of the rows that meet ``condition``, as ``is_one`` tells
+        of what is known of them. Raises Refused, StoreFailed."""
+        live = self._select.where(self._table.c.deleted == 0, condition)
+        rows = {row[0]: row for row in database.rows(live)}
+        new: dict[int, Row] = {}
+        for row in rows.values():
+            self._note(row, new)
+        gone = {
+            key: kept
+            for key, kept in self.known.items()
+            if key not in rows and is_one(kept)
+        }
+        return Found(new, gone)
+
+    def take(self, found: Found[V]) -> None:
+        """``found`` is known from now on."""
+        for key in found.gone:
+            self.known.pop(key, None)
+        for key, row in found.new.items():
+            self.known[key] = self._keep(row)
+
+    def _note(self, row: Row, new: dict[int, Row]) -> None:
+        if row[0] not in self.known or self.known[row[0]] != self._keep(row):
+            new[row[0]] = row
+
+    def _read_all(self, database: Database) -> Found[V]:
+        new: dict[int, Row] = {}
+        there: set[int] = set()
+        live = self._select.where(self._table.c.deleted == 0)
+        for page in database.pages(live, self._table.c.id, self._page):
+            for row in page:
+                there.add(row[0])
+                self._note(row, new)
+        gone = {key: kept for key, kept in self.known.items() if key not in there}
+        return Found(new, gone)
+
+    def _touched(self, database: Database, since: datetime) -> Iterator[Row]:
+        """In two statements, so that each can use an index."""
+        t = self._table.c
+        live = self._select.where(t.deleted == 0)
+        for condition in (t.updated_at >= since, t.created_at >= since):
+            yield from database.rows(live.where(condition))
+
+    def _deleted(self, database: Database, since: datetime) -> Iterator[int]:
+        # Nova leaves updated_at alone when it deletes, but mostly writes shortly
+        # before; the rest is found by its number.
+        t = self._table.c
+        dead = sa.select(t.id).where(t.deleted != 0, t.updated_at >= since)
+        return (row[0] for row in database.rows(dead))
+
+    def _compare(
+        self, database: Database, new: dict[int, Row], gone: dict[int, V]
+    ) -> None:
+        """Where numbers differ, find by ids what is gone, and what was missed."""
+        t = self._table.c
+        there = (self.known.keys() | new.keys()) - gone.keys()
+        ((count, total),) = database.rows(
+            sa.select(sa.func.count(), sa.func.sum(t.id)).where(t.deleted == 0)
+        )
+        if (count, int(total or 0)) == (len(there), sum(there)):
+            return
+        live: set[int] = set()
+        ids = sa.select(t.id).where(t.deleted == 0)
+        for page in database.pages(ids, t.id, 10 * PAGE):
+            live.update(row[0] for row in page)
+        for key in there - live:
+            new.pop(key, None)
+            if key in self.known:
+                gone[key] = self.known[key]
+        missed = sorted(live - there)
+        for start in range(0, len(missed), _IDS):
+            some = t.id.in_(missed[start : start + _IDS])
+            for row in database.rows(self._select.where(t.deleted == 0, some)):
+                self._note(row, new)
+        for key in live & gone.keys():
+            del gone[key]

@@ -1,0 +1,44 @@
+"""A row of compute_nodes as a host's report.
+
+A column that cannot be read costs only itself: its value is not known then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gantt.errors import Invalid
+from gantt.model.forms.stats import read_stats
+from gantt.model.hosts import HostStats
+
+
+def report_of(fields: Mapping[str, Any]) -> tuple[HostStats, tuple[str, ...]]:
+    """The report, and the columns that could not be read."""
+    said = {
+        name: None if value == "" else value
+        for name, value in fields.items()
+        if not (value is None and name in _NEVER_NULL)
+    }
+    try:
+        return read_stats(said), ()
+    except Invalid:
+        return _one_by_one(said)
+
+
+_NEVER_NULL = frozenset(
+    "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used".split()
+)
+
+
+def _one_by_one(said: Mapping[str, Any]) -> tuple[HostStats, tuple[str, ...]]:
+    good: dict[str, Any] = {}
+    bad = []
+    for name, value in said.items():
+        try:
+            good[name] = getattr(read_stats({name: value}), name)
+        except Invalid:
+            bad.append(name)
+            if name not in _NEVER_NULL:
+                good[name] = None
+    return HostStats(**good), tuple(bad)
