@@ -3,7 +3,7 @@
 # ARGS="-k usages" goes to pytest, ARGS=curve to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check format bench soak docs fresh wheel clean
+.PHONY: help setup run test cloud check format bench soak docs fresh wheel clean
 
 help:      ## say what can be made
 	@sed -n 's/^\([a-z]*\): *## /make \1	/p' Makefile
@@ -16,6 +16,9 @@ run:       ## serve this machine's own books on 127.0.0.1:8778
 
 test:      ## run all tests
 	@scripts/test $(ARGS)
+
+cloud:     ## test in a cloud of Keystone, Glance and Nova on this machine
+	@scripts/cloud $(ARGS)
 
 check:     ## style, types and the quick tests, in under a minute
 	@scripts/check $(ARGS)
@@ -42,6 +45,6 @@ fresh:     ## prove `make run` and `make test` in a bare Debian root, as root
 wheel:     ## build the wheel, and use it outside this repository
 	@scripts/wheel
 
-clean:     ## remove .venv and everything that can be built again; var/ stays
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build
+clean:     ## remove .venv, .venv-cloud and everything that can be built again; var/ stays
+	rm -rf .venv .venv-cloud .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

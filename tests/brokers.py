@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
+import amqp
+
 from tests.databases import GUARD, Missing
 from tests.live import free_port
 
@@ -142,6 +144,15 @@ class Rabbitmq:
                 return probe.recv(1) == b"\x01"
         except OSError:
             return False
+
+    def consumers(self, queue: str) -> int:
+        """How many take messages from ``queue`` of the virtual host /."""
+        with amqp.Connection(f"127.0.0.1:{self.port}") as connection:
+            try:
+                found = connection.channel().queue_declare(queue, passive=True)
+            except amqp.exceptions.NotFound:
+                return 0
+            return int(found.consumer_count)
 
     def stop(self) -> None:
         """Ask it to end, and wait until it has; queues that are not durable go."""

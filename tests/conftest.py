@@ -33,11 +33,18 @@ settings.load_profile(
     "explore" if os.environ.get("GANTT_EXPLORE", "") not in {"", "0"} else "same"
 )
 
-SLOW_FOLDERS = frozenset({"attacks", "clients", "crash", "differential", "nova"})
+SLOW_FOLDERS = frozenset(
+    {"attacks", "clients", "cloud", "crash", "differential", "nova"}
+)
+
+
+def is_wanted(variable: str) -> bool:
+    """Whether the environment says so."""
+    return os.environ.get(variable, "") not in {"", "0"}
 
 
 def _must_not_skip() -> bool:
-    return os.environ.get("GANTT_REQUIRE_SERVERS", "") not in {"", "0"}
+    return is_wanted("GANTT_REQUIRE_SERVERS")
 
 
 def pytest_collection_modifyitems(
@@ -120,6 +127,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"Did not run: {listed}")
     for line in (*_counted(terminalreporter), *_told(terminalreporter)):
         terminalreporter.write_line(line)
+    if not is_wanted("GANTT_CLOUD") and _is_whole(terminalreporter.config):
+        terminalreporter.write_line("Left out: tests/cloud; `make cloud` runs it")
+
+
+def _is_whole(config: pytest.Config) -> bool:
+    """Whether no selection of tests was asked for."""
+    return bool(config.args == config.getini("testpaths"))
 
 
 def _counted(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
