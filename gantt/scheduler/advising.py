@@ -79,12 +79,11 @@ def rank(
     spec = groups.with_rule(state.fleet, spec_of(request))
     steps = Budget(budget)
     every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
-    sent = np.array(
-        state.fleet.hosts.rows_at([(one.host, one.node) for one in request.hosts]),
-        np.int64,
-    )
+    names, given = _names_and_weights(request)
+    nodes = [one.node for one in request.hosts]
+    sent = np.array(state.fleet.hosts.rows_at(names, nodes), np.int64)
     at = np.flatnonzero(sent != NO_ROW)  # positions of known hosts
-    at = _by_weights(request, at)
+    at = at[weigh.best(given[at], len(at))]  # equal hosts stay in the caller's order
     feasible, passing = _restricted(every, sent[at])
     most = driver.policy.options.choices
     remaining = RemainingHosts(feasible)
@@ -92,7 +91,7 @@ def rank(
         hold(remaining, feasible, held, most, steps)
     weights = remaining.weights
     if options.advice_weights == "add":
-        weights = weights + _normalised(request, at[passing])
+        weights = weights + _normalised(given[at[passing]])
     subset = options.advice_subset_size
     if is_evacuation(request):
         subset = max(subset, options.advice_evacuate_subset_size)
@@ -116,30 +115,21 @@ def rank(
     )
 
 
-def _by_weights(request: AdviceRequest, at: Int64s) -> Int64s:
-    """Positions by the caller's weights, the highest first; equals stay in order, so
-    that a stable sort by other weights breaks ties by these."""
-    if not request.weights:
-        return at
-    weights = _weights(request, at)
-    if (weights[1:] <= weights[:-1]).all():
-        return at
-    return at[np.argsort(-weights, kind="stable")]
+def _names_and_weights(request: AdviceRequest) -> tuple[list[str], Floats]:
+    """The names of the hosts, and float64[n]: the caller's weights."""
+    names = [one.host for one in request.hosts]
+    weights = request.weights
+    keys = list(weights)
+    if keys == names:  # in the same order, as most callers have them
+        return keys, np.array(list(weights.values()))
+    least = min(weights.values(), default=0.0)
+    return names, np.array([weights.get(name, least) for name in names], np.float64)
 
 
-def _weights(request: AdviceRequest, at: Int64s) -> Floats:
-    given = request.weights
-    least = min(given.values(), default=0.0)
-    hosts = request.hosts
-    found = [given.get(hosts[place].host, least) for place in at.tolist()]
-    return np.array(found, np.float64)
-
-
-def _normalised(request: AdviceRequest, at: Int64s) -> Floats:
-    """float64[n] from 0 to 1: the caller's weights."""
-    weights = _weights(request, at)
+def _normalised(weights: Floats) -> Floats:
+    """float64[n] from 0 to 1."""
     found = weigh.normalise(weights, weigh.ends(weights, None, None))
-    return np.zeros(len(at)) if found is None else found
+    return np.zeros(len(weights)) if found is None else found
 
 
 def _restricted(every: FeasibleHosts, rows: Int64s) -> tuple[FeasibleHosts, Bools]:

@@ -7,8 +7,8 @@ rule is judged once per value instead of once per host.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -111,6 +111,16 @@ class HostColumns(DatedColumns):
     touched: Int64s
 
 
+class _ByHost(NamedTuple):
+    """Rows by host: of those with one node (``only``), and of nodes that are named as
+    their host; ``nodes``: names by row. As of ``structure``."""
+
+    structure: int
+    only: dict[str, int]
+    namesakes: dict[str, int]
+    nodes: list[str]
+
+
 class Hosts(HostColumns):
     """One row per compute node, with what of it fits no column. ``stats``: what it
     reports, by field; parts of it are shared and not to be changed. The names and the
@@ -128,6 +138,7 @@ class Hosts(HostColumns):
         self.row_by_id: dict[int, int] = {}
         self._by_place: dict[tuple[str, str], int] = {}
         self._by_host: _Index = {}
+        self._index = _ByHost(-1, {}, {}, [])
         self._by_uuid: _Index = {}
         self.rows_by_provider: _Index = {}
         # Moves when another provider, or none, stands for a host.
@@ -140,18 +151,22 @@ class Hosts(HostColumns):
     def row_of(self, host: str, node: str) -> int | None:
         return self._by_place.get((host, node))
 
-    def rows_at(self, places: Iterable[tuple[str, str | None]]) -> list[int]:
-        """The rows of (host, node), NO_ROW for unknown ones. ``node`` None: the only
-        one of the host."""
-        found = self._by_place.get
+    def rows_at(self, hosts: Sequence[str], nodes: Sequence[str | None]) -> list[int]:
+        """The rows of (host, node), NO_ROW for unknown ones. A node of None: the only
+        one of the host. Made for thousands of them."""
+        if self._index.structure != self.structure:
+            self._index = _index_of(self)
+        index = self._index
+        if nodes == hosts:  # as in most clouds
+            return [index.namesakes.get(host, NO_ROW) for host in hosts]
+        names, only, both = index.nodes, index.only.get, self._by_place.get
         return [
-            found((host, node), NO_ROW) if node is not None else self._only_row(host)
-            for host, node in places
+            row
+            if (row := only(host, NO_ROW)) != NO_ROW
+            and (node is None or names[row] == node)
+            else both((host, node or ""), NO_ROW)
+            for host, node in zip(hosts, nodes, strict=True)
         ]
-
-    def _only_row(self, host: str) -> int:
-        rows = self.rows_of(host)
-        return rows[0] if len(rows) == 1 else NO_ROW
 
     def row_of_uuid(self, uuid: str) -> int | None:
         """The row of the host whose provider has this uuid; the newest of several, as
@@ -312,6 +327,24 @@ class Hosts(HostColumns):
         self.num_instances[row] = self.reported_instances[row] + instances
         # A claim is an instance that builds, until its host says otherwise.
         self.num_io_ops[row] = self.reported_io_ops[row] + instances
+
+
+def _index_of(table: Hosts) -> _ByHost:
+    """Names and numbers are copied, so that they are neighbours in memory: ten thousand
+    lookups take a quarter of the time."""
+    only, namesakes = {}, {}
+    nodes = [_copy(node) for node in table.nodes]
+    for row in np.flatnonzero(table.is_live[: table.height]).tolist():
+        host = _copy(table.hosts[row])
+        if len(table.rows_of(host)) == 1:
+            only[host] = row
+        if host == nodes[row]:
+            namesakes[host] = row
+    return _ByHost(table.structure, only, namesakes, nodes)
+
+
+def _copy(name: str) -> str:
+    return name.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
 
 
 def _join(index: _Index, key: Any, row: int) -> None:

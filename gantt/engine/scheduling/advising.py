@@ -7,7 +7,6 @@ away, and its caller claims by itself.
 from __future__ import annotations
 
 import logging
-import math
 import random
 import uuid as uuids
 from collections.abc import Callable
@@ -199,15 +198,18 @@ def advice_of(request: AdviceRequest, ranked: Ranked) -> Advice:
     """The answer to ``request``, in the order that its stage and mode ask for."""
     hosts, count = request.hosts, len(ranked.weights)
     first, last = ranked.order[:count], ranked.order[count:]
-    weights: list[float | None] = [
-        None if one == -math.inf else one for one in ranked.weights
-    ]
+    weights: list[float | None] = [*ranked.weights]
     if request.stage == "filter":
         first, weights = sorted(first), [None] * count
-    found = [
-        AdvisedHost(hosts[at].host, hosts[at].node, weight)
-        for at, weight in zip(first, weights, strict=True)
-    ]
+    best = [hosts[at] for at in first]
+    found = list(
+        map(
+            AdvisedHost,
+            [one.host for one in best],
+            [one.node for one in best],
+            weights,
+        )
+    )
     found += [
         AdvisedHost(hosts[at].host, hosts[at].node, None, name)
         for at, name in zip(last, ranked.refusals, strict=True)

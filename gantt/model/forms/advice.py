@@ -6,7 +6,7 @@ alone: the callers refuse any other key, and fail on a name that they did not se
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -26,11 +26,10 @@ from gantt.model.forms.spec import read_spec
 _SHOWN = 5
 
 
-class SentHost(Struct, frozen=True, gc=False):
+class SentHost(
+    AdviceHost, frozen=True, gc=False, rename={"node": "hypervisor_hostname"}
+):
     """A host of Nova, as these callers name it."""
-
-    host: Name
-    hypervisor_hostname: Name | None = None
 
 
 class SentBackend(Struct, frozen=True, gc=False):
@@ -50,7 +49,7 @@ class NovaBody(Struct, frozen=True):
     has one for each host."""
 
     spec: dict[str, Any]
-    hosts: list[SentHost]
+    hosts: tuple[SentHost, ...]
     weights: dict[Name, float]
     context: SentContext | None = None
     rebuild: bool = False
@@ -74,11 +73,11 @@ class Names(Struct, frozen=True):
 
 def nova_request(body: NovaBody, mode: Mode, request_id: str) -> AdviceRequest:
     """The request of ``body``. Raises Invalid, which names the field."""
-    check_weights((one.host for one in body.hosts), body.weights)
+    check_weights([one.host for one in body.hosts], body.weights)
     given = None if body.context is None else body.context.request_id
     return AdviceRequest(
         read_spec(body.spec),
-        tuple(AdviceHost(one.host, one.hypervisor_hostname) for one in body.hosts),
+        body.hosts,
         body.weights,
         mode=mode,
         operation=_operation(body),
@@ -111,8 +110,10 @@ def by_weights(body: StorageBody) -> Names:
     return Names(sorted(hosts, key=body.weights.__getitem__, reverse=True))
 
 
-def check_weights(hosts: Iterable[str], weights: Mapping[str, float]) -> None:
+def check_weights(hosts: list[str], weights: Mapping[str, float]) -> None:
     """Raises Invalid unless every host has a weight and every weight a host."""
+    if hosts == list(weights):  # in the same order, as most callers have them
+        return
     known = set(hosts)
     if known == weights.keys():
         return
