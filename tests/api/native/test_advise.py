@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from gantt.api.app import build_app
+from gantt.conf import load
 from gantt.engine.gantt import Gantt
-from tests.api.native.fleet import SPEC, TOO_MUCH, A
+from gantt.errors import Refused
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, report
 from tests.api.wsgi_client import Answer, WsgiClient
 
 ADVISE = "/gantt/advise"
 NOVA = "/scheduler/nova/external"
+CINDER = "/scheduler/cinder/external"
 LOOPBACK: dict[str, Any] = {"REMOTE_ADDR": "127.0.0.1"}
 NO_TOKEN: dict[str, str | None] = {"x-auth-token": None}
 
@@ -60,3 +68,241 @@ def test_external_answer_has_only_the_names_that_were_sent(client: WsgiClient) -
     answer = external(client, "two", "elsewhere", "one")
     assert answer.status == 200, answer.text
     assert answer.json == {"hosts": ["two", "one", "elsewhere"]}
+
+
+# -- from where ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [NOVA, ADVISE, f"/placement{NOVA}"])
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("127.1.2.3", 200),
+        ("::1", 200),
+        ("[::1]", 200),
+        ("::ffff:127.0.0.1", 200),
+        ("192.0.2.1", 401),
+        ("::ffff:192.0.2.1", 401),
+        ("127.0.0.1, 192.0.2.1", 401),
+        ("", 401),
+    ],
+)
+def test_only_loopback_needs_no_token(
+    client: WsgiClient, path: str, address: str, status: int
+) -> None:
+    body = {"spec": SPEC, "hosts": [{"host": "one"}]}
+    if path != ADVISE:
+        body["weights"] = {"one": 1.0}
+    environ = {"REMOTE_ADDR": address}
+    answer = client("POST", path, body=body, headers=NO_TOKEN, environ=environ)
+    assert answer.status == status
+
+
+@pytest.mark.parametrize("header", ["forwarded", "x-forwarded-for", "x-real-ip"])
+def test_request_through_a_proxy_needs_a_token(client: WsgiClient, header: str) -> None:
+    body = {"spec": SPEC, "hosts": [{"host": "one"}], "weights": {"one": 1.0}}
+    headers = {**NO_TOKEN, header: "127.0.0.1"}
+    answer = client("POST", NOVA, body=body, headers=headers, environ=LOOPBACK)
+    assert answer.status == 401
+
+
+def test_loopback_needs_a_token_for_all_else(client: WsgiClient) -> None:
+    for method, path in (("GET", "/gantt/hosts"), ("POST", "/gantt/select")):
+        answer = client(method, path, headers=NO_TOKEN, environ=LOOPBACK)
+        assert answer.status == 401
+
+
+def test_token_that_is_sent_is_checked(client: WsgiClient) -> None:
+    body = {"spec": SPEC, "hosts": [{"host": "one"}], "weights": {"one": 1.0}}
+    headers = {"x-auth-token": "bob:blue", "x-roles": "reader"}
+    answer = client("POST", NOVA, body=body, headers=headers, environ=LOOPBACK)
+    assert answer.status == 403
+    assert "gantt:advise" in answer.detail
+
+
+def test_option_names_other_networks(books: Gantt) -> None:
+    def statuses(*networks: str) -> list[int]:
+        given = {("gantt", "advice_from"): list(networks)}
+        settings = load(environ={}, default_auth="noauth2", overrides=given)
+        client = WsgiClient(build_app(books, settings))
+        body = {"hosts": [{"host": "x@y#z"}], "weights": {"x@y#z": 1.0}}
+        return [
+            client(
+                "POST",
+                CINDER,
+                body=body,
+                headers=NO_TOKEN,
+                environ={"REMOTE_ADDR": address},
+            ).status
+            for address in ("127.0.0.1", "10.1.0.7", "10.2.0.7")
+        ]
+
+    assert statuses() == [401, 401, 401]
+    assert statuses("10.1.0.0/16", "10.2.0.7") == [401, 200, 200]
+    with pytest.raises(Refused, match="advice_from"):
+        statuses("10.1.0.7/16")
+
+
+def test_keystone_does_not_stand_before_loopback(books: Gantt, tmp_path: Path) -> None:
+    pytest.importorskip("keystonemiddleware")
+    file = tmp_path / "gantt.conf"
+    file.write_text(
+        "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"
+    )
+    client = WsgiClient(build_app(books, load([str(file)])))
+    body = {"hosts": [{"host": "x"}], "weights": {"x": 1.0}}
+    sent: dict[str, Any] = {"body": body, "headers": NO_TOKEN}
+    assert client("POST", CINDER, **sent, environ=LOOPBACK).status == 200
+    assert client("POST", CINDER, **sent).status == 401
+
+
+# -- bad input ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"weights": {"one": 1.0}}, "1 hosts have no weight (two)"),
+        ({"weights": {"one": 1, "two": 2, "x": 3}}, "1 weights have no host (x)"),
+        ({"weights": {}}, "2 hosts have no weight (one, two)"),
+        ({"weights": {"one": "much", "two": 1}}, "$.weights[...]"),
+        ({"weights": None}, "$.weights"),
+        ({"hosts": "one"}, "$.hosts"),
+        ({"hosts": [{"hypervisor_hostname": "one"}]}, "host"),
+        ({"hosts": [{"host": ""}]}, "$.hosts[0].host"),
+        ({"hosts": [{"host": None}]}, "$.hosts[0].host"),
+        ({"spec": {}}, "flavor"),
+        ({"spec": {"flavor": {"vcpus": "many"}}}, "request_spec.flavor.vcpus"),
+        (
+            {
+                "spec": {
+                    "nova_object.name": "RequestSpec",
+                    "nova_object.version": "2.0",
+                    "nova_object.data": {},
+                }
+            },
+            "2.0",
+        ),
+        ({"spec": []}, "$.spec"),
+    ],
+)
+def test_unreadable_body_is_400_and_names_the_field(
+    client: WsgiClient, changes: dict[str, Any], text: str
+) -> None:
+    answer = external(client, "one", "two", **changes)
+    assert answer.status == 400, answer.text
+    assert text in answer.detail
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff", b'{"hosts":NaN}'])
+@pytest.mark.parametrize("path", [NOVA, "/scheduler/manila/external", ADVISE])
+def test_no_json_is_400(client: WsgiClient, path: str, body: bytes) -> None:
+    assert client("POST", path, body=body).status == 400
+
+
+def test_unknown_fields_and_flags_are_ignored(client: WsgiClient) -> None:
+    answer = external(client, "one", baremetal=True, reservation={"id": 1}, live=False)
+    assert answer.json == {"hosts": ["one"]}
+
+
+def test_newer_request_spec_is_read(client: WsgiClient) -> None:
+    flavor = {
+        "nova_object.name": "Flavor",
+        "nova_object.namespace": "nova",
+        "nova_object.version": "1.9",
+        "nova_object.data": {**SPEC["flavor"], "colour": "red"},
+    }
+    spec = {
+        "nova_object.name": "RequestSpec",
+        "nova_object.namespace": "nova",
+        "nova_object.version": "1.99",
+        "nova_object.data": {"flavor": flavor, "mood": "good"},
+    }
+    assert external(client, "two", "one", spec=spec).json["hosts"] == ["two", "one"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"stage": "sort"},
+        {"mode": "obey"},
+        {"operation": "boot"},
+        {"hosts": [{"host": "one", "hypervisor_hostname": "one"}], "nodes": []},
+    ],
+)
+def test_native_body_knows_its_words(
+    client: WsgiClient, changes: dict[str, Any]
+) -> None:
+    body = {"spec": SPEC, "hosts": hosts("one"), **changes}
+    assert client("POST", ADVISE, body=body).status == 400
+
+
+def test_no_hosts_are_no_error(client: WsgiClient) -> None:
+    assert external(client).json == {"hosts": []}
+    found = client("POST", ADVISE, body={"spec": SPEC, "hosts": []}).json
+    assert (found["hosts"], found["decided"]) == ([], True)
+
+
+# -- what is answered ---------------------------------------------------------------
+
+
+def test_refused_hosts_are_only_left_out_by_option(books: Gantt) -> None:
+    given = {("gantt", "advice_shortens"): True}
+    settings = load(environ={}, default_auth="noauth2", overrides=given)
+    client = WsgiClient(build_app(books, settings))
+    report(client, "one", "two")
+    sent: tuple[str, ...] = ("one", "elsewhere", "two")
+    assert external(client, *sent, spec=TOO_MUCH).json == {"hosts": ["elsewhere"]}
+    assert external(client, "two", spec=TOO_MUCH).json == {"hosts": []}
+    assert len(external(client, *sent).json["hosts"]) == 3
+
+
+def test_without_that_option_no_host_is_left_out(client: WsgiClient) -> None:
+    answer = external(client, "two", "one", spec=TOO_MUCH)
+    assert answer.json == {"hosts": ["two", "one"]}
+
+
+def test_operation_is_told_by_hint_flag_or_field(client: WsgiClient) -> None:
+    """A rebuild needs no further amounts of its host."""
+    hint = {"scheduler_hints": {"_nova_check_type": ["rebuild"]}}
+    body = {"spec": TOO_MUCH, "hosts": hosts("one")}
+    for changes, refusal in (
+        ({}, "allocation candidates"),
+        ({"spec": {**TOO_MUCH, **hint}}, None),
+        ({"operation": "rebuild"}, None),
+    ):
+        found = client("POST", ADVISE, body={**body, **changes}).json
+        assert found["hosts"][0]["refused_by"] == refusal
+    sent = ("elsewhere", "two")
+    told = external(client, *sent, spec=TOO_MUCH, rebuild=True).json["hosts"]
+    assert told == ["two", "elsewhere"]
+    assert external(client, *sent, spec=TOO_MUCH).json["hosts"] == list(sent)
+
+
+@pytest.mark.parametrize("what", ["cinder", "manila"])
+def test_storage_keeps_the_order_of_its_weights(client: WsgiClient, what: str) -> None:
+    body = {
+        "spec": {"volume_id": "v", "size": 3},
+        "context": {},
+        "hosts": [{"host": "a@lvm#p"}, {"host": "b@lvm#p"}, {"host": "c@lvm#p"}],
+        "weights": {"a@lvm#p": 1.0, "b@lvm#p": 2.0, "c@lvm#p": 2},
+    }
+    answer = client("POST", f"/scheduler/{what}/external", body=body)
+    assert answer.json == {"hosts": ["b@lvm#p", "c@lvm#p", "a@lvm#p"]}
+    body["weights"] = {"a@lvm#p": 1.0}
+    answer = client("POST", f"/scheduler/{what}/external", body=body)
+    assert answer.status == 400
+    assert "b@lvm#p" in answer.detail
+
+
+def test_bodies_are_not_logged(
+    client: WsgiClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    spec = {**SPEC, "scheduler_hints": {"note": ["a-secret"]}}
+    context = {"request_id": "req-7", "auth_token": "a-secret"}
+    assert external(client, "one", spec=spec, context=context).status == 200
+    assert external(client, "one", spec={"flavor": "a-secret"}).status == 400
+    assert "req-7" in caplog.text
+    assert "a-secret" not in caplog.text
