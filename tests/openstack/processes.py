@@ -108,6 +108,6 @@ def new_books(folder: Path, hosts: int, vcpus: int = 64) -> str:
     """The URL of books with so many hosts."""
     url = f"sqlite:///{folder / 'books.db'}"
     schema.sync(url)
-    with connect(url) as books:
+    with contextlib.closing(connect(url)) as books:
         fleet.add_hosts(books, *(f"host{n}" for n in range(hosts)), vcpus=vcpus)
     return url

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import oslo_messaging as messaging
@@ -83,7 +84,7 @@ def test_a_stop_under_load_loses_no_call(tmp_path: Path, rabbitmq: Rabbitmq) -> 
             load.reach(20)
             load.end()
     assert set(load.outcomes) == {"placed"}
-    with connect(books) as gantt:
+    with closing(connect(books)) as gantt:
         assert all(gantt.get_allocations(uuid) for uuid in load.placed)
         assert gantt.verify().problems == ()
 
@@ -115,7 +116,7 @@ def test_a_worker_that_is_killed_is_replaced(
         running.send(signal.SIGHUP)
         running.wait_for("SIGHUP: reloaded the configuration", 2)
         assert running.stop() == 0
-    with connect(books) as gantt:
+    with closing(connect(books)) as gantt:
         assert gantt.verify().problems == ()
 
 
