@@ -3,7 +3,7 @@
     request -> a mask per constraint                       terms
             -> which pass it, and what it removes alone    here
             -> the same of what joins groups, tree by tree joins
-            -> the nearest trees and what they lack        misses, shortage
+            -> the nearest trees and what they lack        misses
             -> the least to give up for an answer          relax
 
 The answer of the search itself comes first, and its errors are the errors here.

@@ -14,11 +14,12 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from gantt.model.diagnosis import Lack, Miss, some
+from gantt.model.names import MAX_INT
 from gantt.placement.candidates import terms as t
 from gantt.placement.candidates.joins import Link
-from gantt.placement.candidates.shortage import lack, shortfall, shortfalls
 from gantt.placement.candidates.terms import GroupTerms, Term
 from gantt.state.column import Bools
+from gantt.state.inventories import ClassTable
 from gantt.state.state import State
 
 Costs = NDArray[np.float32]
@@ -72,7 +73,7 @@ def nearest(
                 lacks += _lacks(state, part, root)
             lacks += _joint_lacks(state, needed, unborne, root)
         lacks += [
-            lack(state, root, None, term) for term in roots if not term.mask[root]
+            _lack(state, root, None, term) for term in roots if not term.mask[root]
         ]
         lacks = lacks or [_unjoined(state, root, culprits.get(root))]
         found.append(Miss(state.providers.uuids[root], tuple(lacks)))
@@ -101,7 +102,7 @@ def _tree_costs(state: State, part: Part) -> Costs:
     home = state.providers.root[:height]
     shared = np.zeros(height, np.float32)
     for term in part.amounts:
-        shared += shortfalls(state, term)
+        shared += _shortfalls(state, term)
     for term in part.own:
         shared += ~term.mask
     own = shared.copy()
@@ -157,7 +158,7 @@ def _joint_lacks(
         if mask[root]:
             group = parts[0].group
             is_joint = bool(state.providers.forest.children(root) or group.sharing.rows)
-            yield lack(state, root, group.group.suffix, term, is_joint=is_joint)
+            yield _lack(state, root, group.group.suffix, term, is_joint=is_joint)
 
 
 def _lacks(state: State, part: Part, root: int) -> list[Lack]:
@@ -173,7 +174,7 @@ def _lacks(state: State, part: Part, root: int) -> list[Lack]:
     for row, is_own in members.items():
         failing = _failing(part, row, root if is_own else row)
         cost = sum(
-            shortfall(state, term, row) if term.kind == "amount" else 1.0
+            _shortfall(state, term, row) if term.kind == "amount" else 1.0
             for term in failing
         )
         age = int(state.providers.id[row])
@@ -181,7 +182,7 @@ def _lacks(state: State, part: Part, root: int) -> list[Lack]:
             best, best_row = (cost, age, failing), row
     assert best is not None, "a root is in its own tree"
     suffix = part.group.group.suffix
-    return [lack(state, best_row, suffix, term) for term in best[2]]
+    return [_lack(state, best_row, suffix, term) for term in best[2]]
 
 
 def _failing(part: Part, row: int, home: int) -> list[Term]:
@@ -211,3 +212,100 @@ def _unjoined(state: State, root: int, link: Link | None) -> Lack:
         else "meets each group on its own; combinations were not tried"
     )
     return Lack(state.providers.uuids[root], name, None, kind, names, f"{name} {text}")
+
+
+def _shortfalls(state: State, term: Term) -> NDArray[np.float32]:
+    """float32[providers]: the share of an amount that each cannot give; 1: all of
+    it."""
+    assert term.amount is not None, "an amount has an amount"
+    found = np.ones(state.providers.height, np.float32)
+    table = _table(state, term)
+    if table is not None:
+        live = np.flatnonzero(table.is_live[: table.height])
+        largest = table.largest(term.amount, live)
+        found[table.provider[live]] = 1 - largest / max(1, term.amount)
+        found[term.mask] = 0
+    return found
+
+
+def _shortfall(state: State, term: Term, row: int) -> float:
+    """The same of one provider that does not meet ``term``."""
+    assert term.amount is not None, "an amount has an amount"
+    table = _table(state, term)
+    slot = None if table is None else table.slot_of.get(row)
+    if table is None or slot is None:
+        return 1.0
+    largest = table.largest(term.amount, np.array([slot], np.int64))
+    return 1 - int(largest[0]) / max(1, term.amount)
+
+
+def _lack(
+    state: State,
+    row: int,
+    suffix: str | None,
+    term: Term,
+    *,
+    is_joint: bool = False,
+) -> Lack:
+    """What the provider at ``row`` lacks; ``is_joint``: what no provider that
+    could give in its tree has."""
+    name, missing = state.providers.names[row], None
+    if term.kind == "amount":
+        missing, text = _amount(state, row, term)
+    else:
+        text = _label(term, is_joint=is_joint)
+    return Lack(
+        state.providers.uuids[row],
+        name,
+        suffix,
+        term.kind,
+        term.names,
+        f"{name} {text}",
+        missing,
+    )
+
+
+def _amount(state: State, row: int, term: Term) -> tuple[int, str]:
+    name, amount = term.names[0], term.amount
+    assert amount is not None, "an amount has an amount"
+    table = _table(state, term)
+    slot = None if table is None else table.slot_of.get(row)
+    if table is None or slot is None:
+        return amount, f"has no {name} ({amount} asked)"
+    capacity, used = float(table.capacity[slot]), int(table.used[slot])
+    least, most = int(table.min_unit[slot]), int(table.max_unit[slot])
+    step = int(table.step_size[slot])
+    missing = amount - int(table.largest(amount, np.array([slot], np.int64))[0])
+    if used + amount > capacity:
+        free = f"used {used} of {capacity}"
+        free += f", max_unit {most}" if most < MAX_INT else ""
+        free += f", min_unit {least}" if least > 1 else ""
+        free += f", step_size {step}" if step > 1 else ""
+        return missing, f"lacks {missing} of {amount} {name} ({free})"
+    if amount > most:
+        return missing, f"gives at most {most} {name} at once ({amount} asked)"
+    if amount < least:
+        return missing, f"gives at least {least} {name} at once ({amount} asked)"
+    return missing, f"gives {name} in steps of {step} ({amount} asked)"
+
+
+def _label(term: Term, *, is_joint: bool) -> str:
+    names = " or ".join(some(term.names))
+    if term.kind in ("required", "root_required"):
+        where = " on any provider that could give" if is_joint else ""
+        return f"lacks trait {names}{where}"
+    if term.kind in ("forbidden", "root_forbidden"):
+        return f"bears the forbidden trait {names}"
+    if term.kind == "member_of":
+        return f"is not in aggregate {names}"
+    if term.kind == "not_member_of":
+        return f"or its root is in the forbidden aggregate {names}"
+    if term.kind == "in_tree":
+        return f"is not in the tree of {names}"
+    return "was not asked for anything: the group has no resources or constraints"
+
+
+def _table(state: State, term: Term) -> ClassTable | None:
+    return (
+        None if term.class_index is None else state.inventories.table(term.class_index)
+    )
