@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -16,10 +17,20 @@ FROM instances i
 JOIN compute_nodes c ON c.host = i.host AND c.hypervisor_hostname = i.node
 WHERE i.deleted = 0 AND c.deleted = 0
 """
+# Their sources are held until they are confirmed or reverted.
+UNCONFIRMED = """
+SELECT m.uuid, c.uuid, x.flavor
+FROM migrations m
+JOIN compute_nodes c
+  ON c.host = m.source_compute AND c.hypervisor_hostname = m.source_node
+JOIN instance_extra x ON x.instance_uuid = m.instance_uuid
+WHERE m.deleted = 0 AND c.deleted = 0 AND m.status = 'finished'
+"""
 UNDER_WAY = """
 SELECT (SELECT COUNT(*) FROM instances WHERE deleted = 0 AND task_state IS NOT NULL)
 + (SELECT COUNT(*) FROM migrations WHERE deleted = 0 AND status NOT IN
-   ('completed', 'confirmed', 'reverted', 'failed', 'error', 'done', 'cancelled'))
+   ('cancelled', 'completed', 'confirmed', 'done', 'error', 'failed', 'finished',
+    'reverted'))
 """
 ALLOCATIONS = """
 SELECT a.consumer_id, p.uuid, k.name, a.used
@@ -48,23 +59,17 @@ class Books:
         return {consumer: dict(held) for consumer, held in found.items()}
 
     def instances(self) -> Held:
-        """What each instance on a host should hold, in the same form."""
-        return {
-            uuid: {
-                node: {
-                    name: amount
-                    for name, amount in (
-                        ("VCPU", vcpus),
-                        ("MEMORY_MB", memory_mb),
-                        ("DISK_GB", int(disk_gb)),
-                    )
-                    if amount
-                }
-            }
-            for uuid, node, vcpus, memory_mb, disk_gb in self._rows(
-                INSTANCES, self._cell
-            )
+        """What each instance on a host, and each migration that awaits its
+        confirmation, should hold, in the same form."""
+        found = {
+            uuid: {node: _amounts(*amounts)}
+            for uuid, node, *amounts in self._rows(INSTANCES, self._cell)
         }
+        for uuid, node, flavor in self._rows(UNCONFIRMED, self._cell):
+            old = json.loads(flavor)["old"]["nova_object.data"]
+            disk_gb = old["root_gb"] + old["ephemeral_gb"]
+            found[uuid] = {node: _amounts(old["vcpus"], old["memory_mb"], disk_gb)}
+        return found
 
     def check(self) -> None:
         """Allocations equal instances, once nothing is under way."""
@@ -88,3 +93,8 @@ class Books:
 
     def _rows(self, statement: str, url: str) -> list[Any]:
         return self._cloud.database.execute(statement, url=url)
+
+
+def _amounts(vcpus: int, memory_mb: int, disk_gb: int) -> dict[str, int]:
+    named = {"VCPU": vcpus, "MEMORY_MB": memory_mb, "DISK_GB": int(disk_gb)}
+    return {name: amount for name, amount in named.items() if amount}

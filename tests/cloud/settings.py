@@ -18,6 +18,17 @@ SERVICE_USER = "nova"
 SERVICE_PROJECT = "service"
 FERNET_KEYS = "fernet-keys"
 
+# Nova's default, and those that hints need.
+FILTERS = (
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+    "DifferentHostFilter",
+    "SameHostFilter",
+)
+
 Groups = Mapping[str, Mapping[str, object]]
 
 
@@ -154,6 +165,7 @@ class Settings:
             "glance": {"endpoint_override": url["image"]},
             "conductor": {"workers": "1"},
             "scheduler": {"workers": "1"},
+            "filter_scheduler": {"enabled_filters": ",".join(FILTERS)},
             "quota": {"driver": "nova.quota.NoopQuotaDriver"},
             "vnc": {"enabled": "false"},
             "oslo_concurrency": {"lock_path": self.folder / "locks"},

@@ -15,6 +15,7 @@ from typing import Any
 from openstack import exceptions
 from openstack.connection import Connection
 
+from tests.cloud.cloud import Cloud
 from tests.cloud.processes import wait_until
 
 SETTLE_S = 180.0
@@ -45,17 +46,22 @@ class Tenant:
         self.compute: Any = connection.compute
         self.compute.default_microversion = MICROVERSION
         self._flavors: dict[Shape, str] = {}
+        self._images = connection
+        self.image = self.upload()
+
+    def upload(self) -> str:
+        """The id of a new image."""
         with tempfile.NamedTemporaryFile() as content:
             content.write(b"nothing that boots")
             content.flush()
-            made: Any = connection.create_image(
+            made: Any = self._images.create_image(
                 f"image-{uuid.uuid4()}",
                 filename=content.name,
                 disk_format="raw",
                 container_format="bare",
                 wait=True,
             )
-        self.image = made.id
+        return str(made.id)
 
     def flavor(self, shape: Shape) -> str:
         """The id of the flavor of ``shape``."""
@@ -131,6 +137,11 @@ class Tenant:
         action(server, **more)
         return str(self.wait_for(server, status).compute_host)
 
+    def resize(self, server: str, shape: Shape, status: str) -> str:
+        """Its host in ``status``."""
+        self.compute.resize_server(server, self.flavor(shape))
+        return str(self.wait_for(server, status).compute_host)
+
     def delete(self, *servers: str) -> None:
         """Delete servers, and wait until they are gone."""
         for server in servers:
@@ -158,6 +169,45 @@ class Tenant:
             yield
         finally:
             self.compute.enable_service(service)
+
+    @contextmanager
+    def dead(self, cloud: Cloud, host: str) -> Iterator[None]:
+        """Its compute is killed and said to be down meanwhile."""
+        (service,) = self.compute.services(binary="nova-compute", host=host)
+        compute = cloud.programs[host]
+        compute.kill()
+        self.compute.update_service_forced_down(service, forced=True)
+        yield
+        # It gives up what was taken from it; only then may it be said to be up.
+        compute.start()
+        wait_until(
+            lambda: not self._evacuations(host),
+            f"the end of evacuations at {host}",
+            within_s=SETTLE_S,
+        )
+        self.compute.update_service_forced_down(service, forced=False)
+        wait_until(
+            lambda: self._state(host) == "up", f"{host} is up", within_s=SETTLE_S
+        )
+
+    def _evacuations(self, host: str) -> list[Any]:
+        found = self.compute.migrations(migration_type="evacuation", host=host)
+        return [one for one in found if one.status in {"accepted", "done"}]
+
+    def _state(self, host: str) -> str:
+        (service,) = self.compute.services(binary="nova-compute", host=host)
+        return str(service.state)
+
+    @contextmanager
+    def zone(self, name: str, host: str) -> Iterator[None]:
+        """An availability zone with one host, meanwhile."""
+        made = self.compute.create_aggregate(name=name, availability_zone=name)
+        self.compute.add_host_to_aggregate(made, host)
+        try:
+            yield
+        finally:
+            self.compute.remove_host_from_aggregate(made, host)
+            self.compute.delete_aggregate(made)
 
     def clear(self) -> None:
         """Delete all servers and groups."""
