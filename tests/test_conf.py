@@ -279,7 +279,8 @@ def test_loading_is_not_global(tmp_path: Path) -> None:
     from oslo_config import cfg
 
     load([write(tmp_path / "a.conf", "[gantt]\nworkers = 3\n")])
-    assert "gantt" not in cfg.CONF
+    # A group of this name is there once Nova has loaded the plug-in.
+    assert "gantt" not in cfg.CONF or "workers" not in cfg.CONF.gantt
     assert load(environ={}).serve.workers == 1
 
 

@@ -16,13 +16,17 @@ from typing import Final
 
 from oslo_config import cfg, iniparser
 
-# Options of Placement 16 and Nova 34 in these sections that Gantt does not read.
+# Options of Placement 16, Nova 34 and nova-plugin in these sections that Gantt does not
+# read.
 UPSTREAMS: Final[Mapping[str, frozenset[str]]] = {
     "scheduler": frozenset(),
     "filter_scheduler": frozenset({"track_instance_changes"}),
     "metrics": frozenset(),
     "placement_database": frozenset(),
-    "gantt": frozenset(),
+    "gantt": frozenset(
+        "answer_size_limit breaker_failures breaker_seconds cafile mode "
+        "request_delay_limit timeout token url weight_multiplier".split()
+    ),
 }
 _LIKE: Final = 0.6
 _MUCH_LIKE: Final = 0.85

@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from gantt_nova_plugin import connection, wire
 from gantt_nova_plugin.breaker import Breaker
@@ -29,6 +29,17 @@ from gantt_nova_plugin.wire import Answer, BadAnswer, Form, Question
 Result = TypeVar("Result")
 
 SHORTEST_CALL_S = 0.01
+
+
+class Failure(NamedTuple):
+    """Why there is no answer: a kind, which is counted, and what the log hears. One of
+    the request tells nothing of Gantt, and leaves the breaker as it is: a project with
+    odd requests must not end the advice for others.
+    """
+
+    kind: str
+    what: str
+    is_of_request: bool = False
 
 
 class Links(threading.local):
@@ -68,25 +79,30 @@ class Advisor:
 
         In a scheduler, an exception of a filter or a weigher fails the build.
         """
+        if self._pid != os.getpid():
+            self._begin()
         try:
-            if self._pid != os.getpid():
-                self._begin()
             return work()
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:
-            self.journal.failed("plugin", _place(error))
-            return otherwise
+            place = _place(error)
+        # Here, since oslo.log adds the text of an exception that is being handled,
+        # which may hold what is not for a log.
+        self.journal.failed("plugin", place)
+        return otherwise
 
     def settings(self) -> Settings | None:
         """What is configured now; None if that is of no use, which the log hears."""
         try:
             settings = check(self._read_settings())
         except InvalidSettings as error:
-            self.journal.invalid(str(error))
-            return None
-        self.journal.settings(settings)
-        return settings
+            wrong = str(error)
+        else:
+            self.journal.settings(settings)
+            return settings
+        self.journal.invalid(wrong)
+        return None
 
     def ask(
         self, settings: Settings, identity: object, question: Question
@@ -128,43 +144,47 @@ class Advisor:
             self.journal.count("skipped_breaker")
             return None
         self.journal.count("asked")
-        answer = None
         try:
-            answer = self._call(settings, question, deadline)
-            if answer is not None:
-                self.journal.answered(is_decided=answer.is_decided)
-        finally:
-            self._tell_breaker(settings, is_answer=answer is not None)
-        return answer
+            outcome = self._call(settings, question, deadline)
+        except BaseException:
+            self._drop()
+            self._breaker.released()
+            raise
+        if isinstance(outcome, Failure):
+            self._drop()
+            self._note_failure(settings, outcome)
+            return None
+        self.journal.answered(is_decided=outcome.is_decided)
+        if self._breaker.succeeded():
+            self.journal.closed()
+        return outcome
 
-    def _tell_breaker(self, settings: Settings, *, is_answer: bool) -> None:
-        if is_answer:
-            if self._breaker.succeeded():
-                self.journal.closed()
+    def _note_failure(self, settings: Settings, failure: Failure) -> None:
+        self.journal.failed(failure.kind, failure.what)
+        if failure.is_of_request:
+            self._breaker.released()
         elif self._breaker.failed(settings.breaker_failures, settings.breaker_seconds):
             self.journal.opened(settings.breaker_seconds)
 
     def _call(
         self, settings: Settings, question: Question, deadline: Deadline
-    ) -> Answer | None:
+    ) -> Answer | Failure:
+        """The answer, or why there is none. Raises what is no fault of Gantt's."""
+        body = wire.encode(self._form, question)
         try:
-            body = wire.encode(self._form, question)
             answer = self._exchange(settings, body, deadline)
             return wire.decode(self._form, answer, question.candidates)
         except (OutOfTime, socket.timeout, TimeoutError):
-            self._fail("timeout", "no whole answer in time")
+            return Failure("timeout", "no whole answer in time")
         except BadStatus as error:
-            self._fail("status", f"HTTP status {error}")
+            is_of_request = error.status == http.client.BAD_REQUEST
+            return Failure("status", f"HTTP status {error.status}", is_of_request)
         except TooLong as error:
-            self._fail("answer", f"the answer has more than {error} bytes")
+            return Failure("answer", f"the answer has more than {error} bytes")
         except BadAnswer as error:
-            self._fail("answer", str(error))
+            return Failure("answer", str(error))
         except (OSError, http.client.HTTPException) as error:
-            self._fail("connection", _named(error))
-        except BaseException:
-            self._drop()
-            raise
-        return None
+            return Failure("connection", _named(error))
 
     def _exchange(self, settings: Settings, body: bytes, deadline: Deadline) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -190,10 +210,6 @@ class Advisor:
     def _drop(self) -> None:
         if self._links.link is not None:
             self._links.link.close()
-
-    def _fail(self, kind: str, what: str) -> None:
-        self._drop()
-        self.journal.failed(kind, what)
 
 
 def _named(error: BaseException) -> str:

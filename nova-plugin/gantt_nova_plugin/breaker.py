@@ -22,7 +22,7 @@ class Breaker:
         self._is_probing = False
 
     def allows(self) -> bool:
-        """Whether to ask now; if so, `succeeded` or `failed` must follow."""
+        """Whether to ask now; if so, one of the other three must follow."""
         with self._lock:
             if self._open_until is None:
                 return True
@@ -51,3 +51,8 @@ class Breaker:
             if self._failures >= limit or was_open:
                 self._open_until = self._clock() + seconds
             return self._open_until is not None and not was_open
+
+    def released(self) -> None:
+        """Note a call that tells nothing: if it was a probe, another one may follow."""
+        with self._lock:
+            self._is_probing = False

@@ -25,6 +25,10 @@ PIECE = 64 * 1024
 class BadStatus(Exception):
     """Any status but 200; redirects are not followed."""
 
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
 
 class TooLong(Exception):
     """An answer above the limit of its size."""

@@ -73,6 +73,33 @@ def test_gantt_that_is_down_is_not_asked_for_a_time(
     }
 
 
+class Odd:
+    """A request that cannot be sent."""
+
+    def __contains__(self, name: str) -> bool:
+        return False
+
+    def obj_to_primitive(self) -> object:
+        return {b"key": None}
+
+
+def test_odd_requests_do_not_open_it(configure: Configure, gantt: FakeGantt) -> None:
+    advisor = configure(mode="advise", breaker_failures=2)
+    for behave in (text(b"", "400 Bad Request"), advise):
+        gantt.behave = behave
+        for _ in range(5):
+            weighed(spec(), hosts())
+        for _ in range(5):
+            weighed(Odd(), hosts())
+    assert len(gantt.asked) == 10
+    assert advisor.journal.counters() == {
+        "asked": 20,
+        "answered": 5,
+        "failed_plugin": 10,
+        "failed_status": 5,
+    }
+
+
 def test_probe_whose_thread_is_stopped_is_not_lost(
     configure: Configure, gantt: FakeGantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:

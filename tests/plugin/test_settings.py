@@ -22,6 +22,8 @@ from gantt_nova_plugin.settings import (
 )
 from oslo_config import cfg
 
+from gantt.conf import list_opts
+from gantt.conf.unknown import UPSTREAMS
 from tests.plugin.clouds import filtered, hosts, spec, weighed
 from tests.plugin.fake_gantt import FakeGantt
 from tests.tidy.source import ROOT
@@ -63,6 +65,12 @@ def test_options_have_the_defaults_of_settings() -> None:
         assert option.default == Settings._field_defaults.get(option.name)
 
 
+def test_gantt_knows_them_in_a_nova_conf_that_it_reads() -> None:
+    ours = {option.name for group, some in list_opts() for option in some}
+    assert {option.name for option in options.OPTIONS} == UPSTREAMS["gantt"]
+    assert not ours & (UPSTREAMS["gantt"] - {"weight_multiplier"})  # of [metrics]
+
+
 def test_mode_is_changed_while_nova_runs(
     configure: Configure, gantt: FakeGantt
 ) -> None:
@@ -72,7 +80,7 @@ def test_mode_is_changed_while_nova_runs(
     assert weighed(spec(), hosts()) == ["c", "b", "a"]
 
 
-def test_files_are_read_again_on_sighup(tmp_path: Path) -> None:
+def test_options_may_change_without_a_restart(tmp_path: Path) -> None:
     conf = cfg.ConfigOpts()
     conf.register_opts(options.OPTIONS, group="gantt")
     path = tmp_path / "nova.conf"
@@ -80,7 +88,7 @@ def test_files_are_read_again_on_sighup(tmp_path: Path) -> None:
     conf(["--config-file", str(path)])
     assert conf.gantt.mode == "observe"
     path.write_text("[gantt]\nmode = decide\nurl = http://other\n")
-    conf.mutate_config_files()  # what Nova does on SIGHUP
+    conf.mutate_config_files()
     assert (conf.gantt.mode, conf.gantt.url) == ("decide", "http://other")
 
 
