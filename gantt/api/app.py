@@ -50,6 +50,7 @@ from gantt.api.wire import microversion
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, translate
 from gantt.conf import Settings
 from gantt.engine.protocol import Engine
+from gantt.engine.reading.reader import WouldWait
 from gantt.observe.metrics import CONTENT_TYPE, Meters
 
 LOG = logging.getLogger(__name__)
@@ -157,6 +158,8 @@ def build_routes(
             for step in STEPS:
                 step(call)
             router.dispatch(call)
+        except WouldWait:
+            raise
         except Exception as error:
             refuse(call, error)
         return send(call, start_response)

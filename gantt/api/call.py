@@ -33,6 +33,10 @@ CACHE_HEADERS_SINCE = 15
 UNREAD = "gantt.unread"
 
 
+# In the environment of a request that must not wait: one in the event loop.
+AT_ONCE = "gantt.at_once"
+
+
 class Moment(Enum):
     """Used instead of a time of modification."""
 
@@ -61,9 +65,15 @@ class Policy(Protocol):
     """Authorizes callers."""
 
     def allows(
-        self, rule: str, caller: Caller, target: Mapping[str, str | None]
+        self,
+        rule: str,
+        caller: Caller,
+        target: Mapping[str, str | None],
+        *,
+        at_once: bool = False,
     ) -> str:
-        """Empty when ``caller`` may; otherwise the text of the refusal."""
+        """Empty when ``caller`` may; otherwise the text of the refusal. With
+        ``at_once`` it waits for nothing: raises WouldWait instead."""
 
     def counts(self) -> dict[str, float]:
         """For metrics."""
@@ -91,6 +101,7 @@ class Call:
         "environ",
         "gantt",
         "headers",
+        "is_at_once",
         "is_negotiated",
         "options",
         "request_id",
@@ -108,6 +119,8 @@ class Call:
         self.caller = ANONYMOUS
         self.version = 0  # the N of 1.N
         self.is_negotiated = False
+        # Answer without waiting, or raise WouldWait.
+        self.is_at_once = AT_ONCE in environ
         self.status = 200
         self.headers: dict[str, str] = {}
         self.body: bytes | None = None
@@ -128,7 +141,9 @@ class Call:
     def authorize(self, rule: str, **target: str | None) -> None:
         """Require that policy allows ``rule``, such as
         ``placement:resource_providers:list``, to the caller. Raises Problem 403."""
-        refusal = self.door.policy.allows(rule, self.caller, target)
+        refusal = self.door.policy.allows(
+            rule, self.caller, target, at_once=self.is_at_once
+        )
         if refusal:
             raise Problem(403, refusal, vary=False)
 

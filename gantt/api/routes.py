@@ -156,6 +156,12 @@ def is_long(method: str, path: str, query: str) -> bool:
     return not any(map(given.get, narrow))
 
 
+def is_look_up(method: str, path: str) -> bool:
+    """Whether a request is the most frequent one, and quicker than a thread begins:
+    computes look up the allocations of each of their instances, one after the other."""
+    return method == "GET" and path.startswith("/allocations/")
+
+
 class _Node:
     """One step of a path: literal children, or one field that matches any text."""
 

@@ -201,6 +201,7 @@ class Gantt:
         return self._committer.submit(command, request_id)
 
     bearing = _of("_committer", Committer.bearing)
+    read_touched = _of("_reader", Reader.read_touched)
 
     # -- the library: what GanttProtocol documents -------------------------------------
 

@@ -38,6 +38,16 @@ class Engine(GanttProtocol, Protocol):
         """The answer of the pure function ``query(state, *args)``. Raises what it
         raises, and StoreFailed."""
 
+    def read_touched(
+        self,
+        query: Callable[[State, *Ts], tuple[T, int]],
+        *args: *Ts,
+        at_once: bool = False,
+    ) -> T:
+        """As ``read``, for a query that also returns when the rows that it used last
+        changed (``State.applied``): the answer waits for no later change. With
+        ``at_once`` it waits for nothing: raises WouldWait instead."""
+
     def submit(self, command: Command[T], request_id: str = "") -> T:
         """Carry out ``command``; its answer, once it is durable. ``request_id`` "":
         that of ``bearing``. Raises the refusal of its rule, Busy, StoreFailed."""

@@ -26,6 +26,7 @@ from gantt.model.answers import (
 from gantt.model.commands import Inventory
 from gantt.model.requests import Labels, ProviderQuery, TraitQuery
 from gantt.model.rows import NameRow
+from gantt.state.allocations import NO_ID
 from gantt.state.bits import BitMatrix
 from gantt.state.column import NO_ROW, Bools, time_out
 from gantt.state.names import Names
@@ -167,35 +168,45 @@ def provider_allocations(state: State, uuid: str) -> ProviderAllocations | None:
 
 def allocations(state: State, consumer_uuid: str) -> ConsumerView | None:
     """What a consumer uses; None when that is nothing."""
+    return touched_allocations(state, consumer_uuid)[0]
+
+
+def touched_allocations(
+    state: State, consumer_uuid: str
+) -> tuple[ConsumerView | None, int]:
+    """What a consumer uses, None when that is nothing; and when that was last changed
+    (``State.applied``)."""
     number = state.consumers.row_by_uuid.get(consumer_uuid)
     if number is None:
-        return None
+        return None, state.applied
     table = state.allocations
-    rows = sorted(table.by_consumer.rows_of(number), key=lambda r: int(table.id[r]))
+    rows = sorted(table.by_consumer.rows_of(number), key=table.id.item)
     if not rows:
-        return None
+        return None, state.applied
+    providers, consumers = state.providers, state.consumers
+    touched = consumers.touched.item(number)
     shares: dict[int, dict[str, int]] = {}
-    latest: int | None = None
     for row in rows:
-        name = state.classes.at(int(table.class_index[row])).name
-        shares.setdefault(int(table.provider[row]), {})[name] = int(table.used[row])
-        latest = _later(latest, time_out(table.created_at[row]))
-    found = {
-        state.providers.uuids[row]: Share(used, int(state.providers.generation[row]))
-        for row, used in shares.items()
-    }
-    known = state.consumers.find(consumer_uuid)
-    if known is None:
-        return ConsumerView(found, "", "", 0, None, latest)
-    type_id = known.consumer_type_id
-    return ConsumerView(
+        name = state.classes.at(table.class_index.item(row)).name
+        shares.setdefault(table.provider.item(row), {})[name] = table.used.item(row)
+    found = {}
+    for row, used in shares.items():
+        touched = max(touched, providers.touched.item(row))
+        found[providers.uuids[row]] = Share(used, providers.generation.item(row))
+    # NO_TIME is less than any other.
+    latest = time_out(max(map(table.created_at.item, rows)))
+    if consumers.id.item(number) == NO_ID:
+        return ConsumerView(found, "", "", 0, None, latest), touched
+    type_id = consumers.type_id.item(number)
+    view = ConsumerView(
         found,
-        state.projects.name_of_id(known.project_id),
-        state.users.name_of_id(known.user_id),
-        known.generation,
-        None if type_id is None else state.consumer_types.name_of_id(type_id),
+        state.projects.name_of_id(consumers.project_id.item(number)),
+        state.users.name_of_id(consumers.user_id.item(number)),
+        consumers.generation.item(number),
+        None if type_id == NO_ID else state.consumer_types.name_of_id(type_id),
         latest,
     )
+    return view, touched
 
 
 def resource_classes(state: State) -> tuple[Name, ...]:

@@ -143,6 +143,9 @@ class SharedStore:
     def cursor(self) -> Cursor:
         return self.ask("cursor", lambda: self.books.end)
 
+    def cursor_at_once(self) -> None:
+        return None
+
     def stamp(self) -> int:
         log = self.books.log
         return self.ask("stamp", lambda: log[-1].at if log else 0)

@@ -319,6 +319,9 @@ class WiredStore:
         with self._reading:
             return self.inner.cursor()
 
+    def cursor_at_once(self) -> Cursor | None:
+        return self.inner.cursor_at_once()
+
     def stamp(self) -> int:
         with self._reading:
             return self.inner.stamp()

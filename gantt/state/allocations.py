@@ -22,7 +22,7 @@ from gantt.state.column import (
 )
 from gantt.state.names import Fold, names_index
 
-_NO_ID = -1
+NO_ID = -1
 
 
 class Consumers(DatedColumns):
@@ -33,11 +33,12 @@ class Consumers(DatedColumns):
     """
 
     specs: ClassVar = {
-        "id": (np.int64, _NO_ID),
-        "project_id": (np.int64, _NO_ID),
-        "user_id": (np.int64, _NO_ID),
+        "id": (np.int64, NO_ID),
+        "project_id": (np.int64, NO_ID),
+        "user_id": (np.int64, NO_ID),
         "generation": (np.int64, 0),
-        "type_id": (np.int64, _NO_ID),
+        "type_id": (np.int64, NO_ID),
+        "touched": (np.int64, 0),
         **DatedColumns.specs,
     }
     id: Int64s
@@ -45,9 +46,13 @@ class Consumers(DatedColumns):
     user_id: Int64s
     generation: Int64s
     type_id: Int64s
+    # ``State.applied`` when it or its allocations last changed; 0 since it was loaded.
+    touched: Int64s
 
     def __init__(self, fold: Fold | None = None) -> None:
         super().__init__()
+        # That of the State, which sets it.
+        self.applied = 0
         self.uuids: list[str] = []
         self._by_id: dict[int, int] = {}
         self.row_by_uuid = names_index(fold)
@@ -57,7 +62,7 @@ class Consumers(DatedColumns):
 
     def find(self, uuid: str) -> ConsumerRow | None:
         row = self.row_by_uuid.get(uuid)
-        return None if row is None or self.id[row] == _NO_ID else self.at(row)
+        return None if row is None or self.id[row] == NO_ID else self.at(row)
 
     def get(self, key: int) -> ConsumerRow | None:
         row = self._by_id.get(key)
@@ -72,7 +77,7 @@ class Consumers(DatedColumns):
             int(self.project_id[row]),
             int(self.user_id[row]),
             int(self.generation[row]),
-            None if type_id == _NO_ID else type_id,
+            None if type_id == NO_ID else type_id,
             *self.dates(row),
         )
 
@@ -96,8 +101,9 @@ class Consumers(DatedColumns):
         self.user_id[row] = values.user_id
         self.generation[row] = values.generation
         self.type_id[row] = (
-            _NO_ID if values.consumer_type_id is None else values.consumer_type_id
+            NO_ID if values.consumer_type_id is None else values.consumer_type_id
         )
+        self.touched[row] = self.applied
         self.date(row, values.created_at, values.updated_at)
 
     def load(self, rows: list[ConsumerRow]) -> None:
@@ -113,7 +119,7 @@ class Consumers(DatedColumns):
         self.user_id[block] = [row.user_id for row in rows]
         self.generation[block] = [row.generation for row in rows]
         self.type_id[block] = [
-            _NO_ID if row.consumer_type_id is None else row.consumer_type_id
+            NO_ID if row.consumer_type_id is None else row.consumer_type_id
             for row in rows
         ]
         self.created_at[block] = times_in(row.created_at for row in rows)
@@ -122,12 +128,12 @@ class Consumers(DatedColumns):
     def remove(self, key: int) -> int:
         """Take the id from a consumer; the row stays until ``forget``."""
         row = self._by_id.pop(key)
-        self.id[row] = _NO_ID
+        self.id[row] = NO_ID
         return row
 
     def forget(self, row: int) -> None:
         """Give back a row that has neither id nor allocations."""
-        if self.id[row] == _NO_ID and self.is_live[row]:
+        if self.id[row] == NO_ID and self.is_live[row]:
             del self.row_by_uuid[self.uuids[row]]
             self.uuids[row] = ""
             self.give_back(row)
@@ -141,7 +147,7 @@ class Allocations(DatedColumns):
     """One row per (provider, consumer, class)."""
 
     specs: ClassVar = {
-        "id": (np.int64, _NO_ID),
+        "id": (np.int64, NO_ID),
         "provider": (np.int32, NO_ROW),
         "consumer": (np.int32, NO_ROW),
         "class_index": (np.int32, NO_ROW),
@@ -200,11 +206,15 @@ class Allocations(DatedColumns):
         self.by_provider.add_block(self.provider[block], block)
         self.by_consumer.add_block(self.consumer[block], block)
 
-    def remove(self, key: int) -> None:
+    def remove(self, key: int) -> tuple[int, int, int, int]:
+        """Forget an allocation: its provider, consumer, class and amount."""
         row = self.row_by_id.pop(key)
-        self.by_provider.remove(int(self.provider[row]), row)
-        self.by_consumer.remove(int(self.consumer[row]), row)
+        provider, consumer = int(self.provider[row]), int(self.consumer[row])
+        found = provider, consumer, int(self.class_index[row]), int(self.used[row])
+        self.by_provider.remove(provider, row)
+        self.by_consumer.remove(consumer, row)
         self.give_back(row)
+        return found
 
     def used_on(self, provider: int, class_index: int) -> int:
         """Sum over all allocations of a class on a provider."""

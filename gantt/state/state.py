@@ -98,7 +98,7 @@ class State:
 
         Parents come before their children, and children go before their parents.
         """
-        self.applied += 1
+        self.consumers.applied = self.applied = self.applied + 1
         providers = self.providers
         told: set[tuple[int, int]] = set()
         for change in changes:
@@ -198,17 +198,14 @@ class State:
         consumer = self.consumers.row_by_uuid.get(values.consumer_id)
         if consumer is None:
             consumer = self.consumers.ensure(values.consumer_id)
+        self.consumers.touched[consumer] = self.applied
         more = self.allocations.put(values, provider, consumer, class_index)
         self.inventories.add_used(provider, class_index, more)
         return provider
 
     def _remove_allocation(self, key: int) -> int:
-        row = self.allocations.row_by_id[key]
-        provider = int(self.allocations.provider[row])
-        consumer = int(self.allocations.consumer[row])
-        class_index = int(self.allocations.class_index[row])
-        used = int(self.allocations.used[row])
-        self.allocations.remove(key)
+        provider, consumer, class_index, used = self.allocations.remove(key)
+        self.consumers.touched[consumer] = self.applied
         self.inventories.add_used(provider, class_index, -used)
         self._forget(consumer)
         return provider

@@ -210,6 +210,10 @@ class Store(Protocol):
     def cursor(self) -> Cursor:
         """The end of the log, cheaply. Raises StoreFailed."""
 
+    def cursor_at_once(self) -> Cursor | None:
+        """As ``cursor``, where neither a server nor a lock has to be waited for, and
+        nothing fails; else None."""
+
     def stamp(self) -> int:
         """``at`` of the last entry of the log, 0 without one. Raises StoreFailed."""
 

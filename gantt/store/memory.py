@@ -66,6 +66,9 @@ class MemoryStore:
     def cursor(self) -> Cursor:
         return self._end
 
+    def cursor_at_once(self) -> Cursor:
+        return self._end
+
     def stamp(self) -> int:
         return self._log[-1].at if self._log else 0
 

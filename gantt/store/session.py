@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
+from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -316,6 +317,34 @@ class Readers:
         for _ in range(database.options.pool_size):
             self._seats.put(None)
         self.is_closed = False
+        # For ``read_at_once``, and whether a thread uses it.
+        self._prompt: Reader | None = None
+        self._prompting = Lock()
+
+    def read_at_once(self, query: Callable[[Reader], T]) -> T | None:
+        """The result of ``query`` on a connection that waits for no lock; None if there
+        is no such connection, another thread uses it, or ``query`` fails."""
+        no_wait = self._database.no_wait
+        if no_wait is None or not self._prompting.acquire(blocking=False):
+            return None
+        try:
+            self._database.check_place()
+            if self._prompt is None:
+                self.require_open()
+                self._prompt = Reader(self._database, self._counter)
+                self._prompt.execute(no_wait)
+            return query(self._prompt)
+        except (Outcome, errors.StoreFailed):
+            self._drop_prompt()
+            return None
+        finally:
+            self._prompting.release()
+
+    def _drop_prompt(self) -> None:
+        """Close its connection: another must not get one that waits for nothing."""
+        if self._prompt is not None:
+            self._prompt.discard()
+            self._prompt = None
 
     def read(self, query: Callable[[Reader], T]) -> T:
         """The result of ``query``, repeated once if the connection broke. Raises
@@ -352,6 +381,8 @@ class Readers:
     def close(self) -> None:
         """Close all connections, after the queries that are under way."""
         self.is_closed = True
+        with self._prompting:
+            self._drop_prompt()
         while (reader := self._taken()) is not None:
             reader.discard()
 

@@ -99,6 +99,9 @@ class SqlStore:
     def cursor(self) -> Cursor:
         return self._read(self._look)
 
+    def cursor_at_once(self) -> Cursor | None:
+        return self._readers.read_at_once(self._look)
+
     def stamp(self) -> int:
         return self._read(self.log.stamp)
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from gantt.api.access.oslo import OsloPolicy
+from gantt.api.access.oslo import REMEMBER_S, OsloPolicy
 from gantt.api.access.policy import RULES, DefaultPolicy, build_policy
 from gantt.api.access.policy_files import read_rules
 from gantt.api.call import Caller, Policy
 from gantt.conf import load
+from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
 
 ADMIN = Caller("u", "p", ("admin", "member", "reader"))
@@ -143,6 +144,26 @@ def test_answers_are_cached_by_caller_and_target(
         policy.allows(USAGES, READER, OTHER)
         policy.allows(USAGES, ADMIN, OTHER)
     assert len(asked) == 3
+
+
+def test_only_cached_answers_are_given_at_once(tmp_path: Path) -> None:
+    now = [100.0]
+    policy = oslo(tmp_path, clock=lambda: now[0])
+
+    def at_once(caller: Caller) -> str:
+        return policy.allows(USAGES, caller, OTHER, at_once=True)
+
+    with pytest.raises(WouldWait):
+        at_once(READER)
+    refusal = policy.allows(USAGES, READER, OTHER)
+    assert at_once(READER) == refusal != ""
+    with pytest.raises(WouldWait):
+        at_once(ADMIN)
+    now[0] += REMEMBER_S
+    with pytest.raises(WouldWait):
+        at_once(READER)
+    # Without files and remote checks nothing is ever waited for.
+    assert DefaultPolicy().allows(USAGES, READER, OTHER, at_once=True) == refusal
 
 
 def test_cache_of_answers_is_bounded(

@@ -18,6 +18,7 @@ from gantt.api.access.live_files import Live, Stamp
 from gantt.api.access.policy import BASES, KNOWN, OLD_DEFAULT, RULES, refusal
 from gantt.api.access.policy_files import PolicyFiles, misspelt
 from gantt.api.call import Caller
+from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
 
 LOG = logging.getLogger(__name__)
@@ -62,18 +63,28 @@ class OsloPolicy:
         return {"policy_errors": self._live.errors}
 
     def allows(
-        self, rule: str, caller: Caller, target: Mapping[str, str | None]
+        self,
+        rule: str,
+        caller: Caller,
+        target: Mapping[str, str | None],
+        *,
+        at_once: bool = False,
     ) -> str:
-        """Empty when ``caller`` may; otherwise the text of the refusal."""
+        """Empty when ``caller`` may; otherwise the text of the refusal. With
+        ``at_once`` only a cached answer: raises WouldWait if there is none."""
         key = (rule, caller, *target.values())
         now = self._clock()
         if now >= self._fresh_until or len(self._answers) >= REMEMBER_ANSWERS:
+            if at_once:
+                raise WouldWait
             self._live.look()
             self._answers = {}
             self._fresh_until = now + REMEMBER_S
         answers = self._answers
         answer = answers.get(key)
         if answer is None:
+            if at_once:
+                raise WouldWait
             answer = answers[key] = self._ask(rule, caller, target)
         return answer
 

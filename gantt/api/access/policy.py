@@ -166,9 +166,15 @@ class DefaultPolicy:
         return {"policy_errors": 0}
 
     def allows(
-        self, rule: str, caller: Caller, target: Mapping[str, str | None]
+        self,
+        rule: str,
+        caller: Caller,
+        target: Mapping[str, str | None],
+        *,
+        at_once: bool = False,
     ) -> str:
         """Empty when ``caller`` may; otherwise the text of the refusal."""
+        del at_once  # nothing is waited for
         if self._enforce_scope and (caller.system_scope or caller.domain_id):
             return rule  # for the wrong scope Placement shows only the rule
         held = {f"role:{role.lower()}" for role in caller.roles}

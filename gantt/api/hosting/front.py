@@ -1,7 +1,8 @@
 """Receives every request of ``gantt serve``, in the event loop of a worker.
 
     head -> its kind: health and metrics (one answer for all that ask at once),
-            long searches, all others
+            long searches, look-ups of allocations, all others
+         -> a look-up that has to wait for nothing is answered here
          -> its whole body, within the deadline and the memory for all bodies
          -> a thread for that kind: the WSGI application, which answers
 
@@ -18,12 +19,14 @@ from functools import partial
 from io import BytesIO
 from time import monotonic
 
-from gantt.api.call import UNREAD, Environ
+from gantt.api.call import AT_ONCE, UNREAD, Environ
 from gantt.api.hosting.middleware import MOUNT, WsgiApp
 from gantt.api.hosting.pools import Pool, Pools, Shared
 from gantt.api.hosting.reading import RETRY_AFTER_S, Body, Exchange, Gone, NotRead
 from gantt.api.hosting.rsgi import CLOSE, Answer, Scope, Stream, ask, environ_of, send
+from gantt.api.routes import is_look_up
 from gantt.api.wire.problem import Problem
+from gantt.engine.reading.reader import WouldWait
 
 LOG = logging.getLogger(__name__)
 
@@ -96,6 +99,10 @@ class Front:
         shared = self._shared_of(environ)
         if shared is not None:
             return self._share(shared, environ, exchange)
+        answer = self._at_once(environ)
+        if answer is not None:
+            send(exchange, answer)
+            return _DONE
         handed = self._hand(self._pool_of(environ), environ, exchange)
         if handed is None:
             send(exchange, self._refusal(environ))
@@ -103,6 +110,17 @@ class Front:
         return handed
 
     # ------------------------------------------------------------------------ requests
+
+    def _at_once(self, environ: Environ) -> Answer | None:
+        """The answer of a look-up; None: it is no look-up, or has to wait."""
+        path = environ["PATH_INFO"].removeprefix(MOUNT)
+        if not is_look_up(environ["REQUEST_METHOD"], path):
+            return None
+        try:
+            # A copy, because the application changes it.
+            return ask(self._app, {**environ, AT_ONCE: True})
+        except WouldWait:
+            return None
 
     def _pool_of(self, environ: Environ) -> Pool:
         return self._pools.pool_for(

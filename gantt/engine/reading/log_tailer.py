@@ -107,6 +107,20 @@ class LogTailer:
         self._asked_at = max(self._asked_at, came_at)
         self.outage.succeeded("read")
 
+    def is_fresh(self) -> bool:
+        """Whether the columns are as fresh as the options say, where that can be told
+        without waiting."""
+        came_at = self._clock.monotonic()
+        if self._bound_s is not None and came_at - self._asked_at <= self._bound_s:
+            return True
+        end = self._store.cursor_at_once()
+        if end is None or end.revision < self._replica.durable or not self._covers(end):
+            return False
+        self._asked_at = max(self._asked_at, came_at)
+        self._answered(end)
+        self.outage.succeeded("read")
+        return True
+
     def is_away(self) -> bool:
         """Whether the database is away now, which is logged then."""
         if not self.outage.is_on("read"):

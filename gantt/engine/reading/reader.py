@@ -32,6 +32,10 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
+class WouldWait(Exception):
+    """An answer was wanted at once, and something has to be waited for."""
+
+
 class Consistency(enum.Enum):
     """How fresh a State a read needs, and what its answer waits for."""
 
@@ -77,13 +81,36 @@ class Reader:
         return self._run(query, args, consistency, is_search=True)
 
     def read_touched(
-        self, query: Callable[[State, *Ts], tuple[T, int]], *args: *Ts
+        self,
+        query: Callable[[State, *Ts], tuple[T, int]],
+        *args: *Ts,
+        at_once: bool = False,
     ) -> T:
         """As ``read``, for a query that also returns when the rows that it used last
-        changed (``State.applied``): the answer waits for no later change."""
+        changed (``State.applied``): the answer waits for no later change. With
+        ``at_once`` it waits for nothing, neither the database nor the columns nor a
+        commit: raises WouldWait instead."""
+        if at_once:
+            return self._read_at_once(query, args)
         answer, _ = self._run(
             query, args, Consistency.DURABLE, touched=lambda found: found[1]
         )
+        return answer
+
+    def _read_at_once(
+        self, query: Callable[[State, *Ts], tuple[T, int]], args: tuple[*Ts]
+    ) -> T:
+        if not self._log_tailer.is_fresh():
+            raise WouldWait
+        replica = self._replica
+        if not replica.lock.acquire(blocking=False):
+            raise WouldWait
+        try:
+            answer, touched = query(replica.state, *args)
+            if touched > replica.settled:
+                raise WouldWait
+        finally:
+            replica.lock.release()
         return answer
 
     def rest(self) -> None:

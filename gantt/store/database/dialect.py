@@ -96,6 +96,9 @@ class Database:
     clock: ClassVar[str | None] = None
     # A cheap number that changes whenever another connection has committed.
     hint: ClassVar[str | None] = None
+    # Makes a connection fail where others wait for a lock; None: it waits for a server
+    # in any case.
+    no_wait: ClassVar[str | None] = None
     # The server session behind a connection; None: there is no server.
     session_id: ClassVar[str | None] = None
     # Advances the sequence of a table (second parameter) past an id (first).

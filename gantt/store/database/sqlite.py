@@ -32,6 +32,7 @@ class SqliteDatabase(Database):
     has_row_lock = False
     snapshot = ("BEGIN",)
     hint = "PRAGMA data_version"
+    no_wait = "PRAGMA busy_timeout = 0"
     to_time = staticmethod(times.to_text)
     read_back = " UNION ALL ".join(
         f"SELECT '{name}', {column} FROM pragma_{name}"  # noqa: S608 - ours
