@@ -18,7 +18,9 @@ from typing import Any, Protocol, cast
 from urllib.parse import quote
 
 from gantt.api.access.auth import OPEN_PATHS
-from gantt.api.call import ANONYMOUS, Caller, Environ
+from gantt.api.access.confirmed_tokens import ConfirmedTokens
+from gantt.api.call import ANONYMOUS, AT_ONCE, Caller, Environ
+from gantt.engine.reading.reader import WouldWait
 from gantt.errors import Refused
 from gantt.observe.logs import Lines
 
@@ -250,13 +252,21 @@ def require_keystone(
 ) -> WsgiApp:
     """Validate tokens with Keystone, except for open documents and what is exempt."""
     auth_token = _load("keystonemiddleware.auth_token", "auth_strategy keystone")
-    guarded = auth_token.AuthProtocol(app, {"oslo_config_config": conf})
+    tokens = ConfirmedTokens()
+
+    def confirmed(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        tokens.remember(environ)
+        return app(environ, start_response)
+
+    guarded = auth_token.AuthProtocol(confirmed, {"oslo_config_config": conf})
 
     def choose(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         is_open = environ.get("PATH_INFO", "") in OPEN_PATHS or is_exempt(environ)
-        return cast(
-            Iterable[bytes], (app if is_open else guarded)(environ, start_response)
-        )
+        if is_open or tokens.recognize(environ):
+            return app(environ, start_response)
+        if AT_ONCE in environ:  # Keystone may have to be waited for
+            raise WouldWait
+        return cast(Iterable[bytes], guarded(environ, start_response))
 
     return choose
 

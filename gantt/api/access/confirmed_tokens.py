@@ -1,0 +1,77 @@
+"""Tokens that keystonemiddleware has confirmed within the last second.
+
+It takes longer for a token in its own cache than all the rest of a look-up, and it may
+wait for memcached or Keystone. A compute sends its requests in bursts, with one token.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from gantt.api.access.auth import CONFIRMED, Environ, digest_of, keystone
+from gantt.api.call import Caller
+
+REMEMBER_S: Final = 1.0
+REMEMBER_TOKENS: Final = 4096
+
+# What a token may bear that makes it valid for some requests or connections only.
+_RESTRICTIONS: Final = ("application_credential", "oauth2_credential", "bind")
+
+
+class ConfirmedTokens:
+    """``clock`` and ``monotonic`` give seconds."""
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._monotonic = monotonic
+        # By digest: until when, and whose.
+        self._callers: dict[bytes, tuple[float, Caller]] = {}
+
+    def recognize(self, environ: dict[str, Any]) -> bool:
+        """Whether the token of a request was confirmed; if so, the strategy
+        ``keystone`` takes its caller from the environment."""
+        token = _token(environ)
+        known = self._callers.get(digest_of(token)) if token else None
+        if known is None or self._monotonic() >= known[0]:
+            return False
+        environ[CONFIRMED] = known[1]
+        return True
+
+    def remember(self, environ: Environ) -> None:
+        """Take in a request as keystonemiddleware passes it on."""
+        token = _token(environ)
+        if not token or environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed":
+            return
+        valid_s = _valid_until(environ.get("keystone.token_info")) - self._clock()
+        if valid_s <= 0:
+            return
+        if len(self._callers) >= REMEMBER_TOKENS:
+            self._callers.clear()
+        until = self._monotonic() + min(valid_s, REMEMBER_S)
+        self._callers[digest_of(token)] = until, keystone(environ)
+
+
+def _token(environ: Environ) -> str:
+    """The token of a request without a service token, which may prolong another."""
+    if "HTTP_X_SERVICE_TOKEN" in environ:
+        return ""
+    return str(environ.get("HTTP_X_AUTH_TOKEN", ""))
+
+
+def _valid_until(info: object) -> float:
+    """Seconds since the epoch; 0 for a token that is restricted or not understood."""
+    token = info.get("token") if isinstance(info, Mapping) else None
+    if not isinstance(token, Mapping) or any(name in token for name in _RESTRICTIONS):
+        return 0.0
+    try:
+        expires_at = datetime.fromisoformat(str(token.get("expires_at")))
+    except ValueError:
+        return 0.0
+    return expires_at.timestamp() if expires_at.tzinfo else 0.0
