@@ -42,7 +42,7 @@ docs:      ## build the documentation into docs/_build
 fresh:     ## prove `make run` and `make test` in a bare Debian root, as root
 	@scripts/fresh $(ARGS)
 
-wheel:     ## build the wheel, and use it outside this repository
+wheel:     ## build both wheels, and use them outside this repository
 	@scripts/wheel
 
 clean:     ## remove .venv, .venv-cloud and everything that can be built again; var/ stays
