@@ -7,8 +7,10 @@ part of `make test`: it needs the network.
 
 from __future__ import annotations
 
+import configparser
 import logging
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -73,6 +75,20 @@ def schedule(service: str) -> list[str]:
     ]
 
 
+def check_document(service: str) -> None:
+    """The lines that docs/advise.md shows name what the service finds."""
+    text = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+    shown = re.search(r"```ini\n(\[DEFAULT\]\n.*?)```", text, re.DOTALL)
+    assert shown is not None
+    conf = configparser.ConfigParser()
+    conf.read_string(shown[1])
+    for option, kind in (("filters", FILTERS), ("weighers", WEIGHERS)):
+        found, _ = handler(service, kind[service])
+        known = {one.__name__ for one in found.get_all_classes()}
+        named = conf["DEFAULT"][f"scheduler_default_{option}"].split(",")
+        assert known.issuperset(named), f"{service} does not know all of {named}"
+
+
 def check(service: str) -> None:
     """In a process that can import the service."""
     from oslo_config import cfg
@@ -83,6 +99,7 @@ def check(service: str) -> None:
         sent = [host["host"] for host in asked.body["hosts"]]
         return {"hosts": [name for name in sent[::-1] if name != NAMES[0]]}
 
+    check_document(service)
     gantt = FakeGantt(saying(second_then_third))
     import_module(f"gantt_nova_plugin.{service}")
     expected = {
