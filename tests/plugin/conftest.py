@@ -9,7 +9,9 @@ from gantt_nova_plugin.advisor import Advisor
 from gantt_nova_plugin.settings import Settings
 from nova.conf import CONF
 
+from tests import live
 from tests.plugin.fake_gantt import FakeGantt
+from tests.plugin.service import start
 
 
 @pytest.fixture
@@ -38,3 +40,11 @@ def configure(
     yield configured
     for name in Settings._fields:
         CONF.clear_override(name, group="gantt")
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[live.Live]:
+    """A real one, for tests that leave it as it is."""
+    found = start(tmp_path_factory.mktemp("gantt"))
+    yield found
+    found.kill()

@@ -7,7 +7,6 @@ service.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,16 +15,14 @@ import sys
 import sysconfig
 import venv
 from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
-from typing import Any
 
 import pytest
 from gantt_nova_plugin.options import OPTIONS
 
 from tests import live
-from tests.api.native.fleet import STATS
 from tests.plugin.clouds import spec
+from tests.plugin.service import FREE_RAM_MB, call
 from tests.tidy.source import ROOT
 
 DOCUMENT = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
@@ -34,8 +31,6 @@ URL = "http://gantt.example:8778"
 RESTART = "systemctl restart nova-scheduler"
 HERE = Path(__file__).parent
 
-# Gantt's opinion of the hosts: the first is too small, the third is the emptiest.
-FREE_RAM_MB = {"node1": 1, "node2": 4096, "node3": 16_384}
 NOVAS_ORDER = "node1 node2 node3"
 
 
@@ -44,36 +39,6 @@ def section(heading: str) -> list[tuple[str, str]]:
     part = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     assert part, heading
     return BLOCK.findall(part)
-
-
-def call(url: str, method: str, path: str, body: object) -> Any:
-    """What Gantt answers."""
-    connection = HTTPConnection(url.removeprefix("http://"), timeout=30)
-    headers = {"X-Auth-Token": "admin", "Content-Type": "application/json"}
-    connection.request(method, path, json.dumps(body), headers)
-    answer = connection.getresponse()
-    said = answer.read()
-    connection.close()
-    assert answer.status in {200, 201, 204}, said
-    return json.loads(said or b"null")
-
-
-@pytest.fixture(scope="module")
-def gantt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[live.Live]:
-    """A service that knows three hosts."""
-    folder = tmp_path_factory.mktemp("gantt")
-    conf = folder / "gantt.conf"
-    conf.write_text("[gantt]\nworkers = 1\nadvice_hold_s = 0\n")
-    service = live.start(
-        f"sqlite:///{folder}/gantt.db",
-        folder / "log",
-        options=("--auth", "noauth2", "--config-file", str(conf)),
-    )
-    for host, free in FREE_RAM_MB.items():
-        stats = {**STATS, "memory_mb": free, "free_ram_mb": free}
-        call(service.url, "PUT", f"/gantt/hosts/{host}/{host}.node", stats)
-    yield service
-    service.kill()
 
 
 class Machine:
@@ -206,8 +171,8 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path, gantt: live.Live) -> Iterator[Machine]:
-    found = Machine(tmp_path, gantt.url)
+def machine(tmp_path: Path, service: live.Live) -> Iterator[Machine]:
+    found = Machine(tmp_path, service.url)
     yield found
     found.close()
 
@@ -233,11 +198,11 @@ def test_document_is_followed_word_for_word(machine: Machine) -> None:
     assert "No module named 'gantt_nova_plugin'" in gone
 
 
-def test_external_schedulers_need_one_line(gantt: live.Live) -> None:
+def test_external_schedulers_need_one_line(service: live.Live) -> None:
     ((_, block),) = section("Clouds with an external scheduler")
     url = block.rpartition(" = ")[2].strip()
     answer = call(
-        gantt.url,
+        service.url,
         "POST",
         url.removeprefix(URL),
         {
@@ -253,9 +218,9 @@ def test_external_schedulers_need_one_line(gantt: live.Live) -> None:
     assert answer == {"hosts": ["node3", "node2", "node1"]}
 
 
-@pytest.mark.parametrize("service", ["cinder", "manila"])
-def test_storage_is_answered_with_its_own_order(service: str, gantt: live.Live) -> None:
-    path = f"/scheduler/{service}/external"
+@pytest.mark.parametrize("name", ["cinder", "manila"])
+def test_storage_is_answered_with_its_own_order(name: str, service: live.Live) -> None:
+    path = f"/scheduler/{name}/external"
     assert f"`{path}`" in DOCUMENT
     names = ["h@lvm#a", "h@lvm#b"]
     body = {
@@ -263,7 +228,7 @@ def test_storage_is_answered_with_its_own_order(service: str, gantt: live.Live) 
         "hosts": [{"host": name} for name in names],
         "weights": {names[0]: 1.0, names[1]: 2.0},
     }
-    assert call(gantt.url, "POST", path, body) == {"hosts": names[::-1]}
+    assert call(service.url, "POST", path, body) == {"hosts": names[::-1]}
 
 
 def test_document_has_every_option_and_its_default() -> None:
