@@ -160,7 +160,8 @@ def test_option_sets_the_field_of_its_name(option: Any) -> None:
     value = not default if isinstance(default, bool) else 2 * default
     found = load(environ={}, overrides={("gantt", option.name): value})
     engine = found.engine
-    values = (found.api, found.serve, engine, engine.store, engine.advice)
+    more = (engine.advice, engine.shadow)
+    values = (found.api, found.serve, engine, engine.store, *more)
     (owner,) = [each for each in values if hasattr(each, option.name)]
     assert getattr(owner, option.name) == value
 

@@ -21,6 +21,7 @@ from gantt.cli.provider import provider
 from gantt.cli.scheduler import scheduler
 from gantt.cli.select import claim, select
 from gantt.cli.serve import serve
+from gantt.cli.shadow import shadow
 from gantt.cli.usage import usage
 from gantt.cli.watch import watch
 
@@ -40,6 +41,7 @@ NOUNS: tuple[click.Command, ...] = (
     explain,
     capacity,
     host,
+    shadow,
     watch,
     feed,
 )

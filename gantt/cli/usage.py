@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import get_args
 
 import click
 
 from gantt.cli.session import Session, books_command
+from gantt.cli.times import EPOCH, time_option
 from gantt.model.requests import UsageQuery
 from gantt.model.usage_history import MOST_RECORDS, Period, UsageRecord
 
@@ -64,23 +65,6 @@ def total_usage(
     )
 
 
-def _time(
-    _context: click.Context, _option: click.Parameter, text: str | None
-) -> int | None:
-    """Parse a time into microseconds since the epoch."""
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(
-            f"{text!r} is not a time: write 2026-11-01, or 2026-11-01T08:00, in UTC or "
-            "with an offset such as +01:00."
-        ) from None
-    at = found if found.tzinfo else found.replace(tzinfo=UTC)
-    return (at - _EPOCH) // timedelta(microseconds=1)
-
-
 @usage.command("history")
 @click.option("--resource-class", metavar="RC", help="Only this resource class.")
 @click.option(
@@ -90,10 +74,8 @@ def _time(
     show_default=True,
     help="Length of each record; hours and days appear once complete.",
 )
-@click.option("--since", metavar="TIME", callback=_time, help="Start time (UTC).")
-@click.option(
-    "--until", metavar="TIME", callback=_time, help="End time, exclusive (UTC)."
-)
+@time_option("--since", "Start time (UTC).")
+@time_option("--until", "End time, exclusive (UTC).")
 @click.option(
     "--limit",
     type=click.IntRange(1, MOST_RECORDS),
@@ -118,13 +100,12 @@ def usage_history(
     session.print_rows(_HISTORY, map(_row, found))
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _AMOUNTS = ("capacity", "used_min", "used_avg", "used_max")
 _HISTORY = ("start", "resource_class", *_AMOUNTS, "percent", "samples")
 
 
 def _row(found: UsageRecord) -> tuple[object, ...]:
-    start = _EPOCH + timedelta(microseconds=found.start)
+    start = EPOCH + timedelta(microseconds=found.start)
     percent = found.percent
     return (
         start.isoformat(),

@@ -25,6 +25,7 @@ from gantt.model.requests import (
     TraitQuery,
     UsageQuery,
 )
+from gantt.model.shadow import ShadowEvent
 from gantt.model.spec import ScheduleRequest
 
 Pairs = list[tuple[str, str]]
@@ -131,6 +132,17 @@ def advice_body(request: AdviceRequest) -> dict[str, Any]:
         "operation": request.operation,
         "instance_uuid": request.instance_uuid,
         "request_id": request.request_id or None,
+    }
+
+
+def shadow_body(event: ShadowEvent) -> dict[str, Any]:
+    """The body of POST /gantt/shadow/events."""
+    return {
+        "request_spec": event.spec,
+        "phase": event.phase,
+        "request_id": event.request_id,
+        "at": event.at,
+        "instance_uuids": event.instance_uuids,
     }
 
 

@@ -16,7 +16,7 @@ from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.fleet import FleetRefusal, FleetStatement
-from gantt.model.forms import scalars, values
+from gantt.model.forms import scalars, shadow, values
 from gantt.model.hosts import (
     HostAggregate,
     HostStats,
@@ -27,6 +27,7 @@ from gantt.model.hosts import (
 )
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
+from gantt.model.shadow import ShadowEvent, ShadowRecord, ShadowReport, Verdict
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
@@ -171,6 +172,32 @@ class RemoteScheduling:
             found = self.events(place, wait_s=WAIT_S)
             yield from found.events
             place = found.cursor
+
+    def shadow_event(self, event: ShadowEvent) -> None:
+        event = shadow.checked(event)
+        self._native("POST", "shadow", "events", body=encode.shadow_body(event))
+
+    def shadow_records(
+        self,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        instance_uuid: str | None = None,
+        request_id: str | None = None,
+        verdict: Verdict | None = None,
+        limit: int = 100,
+    ) -> tuple[ShadowRecord, ...]:
+        asked = {"since": since, "until": until, "instance_uuid": instance_uuid}
+        more = {"request_id": request_id, "verdict": verdict, "limit": limit}
+        reply = self._native("GET", "shadow", "records", query={**asked, **more})
+        return decode.enclosed(reply, "shadow_records", tuple[ShadowRecord, ...])
+
+    def shadow_report(
+        self, *, since: int | None = None, until: int | None = None
+    ) -> ShadowReport:
+        asked = {"since": since, "until": until}
+        reply = self._native("GET", "shadow", "report", query=asked)
+        return decode.native(reply, ShadowReport)
 
     def usage_history(
         self,

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, feed, rpc, scheduling
+from gantt.conf import advice, feed, rpc, scheduling, shadow
 from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -183,6 +183,7 @@ GANTT = [
         },
     ),
     *advice.OPTIONS,
+    *shadow.OPTIONS,
     *rows(
         EngineOptions(),
         {

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, rpc, scheduling
+from gantt.conf import advice, rpc, scheduling, shadow
 from gantt.conf.options import GANTT, IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
@@ -173,6 +173,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         commit_attempts=max(1, ours.placement.allocation_conflict_retry_count),
         scheduler=scheduling.scheduler_options(ours),
         advice=advice.advice_options(own),
+        shadow=shadow.shadow_options(own),
         store=_values_of(
             own,
             StoreOptions,

@@ -40,6 +40,7 @@ from gantt.engine.scheduling.remote_claims import RemoteClaims
 from gantt.engine.scheduling.remote_placement import RemotePlacement
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.scheduling.settlement import Settlement
+from gantt.engine.shadow.shadow import Shadow
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.watching import Watching
 from gantt.engine.whole_fleet import WholeFleet
@@ -82,46 +83,13 @@ def _named(engine: type[Gantt]) -> type[Gantt]:
     return engine
 
 
-@_named
-class Gantt:
-    """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
+class _Parts:
+    """The parts of an engine, each made of what it uses."""
 
-    def __init__(
-        self,
-        store: Store,
-        options: EngineOptions = EngineOptions(),
-        *,
-        clock: Clock | None = None,
-        rng: random.Random | None = None,
-        standard_names: c.SyncNames | None = None,
-        threads: Threads | None = None,
-        remote: RemoteBooks | None = None,
-    ) -> None:
-        """Load the books. ``standard_names`` that are missing are added; None adds
-        none. ``remote``: the Placement that the scheduler's options name, to be closed
-        with this. Raises StoreFailed, Refused."""
-        clock, threads = clock or SystemClock(), threads or SystemThreads()
-        rng = rng or random.SystemRandom()
-        self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
-        self._store, self._options = store, options
-        self._is_closed = False
-        self._checks = Checks(options.scheduler)
-        self._remote = _remote_claims(remote, options.scheduler, clock, rng, threads)
-        driver = self._open(clock, threads)
-        self._compose(driver, clock, threads, rng)
-        _add_names(self._committer, standard_names)
-        self._background = Background(
-            store,
-            self._replica,
-            self._log_tailer,
-            self._reader,
-            self._claims,
-            self._scheduling.records,
-            options,
-            name=self.name,
-            clock=clock,
-            threads=threads,
-        )
+    _store: Store
+    _options: EngineOptions
+    _checks: Checks
+    _remote: RemoteClaims | None
 
     def _open(self, clock: Clock, threads: Threads) -> Driver:
         """What reads and writes the State; the driver, which is made before threads."""
@@ -177,7 +145,55 @@ class Gantt:
                 reader, committer, clock, remote, self._claims, settlement
             ),
         )
+        self._shadow = Shadow(
+            *(self._scheduling, reader, self._replica, self._rest, options.shadow),
+            *(self._store.shadows, clock, threads),
+            None if remote is None else remote.books,
+        )
         self._advising = Advising(self._scheduling, checks, options, rng, threads)
+
+
+@_named
+class Gantt(_Parts):
+    """The books of a fleet in this process; thread safe. Implements GanttProtocol."""
+
+    def __init__(
+        self,
+        store: Store,
+        options: EngineOptions = EngineOptions(),
+        *,
+        clock: Clock | None = None,
+        rng: random.Random | None = None,
+        standard_names: c.SyncNames | None = None,
+        threads: Threads | None = None,
+        remote: RemoteBooks | None = None,
+    ) -> None:
+        """Load the books. ``standard_names`` that are missing are added; None adds
+        none. ``remote``: the Placement that the scheduler's options name, to be closed
+        with this. Raises StoreFailed, Refused."""
+        clock, threads = clock or SystemClock(), threads or SystemThreads()
+        rng = rng or random.SystemRandom()
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{uuids.uuid4().hex[:8]}"
+        self._store, self._options = store, options
+        self._is_closed = False
+        self._checks = Checks(options.scheduler)
+        self._remote = _remote_claims(remote, options.scheduler, clock, rng, threads)
+        driver = self._open(clock, threads)
+        self._compose(driver, clock, threads, rng)
+        _add_names(self._committer, standard_names)
+        self._background = Background(
+            store,
+            self._replica,
+            self._log_tailer,
+            self._reader,
+            self._claims,
+            self._scheduling.records,
+            self._shadow.leader_tasks(),
+            options,
+            name=self.name,
+            clock=clock,
+            threads=threads,
+        )
 
     # -- the two ways to the State -----------------------------------------------------
 
@@ -262,6 +278,10 @@ class Gantt:
     expire_claims = _of("_claims", Claims.expire)
     decisions = _of("_scheduling.records", Records.decisions)
 
+    shadow_event = _of("_shadow", Shadow.shadow_event)
+    shadow_records = _of("_shadow", Shadow.shadow_records)
+    shadow_report = _of("_shadow", Shadow.shadow_report)
+
     usage_history = _of("_background.usage", UsageHistory.find)
     events = _of("_watching", Watching.events)
     watch = _of("_watching", Watching.watch)
@@ -302,7 +322,7 @@ class Gantt:
     def counts(self) -> dict[str, float]:
         """What the engine has done so far, by name; for metrics."""
         reading = (self._log_tailer, self._candidates, self._watching)
-        deciding = (self._committer, self._scheduling, self._advising)
+        deciding = (self._committer, self._scheduling, self._advising, self._shadow)
         found: dict[str, float] = {
             "revision": self.revision,
             "queue_limit": self._options.queue_length,
@@ -321,6 +341,7 @@ class Gantt:
         self._health.close()
         self._watching.close()
         self._background.close()
+        self._shadow.close()
         self._committer.close()
         self._advising.close()
         self._scheduling.close()

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from gantt.engine.shadow.options import ShadowOptions
 from gantt.scheduler.options import AdviceOptions, SchedulerOptions
 from gantt.store.interface import StoreOptions
 
@@ -62,4 +63,5 @@ class EngineOptions(Struct, frozen=True):
     usage_day_days: int = 1095
     scheduler: SchedulerOptions = SchedulerOptions()
     advice: AdviceOptions = AdviceOptions()
+    shadow: ShadowOptions = ShadowOptions()
     store: StoreOptions = StoreOptions()

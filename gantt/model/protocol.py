@@ -35,6 +35,7 @@ from gantt.model.requests import (
     UsageQuery,
 )
 from gantt.model.scheduling import SchedulerProtocol
+from gantt.model.shadow import ShadowEvent, ShadowRecord, ShadowReport, Verdict
 from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
 
@@ -146,6 +147,29 @@ class GanttProtocol(SchedulerProtocol, Protocol):
 
     def total_usages(self, query: UsageQuery) -> dict[str, TypeUsages]:
         """Sums by consumer type; by the single key "all" unless ``by_type``."""
+
+    def shadow_event(self, event: ShadowEvent) -> None:
+        """Nova begins to select hosts, or has selected them: decide beside it without
+        its claim, and compare with what it claims. Raises Invalid."""
+
+    def shadow_records(
+        self,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        instance_uuid: str | None = None,
+        request_id: str | None = None,
+        verdict: Verdict | None = None,
+        limit: int = 100,
+    ) -> tuple[ShadowRecord, ...]:
+        """What Gantt decided beside Nova and what Nova then claimed, for requests from
+        ``since`` up to ``until`` (microseconds since the epoch), the latest first.
+        Raises Invalid for a limit out of bounds."""
+
+    def shadow_report(
+        self, *, since: int | None = None, until: int | None = None
+    ) -> ShadowReport:
+        """How far both agree, computed from these records."""
 
     def usage_history(
         self,

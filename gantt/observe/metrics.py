@@ -77,6 +77,14 @@ _GAUGES = {
         "advice_hosts_limit": "Maximum hosts per request for advice (advice_hosts).",
         "advice_holds_limit": "Maximum hosts held after advice, per process "
         "(advice_holds).",
+        "shadow_pending_limit": "Maximum observed requests per process that wait for "
+        "Nova's claim (shadow_pending).",
+        "shadow_pending_hosts_limit": "Maximum names of hosts that such requests keep "
+        "per process (shadow_pending_hosts).",
+        "shadow_waiting_limit": "Maximum shadow records waiting in a process to be "
+        "written (shadow_backlog).",
+        "shadow_records_limit": "Shadow records that are kept for all processes "
+        "(shadow_records).",
         "watchers_limit": "Maximum watchers per process.",
     },
     _SUM: {
@@ -97,6 +105,8 @@ _GAUGES = {
         "bodies_reading_bytes_limit": "Maximum bytes of such bodies (bodies_bytes of "
         "each process).",
         "watchers": "Requests that watch.",
+        "shadow_pending": "Observed requests that wait for Nova's claim.",
+        "shadow_waiting": "Shadow records not yet visible to other processes.",
         "advice_threads_busy": "Threads that make advice, late ones included.",
         "advice_holds": "Hosts that are held after advice.",
     },
@@ -139,6 +149,23 @@ _COUNTERS = {
     "decisions_unawaited": "Decision lookups answered at once because too many were "
     "already waiting.",
     "decisions_trimmed": "Old decisions dropped from the shared table.",
+    "shadow_observed": "Requests that were decided beside Nova.",
+    "shadow_repeated": "Observations of a request that was already observed.",
+    "shadow_abandoned": "Requests dropped before Nova's claim was seen "
+    "(shadow_pending, shadow_pending_hosts).",
+    "shadow_polls": "Questions to a remote Placement for Nova's claims.",
+    "shadow_poll_failures": "Such questions that it did not answer.",
+    "shadow_same": "Instances for which Nova claimed Gantt's host.",
+    "shadow_ranked": "Instances for which Nova claimed another feasible host.",
+    "shadow_refused_by_gantt": "Instances for which Nova claimed a host that Gantt "
+    "refuses.",
+    "shadow_unknown_host": "Instances for which Nova claimed a host unknown to Gantt.",
+    "shadow_refused_by_nova": "Instances that Gantt would have placed and Nova did not "
+    "claim.",
+    "shadow_both_refused": "Instances that neither placed.",
+    "shadow_undetermined": "Instances of which the outcome is not known.",
+    "shadow_dropped": "Shadow records dropped before they were written.",
+    "shadow_trimmed": "Old shadow records dropped.",
     "shape_hits": "Decisions for a request shape in the cache.",
     "shape_misses": "Decisions for a request shape not in the cache.",
     "events_told": "Revisions sent to watchers.",

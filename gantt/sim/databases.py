@@ -22,7 +22,7 @@ from gantt.store.interface import Store, StoreOptions
 
 _ALL = 1_000_000_000
 _MARK = "sim"
-_FORGOTTEN = ("gantt_usage_history", "gantt_decisions")
+_FORGOTTEN = ("gantt_usage_history", "gantt_decisions", "gantt_shadow")
 
 
 class Shared(Protocol):

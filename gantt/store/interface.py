@@ -15,6 +15,7 @@ from msgspec import Struct
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.model.rows import Row
 from gantt.model.selection import Asked
+from gantt.model.shadow import ShadowQuery
 from gantt.model.usage_history import HistoryQuery, UsageRecord
 
 
@@ -106,6 +107,16 @@ class SharedDecision(Struct, frozen=True):
     record: bytes
 
 
+class ShadowRow(Struct, frozen=True):
+    """A shadow record in its table. ``record``: all of it, as the engine encodes it."""
+
+    at: int
+    request_id: str
+    instance_uuid: str | None
+    verdict: str
+    record: bytes
+
+
 Chunks = Generator[tuple[str, list[Row]], None, None]
 """Rows by table; close it where it is not exhausted."""
 
@@ -181,6 +192,20 @@ class SharedDecisions(Protocol):
         DECISION_INSTANCES counts as several. Raises StoreFailed."""
 
 
+class ShadowRows(Protocol):
+    """The last shadow records of all processes; used by any thread."""
+
+    def add(self, rows: Sequence[ShadowRow]) -> int:
+        """Add all that the database can hold; how many it cannot. Raises StoreFailed,
+        and then some may have been added."""
+
+    def find(self, asked: ShadowQuery) -> list[ShadowRow]:
+        """Rows that match, the latest added first. Raises StoreFailed."""
+
+    def trim(self, keep: int) -> int:
+        """Drop all but the last ``keep``; how many. Raises StoreFailed."""
+
+
 class Store(Protocol):
     """Keeps rows and log. All methods but ``begin`` may be used by any thread."""
 
@@ -195,6 +220,10 @@ class Store(Protocol):
     @property
     def decisions(self) -> SharedDecisions | None:
         """The table of shared decisions; None: there is none."""
+
+    @property
+    def shadows(self) -> ShadowRows | None:
+        """The table of shadow records; None: there is none."""
 
     def fold(self, name: str) -> str:
         """``name`` as the database compares it for uniqueness."""

@@ -40,6 +40,7 @@ class MemoryStore:
     url = "memory://"
     statements = 0
     decisions = None
+    shadows = None
 
     def __init__(self, options: StoreOptions | None = None) -> None:
         self._options = options or StoreOptions()

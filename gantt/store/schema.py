@@ -43,6 +43,7 @@ REVISIONS = (
     "0004_leader",
     "0005_usage",
     "0006_decisions",
+    "0007_shadow",
 )
 HEAD = REVISIONS[-1]
 

@@ -17,6 +17,7 @@ from gantt.store import schema
 from gantt.store.background.decisions import DecisionTable
 from gantt.store.background.fingerprint import Fingerprints
 from gantt.store.background.leader import Leadership
+from gantt.store.background.shadows import ShadowTable
 from gantt.store.background.usage_history import SqlUsageRows, UsageHistory
 from gantt.store.changelog.codec import Log
 from gantt.store.changelog.history import Compactor, History
@@ -79,9 +80,9 @@ class SqlStore:
         self.reached = 0
         self._readers = Readers(database, self._counter)
         self._read = self._readers.read
-        self.decisions = DecisionTable(
-            database, self._readers, self._counter, self._committer
-        )
+        beside = database, self._readers, self._counter, self._committer
+        self.decisions = DecisionTable(*beside)
+        self.shadows = ShadowTable(*beside)
 
     @property
     def url(self) -> str:

@@ -298,6 +298,18 @@ gantt_decisions = sa.Table(
     *required(Bytes, "record"),
 )
 
+# The latest shadow records; see ShadowRow in gantt.store.interface.
+gantt_shadow = sa.Table(
+    "gantt_shadow",
+    metadata,
+    sa.Column("id", Revision, primary_key=True),
+    *required(sa.BigInteger, "at"),
+    *texts("request_id"),
+    sa.Column("instance_uuid", exact()),
+    *texts("verdict"),
+    *required(Bytes, "record"),
+)
+
 # Every table that holds rows: Placement's own, then the fleet's.
 BOOKS: dict[str, sa.Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
 

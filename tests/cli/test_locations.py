@@ -85,9 +85,9 @@ def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
     schema.sync(url)
     with sqlite3.connect(tmp_path / "gantt.db") as connection:
         connection.execute(
-            "UPDATE gantt_alembic_version SET version_num = '0005_usage'"
+            "UPDATE gantt_alembic_version SET version_num = '0006_decisions'"
         )
-        connection.execute("DROP TABLE gantt_decisions")
+        connection.execute("DROP TABLE gantt_shadow")
     with pytest.raises(Refused, match="db sync"):
         library.connect(url)
     library.connect(url, create=True).close()

@@ -28,6 +28,8 @@ RECORDS = (
     "INSERT INTO gantt_usage_history VALUES (300, 0, 'VCPU', 1, 4.0, 1.0, 1.0, 1.0)",
     "INSERT INTO gantt_decisions (process, number, at, request_id, is_refused,"
     " instances, instance_uuids, record) VALUES ('p', 1, 1, 'r', 0, 1, '', '')",
+    "INSERT INTO gantt_shadow (at, request_id, verdict, record)"
+    " VALUES (1, 'r', 'same', '')",
 )
 STATS = {"vcpus": 4, "vcpus_used": 1, "memory_mb": 1024, "memory_mb_used": 0}
 
@@ -103,7 +105,7 @@ def test_a_target_is_only_replaced_on_request(old: str, new: str) -> None:
             with pytest.raises(errors.Refused, match=r"1 resource_prov.* --replace"):
                 import_books(old, new, is_dry=is_dry)
         assert import_books(old, new, replace=True).replaced["resource_providers"] == 1
-        for table in ("gantt_usage_history", "gantt_decisions"):
+        for table in ("gantt_usage_history", "gantt_decisions", "gantt_shadow"):
             assert execute(new, f"SELECT count(*) FROM {table}") == [(0,)]
         # A process that still runs finds other books and loads them.
         found.create_provider("after")

@@ -84,7 +84,8 @@ def test_sync_upgrades_from_an_older_revision(url: str, path: Path) -> None:
 
 # What revisions after the fleet added.
 LATER = tuple(
-    f"DROP TABLE gantt_{name}" for name in ("leader", "usage_history", "decisions")
+    f"DROP TABLE gantt_{name}"
+    for name in ("leader", "usage_history", "decisions", "shadow")
 )
 FLEET_TABLES = "services hosts host_aggregates instances server_groups claims".split()
 

@@ -78,6 +78,8 @@ _NATIVE = (
     "decisions:whole",
     "capacity",
     "usage_history",
+    "shadow:observe",
+    "shadow:read",
     "hosts:list",
     "hosts:show",
     "hosts:update",

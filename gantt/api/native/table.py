@@ -23,6 +23,7 @@ from gantt.api.native import (
     select,
     server_groups,
     services,
+    shadow,
     usage_history,
 )
 from gantt.api.native.bodies import (
@@ -134,6 +135,32 @@ OPERATIONS: tuple[Operation, ...] = (
         "period, oldest first; beyond limit only the latest.",
         rule="gantt:usage_history",
         query=usage_history.UsageHistoryQuery,
+    ),
+    Operation(
+        "POST",
+        "/gantt/shadow/events",
+        shadow.observe,
+        "Nova begins to select hosts, or has selected them: decide beside it, and "
+        "compare with what it claims.",
+        rule="gantt:shadow:observe",
+        body=shadow.ShadowBody,
+    ),
+    Operation(
+        "GET",
+        "/gantt/shadow/records",
+        shadow.list_,
+        "What Gantt decided and what Nova then claimed, latest first.",
+        rule="gantt:shadow:read",
+        query=shadow.ShadowRecordsQuery,
+    ),
+    Operation(
+        "GET",
+        "/gantt/shadow/report",
+        shadow.report,
+        "How far Gantt and Nova agree, where they differ and why, and what a switch "
+        "would change.",
+        rule="gantt:shadow:read",
+        query=shadow.ShadowTimes,
     ),
     Operation(
         "GET",

@@ -7,6 +7,7 @@ stops first.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from functools import partial
 
 from gantt.engine.background.leader_tasks import (
@@ -37,8 +38,8 @@ _LONGEST_S = 4.0
 
 
 class Background:
-    """The threads that nothing waits for. ``name``: of this process, among those of the
-    same database."""
+    """The threads that nothing waits for. ``tasks``: more tasks for the leader;
+    ``name``: of this process, among those of the same database."""
 
     def __init__(
         self,
@@ -48,6 +49,7 @@ class Background:
         reader: Reader,
         claims: Claims,
         records: Records,
+        tasks: Iterable[LeaderTask],
         options: EngineOptions,
         *,
         name: str,
@@ -73,6 +75,7 @@ class Background:
                 LeaderTask("expire", claims.is_due, claims.expire),
                 LeaderTask("usage", self.usage.is_due, self.usage.run),
                 *records.leader_tasks(),
+                *tasks,
             ),
             options.sweep_s,
             threads,

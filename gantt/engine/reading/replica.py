@@ -14,15 +14,26 @@ which is waited for with neither of them held.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gantt.engine.reading.admission import AdmissionControl
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.state.state import State
+
+
+class ChangeListener(Protocol):
+    """Learns of every change as it is applied; called under ``lock``, so it must be
+    quick, and must not raise."""
+
+    def applied(self, state: State, changes: Collection[Change]) -> None:
+        """These were applied, up to the revision of ``state``."""
+
+    def undone(self, revision: int) -> None:
+        """All that was applied after ``revision`` was rolled back."""
 
 
 class Mark(NamedTuple):
@@ -48,6 +59,7 @@ class Replica:
         self.committer = threads.lock()
         self.epoch = 0
         self.durable = state.revision
+        self.listener: ChangeListener | None = None
         # As ``durable``, in calls of ``State.apply``: to compare ``touched`` with.
         self.settled = state.applied
         self._settled = threads.condition()
@@ -92,9 +104,14 @@ class Replica:
             lambda: self.durable > revision or self.epoch != epoch, timeout_s
         )
 
-    def assume(self, changes: Iterable[Change], cursor: Cursor) -> None:
+    def assume(self, changes: Collection[Change], cursor: Cursor) -> None:
         """Apply what is planned but not yet durable; under ``lock`` and ``turn``."""
+        self._apply(changes, cursor)
+
+    def _apply(self, changes: Collection[Change], cursor: Cursor) -> None:
         self.state.apply(changes, cursor)
+        if self.listener is not None:
+            self.listener.applied(self.state, changes)
 
     def settle(self) -> None:
         """All that was assumed is durable."""
@@ -109,13 +126,15 @@ class Replica:
         with self.lock:
             inverses = [change.inverse() for change in reversed(list(changes))]
             self.state.apply(inverses, before)
+            if self.listener is not None:
+                self.listener.undone(before.revision)
             self._begin_epoch()
 
     def follow(self, entries: Iterable[LogEntry]) -> None:
         """Apply what others committed; under ``turn``."""
         for entry in entries:
             with self.lock:
-                self.state.apply(entry.changes, Cursor(entry.revision, entry.batch))
+                self._apply(entry.changes, Cursor(entry.revision, entry.batch))
             self.stamp = max(self.stamp, entry.at)
         self.settle()
 

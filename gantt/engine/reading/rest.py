@@ -7,16 +7,28 @@ it waits for something else (``aside``) it releases both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol, TypeVar
 
 from gantt.engine.clock import Clock
 from gantt.engine.reading.replica import Replica
 from gantt.scheduler.pauses import Footing, Moved
+from gantt.state.state import State
 
 _REST_S: Final = 0.001
 _MOST_RESTARTS: Final = 2
 T = TypeVar("T")
+
+
+class Hidden(Protocol):
+    """Rows that one search does not see; others always do."""
+
+    def hide(self, state: State) -> None:
+        """Remove them."""
+
+    def show(self, state: State) -> None:
+        """Put back what was removed, if anything is."""
 
 
 class Rest:
@@ -30,6 +42,7 @@ class Rest:
         self._epoch = 0
         self._is_allowed = False
         self._footing: Footing | None = None
+        self._hidden: Hidden | None = None
         self._slice_s = slice_s
         self.taken = 0
 
@@ -41,6 +54,19 @@ class Rest:
         self._is_allowed = restarts < _MOST_RESTARTS
         self._footing = None
 
+    @contextmanager
+    def hiding(self, hidden: Hidden) -> Iterator[None]:
+        """Within a search: it does not see what is hidden. Whenever others may look,
+        and afterwards, it is there again."""
+        replica = self._replica
+        hidden.hide(replica.state)
+        self._hidden = hidden
+        try:
+            yield
+        finally:
+            self._hidden = None
+            hidden.show(replica.state)
+
     def __call__(self) -> None:
         """Raises Moved when the columns were replaced or rolled back meanwhile."""
         if not self._is_allowed:
@@ -48,6 +74,7 @@ class Rest:
         if self._clock.monotonic() - self._since < self._slice_s:
             return
         self.taken += 1
+        hidden = self._uncover()
         self._replica.lock.release()
         try:
             # Without a pause this thread would mostly get the lock again at once.
@@ -57,6 +84,7 @@ class Rest:
         self._since = self._clock.monotonic()
         if self._replica.epoch != self._epoch:
             raise Moved
+        self._cover(hidden)
 
     def aside(self, run: Callable[[], T], *, has_search: bool = True) -> T:
         """What ``run`` answers, with ``lock`` released meanwhile, and ``search`` where
@@ -68,6 +96,7 @@ class Rest:
         if has_search and footing is None:
             footing = Footing(replica.state)
         epoch, is_allowed = self._epoch, self._is_allowed
+        hidden = self._uncover() if has_search else None
         replica.lock.release()
         if has_search:
             replica.search.release()
@@ -84,4 +113,17 @@ class Rest:
                 self._since = self._clock.monotonic()
         if has_search and not (footing and footing.holds(replica.state)):
             raise Moved
+        self._cover(hidden)
         return answer
+
+    def _uncover(self) -> Hidden | None:
+        """Others may look, or search, from now on."""
+        hidden, self._hidden = self._hidden, None
+        if hidden is not None:
+            hidden.show(self._replica.state)
+        return hidden
+
+    def _cover(self, hidden: Hidden | None) -> None:
+        self._hidden = hidden
+        if hidden is not None:
+            hidden.hide(self._replica.state)

@@ -32,6 +32,7 @@ from gantt.model.commands import Claim
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.cycle import Selected, Stale
 from gantt.scheduler.drivers.contract import Driver
@@ -171,6 +172,13 @@ class Scheduling:
         self.records.note_change(found)
         return found
 
+    def ask(self, request: ScheduleRequest) -> tuple[ScheduleRequest, CandidateSource]:
+        """The request with validated types, and where its amounts are asked for. Raises
+        Invalid, NoValidHost."""
+        request = self._checks.request(request)
+        self._warn(request.spec)
+        return request, self._books(request).ask(again=False)
+
     def counts(self) -> dict[str, float]:
         """What was decided so far, by name; for metrics."""
         return {
@@ -219,6 +227,16 @@ class Scheduling:
             budget=self._search_budget,
             pause=self.reader.rest,
             held=self.holds.others(state, request.names),
+        )
+
+    def pick(
+        self, state: State, request: ScheduleRequest, source: CandidateSource, now: int
+    ) -> Selected:
+        """As ``select``, without chance, for as many instances as find a host: what
+        would help others is not searched for."""
+        budget = Budget(self._search_budget)
+        return cycle.pick_hosts(
+            *(state, request, source, self.driver, now, budget), pause=self.reader.rest
         )
 
     def draft(

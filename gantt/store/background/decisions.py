@@ -10,10 +10,9 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import (
     BindParameter,
@@ -24,15 +23,14 @@ from sqlalchemy import (
     select,
 )
 
-from gantt.errors import StoreFailed
 from gantt.model.selection import Asked
+from gantt.store.background.beside_books import BesideBooks
 from gantt.store.database import Database, Statement, limited
 from gantt.store.interface import DECISION_INSTANCES, SharedDecision, Trimmed
-from gantt.store.outcomes import DataError, Outcome
-from gantt.store.session import Counter, Readers, Session, as_failure
+from gantt.store.outcomes import DataError
+from gantt.store.session import Counter, Readers
 from gantt.store.tables import gantt_decisions
 
-T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 _FIELDS: Final = SharedDecision.__struct_fields__
 _LONGEST: Final = 255
@@ -53,10 +51,7 @@ class DecisionTable:
     ) -> None:
         self._database = database
         self._readers = readers
-        self._counter = counter
-        # Where only one transaction may write at a time, our own committer waits its
-        # turn instead of retrying.
-        self._turn = threading.Lock() if database.has_row_lock else committer
+        self._writer = BesideBooks(database, readers, counter, committer)
         self._insert = database.bulk.insert(gantt_decisions, _FIELDS, at_once=True)
         table = gantt_decisions.c
         self._sizes = self._newest(select(table.id, table.instances)).text
@@ -73,7 +68,7 @@ class DecisionTable:
     def add(self, rows: Sequence[SharedDecision]) -> int:
         values = [_values(one) for one in rows]
         try:
-            self._write(lambda session: session.send_rows(self._insert, values))
+            self._writer.run(lambda session: session.send_rows(self._insert, values))
         except DataError as error:
             if len(rows) > 1:
                 return sum(self.add((one,)) for one in rows)
@@ -87,10 +82,10 @@ class DecisionTable:
         values: dict[str, str | int] = {"most": max(0, asked.limit)}
         if asked.request_id is not None:
             query = query.where(table.request_id == bindparam("request_id"))
-            values["request_id"] = _cut(asked.request_id)
+            values["request_id"] = storable(asked.request_id)
         if asked.project_id is not None:
             query = query.where(table.project_id == bindparam("project_id"))
-            values["project_id"] = _cut(asked.project_id)
+            values["project_id"] = storable(asked.project_id)
         if asked.instance_uuid is not None:
             pattern: BindParameter[str] = bindparam("instance_uuid")
             query = query.where(table.instance_uuids.like(pattern, escape="/"))
@@ -114,43 +109,18 @@ class DecisionTable:
         return Trimmed(dropped, left)
 
     def _drop_to(self, bound: int) -> int:
-        return self._write(lambda session: session.execute_many(self._drop, [(bound,)]))
-
-    def _write(self, act: Callable[[Session], T]) -> T:
-        """``act`` in a transaction of its own. Raises StoreFailed, DataError. If the
-        connection breaks during COMMIT, a retry may add rows twice, which readers
-        tolerate."""
-        if not self._turn.acquire(timeout=self._database.options.lock_timeout_s):
-            raise StoreFailed(
-                f"The committer of {self._database.url} was not free in time."
-            )
-        try:
-            self._readers.require_open()
-            self._database.check_place()
-            with closing(Session(self._database, self._counter)) as session:
-                try:
-                    session.start(self._database.begin_lightly)
-                    done = act(session)
-                    session.commit()
-                    return done
-                except BaseException:
-                    session.rollback()
-                    raise
-        except DataError:
-            raise
-        except Outcome as outcome:
-            raise as_failure(outcome, self._database.url) from outcome
-        finally:
-            self._turn.release()
+        return self._writer.run(
+            lambda session: session.execute_many(self._drop, [(bound,)])
+        )
 
 
 def _values(row: SharedDecision) -> tuple[Any, ...]:
     return (
-        _cut(row.process),
+        storable(row.process),
         row.number,
         row.at,
-        _cut(row.request_id),
-        None if row.project_id is None else _cut(row.project_id),
+        storable(row.request_id),
+        None if row.project_id is None else storable(row.project_id),
         row.is_refused,
         row.instances,
         _clean(row.instance_uuids),
@@ -158,7 +128,8 @@ def _values(row: SharedDecision) -> tuple[Any, ...]:
     )
 
 
-def _cut(text: str) -> str:
+def storable(text: str) -> str:
+    """``text`` as a column of names holds it; the record has it unchanged."""
     return _clean(text)[:_LONGEST]
 
 

@@ -1,0 +1,243 @@
+"""``gantt shadow``: decide beside Nova, and compare before switching."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import click
+import msgspec
+
+from gantt.cli.output import plain, print_document, say, table, time_text
+from gantt.cli.session import Session, books_command
+from gantt.cli.times import time_option
+from gantt.errors import NotFound, Refused
+from gantt.model.shadow import (
+    MOST_SHADOWS,
+    Disagreement,
+    ShadowRecord,
+    ShadowReport,
+    Spread,
+    Verdict,
+)
+
+_INSTALL = "pip install 'gantt-scheduler[rpc]'"
+_COLUMNS = (
+    *("at", "instance", "verdict", "nova", "gantt", "rank", "refused_by"),
+    *("gantt_ms", "nova_ms", "lag_ms", "request_id"),
+)
+
+
+@click.group("shadow")
+def shadow() -> None:
+    """Decide beside Nova's scheduler, and compare with what Nova claims."""
+
+
+@shadow.command("report")
+@time_option("--since", "Only requests from this time on (UTC).")
+@time_option("--until", "Only requests before this time (UTC).")
+@books_command
+def report(session: Session, *, since: int | None, until: int | None) -> None:
+    """Show how far Gantt and Nova agree, where they differ, and why."""
+    found = session.books.shadow_report(since=since, until=until)
+    if session.output == "json":
+        print_document(found)
+    elif session.output == "csv":
+        session.print_rows(("figure", "value"), _figures(found))
+    else:
+        say("\n\n".join(_paragraphs(plain(found))))
+
+
+@shadow.command("list")
+@time_option("--since", "Only requests from this time on (UTC).")
+@time_option("--until", "Only requests before this time (UTC).")
+@click.option("--verdict", type=click.Choice(get_args(Verdict)), help="Only these.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST_SHADOWS),
+    default=100,
+    show_default=True,
+    help="Maximum lines, the latest first.",
+)
+@books_command
+def list_(
+    session: Session,
+    *,
+    since: int | None,
+    until: int | None,
+    verdict: Verdict | None,
+    limit: int,
+) -> None:
+    """List what Gantt decided and what Nova claimed, the latest first."""
+    found = session.books.shadow_records(
+        since=since, until=until, verdict=verdict, limit=limit
+    )
+    session.print_answer(found, _COLUMNS, map(_row, found))
+
+
+@shadow.command("show")
+@click.argument("request_or_instance")
+@books_command
+def show(session: Session, *, request_or_instance: str) -> None:
+    """Show all that is recorded of a request or an instance."""
+    name, books = request_or_instance, session.books
+    found = books.shadow_records(request_id=name)
+    found = found or books.shadow_records(instance_uuid=name)
+    if not found:
+        raise NotFound(
+            f"There is no shadow record of {name!r}: a request is recorded once Nova's "
+            "claim is seen, or after shadow_settle_s, and only the latest are kept."
+        )
+    if session.output == "table":
+        say("\n\n".join(_record_text(plain(one)) for one in found))
+    else:
+        session.print_answer(found, _COLUMNS, map(_row, found))
+
+
+@shadow.command("listen")
+@click.option(
+    "--config-file",
+    "config_files",
+    multiple=True,
+    metavar="FILE",
+    help="Configuration with transport_url, such as /etc/nova/nova.conf; may be "
+    "repeated.",
+)
+@click.option(
+    "--pool",
+    default="gantt",
+    show_default=True,
+    help="Listeners with the same name share the notifications; other consumers get "
+    'each as well. "": use the queue that consumers without a pool share.',
+)
+@books_command
+def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> None:
+    """Decide whenever Nova does, by its notifications, until SIGTERM or Ctrl-C."""
+    from importlib.util import find_spec
+
+    if find_spec("oslo_messaging") is None:
+        raise Refused(
+            "gantt shadow listen needs oslo.messaging, which is not installed: "
+            f"{_INSTALL}."
+        )
+    if not config_files:
+        raise Refused(
+            "Which message bus is not known: give --config-file, with a file such as "
+            "/etc/nova/nova.conf."
+        )
+    from gantt.openstack.notifications import Listener, read_conf
+
+    listener = Listener(read_conf(config_files), session.books, pool or None)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    listener.start()
+    say("Listening for scheduler.select_destinations.* of Nova.", err=True)
+    ended.wait()
+    listener.stop()
+    done = listener.endpoint
+    say(
+        f"{done.passed_on} notifications were passed on, {done.lost} were lost, "
+        f"{done.unread} could not be read.",
+        err=True,
+    )
+
+
+# -- the report ------------------------------------------------------------------------
+
+
+def _paragraphs(found: ShadowReport) -> Iterator[str]:
+    if not found.records:
+        yield "There are no shadow records of this time."
+        return
+    yield (
+        f"{found.records} instances from {time_text(found.first_at)} to "
+        f"{time_text(found.last_at)}."
+    )
+    yield table(("verdict", "count"), list(found.verdicts.items()))
+    yield table(("figure", "value"), list(_figures(found)))
+    if found.disagreements:
+        columns = ("verdict", "reason", "count", "instance", "nova", "gantt", "request")
+        yield table(columns, [_example(one) for one in found.disagreements])
+    yield "\n".join(f"Note: {one}" for one in found.notes)
+
+
+def _figures(found: ShadowReport) -> Iterator[tuple[str, Any]]:
+    agreement, switch = found.agreement, found.switch
+    yield "records", found.records
+    yield "compared", agreement.compared
+    for name in ("same", "top_3", "top_5", "top_10"):
+        share = getattr(agreement, name)
+        yield f"{name}_percent", None if share is None else round(100 * share, 1)
+    mean = agreement.mean_rank
+    yield "mean_rank", None if mean is None else round(mean, 2)
+    yield from _times("gantt", found.gantt_latency)
+    yield from _times("nova", found.nova_latency)
+    yield from _times("lag", found.lag)
+    yield "placed_by_gantt_alone", switch.only_gantt
+    yield "placed_by_nova_alone", switch.only_nova
+    for name, usage in (("gantt", switch.gantt), ("nova", switch.nova)):
+        yield f"{name}_hosts_used", usage.hosts
+        yield f"{name}_most_on_one_host", usage.most_on_one_host
+
+
+def _times(name: str, spread: Spread) -> Iterator[tuple[str, float | None]]:
+    yield f"{name}_p50_ms", _ms(spread.p50_s)
+    yield f"{name}_p99_ms", _ms(spread.p99_s)
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 2)
+
+
+def _example(one: Disagreement) -> tuple[Any, ...]:
+    record = one.example
+    return (
+        one.verdict,
+        one.reason,
+        one.count,
+        record.instance_uuid,
+        record.host,
+        record.gantt_host,
+        record.request_id,
+    )
+
+
+# -- records ---------------------------------------------------------------------------
+
+
+def _row(one: ShadowRecord) -> tuple[Any, ...]:
+    return (
+        time_text(one.asked_at),
+        one.instance_uuid,
+        one.verdict,
+        one.host,
+        one.gantt_host,
+        one.rank,
+        one.refused_by,
+        _ms(one.gantt_s),
+        _ms(one.nova_s),
+        _ms(one.lag_s),
+        one.request_id,
+    )
+
+
+def _record_text(one: ShadowRecord) -> str:
+    """The fields that have a value, then the hosts."""
+    fields = msgspec.structs.asdict(one)
+    left_out = {"ranked", "refused_hosts"}
+    rows = [
+        (name, time_text(value) if name.endswith("_at") else value)
+        for name, value in fields.items()
+        if name not in left_out and value not in (None, "", {}, False)
+    ]
+    parts = [table(("field", "value"), rows)]
+    if one.ranked:
+        hosts = [(n, r.host, r.node, r.weight) for n, r in enumerate(one.ranked, 1)]
+        parts.append(table(("rank", "host", "node", "weight"), hosts))
+    if one.refused_hosts:
+        refused = [(r.host, r.node, r.refused_by) for r in one.refused_hosts]
+        parts.append(table(("host", "node", "refused_by"), refused))
+    return "\n\n".join(parts)

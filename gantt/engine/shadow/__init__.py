@@ -1,0 +1,1 @@
+"""Decides beside Nova, and compares with what Nova then claimed."""

@@ -1,0 +1,132 @@
+"""Keeps settled records: in memory, or in the table that all processes share.
+
+As with records of decisions, nothing waits for the database: what it does not take is
+kept, up to a limit, and written later.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+from msgspec import msgpack
+
+from gantt.engine.background.leader_tasks import LeaderTask
+from gantt.engine.clock import Clock
+from gantt.engine.shadow.options import ShadowOptions
+from gantt.errors import GanttError
+from gantt.model.shadow import ShadowQuery, ShadowRecord
+from gantt.store.interface import ShadowRow, ShadowRows
+
+LOG = logging.getLogger(__name__)
+_TRIM_S: Final = 10.0
+_ENCODE: Final = msgpack.Encoder().encode
+_DECODE: Final = msgpack.Decoder(ShadowRecord).decode
+
+
+class Keeping:
+    """``table`` None: all is in memory, and only this process answers."""
+
+    def __init__(
+        self, table: ShadowRows | None, options: ShadowOptions, clock: Clock
+    ) -> None:
+        self._table = table
+        self._keep = options.shadow_records
+        self._clock = clock
+        self._limit = self._keep if table is None else options.shadow_backlog
+        self._waiting: deque[ShadowRecord] = deque()
+        self._lock = threading.Lock()
+        self._trim_at = clock.monotonic()
+        self._is_troubled = False
+        self._dropped = self._trimmed = self._written = 0
+
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        is_shared = self._table is not None
+        return {
+            "shadow_waiting": len(self._waiting) if is_shared else 0,
+            "shadow_waiting_limit": self._limit,
+            "shadow_records_limit": self._keep,
+            "shadow_dropped": self._dropped if is_shared else 0,
+            "shadow_trimmed": self._trimmed if is_shared else self._dropped,
+        }
+
+    def add(self, records: Iterable[ShadowRecord]) -> None:
+        """Keep these, and drop the oldest beyond the limit."""
+        with self._lock:
+            self._waiting.extend(records)
+            while len(self._waiting) > self._limit:
+                self._waiting.popleft()
+                self._dropped += 1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether anything waits to be written."""
+        return self._table is not None and len(self._waiting) > 0
+
+    def write(self) -> None:
+        """Write what waits; it waits on while the database cannot take it."""
+        with self._lock:
+            taken = list(self._waiting)
+        if self._table is None or not taken:
+            return
+        try:
+            self._table.add([_row(one) for one in taken])
+            self._is_troubled = False
+        except GanttError as error:
+            if not self._is_troubled:
+                self._is_troubled = True
+                LOG.warning("shadow records are not shared until they can: %s", error)
+            return
+        with self._lock:
+            written = {one.id for one in taken}
+            self._waiting = deque(r for r in self._waiting if r.id not in written)
+
+    def find(self, asked: ShadowQuery) -> tuple[ShadowRecord, ...]:
+        """The latest first. Raises StoreFailed."""
+        with self._lock:
+            found = {one.id: one for one in self._waiting if asked.means(one)}
+        if self._table is not None:
+            for row in self._table.find(asked):
+                record = _record(row.record)
+                if record is not None and asked.means(record):
+                    found[record.id] = record
+        latest = sorted(found.values(), key=lambda one: one.asked_at, reverse=True)
+        return tuple(latest[: asked.limit])
+
+    def leader_tasks(self) -> Iterable[LeaderTask]:
+        """What the leader does for all processes."""
+        if self._table is not None:
+            yield LeaderTask("trim_shadow", self._is_due, self._trim)
+
+    def _is_due(self) -> bool:
+        return self._clock.monotonic() >= self._trim_at
+
+    def _trim(self) -> int:
+        assert self._table is not None
+        self._trim_at = self._clock.monotonic() + _TRIM_S
+        dropped = self._table.trim(self._keep)
+        self._trimmed += dropped
+        return dropped
+
+
+def _row(record: ShadowRecord) -> ShadowRow:
+    return ShadowRow(
+        record.asked_at,
+        record.request_id,
+        record.instance_uuid,
+        record.verdict,
+        _ENCODE(record),
+    )
+
+
+def _record(data: bytes) -> ShadowRecord | None:
+    """None: of a release that this one does not understand."""
+    try:
+        return _DECODE(data)
+    except (msgspec.MsgspecError, ValueError):
+        return None

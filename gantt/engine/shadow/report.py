@@ -1,0 +1,139 @@
+"""The report: computed from the records alone. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from gantt.model.shadow import (
+    WITH_HOST,
+    Agreement,
+    Disagreement,
+    ShadowRecord,
+    ShadowReport,
+    Spread,
+    SwitchEffect,
+    Usage,
+)
+
+_FEW: Final = 100
+"""With fewer, a share says little: ten more could change it by tenths."""
+
+
+def report_on(records: Sequence[ShadowRecord]) -> ShadowReport:
+    """``records``: the latest first."""
+    counts = Counter(one.verdict for one in records)
+    times = [one.asked_at for one in records]
+    return ShadowReport(
+        len(records),
+        min(times, default=None),
+        max(times, default=None),
+        dict(counts.most_common()),
+        _agreement(records),
+        _disagreements(records),
+        _spread(one.gantt_s for one in records),
+        _spread(one.nova_s for one in records),
+        _spread(one.lag_s for one in records if one.source == "notification"),
+        _effect(records),
+        tuple(_notes(records)),
+    )
+
+
+def _agreement(records: Sequence[ShadowRecord]) -> Agreement:
+    seen = [one for one in records if one.verdict in WITH_HOST]
+    ranks = [_rank(one) for one in seen]
+    passing = [rank for rank in ranks if rank is not None]
+
+    def share(most: int) -> float | None:
+        within = sum(rank <= most for rank in passing)
+        return within / len(seen) if seen else None
+
+    same = sum(one.verdict == "same" for one in seen)
+    return Agreement(
+        len(seen),
+        same / len(seen) if seen else None,
+        share(3),
+        share(5),
+        share(10),
+        sum(passing) / len(passing) if passing else None,
+    )
+
+
+def _rank(one: ShadowRecord) -> int | None:
+    """Gantt's own choice is the first, also where an earlier instance of the same
+    request took what ranked before it."""
+    return 1 if one.verdict == "same" else one.rank
+
+
+def _disagreements(records: Sequence[ShadowRecord]) -> tuple[Disagreement, ...]:
+    examples: dict[tuple[str, str], ShadowRecord] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in records:
+        if one.verdict not in ("same", "both_refused"):
+            key = one.verdict, reason_of(one)
+            examples.setdefault(key, one)
+            counts[key] += 1
+    return tuple(
+        Disagreement(examples[key].verdict, key[1], count, examples[key])
+        for key, count in counts.most_common()
+    )
+
+
+def reason_of(record: ShadowRecord) -> str:
+    """A filter, a weigher, or what is known."""
+    if record.refused_by is not None:
+        return record.refused_by
+    if record.differences:
+        return max(record.differences, key=lambda name: record.differences[name])
+    if record.verdict == "ranked":
+        is_equal = record.ranked and record.weight == record.ranked[0].weight
+        return "equal weight" if is_equal else "weight"
+    if record.verdict == "undetermined":
+        return record.note
+    return ""
+
+
+def _spread(values: Iterable[float | None]) -> Spread:
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return Spread(0, None, None)
+    last = len(known) - 1
+    return Spread(len(known), known[last // 2], known[round(last * 0.99)])
+
+
+def _effect(records: Sequence[ShadowRecord]) -> SwitchEffect:
+    both = [r for r in records if r.host is not None and r.gantt_host is not None]
+    return SwitchEffect(
+        sum(one.verdict == "refused_by_nova" for one in records),
+        sum(one.host is not None and one.gantt_host is None for one in records),
+        _usage(str(one.gantt_host) for one in both),
+        _usage(str(one.host) for one in both),
+    )
+
+
+def _usage(hosts: Iterable[str]) -> Usage:
+    counts = Counter(hosts)
+    return Usage(counts.total(), len(counts), max(counts.values(), default=0))
+
+
+def _notes(records: Sequence[ShadowRecord]) -> Iterable[str]:
+    if len(records) < _FEW:
+        yield f"{len(records)} records are few: shares may change much with more."
+    inferred = sum(one.is_inferred for one in records)
+    if inferred:
+        yield (
+            f"{inferred} refusals of Nova are inferred: no claim came within "
+            "shadow_settle_s."
+        )
+    unknown = sum(one.verdict == "undetermined" for one in records)
+    if unknown:
+        yield f"{unknown} records are undetermined and count for neither side."
+    late = sum(one.is_late for one in records)
+    if late:
+        yield f"{late} decisions saw Nova's own claim, which lowers its host."
+    if any(one.verdict in WITH_HOST for one in records):
+        yield (
+            "Each of Gantt's choices was made on the books as Nova's choices left "
+            "them: the spread of a cloud that Gantt schedules may differ."
+        )

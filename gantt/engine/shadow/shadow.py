@@ -1,0 +1,204 @@
+"""Shadow: decides beside Nova, and keeps what Nova then did, with a verdict.
+
+``observe`` takes a decision that was made anyway, for advice; ``shadow_event`` makes
+one, for a notification of Nova.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gantt.engine.background.leader_tasks import LeaderTask
+from gantt.engine.clock import Clock
+from gantt.engine.reading.reader import Consistency, Reader
+from gantt.engine.reading.replica import Replica
+from gantt.engine.reading.rest import Rest
+from gantt.engine.scheduling.remote_books import RemoteBooks
+from gantt.engine.scheduling.scheduling import Scheduling
+from gantt.engine.shadow.deciding import Own, judge
+from gantt.engine.shadow.keeping import Keeping
+from gantt.engine.shadow.options import ShadowOptions
+from gantt.engine.shadow.pending import Pending, Waiting
+from gantt.engine.shadow.report import report_on
+from gantt.engine.shadow.settling import Settling
+from gantt.engine.shadow.sightings import Sightings, Sought
+from gantt.engine.shadow.verdict import Observed
+from gantt.engine.threads import Threads
+from gantt.model.forms import shadow as forms
+from gantt.model.shadow import (
+    MOST_SHADOWS,
+    ShadowEvent,
+    ShadowQuery,
+    ShadowRecord,
+    ShadowReport,
+    Verdict,
+    check_limit,
+)
+from gantt.model.spec import ScheduleRequest
+from gantt.placement.claimed import claimed
+from gantt.state.state import State
+from gantt.store.interface import ShadowRows
+
+
+class Shadow:
+    """Safe for many threads. ``table``: of all processes' records; None: this process
+    has them in memory. ``remote``: where Nova claims; None: in these books."""
+
+    def __init__(
+        self,
+        scheduling: Scheduling,
+        reader: Reader,
+        replica: Replica,
+        rest: Rest,
+        options: ShadowOptions,
+        table: ShadowRows | None,
+        clock: Clock,
+        threads: Threads,
+        remote: RemoteBooks | None = None,
+    ) -> None:
+        self._scheduling, self._reader = scheduling, reader
+        self._rest, self._clock = rest, clock
+        self._options = options
+        self._pending = Pending(options)
+        self._sightings = Sightings(replica, reader, clock, remote)
+        self._keeping = Keeping(table, options, clock)
+        self._settling = Settling(
+            self._pending,
+            self._sightings,
+            self._keeping,
+            options,
+            clock,
+            threads,
+        )
+        self._observed = self._repeated = 0
+
+    def observe(self, observed: Observed) -> None:
+        """Compare a decision with what Nova will claim. Where a request for one of the
+        instances is pending, this is a later stage of it and only counted."""
+        if self._is_pending(observed.instance_uuids):
+            self._repeated += 1
+            return
+        self._observed += 1
+        known, at = observed.instance_uuids, observed.asked_at
+        had = self._reader.read(_held, known, at, consistency=Consistency.LOCAL)
+        until = self._clock.monotonic() + self._options.shadow_settle_s
+        for gone in self._pending.add(Waiting(observed, until)):
+            self._sightings.forget(gone.uuids.values())
+        for uuid in known:
+            self._sightings.seek(Sought(uuid, at, observed.excluded | had[uuid]))
+        self._settling.wake()
+
+    def shadow_event(self, event: ShadowEvent) -> None:
+        """See GanttProtocol."""
+        event = forms.checked(event)
+        now = self._clock.now()
+        at = now if event.at is None else min(event.at, now)
+        known = event.instance_uuids
+        if not known and event.spec.instance_uuid is not None:
+            known = (event.spec.instance_uuid,)
+        if event.phase == "end":
+            self._end(event, known, at)
+        elif self._is_pending(known):
+            self._repeated += 1
+        else:
+            self.observe(self._judged(event, known, at))
+
+    def _judged(self, event: ShadowEvent, known: tuple[str, ...], at: int) -> Observed:
+        spec = event.spec
+        request = ScheduleRequest(
+            spec,
+            return_alternates=False,
+            dry_run=True,
+            request_id=event.request_id,
+            project_id=spec.project_id,
+        )
+        most = self._options.shadow_scored
+        own = Own(known, at)
+        check = spec.hint("_nova_check_type")
+        return Observed(
+            known[: request.count],
+            request.count,
+            judge(self._scheduling, self._rest, request, own, most),
+            "notification",
+            at,
+            request_id=event.request_id,
+            project_id=spec.project_id,
+            operation=check if isinstance(check, str) else "create",
+            excluded=frozenset(spec.ignore_hosts),
+        )
+
+    def _end(self, event: ShadowEvent, known: tuple[str, ...], at: int) -> None:
+        uuid = known[-1] if known else None
+        one = self._pending.of(uuid, event.request_id)
+        if one is None:
+            return
+        before = set(one.uuids)
+        one.end(at, uuid)
+        self._pending.name(one)
+        for number in one.uuids.keys() - before:
+            since, excluded = one.observed.asked_at, one.observed.excluded
+            self._sightings.seek(Sought(one.uuids[number], since, excluded))
+
+    def _is_pending(self, known: Iterable[str]) -> bool:
+        return any(self._pending.of(uuid) is not None for uuid in known)
+
+    # -- answers ------------------------------------------------------------------
+
+    def shadow_records(
+        self,
+        *,
+        since: int | None = None,
+        until: int | None = None,
+        instance_uuid: str | None = None,
+        request_id: str | None = None,
+        verdict: Verdict | None = None,
+        limit: int = 100,
+    ) -> tuple[ShadowRecord, ...]:
+        """See GanttProtocol."""
+        limit = check_limit(limit)
+        return self._keeping.find(
+            ShadowQuery(since, until, instance_uuid, request_id, verdict, limit)
+        )
+
+    def shadow_report(
+        self, *, since: int | None = None, until: int | None = None
+    ) -> ShadowReport:
+        """See GanttProtocol."""
+        asked = ShadowQuery(since=since, until=until, limit=MOST_SHADOWS)
+        return report_on(self._keeping.find(asked))
+
+    def counts(self) -> dict[str, float]:
+        """For metrics."""
+        options = self._options
+        return {
+            "shadow_pending": len(self._pending),
+            "shadow_pending_limit": options.shadow_pending,
+            "shadow_pending_hosts_limit": options.shadow_pending_hosts,
+            "shadow_observed": self._observed,
+            "shadow_repeated": self._repeated,
+            "shadow_abandoned": self._pending.dropped,
+            "shadow_polls": self._sightings.polls,
+            "shadow_poll_failures": self._sightings.poll_failures,
+            **self._settling.counts(),
+            **self._keeping.counts(),
+        }
+
+    def leader_tasks(self) -> Iterable[LeaderTask]:
+        """What the leader does for all processes."""
+        return self._keeping.leader_tasks()
+
+    def close(self) -> None:
+        """Stop, and write what is settled."""
+        self._settling.close()
+
+
+def _held(
+    state: State, known: tuple[str, ...], asked_at: int
+) -> dict[str, frozenset[str]]:
+    """The hosts that instances had before: those are no news."""
+    found = {}
+    for uuid in known:
+        new = {one.host for one in claimed(state, uuid, asked_at)}
+        held = {one.host for one in claimed(state, uuid)}
+        found[uuid] = frozenset(held - new)
+    return found

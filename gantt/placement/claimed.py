@@ -1,0 +1,93 @@
+"""What consumers claimed after a given time, and the hosts of what they claimed.
+
+Beside the queries because a shadow asks it: Nova claims while Gantt decides on the same
+request, which must not see that claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from gantt.model import rows as t
+from gantt.model.changes import Change
+from gantt.state.state import State
+
+_SECOND = 1_000_000  # some databases store times as whole seconds
+
+
+class Claimed(Struct, frozen=True):
+    """A host that a consumer has allocations on, or that names it: ``host`` and
+    ``node``, or the name of a provider that stands for no host (``is_known`` False).
+    ``at``: when, in microseconds; None: unknown."""
+
+    host: str
+    node: str
+    is_known: bool
+    at: int | None
+    learnt_from: str = "allocations"
+
+
+def claimed(state: State, uuid: str, since: int = 0) -> list[Claimed]:
+    """Where ``uuid`` has allocations made since then, or is named since then. Hosts
+    first, providers that stand for none last."""
+    found = {
+        one.host: one
+        for one in (
+            claimed_on(state, int(state.allocations.provider[row]), made)
+            for row, made in _allocations(state, uuid)
+            if is_since(made, since)
+        )
+    }
+    known = state.fleet.instances.by_uuid.get(uuid)
+    if known is not None and known.host not in found:
+        at = known.updated_at or known.created_at
+        if is_since(at, since):
+            rows = state.fleet.hosts.rows_of(known.host)
+            node = state.fleet.hosts.nodes[rows[0]] if len(rows) == 1 else ""
+            found[known.host] = Claimed(known.host, node, bool(rows), at, "instances")
+    return sorted(found.values(), key=lambda one: not one.is_known)
+
+
+def claimed_on(state: State, provider: int, at: int | None) -> Claimed:
+    """The host that a row of ``state.providers`` belongs to."""
+    root = int(state.providers.root[provider])
+    hosts = state.fleet.hosts
+    for each in (root, provider):
+        for row in hosts.rows_by_provider.get(each, ()):
+            return Claimed(hosts.hosts[row], hosts.nodes[row], True, at)
+    name = state.providers.names[root]
+    return Claimed(name, name, False, at)
+
+
+def removals(state: State, uuids: Iterable[str], at: int) -> tuple[Change, ...]:
+    """The removal of all that these consumers claimed since ``at``; its inverse puts it
+    back."""
+    found: list[Change] = []
+    for uuid in uuids:
+        hosts = {one.host for one in claimed(state, uuid, at) if one.is_known}
+        for row, made in _allocations(state, uuid):
+            if is_since(made, at):
+                old = state.allocation_at(row)
+                found.append(Change(t.ALLOCATIONS, old.id, old, None))
+        named = state.fleet.instances.by_uuid.get(uuid)
+        # One that was on the host before is no news of this claim.
+        if named and named.host in hosts and is_since(named.created_at, at):
+            found.append(Change(t.INSTANCES, named.id, named, None))
+    return tuple(found)
+
+
+def is_since(made: int | None, at: int) -> bool:
+    """Whether what was made then is as late as ``at``; unknown times are not."""
+    return made is not None and made >= at - at % _SECOND
+
+
+def _allocations(state: State, uuid: str) -> Iterator[tuple[int, int | None]]:
+    """Rows of ``state.allocations``, and when each was made or changed."""
+    table = state.allocations
+    consumer = state.consumers.row_by_uuid.get(uuid)
+    if consumer is not None:
+        for row in list(table.by_consumer.rows_of(consumer)):
+            created_at, updated_at = table.dates(row)
+            yield row, updated_at or created_at

@@ -1,0 +1,63 @@
+"""Transactions beside the books: no head lock, no log.
+
+Separate from the tables that are written so, of which there are several.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from typing import TypeVar
+
+from gantt.errors import StoreFailed
+from gantt.store.database import Database
+from gantt.store.outcomes import DataError, Outcome
+from gantt.store.session import Counter, Readers, Session, as_failure
+
+T = TypeVar("T")
+
+
+class BesideBooks:
+    """``committer``: the lock of this process's committer."""
+
+    def __init__(
+        self,
+        database: Database,
+        readers: Readers,
+        counter: Counter,
+        committer: threading.Lock,
+    ) -> None:
+        self._database = database
+        self._readers = readers
+        self._counter = counter
+        # Where only one transaction may write at a time, our own committer waits its
+        # turn instead of retrying.
+        self._turn = threading.Lock() if database.has_row_lock else committer
+
+    def run(self, act: Callable[[Session], T]) -> T:
+        """``act`` in a transaction of its own. Raises StoreFailed, DataError. If the
+        connection breaks during COMMIT, a retry may add rows twice, which readers
+        tolerate."""
+        if not self._turn.acquire(timeout=self._database.options.lock_timeout_s):
+            raise StoreFailed(
+                f"The committer of {self._database.url} was not free in time."
+            )
+        try:
+            self._readers.require_open()
+            self._database.check_place()
+            with closing(Session(self._database, self._counter)) as session:
+                try:
+                    session.start(self._database.begin_lightly)
+                    done = act(session)
+                    session.commit()
+                    return done
+                except BaseException:
+                    session.rollback()
+                    raise
+        except DataError:
+            raise
+        except Outcome as outcome:
+            raise as_failure(outcome, self._database.url) from outcome
+        finally:
+            self._turn.release()

@@ -1,0 +1,96 @@
+"""The table ``gantt_shadow``: the latest shadow records of all processes.
+
+Apart from the books, like ``decisions``; it is scanned newest first, and short.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import bindparam, delete, select
+
+from gantt.model.shadow import ShadowQuery
+from gantt.store.background.beside_books import BesideBooks
+from gantt.store.background.decisions import storable
+from gantt.store.database import Database, limited
+from gantt.store.interface import ShadowRow
+from gantt.store.outcomes import DataError
+from gantt.store.session import Counter, Readers
+from gantt.store.tables import gantt_shadow
+
+LOG = logging.getLogger(__name__)
+_FIELDS: Final = ShadowRow.__struct_fields__
+
+
+class ShadowTable:
+    """Implements ShadowRows. ``committer``: the lock of this process's committer."""
+
+    def __init__(
+        self,
+        database: Database,
+        readers: Readers,
+        counter: Counter,
+        committer: threading.Lock,
+    ) -> None:
+        self._database = database
+        self._readers = readers
+        self._writer = BesideBooks(database, readers, counter, committer)
+        self._insert = database.bulk.insert(gantt_shadow, _FIELDS, at_once=True)
+        table = gantt_shadow.c
+        newest = select(table.id).order_by(table.id.desc())
+        self._ids = database.compile(limited(newest, "most")).text
+        self._drop = database.compile(
+            delete(gantt_shadow).where(table.id <= bindparam("bound"))
+        ).text
+
+    def add(self, rows: Sequence[ShadowRow]) -> int:
+        values = [_values(one) for one in rows]
+        try:
+            self._writer.run(lambda session: session.send_rows(self._insert, values))
+        except DataError as error:
+            if len(rows) > 1:
+                return sum(self.add((one,)) for one in rows)
+            LOG.warning("a shadow record cannot be kept: %s", error)
+            return 1
+        return 0
+
+    def find(self, asked: ShadowQuery) -> list[ShadowRow]:
+        table = gantt_shadow.c
+        query = select(*(table[name] for name in _FIELDS))
+        values: dict[str, str | int] = {"most": asked.limit}
+        for name in ("request_id", "instance_uuid", "verdict"):
+            wanted = getattr(asked, name)
+            if wanted is not None:
+                query = query.where(table[name] == bindparam(name))
+                values[name] = storable(wanted)
+        if asked.since is not None:
+            query = query.where(table.at >= bindparam("since"))
+            values["since"] = asked.since
+        if asked.until is not None:
+            query = query.where(table.at < bindparam("until"))
+            values["until"] = asked.until
+        found = self._database.compile(limited(query.order_by(table.id.desc()), "most"))
+        given = found.values(**values)
+        rows = self._readers.read(lambda session: session.all(found.text, given))
+        return [ShadowRow(*one) for one in rows]
+
+    def trim(self, keep: int) -> int:
+        ids = self._readers.read(lambda session: session.all(self._ids, (keep + 1,)))
+        if len(ids) <= keep:
+            return 0
+        bound = [(ids[-1][0],)]
+        return self._writer.run(lambda session: session.execute_many(self._drop, bound))
+
+
+def _values(row: ShadowRow) -> tuple[Any, ...]:
+    uuid = row.instance_uuid
+    return (
+        row.at,
+        storable(row.request_id),
+        None if uuid is None else storable(uuid),
+        row.verdict,
+        row.record,
+    )

@@ -1,0 +1,1 @@
+"""Shadow records over HTTP."""
