@@ -150,7 +150,9 @@ class _Parts:
             *(self._store.shadows, clock, threads),
             None if remote is None else remote.books,
         )
-        self._advising = Advising(self._scheduling, checks, options, rng, threads)
+        self._advising = Advising(
+            *(self._scheduling, checks, options, rng, threads, self._shadow)
+        )
 
 
 @_named

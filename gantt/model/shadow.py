@@ -66,7 +66,7 @@ class Ranking(Struct, frozen=True):
     def find(self, host: str, node: str) -> int | None:
         """The place of a compute node, counted from 0; None: unknown."""
         for place, name in enumerate(self.hosts):
-            if name == host and self.nodes[place] in (node, ""):
+            if name == host and (node == "" or self.nodes[place] in (node, "")):
                 return place
         return None
 

@@ -20,6 +20,8 @@ from gantt.engine.scheduling import decision_record
 from gantt.engine.scheduling.advice_threads import AdviceThreads, Call, TooLate
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.scheduling import Scheduling
+from gantt.engine.shadow.deciding import NO_HOST, Judged
+from gantt.engine.shadow.shadow import Shadow
 from gantt.engine.threads import Threads
 from gantt.errors import (
     Busy,
@@ -65,8 +67,10 @@ class Advising:
         options: EngineOptions,
         rng: random.Random,
         threads: Threads,
+        shadow: Shadow,
     ) -> None:
         self._scheduling = scheduling
+        self._shadow = shadow
         self._checks = checks
         self._holds = scheduling.holds
         self._options = options.advice
@@ -127,10 +131,33 @@ class Advising:
                     driver=at.driver.name,
                 )
             )
+            judged = Judged(failure=refusal.message)
+            self._observed(request, None, judged, began)
             raise
         timings = {"decide": at.clock.monotonic() - began}
         at.records.add(replace(record, timings=timings), board)
+        best = [request.hosts[ranked.order[0]]] if ranked.best is not None else []
+        judged = Judged(
+            picks=tuple((one.host, one.node or "") for one in best),
+            failure=None if best else NO_HOST,
+            scoring=board.scoring,
+            revision=record.revision,
+        )
+        self._observed(request, ranked, judged, began)
         return advice_of(request, ranked)
+
+    def _observed(
+        self,
+        request: AdviceRequest,
+        ranked: Ranked | None,
+        judged: Judged,
+        began: float,
+    ) -> None:
+        clock = self._scheduling.clock
+        took_s = clock.monotonic() - began
+        self._shadow.advised(
+            request, ranked, replace(judged, at=clock.now(), took_s=took_s)
+        )
 
     def _run_on(
         self,

@@ -8,6 +8,7 @@ so that no other reader, and no commit, ever misses it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,6 +26,8 @@ from gantt.scheduler.explain.ranking import ranking
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.state.state import State
+
+NO_HOST: Final = "No valid host was found."
 
 
 class Judged(Struct, frozen=True):
@@ -109,7 +112,7 @@ def judge(
 
 def _too_few(found: int, request: ScheduleRequest) -> str:
     if request.count == 1:
-        return "No valid host was found."
+        return NO_HOST
     return (
         f"No valid host was found: {request.count} instances were asked for, {found} "
         "have a place."

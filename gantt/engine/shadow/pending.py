@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.verdict import Observed
 
@@ -26,11 +28,34 @@ class Waiting:
         self.ended_at: int | None = None
         self.seen_at: float | None = None
         self.key = 0
+        self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
         """The names of hosts that it keeps."""
-        return len(self.observed.judged.ranking.hosts)
+        return self.observed.hosts
+
+    def judge_again(self, observed: Observed) -> None:
+        """A later stage of the same request; it counts instead of the first."""
+        with self._lock:
+            first = self.observed
+            judged = observed.judged
+            took_s = first.judged.took_s + judged.took_s
+            self.observed = replace(
+                observed,
+                judged=replace(judged, took_s=took_s),
+                asked_at=first.asked_at,
+                hosts=first.hosts,
+            )
+
+    def rank(self) -> Observed:
+        """The request, with the ranking made if it was not."""
+        with self._lock:
+            one = self.observed
+            if one.later is not None:
+                judged = replace(one.judged, ranking=one.later())
+                self.observed = replace(one, judged=judged, later=None)
+            return self.observed
 
     @property
     def nova_s(self) -> float | None:

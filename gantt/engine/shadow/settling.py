@@ -96,6 +96,7 @@ class Settling:
         now = self._clock.monotonic()
         records = []
         for one in self._pending.each():
+            one.rank()
             for number in sorted(one.left):
                 outcome = self._outcome(one, number, found, now)
                 if outcome is not None:

@@ -7,6 +7,7 @@ one, for a notification of Nova.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
@@ -15,7 +16,8 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.scheduling import Scheduling
-from gantt.engine.shadow.deciding import Own, judge
+from gantt.engine.shadow.advice import ranking_of
+from gantt.engine.shadow.deciding import Judged, Own, judge
 from gantt.engine.shadow.keeping import Keeping
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.pending import Pending, Waiting
@@ -24,6 +26,7 @@ from gantt.engine.shadow.settling import Settling
 from gantt.engine.shadow.sightings import Sightings, Sought
 from gantt.engine.shadow.verdict import Observed
 from gantt.engine.threads import Threads
+from gantt.model.advice import AdviceRequest
 from gantt.model.forms import shadow as forms
 from gantt.model.shadow import (
     MOST_SHADOWS,
@@ -36,6 +39,7 @@ from gantt.model.shadow import (
 )
 from gantt.model.spec import ScheduleRequest
 from gantt.placement.claimed import claimed
+from gantt.scheduler.advising import Ranked
 from gantt.state.state import State
 from gantt.store.interface import ShadowRows
 
@@ -74,19 +78,54 @@ class Shadow:
 
     def observe(self, observed: Observed) -> None:
         """Compare a decision with what Nova will claim. Where a request for one of the
-        instances is pending, this is a later stage of it and only counted."""
-        if self._is_pending(observed.instance_uuids):
+        instances is pending, this is a later stage of it: of advice the last one
+        counts, of different sources the first."""
+        found = map(self._pending.of, observed.instance_uuids)
+        known = next((one for one in found if one is not None), None)
+        if known is not None:
             self._repeated += 1
+            if known.observed.source == observed.source == "advice":
+                known.judge_again(observed)
             return
         self._observed += 1
-        known, at = observed.instance_uuids, observed.asked_at
-        had = self._reader.read(_held, known, at, consistency=Consistency.LOCAL)
+        uuids, at = observed.instance_uuids, observed.asked_at
+        had = self._reader.read(_held, uuids, at, consistency=Consistency.LOCAL)
         until = self._clock.monotonic() + self._options.shadow_settle_s
         for gone in self._pending.add(Waiting(observed, until)):
             self._sightings.forget(gone.uuids.values())
-        for uuid in known:
+        for uuid in uuids:
             self._sightings.seek(Sought(uuid, at, observed.excluded | had[uuid]))
         self._settling.wake()
+
+    def advised(
+        self,
+        request: AdviceRequest,
+        ranked: Ranked | None,
+        judged: Judged,
+    ) -> None:
+        """Advice was given: an observation if it is for an instance. ``ranked`` None:
+        the request was refused. What takes longer is done in another thread."""
+        spec = request.spec
+        if spec.instance_uuid is None:
+            return
+        check = spec.hint("_nova_check_type")
+        later = None if ranked is None else partial(ranking_of, request, ranked)
+        self.observe(
+            Observed(
+                (spec.instance_uuid,),
+                1,
+                judged,
+                "advice",
+                judged.at - int(judged.took_s * 1_000_000),
+                request_id=request.request_id,
+                project_id=spec.project_id,
+                mode=request.mode,
+                operation=request.operation or str(check or "create"),
+                excluded=frozenset(spec.ignore_hosts),
+                hosts=len(request.hosts),
+                later=later,
+            )
+        )
 
     def shadow_event(self, event: ShadowEvent) -> None:
         """See GanttProtocol."""
@@ -114,17 +153,19 @@ class Shadow:
         )
         most = self._options.shadow_scored
         own = Own(known, at)
+        judged = judge(self._scheduling, self._rest, request, own, most)
         check = spec.hint("_nova_check_type")
         return Observed(
             known[: request.count],
             request.count,
-            judge(self._scheduling, self._rest, request, own, most),
+            judged,
             "notification",
             at,
             request_id=event.request_id,
             project_id=spec.project_id,
-            operation=check if isinstance(check, str) else "create",
+            operation=str(check or "create"),
             excluded=frozenset(spec.ignore_hosts),
+            hosts=len(judged.ranking.hosts),
         )
 
     def _end(self, event: ShadowEvent, known: tuple[str, ...], at: int) -> None:

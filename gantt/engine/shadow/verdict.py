@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec import Struct
@@ -27,7 +28,8 @@ BEFORE_HOSTS: Final = "request"
 class Observed(Struct, frozen=True):
     """A request that Nova decides, and how Gantt judged it. ``instance_uuids``: of
     ``count`` instances those that are known. ``excluded``: hosts that cannot be Nova's
-    answer (the source of an evacuation). The other fields as in ShadowRecord."""
+    answer (the source of an evacuation). ``hosts`` were judged; ``later`` makes their
+    ranking where ``judged`` has none yet. The other fields as in ShadowRecord."""
 
     instance_uuids: tuple[str, ...]
     count: int
@@ -39,6 +41,8 @@ class Observed(Struct, frozen=True):
     mode: str = "observe"
     operation: str = "create"
     excluded: frozenset[str] = frozenset()
+    hosts: int = 0
+    later: Callable[[], Ranking] | None = None
 
 
 class Outcome(Struct, frozen=True):
@@ -112,7 +116,7 @@ def _compare(judged: Judged, pick: Place | None, outcome: Outcome) -> dict[str, 
     }
     ranking = judged.ranking
     place = ranking.find(claimed.host, claimed.node)
-    if pick is not None and claimed.host == pick[0] and claimed.node in ("", pick[1]):
+    if pick is not None and _is_same(pick, (claimed.host, claimed.node)):
         facts["verdict"] = "same"
     elif place is None:
         facts["verdict"] = "unknown_host" if ranking.hosts else "undetermined"
@@ -163,7 +167,12 @@ def _differences(
 
 
 def _score(scores: tuple[Score, ...], place: Place) -> Score | None:
-    return next((s for s in scores if (s.host, s.node) == place), None)
+    return next((s for s in scores if _is_same((s.host, s.node), place)), None)
+
+
+def _is_same(one: Place, other: Place) -> bool:
+    """Whether they are the same host; an unknown node ("") is any."""
+    return one[0] == other[0] and (one[1] == other[1] or "" in (one[1], other[1]))
 
 
 def _best(ranking: Ranking, most: int) -> tuple[RankedHost, ...]:
