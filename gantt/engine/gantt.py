@@ -273,6 +273,7 @@ class Gantt(_Parts):
     schedule = _of("_scheduling", Scheduling.schedule)
     decide = _of("_scheduling", Scheduling.decide)
     advise = _of("_advising", Advising.advise)
+    order_hosts = _of("_advising", Advising.order_hosts)
     capacity = _of("_scheduling", Scheduling.capacity)
     confirm_claim = _of("_claims", Claims.confirm)
     release_claim = _of("_claims", Claims.release)

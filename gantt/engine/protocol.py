@@ -15,6 +15,7 @@ from gantt.engine.observing import Observer
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Truncatable
 from gantt.errors import GanttError
+from gantt.model.advice import AdviceRequest, Order
 from gantt.model.commands import Command
 from gantt.model.protocol import GanttProtocol
 from gantt.model.requests import CandidateRequest
@@ -70,6 +71,9 @@ class Engine(GanttProtocol, Protocol):
         limit: int = 100,
     ) -> tuple[Decision, ...]:
         """Records of decisions, the latest first."""
+
+    def order_hosts(self, request: AdviceRequest) -> Order:
+        """As ``advise``, not yet written as its caller wants it."""
 
     def claim_projects(self, claim: str) -> frozenset[str | None]:
         """The projects of a claim's instances; None: not known. Empty: it has ended."""

@@ -64,3 +64,59 @@ class Advice(Struct, frozen=True):
     decided: bool
     why: str = ""
     decision: str = ""
+
+
+class Order(Struct, frozen=True):
+    """What was decided about ``request``, before it is written as its caller wants it:
+    for ten thousand hosts that costs as much as the decision. ``positions``: in
+    ``request.hosts``, the best first; the last ones, beyond ``weights``, are refused or
+    unknown: ``refusals`` has one for each of them. ``why`` "": it was decided."""
+
+    request: AdviceRequest
+    positions: list[int]
+    weights: list[float]
+    refusals: list[str | None]
+    why: str = ""
+
+    def names(self) -> list[str]:
+        """Names of hosts, the best first; with the mode "decide" without refused
+        ones."""
+        hosts, positions = self.request.hosts, self.positions
+        if self.request.mode == "decide":
+            count = len(self.weights)
+            last = zip(positions[count:], self.refusals, strict=True)
+            positions = positions[:count] + [at for at, name in last if name is None]
+        return [hosts[at].host for at in positions]
+
+    def advice(self) -> Advice:
+        """All hosts, in the order that stage and mode of the request ask for."""
+        request, count = self.request, len(self.weights)
+        hosts = request.hosts
+        first, weights = self.positions[:count], self.weights
+        is_weighed = request.stage == "weigh"
+        if not is_weighed:
+            first = sorted(first)
+        found = [
+            AdvisedHost(hosts[at].host, hosts[at].node, weight if is_weighed else None)
+            for at, weight in zip(first, weights, strict=True)
+        ]
+        last = self.positions[count:]
+        found += [
+            AdvisedHost(hosts[at].host, hosts[at].node, None, name)
+            for at, name in zip(last, self.refusals, strict=True)
+        ]
+        if request.mode == "observe":
+            placed = dict(zip(first + last, found, strict=True))
+            found = [placed[at] for at in range(len(hosts))]
+        return Advice(
+            tuple(found),
+            decided=not self.why,
+            why=self.why,
+            decision=request.request_id,
+        )
+
+
+def undecided(request: AdviceRequest, why: str) -> Order:
+    """The caller's order."""
+    count = len(request.hosts)
+    return Order(request, list(range(count)), [], [None] * count, why)

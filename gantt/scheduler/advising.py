@@ -81,7 +81,7 @@ def rank(
     every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
     names, given = _names_and_weights(request)
     nodes = [one.node for one in request.hosts]
-    sent = np.array(state.fleet.hosts.rows_at(names, nodes), np.int64)
+    sent = state.fleet.hosts.rows_at(names, nodes)
     at = np.flatnonzero(sent != NO_ROW)  # positions of known hosts
     at = at[weigh.best(given[at], len(at))]  # equal hosts stay in the caller's order
     feasible, passing = _restricted(every, sent[at])
@@ -102,13 +102,13 @@ def rank(
         refused[int(mine[place])] = BOOKS
     if request.mode == "decide":
         _keep_sure(state, refused, sent, now, driver.policy.options.report_age_s)
-    order = mine[places].tolist()
+    order = mine[places]
     is_last = np.ones(len(sent), np.bool_)
     is_last[order] = False
     last = np.flatnonzero(is_last).tolist()
     return Ranked(
         feasible,
-        order + last,
+        order.tolist() + last,
         weights[places].tolist(),
         [refused.get(position) for position in last],
         best,
@@ -121,7 +121,7 @@ def _names_and_weights(request: AdviceRequest) -> tuple[list[str], Floats]:
     weights = request.weights
     keys = list(weights)
     if keys == names:  # in the same order, as most callers have them
-        return keys, np.array(list(weights.values()))
+        return keys, np.fromiter(weights.values(), np.float64, len(keys))
     least = min(weights.values(), default=0.0)
     return names, np.array([weights.get(name, least) for name in names], np.float64)
 

@@ -8,6 +8,7 @@ rule is judged once per value instead of once per host.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -151,22 +152,24 @@ class Hosts(HostColumns):
     def row_of(self, host: str, node: str) -> int | None:
         return self._by_place.get((host, node))
 
-    def rows_at(self, hosts: Sequence[str], nodes: Sequence[str | None]) -> list[int]:
-        """The rows of (host, node), NO_ROW for unknown ones. A node of None: the only
-        one of the host. Made for thousands of them."""
+    def rows_at(self, hosts: Sequence[str], nodes: Sequence[str | None]) -> Int64s:
+        """int64[n]: the rows of (host, node), NO_ROW for unknown ones. A node of None:
+        the only one of the host. Made for thousands of them."""
         if self._index.structure != self.structure:
             self._index = _index_of(self)
         index = self._index
         if nodes == hosts:  # as in most clouds
-            return [index.namesakes.get(host, NO_ROW) for host in hosts]
+            found = map(index.namesakes.get, hosts, repeat(NO_ROW))
+            return np.fromiter(found, np.int64, len(hosts))
         names, only, both = index.nodes, index.only.get, self._by_place.get
-        return [
+        rows = [
             row
             if (row := only(host, NO_ROW)) != NO_ROW
             and (node is None or names[row] == node)
             else both((host, node or ""), NO_ROW)
             for host, node in zip(hosts, nodes, strict=True)
         ]
+        return np.array(rows, np.int64)
 
     def row_of_uuid(self, uuid: str) -> int | None:
         """The row of the host whose provider has this uuid; the newest of several, as

@@ -20,7 +20,7 @@ def nova(call: Call) -> Names:
     """POST /scheduler/nova/external"""
     mode: Mode = "decide" if call.options.advice_shortens else "advise"
     request = forms.nova_request(_NOVA.read(call), mode, call.request_id)
-    return forms.names(call.gantt.advise(request), mode)
+    return Names(call.gantt.order_hosts(request).names())
 
 
 def cinder(call: Call) -> Names:

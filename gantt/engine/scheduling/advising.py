@@ -31,8 +31,7 @@ from gantt.errors import (
     PluginFailed,
     StoreFailed,
 )
-from gantt.model.advice import Advice, AdviceRequest, AdvisedHost
-from gantt.model.forms import advice as forms
+from gantt.model.advice import Advice, AdviceRequest, Order, undecided
 from gantt.model.selection import Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement import groups
@@ -81,22 +80,24 @@ class Advising:
     def advise(self, request: AdviceRequest) -> Advice:
         """In which order to try ``request.hosts``; in their own order where that cannot
         be decided in time."""
+        return self.order_hosts(request).advice()
+
+    def order_hosts(self, request: AdviceRequest) -> Order:
+        """The same, not yet written as its caller wants it."""
         clock = self._scheduling.clock
         began = clock.monotonic()
         if not request.request_id:
             request = replace(request, request_id=f"req-{uuids.uuid4()}")
-        why = ""
         try:
-            advice = self._decided(request)
+            order = self._decided(request)
         except Exception as error:
-            why = _reason(error)
-            _log(request.request_id, why, error)
-            advice = forms.undecided(request, why)
+            order = undecided(request, _reason(error))
+            _log(order, error)
         took_s = clock.monotonic() - began
-        self._scheduling.records.observer.advised(why or DECIDED, took_s)
-        return advice
+        self._scheduling.records.observer.advised(order.why or DECIDED, took_s)
+        return order
 
-    def _decided(self, request: AdviceRequest) -> Advice:
+    def _decided(self, request: AdviceRequest) -> Order:
         most = self._options.advice_hosts
         if len(request.hosts) > most:
             raise Invalid(
@@ -107,7 +108,7 @@ class Advising:
             lambda call: self._run(request, call), self._options.advice_deadline_s
         )
 
-    def _run(self, request: AdviceRequest, call: Call[Advice]) -> Advice:
+    def _run(self, request: AdviceRequest, call: Call[Order]) -> Order:
         """In a thread for advice."""
         at = self._scheduling
         began = at.clock.monotonic()
@@ -144,7 +145,7 @@ class Advising:
             revision=record.revision,
         )
         self._observed(request, ranked, judged, began)
-        return advice_of(request, ranked)
+        return Order(request, ranked.order, ranked.weights, ranked.refusals)
 
     def _observed(
         self,
@@ -221,32 +222,6 @@ class Advising:
         self._threads.close()
 
 
-def advice_of(request: AdviceRequest, ranked: Ranked) -> Advice:
-    """The answer to ``request``, in the order that its stage and mode ask for."""
-    hosts, count = request.hosts, len(ranked.weights)
-    first, last = ranked.order[:count], ranked.order[count:]
-    weights: list[float | None] = [*ranked.weights]
-    if request.stage == "filter":
-        first, weights = sorted(first), [None] * count
-    best = [hosts[at] for at in first]
-    found = list(
-        map(
-            AdvisedHost,
-            [one.host for one in best],
-            [one.node for one in best],
-            weights,
-        )
-    )
-    found += [
-        AdvisedHost(hosts[at].host, hosts[at].node, None, name)
-        for at, name in zip(last, ranked.refusals, strict=True)
-    ]
-    if request.mode == "observe":
-        placed = dict(zip(ranked.order, found, strict=True))
-        found = [placed[at] for at in range(len(hosts))]
-    return Advice(tuple(found), decided=True, decision=request.request_id)
-
-
 def _is_followed(request: AdviceRequest) -> bool:
     """Whether the caller will try the first host next."""
     is_choice = request.stage == "weigh" and request.mode != "observe"
@@ -271,7 +246,8 @@ def _reason(error: Exception) -> str:
     return next((text for kind, text in _REASONS if isinstance(error, kind)), "error")
 
 
-def _log(request_id: str, why: str, error: Exception) -> None:
+def _log(order: Order, error: Exception) -> None:
     is_bug = not isinstance(error, GanttError | TooLate)
     level = logging.ERROR if is_bug else logging.WARNING
-    LOG.log(level, "%s: no advice (%s): %s", request_id, why, error, exc_info=is_bug)
+    text = f"{order.request.request_id}: no advice ({order.why}): {error}"
+    LOG.log(level, "%s", text, exc_info=is_bug)

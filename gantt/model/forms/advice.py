@@ -13,10 +13,8 @@ from msgspec import Struct
 
 from gantt.errors import Invalid
 from gantt.model.advice import (
-    Advice,
     AdviceHost,
     AdviceRequest,
-    AdvisedHost,
     Mode,
     Operation,
 )
@@ -94,14 +92,6 @@ def _operation(body: NovaBody) -> Operation | None:
     return "live_migrate" if body.live else None
 
 
-def names(advice: Advice, mode: Mode) -> Names:
-    """The answer to ``nova_request``: with ``mode`` "decide" without refused hosts."""
-    found = advice.hosts
-    if mode == "decide":
-        return Names([one.host for one in found if one.refused_by is None])
-    return Names([one.host for one in found])
-
-
 def by_weights(body: StorageBody) -> Names:
     """The caller's own order by its weights, the highest first; equals stay in order.
     Gantt has no books of volumes and shares. Raises Invalid."""
@@ -128,14 +118,4 @@ def check_weights(hosts: list[str], weights: Mapping[str, float]) -> None:
     ]
     raise Invalid(
         f"Every host needs a weight and every weight a host: {'; '.join(found)}."
-    )
-
-
-def undecided(request: AdviceRequest, why: str) -> Advice:
-    """The caller's order."""
-    return Advice(
-        tuple(AdvisedHost(one.host, one.node) for one in request.hosts),
-        decided=False,
-        why=why,
-        decision=request.request_id,
     )
