@@ -300,6 +300,8 @@ def _uuids(uuids: Iterable[str] | None) -> tuple[str, ...] | None:
 
 def _listed(values: Any) -> Any:
     """Iterables other than text as lists; anything else unchanged."""
+    if isinstance(values, list):
+        return values
     is_list = isinstance(values, Iterable) and not isinstance(values, str | Mapping)
     return list(values) if is_list else values
 

@@ -6,7 +6,6 @@ They only translate a name that a caller can guess into a query or a command;
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
@@ -14,6 +13,7 @@ from msgspec import UNSET, UnsetType
 
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
+from gantt.engine.uuids import new_uuid
 from gantt.errors import NotFound
 from gantt.model import answers as a
 from gantt.model import commands as c
@@ -46,7 +46,7 @@ class Books:
     def create_provider(
         self, name: str, *, uuid: str | None = None, parent_uuid: str | None = None
     ) -> a.Provider:
-        command = c.CreateProvider(uuid or str(uuids.uuid4()), name, parent_uuid)
+        command = c.CreateProvider(uuid or new_uuid(), name, parent_uuid)
         return self._committer.submit(command)
 
     def update_provider(

@@ -7,7 +7,6 @@ Reports are checked first, in the caller's thread.
 from __future__ import annotations
 
 import logging
-import uuid as uuids
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
+from gantt.engine.uuids import new_uuid
 from gantt.model import commands as c
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import (
@@ -77,9 +77,7 @@ class Fleet:
             known = self._reader.read_touched(as_known, command, self._clock.now())
             if known is not None:
                 return known
-        return self._committer.submit(
-            replace(command, new_provider_uuid=str(uuids.uuid4()))
-        )
+        return self._committer.submit(replace(command, new_provider_uuid=new_uuid()))
 
     def delete_host(self, host: str, node: str) -> None:
         host, node = scalars.name("host", host), scalars.name("node", node)

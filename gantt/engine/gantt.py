@@ -42,6 +42,7 @@ from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.scheduling.settlement import Settlement
 from gantt.engine.shadow.shadow import Shadow
 from gantt.engine.threads import SystemThreads, Threads
+from gantt.engine.uuids import new_uuid
 from gantt.engine.watching import Watching
 from gantt.engine.whole_fleet import WholeFleet
 from gantt.errors import Refused
@@ -115,7 +116,7 @@ class _Parts:
             options,
             clock=clock,
             threads=threads,
-            new_uuid=lambda: str(uuids.uuid4()),
+            new_uuid=new_uuid,
         )
         return driver
 

@@ -6,7 +6,6 @@ out without the committer, a slice at a time, and only the rest takes its turn t
 
 from __future__ import annotations
 
-import uuid as uuids
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
@@ -14,6 +13,7 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.fleet import warn_of_metadata
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
+from gantt.engine.uuids import new_uuid
 from gantt.errors import GanttError
 from gantt.model import commands as c
 from gantt.model.fleet import (
@@ -82,7 +82,7 @@ class WholeFleet:
                 scalars.name("host", report.host),
                 scalars.name("node", report.node),
                 values.stats(report.stats),
-                new_provider_uuid=str(uuids.uuid4()) if writes_books else "",
+                new_provider_uuid=new_uuid() if writes_books else "",
                 initial_ratios=ratios,
                 writes_books=writes_books,
                 takes_uuid=not writes_books,

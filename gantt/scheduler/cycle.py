@@ -43,7 +43,6 @@ from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.pauses import Pause, never, within
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.request.job import spec_of_first
-from gantt.scheduler.request.limits import check_count
 from gantt.scheduler.scoring.scale import scales_of, total
 from gantt.scheduler.selection.held_hosts import hold
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
@@ -150,23 +149,26 @@ def decide(
     pause: Pause = never,
     held: Mapping[int, HeldHost] = MappingProxyType({}),
 ) -> Selected:
-    """A pick for every instance, or why there is none: pure. Without ``rng`` the best
-    where any of a few would do. ``pause``: wherever others may write meanwhile.
-    ``held``: hosts that were advised to others, by row. Raises NoValidHost (with
-    ``why``), Invalid, UnknownName, BudgetSpent, Moved."""
+    """A pick for every instance, or why there is none: pure. ``request`` is within its
+    limits. Without ``rng`` the best where any of a few would do. ``pause``: wherever
+    others may write meanwhile. ``held``: hosts that were advised to others, by row.
+    Raises NoValidHost (with ``why``), Invalid, UnknownName, BudgetSpent, Moved."""
     options = driver.policy.options
-    check_count(request, options)
     given = state, request, source, driver, now
-    trials = Trials(pick_hosts, *given, budget, pause)
+    began = state.applied
+
+    def trials() -> Trials:
+        return Trials(pick_hosts, *given, budget, pause, began)
+
     try:
         found = pick_hosts(*given, Budget(budget), rng=rng, pause=pause, held=held)
     except NoValidHost as refusal:
-        raise NoValidHost(refusal.message, why_at_once(trials)) from None
+        raise NoValidHost(refusal.message, why_at_once(trials())) from None
     feasible, picks = found.feasible, found.picks
     if len(picks) < request.count:
         # The hosts that are left have no candidate, else there would be another pick.
         left = found.remaining.left()
-        raise too_few(state, feasible, left, len(picks), request.count, trials)
+        raise too_few(state, feasible, left, len(picks), request.count, trials())
     if not request.return_alternates or len(picks) == 1:
         return found
     # Alternates: Nova builds on up to ``max_attempts`` hosts.

@@ -14,6 +14,7 @@ import numpy as np
 from gantt.model.rows import AllocationRow, ConsumerRow
 from gantt.state.column import (
     NO_ROW,
+    NO_TIME,
     Chain,
     DatedColumns,
     Int32s,
@@ -104,7 +105,9 @@ class Consumers(DatedColumns):
             NO_ID if values.consumer_type_id is None else values.consumer_type_id
         )
         self.touched[row] = self.applied
-        self.date(row, values.created_at, values.updated_at)
+        created_at, updated_at = values.created_at, values.updated_at
+        self.created_at[row] = NO_TIME if created_at is None else created_at
+        self.updated_at[row] = NO_TIME if updated_at is None else updated_at
 
     def load(self, rows: list[ConsumerRow]) -> None:
         """Add many that are not known yet."""
@@ -182,7 +185,9 @@ class Allocations(DatedColumns):
             self.by_consumer.add(consumer, row)
         more = values.used - int(self.used[row])
         self.used[row] = values.used
-        self.date(row, values.created_at, values.updated_at)
+        created_at, updated_at = values.created_at, values.updated_at
+        self.created_at[row] = NO_TIME if created_at is None else created_at
+        self.updated_at[row] = NO_TIME if updated_at is None else updated_at
         return more
 
     def load(

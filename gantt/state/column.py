@@ -7,7 +7,7 @@ give it back, double when full) around different columns.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ Bools = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 
 NO_ROW = -1
+# As ``any`` and ``all`` of an array, which cost a call in Python.
+ANY: Final = np.logical_or.reduce
+ALL: Final = np.logical_and.reduce
 NO_TIME = np.iinfo(np.int64).min
 _FIRST_CAPACITY = 16
 

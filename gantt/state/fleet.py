@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from gantt.model import rows as t
 from gantt.model.rows import (
@@ -216,7 +218,7 @@ class Fleet:
         return found if row is None else {*found, self.hosts.hosts[row]}
 
 
-class Changed(NamedTuple):
+class Changed(Struct, frozen=True):
     """Rows of hosts. ``is_use``: nothing of them changed but the columns ``hosts.USE``
     and what is said of their providers."""
 

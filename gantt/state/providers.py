@@ -14,6 +14,7 @@ import numpy as np
 from gantt.model.rows import ProviderRow
 from gantt.state.column import (
     NO_ROW,
+    NO_TIME,
     DatedColumns,
     Int32s,
     Int64s,
@@ -172,7 +173,9 @@ class Providers(DatedColumns):
             self._by_name[values.name] = row
         self.generation[row] = values.generation
         self.root[row] = self.row_by_id[values.root_provider_id]
-        self.date(row, values.created_at, values.updated_at)
+        created_at, updated_at = values.created_at, values.updated_at
+        self.created_at[row] = NO_TIME if created_at is None else created_at
+        self.updated_at[row] = NO_TIME if updated_at is None else updated_at
         before = int(self.parent[row])
         key = values.parent_provider_id
         parent = NO_ROW if key is None else self.row_by_id[key]

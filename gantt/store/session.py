@@ -90,10 +90,11 @@ class Session:
         """For ``with``: wait only once for all that is sent within, if the database
         supports it. Raises the outcome of the first that fails; none after it is
         carried out."""
-        try:
-            self._pipeline = self._pipeline or self._database.pipeline(self._driver)
-        except self._errors as error:
-            raise self._translated(error) from error
+        if self._database.has_pipeline and self._pipeline is None:
+            try:
+                self._pipeline = self._database.pipeline(self._driver)
+            except self._errors as error:
+                raise self._translated(error) from error
         return _Together(self)
 
     def send(self, text: str, values: Values = ()) -> Answer:

@@ -19,7 +19,7 @@ from gantt.model.rows import (
     ProviderRow,
 )
 from gantt.state import check
-from gantt.state.fleet import Fleet
+from gantt.state.fleet import Changed, Fleet
 from gantt.state.host_table import USE, HostColumns
 from gantt.state.state import State
 from tests.state.books import aggregate, claim, filled, group, service
@@ -233,15 +233,15 @@ def test_what_changed_since_a_stamp_is_known_for_a_while() -> None:
     state = filled()
     seen = state.applied
     journal = state.fleet.journal
-    assert journal.since(seen) == (set(), True)
+    assert journal.since(seen) == Changed(set(), True)
     put(state, service(1, "h1", disabled=True))
-    assert journal.since(seen) == ({0}, False)
+    assert journal.since(seen) == Changed({0}, False)
     put(state, service(3, "h2"))
-    assert journal.since(seen) == ({0, 1}, False)
+    assert journal.since(seen) == Changed({0, 1}, False)
     for n in range(5000):
         put(state, service(3, "h2", version=n))
     assert journal.since(seen) is None
-    assert journal.since(state.applied - 1) == ({1}, False)
+    assert journal.since(state.applied - 1) == Changed({1}, False)
 
 
 def test_a_claim_changes_nothing_of_its_host_but_use() -> None:
@@ -251,7 +251,7 @@ def test_a_claim_changes_nothing_of_its_host_but_use() -> None:
     }
     seen = state.applied
     put(state, claim(9, "i9", host=1))
-    assert state.fleet.journal.since(seen) == ({0}, True)
+    assert state.fleet.journal.since(seen) == Changed({0}, True)
     changed = {
         name
         for name, values in before.items()

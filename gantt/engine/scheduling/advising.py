@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-import uuid as uuids
 from collections.abc import Callable
 from typing import Final
 
@@ -23,6 +22,7 @@ from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.shadow.deciding import NO_HOST, Judged
 from gantt.engine.shadow.shadow import Shadow
 from gantt.engine.threads import Threads
+from gantt.engine.uuids import new_uuid
 from gantt.errors import (
     Busy,
     GanttError,
@@ -87,7 +87,7 @@ class Advising:
         clock = self._scheduling.clock
         began = clock.monotonic()
         if not request.request_id:
-            request = replace(request, request_id=f"req-{uuids.uuid4()}")
+            request = replace(request, request_id=f"req-{new_uuid()}")
         try:
             order = self._decided(request)
         except Exception as error:

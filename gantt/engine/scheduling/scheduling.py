@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-import uuid as uuids
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -26,6 +25,7 @@ from gantt.engine.scheduling.plugin_threads import PluginThreads
 from gantt.engine.scheduling.records import Records
 from gantt.engine.scheduling.remote_placement import RemotePlacement, RemoteRequest
 from gantt.engine.threads import Threads
+from gantt.engine.uuids import new_uuid
 from gantt.errors import ClaimLost, NoValidHost, PluginFailed
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
@@ -347,7 +347,7 @@ class _Run:
         feasible = selected.feasible
         return Chosen(
             selected,
-            claim_of(request, feasible, selected.picks, str(uuids.uuid4())),
+            claim_of(request, feasible, selected.picks, new_uuid()),
             at.draft(state, request, feasible, now),
             Scoreboard(state, feasible, now, at.options.record_hosts),
         )

@@ -20,7 +20,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.scoring.scale import Scale, scales_of, total, total_at
 from gantt.scheduler.scoring.weigh import Ranking
-from gantt.state.column import NO_ROW, Bools, Int64s
+from gantt.state.column import ALL, ANY, NO_ROW, Bools, Int64s
 from gantt.state.fleet import Changed
 from gantt.state.host_table import USE
 from gantt.state.state import State
@@ -148,7 +148,7 @@ class CachedShape:
         """Judge and score again those that changed; False: some are not known."""
         rows = np.fromiter(changed.rows, np.int64, len(changed.rows))
         places = self._place_of[rows]
-        if (places == NO_ROW).any():
+        if ANY(places == NO_ROW):
             return False
         request = Request(self.job.spec, self._policy.options, now)
         self.every_host = Hosts(state.fleet, self.rows)
@@ -188,7 +188,7 @@ class CachedShape:
 
     def _put(self, cached: HostMask, places: Int64s, mask: Bools) -> bool:
         """Whether ``cached`` is unchanged at ``places``."""
-        if (cached.mask[places] == mask).all():
+        if ALL(cached.mask[places] == mask):
             return True
         self.steps = None
         cached.mask[places] = mask
@@ -232,10 +232,10 @@ class CachedShape:
         """Scores of the hosts at ``places`` that pass, and all weights."""
         is_in = self.passing[places]
         self.hosts = Hosts(sub.fleet, self.hosts.rows)
-        if not is_in.any() or len(self.hosts) < 2:
+        if not ANY(is_in) or len(self.hosts.rows) < 2:
             return
         at = self._compact[places[is_in]]
-        sub = sub if is_in.all() else sub.keep(is_in)
+        sub = sub if ALL(is_in) else sub.keep(is_in)
         is_moved = False
         for one in self._scales_of_use if is_use else self.scales:
             is_moved |= one.change(at, one.weigher.score(sub, request))

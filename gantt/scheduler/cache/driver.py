@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from operator import attrgetter
 from typing import Any
 
@@ -85,8 +84,10 @@ class CachingDriver(Driver):
         if source.is_lasting and not is_trial:
             # Cached plug-ins also judge hosts that uncached ones exclude; whether their
             # refusal applies, and which comes first, needs a fresh evaluation.
-            with suppress(Invalid):
+            try:
                 return self._cached(state, spec, source, now, budget)
+            except Invalid:
+                pass
         return evaluate(state, spec, source, self.policy, now, budget)
 
     def without(self, name: str) -> Driver | None:
@@ -183,7 +184,7 @@ class CachingDriver(Driver):
 
     def _late(self, hosts: Hosts, request: Request) -> list[Scale]:
         asked = self.policy.uncached_weighers
-        if not asked or len(hosts) < 2:
+        if not asked or len(hosts.rows) < 2:
             return []
         found = [scale_of(one, hosts, request) for one in asked]
         return [one for one in found if one is not None]

@@ -86,6 +86,7 @@ def capacity(
             now,
             budget,
             pause,
+            state.applied,
         )
     limits = by_count(blocks.by_name(counts), full(state, feasible, again))
     told = why(state, feasible, Ending(feasible.hosts.rows, refused), trials)

@@ -71,12 +71,14 @@ class Trials:
         now: int,
         search_budget: int | None,
         pause: Pause,
+        began: int,
     ) -> None:
+        """``began``: ``State.applied`` when the decision began."""
         self.state, self.request, self.driver = state, request, driver
         self.source = source
         self._attempt = attempt
         self._pause = pause
-        self._began = state.applied
+        self._began = began
         self._now, self._search_budget = now, search_budget
         self._known: dict[tuple[Relaxation, ...], bool] = {}
         self._budget = Budget(driver.policy.options.change_budget)

@@ -22,7 +22,8 @@ from gantt.state.state import State
 
 def reported_or(ratios: Floats, fallback: float) -> Floats:
     """float64[n]: the allocation ratio that each host reports, else ``fallback``."""
-    found: Floats = np.where(ratios != 0.0, ratios, fallback)
+    found = ratios.copy()
+    found[found == 0.0] = fallback
     return found
 
 

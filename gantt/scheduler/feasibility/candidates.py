@@ -25,7 +25,7 @@ from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import shape
 from gantt.scheduler.request.job import Job, prepare
-from gantt.state.column import NO_ROW, Bools
+from gantt.state.column import ALL, NO_ROW, Bools
 from gantt.state.state import State
 
 BOOKS: Final = "allocation candidates"
@@ -149,7 +149,7 @@ class BookCandidates(Candidates):
     def _viable(self, hosts: Hosts) -> Bools:
         providers: Rows = hosts.provider.astype(np.intp)
         known = providers != NO_ROW
-        if np.count_nonzero(known) == len(providers):
+        if ALL(known):
             found = self.surveys[0].viable_at(providers)
             for one in self.surveys[1:]:
                 found = found | one.viable_at(providers)

@@ -55,7 +55,7 @@ class FeasibleHosts(Struct, eq=False):
     def best(self, count: int) -> Int64s:
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
         known = self.known_order
-        if known is None or len(known) < min(count, len(self.hosts)):
+        if known is None or len(known) < min(count, len(self.hosts.rows)):
             known = self.known_order = weigh.best(self.weights, count)
         return known
 

@@ -25,7 +25,12 @@ class TooMuch(Invalid):
 
 def check_request(request: ScheduleRequest, options: SchedulerOptions) -> None:
     """Raises TooMuch, Invalid (an empty request)."""
-    check_count(request, options)
+    if not 0 < (count := request.count) <= options.max_instances:
+        raise (TooMuch if count else Invalid)(
+            f"{count} instances were asked for; one request may ask for 1 to "
+            f"{options.max_instances}. Ask in parts, or raise max_instances of "
+            "[scheduler]."
+        )
     check_spec(request.spec, options)
 
 
@@ -40,16 +45,6 @@ def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
             f"The request names {names} hosts, aggregates, traits, instances and the "
             f"like; {options.max_request_names} is the limit. Name fewer, or raise "
             "max_request_names of [scheduler]."
-        )
-
-
-def check_count(request: ScheduleRequest, options: SchedulerOptions) -> None:
-    """Check the number of instances. Raises TooMuch, Invalid."""
-    if not 0 < request.count <= options.max_instances:
-        raise (TooMuch if request.count else Invalid)(
-            f"{request.count} instances were asked for; one request may ask for 1 to "
-            f"{options.max_instances}. Ask in parts, or raise max_instances of "
-            "[scheduler]."
         )
 
 

@@ -91,7 +91,7 @@ def best_picks(
 ) -> list[tuple[int, Pick]]:
     """Up to ``most`` hosts that have a candidate: (place in ``remaining``, Pick)."""
     found: list[tuple[int, Pick]] = []
-    if not len(remaining.hosts):
+    if not len(remaining.hosts.rows):
         return found
     rows, table = remaining.hosts.rows, remaining.hosts.fleet.hosts
     try:

@@ -96,6 +96,7 @@ class Database:
     clock: ClassVar[str | None] = None
     # A cheap number that changes whenever another connection has committed.
     hint: ClassVar[str | None] = None
+    has_pipeline: ClassVar[bool] = False
     # Makes a connection fail where others wait for a lock; None: it waits for a server
     # in any case.
     no_wait: ClassVar[str | None] = None
@@ -220,7 +221,8 @@ class Database:
         connection.autocommit = True
 
     def pipeline(self, connection: Any) -> Pipeline | None:
-        """Sends many statements in one piece, if the driver supports it."""
+        """Sends many statements in one piece, where ``has_pipeline``, if the driver
+        supports it."""
         del connection
         return None
 

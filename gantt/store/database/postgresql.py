@@ -38,6 +38,7 @@ _NO_DATABASE = re.compile(r'database ".*" does not exist')
 class PostgresDatabase(Database):
     """READ COMMITTED, a row lock on the head, sequences advanced past given ids."""
 
+    has_pipeline = True
     begin_lightly = ("SET LOCAL synchronous_commit = off",)
     migrate = ("SELECT pg_advisory_xact_lock(7163980911)",)
     snapshot = (
