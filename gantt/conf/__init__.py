@@ -9,6 +9,7 @@ from gantt.conf.feed import FeedOptions, feed_options
 from gantt.conf.options import GANTT, list_opts
 from gantt.conf.reading import Source, engine_options, load, split_listen
 from gantt.conf.remote import placement_session
+from gantt.conf.rpc import has_nova_databases
 from gantt.conf.values import (
     AUTH_STRATEGIES,
     SYSTEM_DIRECTORY,
@@ -36,6 +37,7 @@ __all__ = [
     "Source",
     "engine_options",
     "feed_options",
+    "has_nova_databases",
     "list_opts",
     "load",
     "placement_session",

@@ -291,6 +291,5 @@ def list_opts() -> Options:
         ("placement", PLACEMENT),
         ("placement_database", DATABASE),
         ("gantt", GANTT),
-        ("nova", feed.NOVA),
-        *_joined(scheduling.GROUPS, rpc.GROUPS).items(),
+        *_joined(scheduling.GROUPS, {"nova": feed.NOVA}, rpc.GROUPS).items(),
     ]

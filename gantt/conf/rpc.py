@@ -65,9 +65,23 @@ NOTIFICATIONS: Sequence[cfg.Opt] = [
     ),
 ]
 
+NOVA: Sequence[cfg.Opt] = [
+    cfg.StrOpt("write_password", secret=True, help="Password of write_user."),
+    *rows(
+        _OURS,
+        {
+            "write_user": "For gantt scheduler: user that writes heartbeats, and which "
+            "cell a new host is in, to Nova's databases, in place of the one in their "
+            "URLs; docs/replace.md has the rights that it needs. Unset: neither is "
+            "written.",
+        },
+    ),
+]
+
 GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "scheduler": SCHEDULER,
     "notifications": NOTIFICATIONS,
+    "nova": NOVA,
 }
 
 
@@ -84,4 +98,12 @@ def rpc_options(conf: cfg.ConfigOpts) -> RpcOptions:
         versioned_notifications_topics=tuple(
             conf.notifications.versioned_notifications_topics
         ),
+        write_user=conf.nova.write_user,
+        write_password=conf.nova.write_password or "",
     )
+
+
+def has_nova_databases(conf: cfg.ConfigOpts) -> bool:
+    """Whether the files say where Nova's API database is."""
+    conf.register_opt(cfg.StrOpt("connection", secret=True), "api_database")
+    return bool(conf.api_database.connection)

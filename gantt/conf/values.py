@@ -92,6 +92,8 @@ class RpcOptions(Struct, frozen=True):
 
     ``host`` "": not known, as without ``conf``. ``report_interval``: seconds between
     heartbeats. ``discover_hosts_in_cells_interval``: seconds; -1: never.
+    ``write_user``, ``write_password``: in place of the user in the URLs of Nova's
+    databases, for heartbeats and for mapping hosts; "": neither is done.
     """
 
     host: str = ""
@@ -100,6 +102,8 @@ class RpcOptions(Struct, frozen=True):
     discover_hosts_in_cells_interval: int = -1
     notification_format: str = "unversioned"
     versioned_notifications_topics: tuple[str, ...] = ("versioned_notifications",)
+    write_user: str = ""
+    write_password: str = ""
 
 
 class LogOptions(Struct, frozen=True):

@@ -45,8 +45,9 @@ class Rig:
     def __init__(self) -> None:
         self.gantt = Gantt.__new__(Gantt)
         self.reread: list[str] = []
+        self.noted: list[str | None] = []
         self.server = RpcServer(
-            cast(SchedulerProtocol, self), options(MEMORY), "one", self._reread
+            cast(SchedulerProtocol, self), options(MEMORY), "one", self
         )
         self._before: dict[str, float] = {}
 
@@ -54,10 +55,13 @@ class Rig:
         return getattr(self.gantt, name)
 
     def begin(self, books: Gantt) -> None:
-        self.gantt, self.reread = books, []
+        self.gantt, self.reread, self.noted = books, [], []
         self._before = self.server.methods.counts()
 
-    def _reread(self, host: str) -> None:
+    def note_update(self, *, host: str | None = None) -> None:
+        self.noted.append(host)
+
+    def reread_instances(self, host: str) -> None:
         self.reread.append(host)
 
     def counted(self, name: str) -> float:
@@ -318,6 +322,7 @@ def test_aggregates_are_replaced_and_deleted(rig: Rig) -> None:
         eventually(lambda: not rig.gantt.list_host_aggregates()[0].hosts)
         api.delete_aggregate(context(), zone)
         eventually(lambda: not rig.gantt.list_host_aggregates())
+    assert rig.noted == [None] * 3
 
 
 def test_instances_are_told_of_and_forgotten(rig: Rig) -> None:
@@ -342,6 +347,7 @@ def test_instances_are_told_of_and_forgotten(rig: Rig) -> None:
         for _ in range(2):
             api.delete_instance_info(context(), "a", uuid)
         eventually(lambda: known() == (other,))
+    assert set(rig.noted) == {"a"}
 
 
 def test_a_cast_that_cannot_be_read_is_counted(rig: Rig) -> None:

@@ -19,7 +19,6 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 PUBLIC = {
     r"gantt\.client\.scheduler:SchedulerClient\..*": "the seam that README shows",
     r"gantt\.model\.forms\.primitive:spec_primitive": "a request as Nova's object",
-    r"gantt\.openstack\.feed\.feed:Feed\.\w+": "for the door that hears casts",
     r"gantt\.agent\.collectors\..*\.provides": "the contract of collectors",
     r"gantt\.scheduler\.feasibility\.filters\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.feasibility\.historical\.\w+:\w+": "found by the registry",

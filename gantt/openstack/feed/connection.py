@@ -1,4 +1,5 @@
-"""A connection to one of Nova's databases: it only reads, and does not wait for long.
+"""A connection to one of Nova's databases: it does not wait for long, and only reads
+unless it was made to write.
 
 What a driver says becomes one of two errors: Refused for what an operator must mend (a
 missing right, a table that is not there), StoreFailed for what may pass.
@@ -6,7 +7,9 @@ missing right, a table that is not there), StoreFailed for what may pass.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 import sqlalchemy as sa
@@ -18,12 +21,16 @@ from gantt.store.database.url import understood
 
 Row: TypeAlias = "sa.Row[*tuple[Any, ...]]"
 Select: TypeAlias = "sa.Select[*tuple[Any, ...]]"
+Statement: TypeAlias = "Select | sa.Insert | sa.Update"
 PAGE: Final = 2_000
 
 # MySQL's numbers, and the SQLSTATE of PostgreSQL.
 _NO_RIGHT: Final = frozenset({1142, 1143, 1044, "42501"})
 _NO_LOGIN: Final = frozenset({1045, 1698, "28P01", "28000"})
 _NO_TABLE: Final = frozenset({1146, 1054, 1049, "42P01", "42703", "3D000"})
+_RIGHTS: Final = {sa.Select: "SELECT", sa.Insert: "INSERT", sa.Update: "UPDATE"}
+# An UPDATE also needs to read.
+_DENIED: Final = re.compile(r"([A-Z]+) command denied")
 _READ_ONLY: Final = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "postgresql": "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
@@ -34,7 +41,9 @@ _READ_ONLY: Final = {
 class Database:
     """``name``: as messages call it. Any thread may read, a few at a time."""
 
-    def __init__(self, name: str, url: str, timeout_s: float) -> None:
+    def __init__(
+        self, name: str, url: str, timeout_s: float, *, writes: bool = False
+    ) -> None:
         """Nothing is connected yet. Raises Refused: the URL cannot be read."""
         self.name = name
         self._url = understood(url)
@@ -56,7 +65,8 @@ class Database:
                 f"{name}: the driver of {dialect} is not installed: {error}."
             ) from error
         self._read_only = _READ_ONLY[dialect]
-        event.listen(self._engine, "connect", self._prepare)
+        if not writes:
+            event.listen(self._engine, "connect", self._prepare)
 
     @property
     def url(self) -> str:
@@ -65,9 +75,24 @@ class Database:
 
     def rows(self, statement: Select) -> Sequence[Row]:
         """The rows of ``statement``. Raises Refused, StoreFailed."""
+        with self._connected(statement) as connection:
+            return connection.execute(statement).all()
+
+    def write(self, statement: sa.Insert | sa.Update) -> int:
+        """The number of rows written; 0 also if there is such a row already. Raises
+        Refused, StoreFailed."""
+        with self._connected(statement) as connection:
+            try:
+                return connection.execute(statement).rowcount
+            except exc.IntegrityError:
+                return 0
+
+    @contextmanager
+    def _connected(self, statement: Statement) -> Iterator[sa.Connection]:
+        """For ``statement``, whose errors are translated."""
         try:
             with self._engine.connect() as connection:
-                return connection.execute(statement).all()
+                yield connection
         except exc.TimeoutError as error:
             raise StoreFailed(f"{self.name}: all connections are in use.") from error
         except exc.DBAPIError as error:
@@ -98,16 +123,19 @@ class Database:
         cursor.close()
 
     def _translated(
-        self, error: exc.DBAPIError, statement: Select
+        self, error: exc.DBAPIError, statement: Statement
     ) -> Refused | StoreFailed:
         origin = error.orig
-        code = getattr(origin, "sqlstate", None) or next(
-            iter(getattr(origin, "args", ())), None
-        )
-        tables = sorted({one.name for one in statement.get_final_froms()})  # type: ignore[attr-defined]
+        number = next(iter(getattr(origin, "args", ())), None)
+        # Newer drivers of MySQL have both, and its SQLSTATE says too little.
+        is_number = isinstance(number, int)
+        code = number if is_number else getattr(origin, "sqlstate", None)
+        tables = _tables(statement)
         named = ", ".join(tables)
         if code in _NO_RIGHT:
-            return Refused(self._grant(tables))
+            denied = _DENIED.search(str(origin))
+            right = denied[1] if denied else _RIGHTS[type(statement)]
+            return Refused(self._grant(right, tables))
         if code in _NO_LOGIN:
             return Refused(
                 f"{self.name} ({self.url}) does not let in the user "
@@ -120,19 +148,26 @@ class Database:
             )
         return StoreFailed(f"{self.name} ({self.url}) does not answer: {origin}")
 
-    def _grant(self, tables: Sequence[str]) -> str:
+    def _grant(self, right: str, tables: Sequence[str]) -> str:
         user, database = self._url.username, self._url.database
         if self._url.get_backend_name() == "mysql":
             grants = [
-                f"GRANT SELECT ON `{database}`.`{one}` TO '{user}'@'%';"
+                f"GRANT {right} ON `{database}`.`{one}` TO '{user}'@'%';"
                 for one in tables
             ]
         else:
-            grants = [f'GRANT SELECT ON "{one}" TO "{user}";' for one in tables]
+            grants = [f'GRANT {right} ON "{one}" TO "{user}";' for one in tables]
+        act = "read" if right == "SELECT" else "write"
         return (
-            f"The user {user} may not read {', '.join(tables)} of {self.name} "
+            f"The user {user} may not {act} {', '.join(tables)} of {self.name} "
             f"({self.url}): {' '.join(grants)}"
         )
+
+
+def _tables(statement: Statement) -> list[str]:
+    if isinstance(statement, sa.Select):
+        return sorted({one.name for one in statement.get_final_froms()})  # type: ignore[attr-defined]
+    return [str(statement.table)]
 
 
 def _limits(url: URL, timeout_s: float) -> dict[str, Any]:

@@ -37,6 +37,26 @@ _KNOWN: Final = frozenset(
 )
 
 
+class Source(Protocol):
+    """Where facts about hosts come from besides casts: the feed."""
+
+    def note_update(self, *, host: str | None = None) -> None:
+        """A cast about instances of ``host``, or (None) aggregates, comes next."""
+
+    def reread_instances(self, host: str) -> None:
+        """The instances of ``host`` are not as known: read them."""
+
+
+class NoSource:
+    """Casts alone."""
+
+    def note_update(self, *, host: str | None = None) -> None:
+        """Nothing is being read that could be older."""
+
+    def reread_instances(self, host: str) -> None:
+        """What the cast said is all that is known."""
+
+
 class Announcer(Protocol):
     """Tells others that hosts are selected."""
 
@@ -45,20 +65,20 @@ class Announcer(Protocol):
 
 
 class SchedulerMethods:
-    """``reread``: called with the name of a host whose instances are not as known;
-    ``announce``: None: nothing is announced."""
+    """``source``: None: another process of this host passes casts on, so that this one
+    leaves them; ``announce``: None: nothing is announced."""
 
     target = messaging.Target(version="4.5")
 
     def __init__(
         self,
         gantt: SchedulerProtocol,
-        reread: Callable[[str], None],
+        source: Source | None,
         announce: Announcer | None = None,
     ) -> None:
         self._gantt = gantt
         self._client = SchedulerClient(gantt)
-        self._reread = reread
+        self._source = source
         self._announce = announce
         self._counts: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -137,47 +157,55 @@ class SchedulerMethods:
 
     def update_aggregates(self, context: Context, aggregates: Any) -> None:
         """Each aggregate, with all of its hosts, as it is from now on."""
-        self._cast(self._client.update_aggregates, context, aggregates)
+        self._cast(self._client.update_aggregates, context, None, aggregates)
 
     def delete_aggregate(self, context: Context, aggregate: Any) -> None:
         """The aggregate is gone."""
-        self._cast(self._client.delete_aggregate, context, aggregate)
+        self._cast(self._client.delete_aggregate, context, None, aggregate)
 
     def update_instance_info(
         self, context: Context, host_name: Any, instance_info: Any
     ) -> None:
         """The host has these instances, among others."""
-        self._cast(self._client.update_instance_info, context, host_name, instance_info)
+        tell = self._client.update_instance_info
+        self._cast(tell, context, host_name, host_name, instance_info)
 
     def delete_instance_info(
         self, context: Context, host_name: Any, instance_uuid: Any
     ) -> None:
         """The instance is no longer on the host."""
-        self._cast(self._client.delete_instance_info, context, host_name, instance_uuid)
+        tell = self._client.delete_instance_info
+        self._cast(tell, context, host_name, host_name, instance_uuid)
 
     def sync_instance_info(
         self, context: Context, host_name: Any, instance_uuids: Any
     ) -> None:
         """The host has exactly these instances; if that is news, they are read again,
         with what else is known of them."""
-        found = self._cast(
-            self._client.sync_instance_info, context, host_name, instance_uuids
-        )
-        if found is False:
-            self._count("rpc_syncs_corrected")
-            self._cast(lambda _context, host: self._reread(host), context, host_name)
+        self._cast(self._sync, context, host_name, host_name, instance_uuids)
 
-    def _cast(self, method: Callable[..., Any], context: Context, *args: Any) -> Any:
-        """What ``method`` answers. Its refusals are logged and counted: a cast has no
-        caller who would hear of them."""
+    def _sync(self, _context: None, host: Any, uuids: Any) -> None:
+        if self._client.sync_instance_info(None, host, uuids):
+            return
+        self._count("rpc_syncs_corrected")
+        if self._source is not None:
+            self._source.reread_instances(host)
+
+    def _cast(
+        self, method: Callable[..., object], context: Context, about: Any, *args: Any
+    ) -> None:
+        """``about``: a host, None: aggregates. Refusals are logged and counted: they
+        have no other way back."""
+        if self._source is None:
+            return
         self._count("rpc_casts")
         try:
-            return method(None, *args)
+            self._source.note_update(host=about)
+            method(None, *args)
         except GanttError as error:
             self._count("rpc_casts_refused")
             name = getattr(method, "__name__", "a cast")
             LOG.warning("%s: %s: %s", _id_of(context), name, error.message)
-        return None
 
     # -- for metrics -----------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any, Final
 
 import oslo_messaging as messaging
@@ -12,7 +11,7 @@ from oslo_config import cfg
 from gantt.errors import Refused
 from gantt.model.scheduling import SchedulerProtocol
 from gantt.openstack.rpc.draining import drain
-from gantt.openstack.rpc.methods import Announcer, LifeSigns, SchedulerMethods
+from gantt.openstack.rpc.methods import Announcer, LifeSigns, SchedulerMethods, Source
 from gantt.openstack.rpc.transport import open_transport
 
 LOG = logging.getLogger(__name__)
@@ -23,8 +22,7 @@ TOPIC: Final = "scheduler"
 class RpcServer:
     """Answers for ``gantt`` under the name ``host``.
 
-    ``reread``: called with the name of a host whose instances are not as known.
-    Raises Refused.
+    ``source``, ``announce``: as for ``SchedulerMethods``. Raises Refused.
     """
 
     def __init__(
@@ -32,11 +30,11 @@ class RpcServer:
         gantt: SchedulerProtocol,
         conf: cfg.ConfigOpts,
         host: str,
-        reread: Callable[[str], None],
+        source: Source | None,
         announce: Announcer | None = None,
     ) -> None:
         self._transport = open_transport(conf)
-        self.methods = SchedulerMethods(gantt, reread, announce)
+        self.methods = SchedulerMethods(gantt, source, announce)
         target = messaging.Target(
             exchange=self._transport.conf.control_exchange, topic=TOPIC, server=host
         )

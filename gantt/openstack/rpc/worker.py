@@ -11,13 +11,27 @@ import logging
 import os
 import signal
 import sys
-from typing import Final
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
 
-from gantt.conf import Settings, Source, placement_session
+from msgspec.structs import replace
+
+from gantt.conf import (
+    Settings,
+    Source,
+    feed_options,
+    has_nova_databases,
+    placement_session,
+)
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
 from gantt.observe.logs import configure_logging, flush_logs, set_debug
+
+if TYPE_CHECKING:
+    # Loads the RPC library, before which eventlet must be out of its sight.
+    from gantt.openstack.rpc.methods import Source as Facts
 
 LOG = logging.getLogger(__name__)
 
@@ -51,30 +65,78 @@ def run_worker(source: Source, number: int) -> None:
 def _serve(source: Source, settings: Settings, *, is_first: bool) -> None:
     from gantt.openstack.rpc.server import RpcServer
 
-    del is_first
-    session = placement_session(settings)
-    with open_gantt(settings.database_url, settings.engine, session=session) as gantt:
-        server = RpcServer(gantt, settings.oslo, settings.rpc.host, _reread_nothing)
+    options = settings.rpc
+    with ExitStack() as stack:
+        gantt = open_gantt(
+            settings.database_url,
+            engine_options(settings),
+            session=placement_session(settings),
+        )
+        stack.callback(gantt.close)
+        facts = _facts(settings, gantt, stack) if is_first else None
+        server = RpcServer(gantt, settings.oslo, options.host, facts)
         server.start()
-        LOG.info("Serving as scheduler %s (process %d)", settings.rpc.host, os.getpid())
+        if is_first and has_nova_databases(settings.oslo):
+            _appear(settings, stack)
+        LOG.info("Serving as scheduler %s (process %d)", options.host, os.getpid())
         while signal.sigwait(_SIGNALS) != signal.SIGTERM:
             _reload(source, gantt)
         LOG.info("Draining (process %d)", os.getpid())
         server.drain()
 
 
-def _reread_nothing(host: str) -> None:
-    """There is no feed that could."""
-    LOG.debug("Instances of %s are not as reported", host)
+def engine_options(settings: Settings) -> EngineOptions:
+    """Where Nova's computes are the source of facts, they write the books themselves,
+    and a host is one that has a service."""
+    engine = settings.engine
+    if not has_nova_databases(settings.oslo):
+        return engine
+    scheduler = replace(
+        engine.scheduler, reports_write_books=False, requires_service=True
+    )
+    return replace(engine, scheduler=scheduler)
+
+
+def _facts(settings: Settings, gantt: Gantt, stack: ExitStack) -> Facts:
+    """What the first worker of a host does for all: the feed, and casts."""
+    from gantt.openstack.feed import Feed
+    from gantt.openstack.rpc.methods import NoSource
+
+    if not has_nova_databases(settings.oslo):
+        LOG.warning(
+            "[api_database] has no connection: hosts are not read from Nova's "
+            "databases; run 'gantt feed', or report them otherwise"
+        )
+        return NoSource()
+    feed = Feed(feed_options(settings.files, settings.engine.scheduler), gantt)
+    stack.callback(feed.stop)
+    feed.start()
+    return feed
+
+
+def _appear(settings: Settings, stack: ExitStack) -> None:
+    """Have a row among Nova's services, if a user may write it."""
+    if not settings.rpc.write_user:
+        LOG.warning(
+            "[nova] write_user is not set: this scheduler is not in the list of "
+            "compute services, and does not map new hosts to their cells"
+        )
+        return
+    from gantt.openstack.presence import Presence
+
+    feed = feed_options(settings.files, settings.engine.scheduler)
+    presence = Presence(settings.rpc, feed)
+    stack.callback(presence.stop)
+    presence.start()
 
 
 def _reload(source: Source, gantt: Gantt) -> None:
     """Apply what may change while this runs; keep the old options if the new ones
-    cannot be used."""
+    cannot be used. Which cells there are the feed sees by itself."""
     try:
-        settings = source.load().mutable
-        gantt.retune(settings.engine)
-        set_debug(settings.debug)
+        settings = source.load()
+        gantt.retune(engine_options(settings))
+        set_debug(settings.log.debug)
     except GanttError as error:
         LOG.error("SIGHUP: configuration unchanged. %s", error)
     else:

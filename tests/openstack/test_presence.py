@@ -1,0 +1,228 @@
+"""The row in ``services`` and the mapping of hosts, in databases that Nova's own
+migrations made."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from gantt.conf import FeedOptions, RpcOptions
+from gantt.openstack.presence import VERSION, Presence
+from tests.openstack.feed.conftest import schema
+from tests.openstack.feed.nova_databases import (
+    CELL0,
+    ApiDatabase,
+    CellDatabase,
+    NovaDatabase,
+    now,
+)
+
+__all__ = ["schema"]  # a fixture
+
+NOW = now()
+
+
+class Nova:
+    """An API database, cell0 and one cell, which is also that of ``[database]``."""
+
+    def __init__(self, api: str, cell: str) -> None:
+        self.api, self.cell = ApiDatabase(api), CellDatabase(cell)
+        self.api.map_cell("cell0", "sqlite:////nowhere", uuid=CELL0)
+        self.number, _ = self.api.map_cell("cell1", cell)
+
+    def presence(self, host: str, user: str = "writer", **options: Any) -> Presence:
+        return Presence(
+            RpcOptions(host=host, write_user=user, write_password="pw", **options),
+            FeedOptions(api_url=self.api.url, database_url=self.cell.url),
+            lambda: NOW,
+        )
+
+    def close(self) -> None:
+        self.api.close()
+        self.cell.close()
+
+
+def rows(database: NovaDatabase, statement: str) -> list[tuple[Any, ...]]:
+    with database.engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(sa.text(statement))]
+
+
+SERVICES = (
+    "SELECT host, topic, report_count, version, disabled, forced_down, last_seen_up "
+    "FROM services WHERE binary = 'nova-scheduler' AND deleted = 0"
+)
+
+
+@pytest.fixture
+def nova(tmp_path: Path, schema: Path) -> Iterator[Nova]:
+    for name in ("api", "cell"):
+        shutil.copy(schema / f"{name}.db", tmp_path)
+    found = Nova(f"sqlite:///{tmp_path}/api.db", f"sqlite:///{tmp_path}/cell.db")
+    yield found
+    found.close()
+
+
+def test_the_row_is_added_once_and_heartbeats(nova: Nova) -> None:
+    nova.cell.service("c1", version=70)
+    for _ in range(2):  # the second time as after a restart
+        row = nova.presence("one").row
+        row.begin(NOW)
+        row.beat(NOW)
+    ((host, topic, count, version, disabled, down, seen),) = rows(nova.cell, SERVICES)
+    assert (host, topic, count, version) == ("one", "scheduler", 2, 70)
+    assert not disabled and not down
+    assert str(NOW) in str(seen)
+
+
+def test_a_row_that_was_deleted_comes_back(nova: Nova) -> None:
+    row = nova.presence("one").row
+    row.begin(NOW)
+    nova.cell.soft_delete("services", 1)
+    row.beat(NOW)
+    row.beat(NOW)
+    assert [one[:4] for one in rows(nova.cell, SERVICES)] == [
+        ("one", "scheduler", 1, VERSION)
+    ]
+
+
+def test_the_first_by_name_that_is_up_has_the_turn(nova: Nova) -> None:
+    first, second = nova.presence("a").row, nova.presence("b").row
+    assert not first.is_first(NOW)  # before any heartbeat
+    for row in (first, second):
+        row.begin(NOW)
+        row.beat(NOW)
+    assert first.is_first(NOW) and not second.is_first(NOW)
+    later = NOW + timedelta(seconds=100)
+    second.beat(later)
+    assert second.is_first(later) and not first.is_first(later)
+
+
+def test_new_hosts_are_mapped_to_their_cell(nova: Nova) -> None:
+    nova.cell.host("old", mapped=1)
+    nova.cell.host("new", mapped=0)
+    nova.cell.host("known", mapped=0)
+    nova.api.add("host_mappings", host="known", cell_id=nova.number)
+    presence = nova.presence("one", discover_hosts_in_cells_interval=0)
+    for _ in range(2):
+        presence.discovery.map_hosts(NOW)
+    mapped = rows(nova.api, "SELECT host, cell_id FROM host_mappings ORDER BY host")
+    assert mapped == [("known", nova.number), ("new", nova.number)]
+    assert rows(nova.cell, "SELECT COUNT(*) FROM compute_nodes WHERE mapped < 1") == [
+        (0,)
+    ]
+    assert presence.discovery.mapped == 1
+
+
+def test_a_cell_that_cannot_be_read_does_not_keep_the_others(
+    nova: Nova, caplog: pytest.LogCaptureFixture
+) -> None:
+    nova.api.map_cell("gone", "sqlite:////nowhere/cell.db")
+    nova.cell.host("new", mapped=0)
+    presence = nova.presence("one", discover_hosts_in_cells_interval=1)
+    presence.start()
+    try:
+        _wait(lambda: presence.counts()["presence_hosts_mapped"] == 1)
+        _wait(lambda: presence.counts()["presence_failures"] > 1)
+    finally:
+        presence.stop()
+    assert caplog.text.count("cell gone") == 1
+    assert len(rows(nova.cell, SERVICES)) == 1
+
+
+# -- with exactly the documented rights ------------------------------------------------
+
+GRANTS = Path("docs/replace.md")
+
+
+def documented_grants() -> list[str]:
+    """The statements of the how-to for the user that writes."""
+    text = GRANTS.read_text()
+    block = next(
+        block for block in text.split("```sql\n")[1:] if "'gantt_writer'" in block
+    )
+    return [one.strip() for one in block.partition("```")[0].split(";") if one.strip()]
+
+
+@pytest.mark.server("mariadb")
+def test_the_documented_rights_are_enough_and_none_can_be_left_out(
+    databases: Any,
+) -> None:
+    server = databases.server("mariadb")
+    with ExitStack() as stack:
+        urls = [
+            stack.enter_context(databases.database("mariadb", is_furnished=False))
+            for _ in range(2)
+        ]
+        _make_tables(*urls)
+        nova = Nova(*urls)
+        stack.callback(nova.close)
+        names = [str(sa.make_url(url).database) for url in urls]
+        create, *grants = (
+            one.replace("`nova_api`", f"`{names[0]}`")
+            .replace("`nova`", f"`{names[1]}`")
+            .replace("'secret'", "'pw'")
+            .replace("%", "%%")
+            for one in documented_grants()
+        )
+        user = "'gantt_writer'@'%%'"
+        server.execute(create)
+        stack.callback(server.execute, f"DROP USER {user}")
+        for missing in (None, *grants):
+            for one in grants:
+                server.execute(one)
+            if missing is not None:
+                server.execute(
+                    missing.replace("GRANT", "REVOKE").replace(" TO ", " FROM ")
+                )
+            said = _everything(nova)
+            assert (said == "") == (missing is None), missing
+            if missing is not None:
+                assert missing.partition(" TO ")[0] in said
+
+
+def _make_tables(api: str, cell: str) -> None:
+    """Those that are written, as Nova's models have them: migrations take longer."""
+    from nova.db.api import models as api_models
+    from nova.db.main import models as cell_models
+
+    for url, models, names in (
+        (api, api_models, ("cell_mappings", "host_mappings")),
+        (cell, cell_models, ("services", "compute_nodes")),
+    ):
+        metadata = models.BASE.metadata
+        engine = sa.create_engine(url)
+        metadata.create_all(engine, tables=[metadata.tables[one] for one in names])
+        engine.dispose()
+
+
+def _everything(nova: Nova) -> str:
+    """All that is ever written, as the writer; what it could not do."""
+    number = nova.cell.host(f"host{nova.cell.count('compute_nodes')}", mapped=0)
+    nova.cell.soft_delete("services", nova.cell.count("services"))
+    presence = nova.presence("one", user="gantt_writer")
+    try:
+        presence.row.begin(NOW)
+        presence.row.beat(NOW)
+        assert presence.row.is_first(NOW)
+        presence.discovery.map_hosts(NOW)
+    except Exception as error:
+        return str(error)
+    finally:
+        presence.discovery.close()
+        nova.cell.change("compute_nodes", number, mapped=1)
+    return ""
+
+
+def _wait(is_so: Any) -> None:
+    deadline = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
