@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gantt.connection import connect
@@ -20,30 +20,24 @@ STOP_S = 60.0
 
 
 class Scheduler:
-    """``gantt scheduler`` with a ``nova.conf`` of its own in ``folder``; it answers
-    when this returns."""
+    """A process, and the file that it logs to."""
 
-    def __init__(
-        self, folder: Path, url: str, books: str, *options: str, host: str = "one"
-    ) -> None:
-        self.conf = folder / f"{host}.conf"
-        self.log = folder / f"{host}.log"
-        self.conf.write_text(
-            f"[DEFAULT]\nhost = {host}\ntransport_url = {url}\n"
-            "service_down_time = 86400\n"
-        )
-        command = program(
-            *("scheduler", "--config-file", str(self.conf), "--database", books),
-            *options,
-        )
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                command,
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self.log = log
+
+    @classmethod
+    def running(cls, arguments: Sequence[str], log: Path) -> Scheduler:
+        """``gantt`` with these arguments."""
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                program(*arguments),
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
                 start_new_session=True,
             )
+        return cls(process, log)
 
     @property
     def text(self) -> str:
@@ -94,9 +88,15 @@ def scheduler(
     host: str = "one",
     workers: int = 1,
 ) -> Iterator[Scheduler]:
-    """One that serves; killed at the end."""
-    options = ("--workers", str(workers), *options)
-    running = Scheduler(folder, url, books, *options, host=host)
+    """One that serves, with a ``nova.conf`` of its own; killed at the end."""
+    conf = folder / f"{host}.conf"
+    conf.write_text(
+        f"[DEFAULT]\nhost = {host}\ntransport_url = {url}\nservice_down_time = 86400\n"
+    )
+    command = ("scheduler", "--config-file", str(conf), "--database", books)
+    running = Scheduler.running(
+        [*command, "--workers", str(workers), *options], folder / f"{host}.log"
+    )
     try:
         running.wait_for("Serving as scheduler", workers)
         yield running

@@ -36,7 +36,7 @@ class Nova:
     def __init__(self, api: str, cell: str) -> None:
         self.api, self.cell = ApiDatabase(api), CellDatabase(cell)
         self.api.map_cell("cell0", "sqlite:////nowhere", uuid=CELL0)
-        self.number, _ = self.api.map_cell("cell1", cell)
+        self.number, self.uuid = self.api.map_cell("cell1", cell)
 
     def presence(self, host: str, user: str = "writer", **options: Any) -> Presence:
         return Presence(
