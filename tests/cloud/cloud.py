@@ -27,10 +27,10 @@ from tests.cloud.tables import CloudDatabases
 
 # Different sizes, so that hosts fill at different times.
 SIZES = {
-    "host1": Size(8, 16_384),
-    "host2": Size(8, 16_384),
-    "host3": Size(12, 24_576),
-    "host4": Size(16, 32_768),
+    "host1": Size(8, 16_384, 200),
+    "host2": Size(8, 16_384, 200),
+    "host3": Size(12, 24_576, 300),
+    "host4": Size(16, 32_768, 400),
 }
 APPLICATIONS = {
     "keystone": "keystone.wsgi.api:application",

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cloud.books import Books
 from tests.cloud.cloud import Cloud
-from tests.cloud.schedulers import SETUPS, Setup
+from tests.cloud.schedulers import SETUPS, WITH_SCENARIOS, Setup
 from tests.cloud.tenant import Tenant
 
 HERE = Path(__file__).parent
@@ -22,13 +22,22 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Deselect this folder where no cloud is wanted."""
-    if os.environ.get("GANTT_CLOUD", "") not in {"", "0"}:
-        return
+    """Deselect this folder where no cloud is wanted, and otherwise what is not meant
+    for a set-up."""
     ours = [item for item in items if item.path.is_relative_to(HERE)]
+    if os.environ.get("GANTT_CLOUD", "") not in {"", "0"}:
+        ours = [item for item in ours if not _is_meant(item)]
     if ours:
-        items[:] = [item for item in items if item not in set(ours)]
+        left = set(ours)
+        items[:] = [item for item in items if item not in left]
         config.hook.pytest_deselected(items=ours)
+
+
+def _is_meant(item: pytest.Item) -> bool:
+    """A module may name its set-ups in ``SETUPS``; by default all with scenarios."""
+    assert isinstance(item, pytest.Function)
+    meant = getattr(item.module, "SETUPS", WITH_SCENARIOS)
+    return item.callspec.params["setup"] in meant
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +60,7 @@ def books(cloud: Cloud) -> Books:
     return Books(cloud)
 
 
-@pytest.fixture(scope="session", params=sorted(SETUPS))
+@pytest.fixture(scope="session", params=SETUPS)
 def setup(
     request: pytest.FixtureRequest, cloud: Cloud, tenant: Tenant, books: Books
 ) -> Iterator[Setup]:

@@ -120,6 +120,11 @@ class Program:
         finally:
             self.kill()
 
+    def send(self, what: signal.Signals) -> None:
+        """To it and its workers."""
+        assert self.process is not None
+        os.killpg(self.process.pid, what)
+
     def kill(self) -> None:
         """SIGKILL to it and its workers, which have a group of their own."""
         if self.process is None:

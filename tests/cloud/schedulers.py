@@ -6,10 +6,13 @@ A set-up is started on a cloud whose scheduler was stopped, and stopped at its e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import ClassVar
 
-from tests.cloud.cloud import Cloud
+from gantt.client.remote import RemoteGantt
+from tests.cloud.cloud import SIZES, Cloud
 from tests.cloud.processes import wait_until
+from tests.cloud.settings import write
 
 QUEUE = "scheduler"
 
@@ -46,11 +49,88 @@ class Upstream(Setup):
     name = "upstream"
 
     def start(self) -> None:
-        self.cloud.run_nova("scheduler", "nova-scheduler")
-        self.wait_for_consumers(1)
+        self._start_scheduler()
 
     def stop(self) -> None:
         self.cloud.stop("scheduler")
 
+    def _start_scheduler(self, *files: Path) -> None:
+        self.cloud.run_nova("scheduler", "nova-scheduler", *files)
+        self.wait_for_consumers(1)
 
-SETUPS: dict[str, type[Setup]] = {one.name: one for one in (Upstream,)}
+
+class Advised(Upstream):
+    """nova-scheduler with the plug-in, and a Gantt that it asks.
+
+    The adviser shares the books of the Gantt that is Placement, and is fed from Nova's
+    databases. It is a process of its own, so that it can die alone.
+    """
+
+    mode: ClassVar[str]
+
+    def start(self) -> None:
+        self.start_adviser()
+        file = self.cloud.files["nova"].with_name(f"{self.mode}.conf")
+        write(file, self.cloud.settings.plugin(self.mode))
+        self._start_scheduler(file)
+
+    def stop(self) -> None:
+        super().stop()
+        self.cloud.stop("feed")
+        self.cloud.stop("adviser")
+
+    def start_adviser(self) -> None:
+        """Return when it knows all hosts."""
+        port = self.cloud.settings.ports.adviser
+        file = self.cloud.files["gantt"].with_name("adviser.conf")
+        write(file, self.cloud.settings.adviser())
+        adviser = self.cloud.run_gantt(
+            "adviser",
+            *("serve", "--config-file", str(file)),
+            *("--listen", f"127.0.0.1:{port}"),
+        )
+        adviser.wait_for_http(port)
+        if "feed" not in self.cloud.programs:
+            nova = str(self.cloud.files["nova"])
+            self.cloud.run_gantt(
+                "feed", "feed", "--config-file", nova, "--url", self.url
+            )
+        wait_until(self._knows_hosts, "the adviser knows all hosts")
+
+    @property
+    def url(self) -> str:
+        """Where the adviser answers."""
+        return f"http://127.0.0.1:{self.cloud.settings.ports.adviser}"
+
+    def _knows_hosts(self) -> bool:
+        self.cloud.check()
+        adviser = RemoteGantt(self.url)
+        try:
+            return {one.host for one in adviser.list_hosts()} == set(SIZES)
+        finally:
+            adviser.close()
+
+
+class Observed(Advised):
+    """Gantt decides beside Nova and changes nothing."""
+
+    name = mode = "observe"
+
+
+class Ordered(Advised):
+    """Gantt orders the hosts that Nova's filters left."""
+
+    name = mode = "advise"
+
+
+class Decided(Advised):
+    """Gantt orders and removes hosts."""
+
+    name = mode = "decide"
+
+
+SETUPS: dict[str, type[Setup]] = {
+    one.name: one for one in (Upstream, Observed, Ordered, Decided)
+}
+# In ``advise`` Nova's filters and Gantt's order meet as in ``decide``.
+WITH_SCENARIOS = frozenset(SETUPS) - {Ordered.name}

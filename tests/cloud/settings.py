@@ -41,22 +41,24 @@ class Ports:
     nova: int = field(default_factory=free_port)
     neutron: int = field(default_factory=free_port)
     placement: int = field(default_factory=free_port)
+    adviser: int = field(default_factory=free_port)
 
 
 @dataclass(frozen=True)
 class Size:
-    """What a host has for instances, of the 1,000 VCPUs and 800,000 MB of the fake
-    driver."""
+    """What a host has for instances, of the 1,000 VCPUs, 800,000 MB and 600,000 GB of
+    the fake driver."""
 
     vcpus: int
     memory_mb: int
+    disk_gb: int
 
     @property
     def reserved(self) -> dict[str, object]:
         return {
             "reserved_host_cpus": 1000 - self.vcpus,
             "reserved_host_memory_mb": 800_000 - self.memory_mb,
-            "reserved_host_disk_mb": 0,
+            "reserved_host_disk_mb": (600_000 - self.disk_gb) * 1024,
         }
 
 
@@ -187,6 +189,33 @@ class Settings:
             "placement_database": {"connection": self.databases["placement"]},
             "api": {"auth_strategy": "keystone"},
             "keystone_authtoken": self._authtoken(),
+        }
+
+    def adviser(self) -> Groups:
+        """Gantt as what the plug-in asks; the computes write the books."""
+        return {
+            "placement_database": {"connection": self.databases["placement"]},
+            "api": {"auth_strategy": "noauth2"},
+            "scheduler": {"reports_write_books": "false", "requires_service": "true"},
+        }
+
+    def plugin(self, mode: str) -> Groups:
+        """What nova-scheduler has beside ``nova`` to ask the adviser."""
+        prefix = "gantt_nova_plugin.nova"
+        return {
+            "filter_scheduler": {
+                "available_filters": (
+                    "nova.scheduler.filters.all_filters",
+                    f"{prefix}.GanttFilter",
+                ),
+                "enabled_filters": ",".join((*FILTERS, "GanttFilter")),
+                "weight_classes": f"nova.scheduler.weights.all_weighers,"
+                f"{prefix}.GanttWeigher",
+            },
+            "gantt": {
+                "url": f"http://127.0.0.1:{self.ports.adviser}",
+                "mode": mode,
+            },
         }
 
 
