@@ -1,8 +1,8 @@
 """Advice: the body of an external scheduler's caller, from its bytes to the answer's.
 
 One caller at a time, in this process, through the whole WSGI application: decoding,
-authorization, the decision, the record, encoding. Every host is sent, in a new order
-and with new weights each time.
+authorization, the decision, the record, encoding. Every host is sent, each time in a
+new order with new weights: the highest first, as callers that weighed them send them.
 """
 
 from __future__ import annotations
@@ -46,31 +46,34 @@ def measure(folder: Path, scale: float) -> Iterator[Row]:  # noqa: ARG001
         for what, count in (("no hosts held", 1), (f"{BURST} hosts held", BURST)):
             # One consumer renews its own hold; others see those of the burst.
             uuids = [names.take() for _ in range(count)]
-            times = _times(app, size, uuids)
+            walls, cpus = _times(app, size, uuids)
             name = f"{size:,} hosts, POST /scheduler/nova/external, {what}"
-            yield Row(f"{name}, p50", "", duration(times[len(times) // 2]))
-            p99 = times[int(0.99 * len(times))]
-            yield Row(
-                f"{name}, p99",
-                f"≤ {duration(P99_S)}",
-                duration(p99),
-                is_met=p99 <= P99_S,
-            )
+            yield Row(f"{name}, p50", "", duration(walls[len(walls) // 2]))
+            p99 = walls[int(0.99 * len(walls))]
+            goal = f"≤ {duration(P99_S)}"
+            yield Row(f"{name}, p99", goal, duration(p99), is_met=p99 <= P99_S)
+            cpu = cpus[int(0.99 * len(cpus))]
+            yield Row(f"{name}, p99 of processor time", "", duration(cpu))
     finally:
         library.close()
 
 
-def _times(app: WsgiApp, size: int, uuids: list[str]) -> list[float]:
+def _times(
+    app: WsgiApp, size: int, uuids: list[str]
+) -> tuple[list[float], list[float]]:
+    """Seconds of each request by the clock, and of the processor, both sorted. They
+    differ by what else the machine does."""
     rng = random.Random(size)
     spec = hosts.spec()
-    found = []
+    walls, cpus = [], []
     for number in range(TIMES):
         body = _body(size, spec, uuids[number % len(uuids)], rng)
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         answer = _post(app, body)
-        found.append(time.perf_counter() - began)
+        walls.append(time.perf_counter() - began)
+        cpus.append(time.process_time() - worked)
         assert len(json.loads(answer)["hosts"]) == size
-    return sorted(found)
+    return sorted(walls), sorted(cpus)
 
 
 def _body(size: int, spec: RequestSpec, uuid: str, rng: random.Random) -> bytes:
@@ -79,12 +82,13 @@ def _body(size: int, spec: RequestSpec, uuid: str, rng: random.Random) -> bytes:
     primitive = spec_primitive(spec)
     primitive["nova_object.data"]["instance_uuid"] = uuid
     names = [f"host{number}" for number in numbers]
+    weights = sorted((rng.random() for _ in names), reverse=True)
     return json.dumps(
         {
             "spec": primitive,
             "context": {"request_id": f"req-{uuid}", "project_id": "bench"},
             "hosts": [{"host": name, "hypervisor_hostname": name} for name in names],
-            "weights": {name: rng.random() for name in names},
+            "weights": dict(zip(names, weights, strict=True)),
             "rebuild": False,
             "resize": False,
             "live": False,

@@ -8,6 +8,7 @@ among them, as Nova does with the hosts that it weighs.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 from msgspec import Struct
@@ -17,7 +18,7 @@ from gantt.model.advice import AdviceRequest
 from gantt.model.answers import Candidate
 from gantt.model.spec import RequestSpec
 from gantt.placement import groups
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility.candidates import BOOKS, CandidateSource, HostMask
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, all_of
@@ -80,35 +81,30 @@ def rank(
     steps = Budget(budget)
     every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
     names, given = _names_and_weights(request)
-    nodes = [one.node for one in request.hosts]
-    sent = state.fleet.hosts.rows_at(names, nodes)
+    sent = state.fleet.hosts.rows_at(names, [one.node for one in request.hosts])
     at = np.flatnonzero(sent != NO_ROW)  # positions of known hosts
-    at = at[weigh.best(given[at], len(at))]  # equal hosts stay in the caller's order
+    if (given[1:] > given[:-1]).any():  # else they are in this order already
+        at = at[weigh.best(given[at], len(at))]
     feasible, passing = _restricted(every, sent[at])
-    most = driver.policy.options.choices
     remaining = RemainingHosts(feasible)
     if held:
-        hold(remaining, feasible, held, most, steps)
-    weights = remaining.weights
+        hold(remaining, feasible, held, driver.policy.options.choices, steps)
+    mine, weights = at[passing], remaining.weights
     if options.advice_weights == "add":
-        weights = weights + _normalised(given[at[passing]])
+        weights = weights + _normalised(given[mine])
     subset = options.advice_subset_size
     if is_evacuation(request):
         subset = max(subset, options.advice_evacuate_subset_size)
-    places, best, lost = _choose(feasible, weights, most, subset, rng, steps)
-    refused = _refusals(feasible, at)
-    mine = at[passing]
-    for place in lost:
-        refused[int(mine[place])] = BOOKS
+    places, best, lost = _choose(feasible, weights, subset, rng, steps)
+    refused = _refusals(feasible, at) | dict.fromkeys(mine[lost].tolist(), BOOKS)
     if request.mode == "decide":
         _keep_sure(state, refused, sent, now, driver.policy.options.report_age_s)
-    order = mine[places]
     is_last = np.ones(len(sent), np.bool_)
-    is_last[order] = False
+    is_last[mine[places]] = False
     last = np.flatnonzero(is_last).tolist()
     return Ranked(
         feasible,
-        order.tolist() + last,
+        mine[places].tolist() + last,
         weights[places].tolist(),
         [refused.get(position) for position in last],
         best,
@@ -161,28 +157,24 @@ def _restricted(every: FeasibleHosts, rows: Int64s) -> tuple[FeasibleHosts, Bool
 
 
 def _choose(
-    feasible: FeasibleHosts,
-    weights: Floats,
-    most: int,
-    subset: int,
-    rng: Dice,
-    budget: Budget,
+    feasible: FeasibleHosts, weights: Floats, subset: int, rng: Dice, budget: Budget
 ) -> tuple[Int64s, Pick | None, list[int]]:
-    """Places of passing hosts, the best first; the pick at the first; and places, among
-    the best ``most``, where the exact search finds nothing. The first is drawn from
-    ``subset``."""
+    """Places of passing hosts, the best first; the pick at the first, which is drawn
+    from ``subset``; and places among the best where the exact search finds nothing.
+    That runs for as many as a claim would have choices, within ``budget``."""
     order = weigh.best(weights, len(weights))
-    rows = feasible.hosts.rows
+    rows, candidates = feasible.hosts.rows, feasible.candidates
     picks: list[tuple[int, Candidate]] = []
     lost: list[int] = []
-    for place in order[:most].tolist():
-        found = first_candidate(feasible.candidates, int(rows[place]), budget)
-        if found is None:
-            lost.append(place)
-        else:
-            picks.append((place, found))
-        if feasible.candidates.is_per_host and len(picks) >= max(1, subset):
-            break
+    with suppress(Spent):
+        for place in order[: feasible.policy.options.choices].tolist():
+            found = first_candidate(candidates, int(rows[place]), budget)
+            if found is None:
+                lost.append(place)
+            else:
+                picks.append((place, found))
+            if candidates.is_per_host and len(picks) >= subset:
+                break
     if lost:
         order = order[~np.isin(order, lost)]
     if not picks:
@@ -191,14 +183,13 @@ def _choose(
     first, candidate = picks[drawn]
     if drawn:
         order = np.concatenate(([first], order[order != first]))
-    row = int(rows[first])
-    host_id = int(feasible.hosts.fleet.hosts.id[row])
-    return order, Pick(row, host_id, candidate), lost
+    host_id = int(feasible.hosts.fleet.hosts.id[rows[first]])
+    return order, Pick(int(rows[first]), host_id, candidate), lost
 
 
 def _refusals(feasible: FeasibleHosts, at: Int64s) -> dict[int, str]:
     """Position -> the first mask that refuses the host there."""
-    if not feasible.masks or not len(at):
+    if len(feasible.hosts) == len(at):
         return {}
     table = np.array([one.mask for one in feasible.masks])
     first = table.argmin(axis=0)

@@ -15,7 +15,7 @@ from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.changes import Cursor
 from gantt.model.hosts import HostStats, Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec
-from gantt.placement.candidates.combine import Budget
+from gantt.placement.candidates.combine import Budget, Spent
 from gantt.placement.rules import plan
 from gantt.scheduler import advising
 from gantt.scheduler.advising import Ranked
@@ -27,6 +27,7 @@ from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import AdviceOptions, SchedulerOptions
 from gantt.scheduler.policy import Policy, policy_of
+from gantt.scheduler.selection import held_hosts
 from gantt.scheduler.selection.claim import claim_of
 from gantt.state.state import State
 from tests.scheduler.desk import Desk, source
@@ -397,3 +398,41 @@ def test_only_fresh_reports_let_the_caller_drop_hosts(driver: Driver) -> None:
     assert ranked(fleet, driver, request).refusals == [None]
     advised = of("a", SPEC, mode="advise")
     assert ranked(fleet, driver, advised).refusals == ["allocation candidates"]
+
+
+def test_exact_search_refuses_what_masks_let_pass(driver: Driver) -> None:
+    """Two groups on different providers: only host b has two."""
+    fleet = Fleet(a=4096, b=3072, c=2048)
+    fleet.submit(c.CreateResourceClass("CUSTOM_PORT"))
+    for host, count in {"a": 1, "b": 2, "c": 1}.items():
+        root = fleet.state.fleet.hosts.uuids[fleet.row(host)]
+        for number in range(count):
+            child = fleet.new_uuid()
+            fleet.submit(c.CreateProvider(child, f"{host}{number}", root))
+            fleet.submit(c.SetInventories(child, {"CUSTOM_PORT": c.Inventory(8)}))
+    ports = {"resources1:CUSTOM_PORT": "3", "resources2:CUSTOM_PORT": "3"}
+    flavor = replace(SPEC.flavor, extra_specs={**ports, "group_policy": "isolate"})
+    request = of("a b c", replace(SPEC, flavor=flavor))
+    found = ranked(fleet, driver, request)
+    passing = [mask.mask.all() for mask in found.feasible.masks]
+    assert all(passing)
+    assert names(request, found) == ["b", "a", "c"]
+    assert found.refusals == ["allocation candidates"] * 2
+    assert found.best is not None
+    assert found.best.row == fleet.row("b")
+
+
+def test_spent_search_refuses_no_host(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def spent(*_: object) -> None:
+        raise Spent
+
+    fleet = Fleet(a=2048, b=4096)
+    monkeypatch.setattr(advising, "first_candidate", spent)
+    monkeypatch.setattr(held_hosts, "first_candidate", spent)
+    request = of("a b", SPEC)
+    found = ranked(fleet, driver, request, held={fleet.row("b"): HeldHost()})
+    assert names(request, found) == ["b", "a"]
+    assert found.refusals == []
+    assert found.best is None

@@ -24,6 +24,7 @@ from gantt.engine.shadow.shadow import Shadow
 from gantt.engine.threads import Threads
 from gantt.engine.uuids import new_uuid
 from gantt.errors import (
+    BudgetSpent,
     Busy,
     GanttError,
     Invalid,
@@ -51,6 +52,7 @@ _REASONS: Final = (
     (NoValidHost, "no valid host"),
     (Invalid, "invalid request"),
     (PluginFailed, "plug-in failed"),
+    (BudgetSpent, "search limit"),
     (Busy, "busy"),
     (StoreFailed, "database"),
 )

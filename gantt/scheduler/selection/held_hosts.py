@@ -73,10 +73,11 @@ def _is_apart(feasible: FeasibleHosts, held: HeldHost) -> bool:
 
 def _has_room(candidates: Candidates, row: int, held: HeldHost, budget: Budget) -> bool:
     """Whether the first candidate of the host fits beside what is held."""
-    candidate = first_candidate(candidates, row, budget)
-    if candidate is None:
-        return False
-    return all(
+    try:
+        candidate = first_candidate(candidates, row, budget)
+    except Spent:
+        return True
+    return candidate is not None and all(
         candidates.has_room(uuid, name, amount + held.amounts.get((uuid, name), 0))
         for uuid, resources in candidate.allocations.items()
         for name, amount in resources.items()
@@ -86,12 +87,8 @@ def _has_room(candidates: Candidates, row: int, held: HeldHost, budget: Budget) 
 def first_candidate(
     candidates: Candidates, row: int, budget: Budget
 ) -> Candidate | None:
-    """The candidate that would be claimed; None: the host has none, or the search met
-    its limit."""
+    """The candidate that would be claimed; None: the host has none. Raises Spent."""
     known = candidates.certain([row])
     if known is not None:
         return known[0]
-    try:
-        return next(iter(candidates.of(row, budget)), None)
-    except Spent:
-        return None
+    return next(iter(candidates.of(row, budget)), None)
