@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 PIECE = 64 * 1024
 
+# What an idle connection says that the peer has ended meanwhile.
+ENDED = (
+    ConnectionResetError,  # http.client.RemoteDisconnected too
+    BrokenPipeError,
+    ssl.SSLEOFError,
+    ssl.SSLZeroReturnError,
+)
+
 
 class BadStatus(Exception):
     """Any status but 200; redirects are not followed."""
@@ -96,7 +104,7 @@ class Connection:
         is_reused = self._http.sock is not None
         try:
             return self._post(path, body, headers, deadline)
-        except (ConnectionResetError, BrokenPipeError):
+        except ENDED:
             self.close()
             if not is_reused:
                 raise

@@ -34,26 +34,27 @@ class Request:
     def __init__(self, identity: object) -> None:
         self._refers = _reference(identity)
         self.spent_s = 0.0
-        self._answers: dict[tuple[str, str], Answer] = {}
+        self._last: dict[str, tuple[str, Answer]] = {}
 
     def is_of(self, identity: object) -> bool:
         """Whether the request is known by this very object."""
         return self._refers() is identity
 
     def note(self, question: Question, answer: Answer) -> None:
-        """Keep an answer for `known`."""
+        """Keep an answer for `known`; of each stage the last one."""
         if question.instance_uuid is not None:
-            self._answers[question.stage, question.instance_uuid] = answer
+            self._last[question.stage] = question.instance_uuid, answer
 
     def known(self, question: Question) -> Answer | None:
-        """The answer to this stage of this instance, cut to the hosts that are left.
+        """The last answer to this stage, if it is of this instance, cut to the hosts
+        that are left.
 
         Nova asks once more about the last of several instances, to find alternates.
         """
-        if question.instance_uuid is None:
+        uuid, answer = self._last.get(question.stage, (None, None))
+        if answer is None or uuid != question.instance_uuid:
             return None
-        answer = self._answers.get((question.stage, question.instance_uuid))
-        if answer is None or not set(answer.order).issuperset(question.candidates):
+        if not set(answer.order).issuperset(question.candidates):
             return None
         return answer._replace(order=_only(answer.order, question.candidates))
 

@@ -126,6 +126,7 @@ class FakeGantt:
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             if self.tls is not None:
                 sock = self.tls.wrap_socket(sock, server_side=True)
+                self._sockets[number - 1] = sock  # the other one is detached
             stream = stack.enter_context(stack.enter_context(sock).makefile("rb"))
             while (asked := _read(stream, number)) is not None:
                 self.asked.append(asked)

@@ -1,17 +1,22 @@
-"""A real `gantt serve` that the plug-in asks."""
+"""A real `gantt serve` that the plug-in asks, configured as docs/advise.md shows."""
 
 from __future__ import annotations
 
 import json
+import re
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
 from tests import live
 from tests.api.native.fleet import STATS
+from tests.tidy.source import ROOT
 
 # The first is too small for anything, the third is the emptiest.
 FREE_RAM_MB = {"node1": 1, "node2": 4096, "node3": 16_384}
+
+DOCUMENT = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+(SHOWN,) = re.findall(r"```ini\n(\[gantt\]\nadvice_from = .*?)```", DOCUMENT, re.DOTALL)
 
 
 def call(url: str, method: str, path: str, body: object) -> Any:
@@ -29,7 +34,7 @@ def call(url: str, method: str, path: str, body: object) -> Any:
 def start(folder: Path) -> live.Live:
     """A service that knows three hosts, or knows them from before."""
     conf = folder / "gantt.conf"
-    conf.write_text("[gantt]\nworkers = 1\nadvice_hold_s = 0\n")
+    conf.write_text(f"{SHOWN}workers = 1\nadvice_hold_s = 0\n")
     service = live.start(
         f"sqlite:///{folder}/gantt.db",
         folder / "log",

@@ -22,10 +22,9 @@ from gantt_nova_plugin.options import OPTIONS
 
 from tests import live
 from tests.plugin.clouds import spec
-from tests.plugin.service import FREE_RAM_MB, call
+from tests.plugin.service import DOCUMENT, FREE_RAM_MB, call
 from tests.tidy.source import ROOT
 
-DOCUMENT = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 URL = "http://gantt.example:8778"
 RESTART = "systemctl restart nova-scheduler"
@@ -180,6 +179,9 @@ def machine(tmp_path: Path, service: live.Live) -> Iterator[Machine]:
 @pytest.mark.slow
 def test_document_is_followed_word_for_word(machine: Machine) -> None:
     assert "No module named 'gantt'" in machine.run("nova/bin/python -c 'import gantt'")
+    own, reached = section("Before")
+    assert own[1].startswith("[gantt]\nadvice_from"), "the service has it"
+    machine.follow(reached)
     machine.follow(*section("Install"))
     machine.follow(*section("Observe"))
     assert machine.chosen == NOVAS_ORDER

@@ -82,6 +82,20 @@ def test_search_for_alternates_is_not_asked_again(
     assert len(gantt.asked) == 2
 
 
+def test_answers_about_earlier_instances_are_not_kept(
+    configure: Configure, gantt: FakeGantt
+) -> None:
+    configure(mode="decide")
+    request = spec()
+    first, second = (f"00000000-0000-0000-0000-{n:012}" for n in range(2))
+    for uuid in (first, second, second, first):
+        request.instance_uuid = uuid
+        filtered(request, hosts())
+        weighed(request, hosts())
+    asked = [one.body["instance_uuid"] for one in gantt.asked]
+    assert asked == [first, first, second, second, first, first]
+
+
 def test_the_same_instance_in_another_request_is_asked_about(
     configure: Configure, gantt: FakeGantt
 ) -> None:

@@ -73,6 +73,19 @@ def test_certificate_that_is_known_is_accepted(
     assert gantt.connections == 1
 
 
+def test_idle_connection_that_was_ended_is_made_anew(
+    configure: Configure, gantt: FakeGantt, secured: str, certificate: Path
+) -> None:
+    advisor = configure(
+        mode="advise", url=secured, cafile=str(certificate), timeout=1.0
+    )
+    for _ in range(3):
+        assert weighed(spec(), hosts()) == ["c", "b", "a"]
+        gantt.hang_up()
+    assert gantt.connections == 3
+    assert advisor.journal.counters() == {"asked": 3, "answered": 3}
+
+
 @pytest.mark.parametrize("cafile", [None, "/no/such/file"])
 def test_certificate_that_is_unknown_is_refused(
     cafile: str | None, configure: Configure, gantt: FakeGantt, secured: str
