@@ -19,6 +19,7 @@ from bench import (
     candidates,
     contention,
     curve,
+    feed,
     processes,
     scheduler,
 )
@@ -31,6 +32,7 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "candidates": candidates.measure,
     "contention": contention.measure,
     "curve": curve.measure,
+    "feed": feed.measure,
     "processes": processes.measure,
     "scheduler": scheduler.measure,
 }

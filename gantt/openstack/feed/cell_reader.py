@@ -105,7 +105,7 @@ class CellReader:
         moved = frozenset(on) | again | {one.host for one in hosts}
         there = {host for host, _ in places}
         statement = FleetStatement(
-            services=self._news_of(services),
+            services=self._news_of(services, {} if since is None else self.services),
             hosts=hosts,
             instances={
                 host: tuple(on.get(host, self.on.get(host, {})).values())
@@ -159,10 +159,11 @@ class CellReader:
             *(frozenset(), frozenset(), (), ()),
         )
 
-    def _news_of(self, services: dict[str, Service]) -> tuple[Service, ...]:
-        if services is self.services:
+    def _news_of(
+        self, services: dict[str, Service], known: dict[str, Service]
+    ) -> tuple[Service, ...]:
+        if services is known:
             return ()
-        known = self.services
         return tuple(one for host, one in services.items() if known.get(host) != one)
 
     def _places_after(self, nodes: Found[_Node]) -> frozenset[Place]:

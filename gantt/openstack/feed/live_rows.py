@@ -50,8 +50,8 @@ class LiveRows(Generic[V]):
     def read(
         self, database: Database, since: datetime | None, *, counts: bool = True
     ) -> Found[V]:
-        """What is different now. ``since`` None: all rows are read; ``counts``:
-        whether to compare numbers too. Raises Refused, StoreFailed."""
+        """What is different now. ``since`` None: all rows, as if none were known;
+        ``counts``: whether to compare numbers too. Raises Refused, StoreFailed."""
         if since is None:
             return self._read_all(database)
         new: dict[int, Row] = {}
@@ -98,14 +98,10 @@ class LiveRows(Generic[V]):
             new[row[0]] = row
 
     def _read_all(self, database: Database) -> Found[V]:
-        new: dict[int, Row] = {}
-        there: set[int] = set()
         live = self._select.where(self._table.c.deleted == 0)
-        for page in database.pages(live, self._table.c.id, self._page):
-            for row in page:
-                there.add(row[0])
-                self._note(row, new)
-        gone = {key: kept for key, kept in self.known.items() if key not in there}
+        pages = database.pages(live, self._table.c.id, self._page)
+        new = {row[0]: row for page in pages for row in page}
+        gone = {key: kept for key, kept in self.known.items() if key not in new}
         return Found(new, gone)
 
     def _touched(self, database: Database, since: datetime) -> Iterator[Row]:

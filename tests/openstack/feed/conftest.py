@@ -80,7 +80,7 @@ class Cloud:
 
     def idle_feed(self, books: Gantt | None = None, **options: Any) -> Feed:
         """A feed that was not started; ``stop`` is called in the end."""
-        chosen = FeedOptions(api_url=self.api.url, **OPTIONS | options)
+        chosen = FeedOptions(**{"api_url": self.api.url} | OPTIONS | options)
         found = Feed(chosen, books or self.books)
         self._stack.callback(found.stop)
         return found

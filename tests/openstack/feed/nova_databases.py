@@ -14,6 +14,8 @@ from uuid import uuid4
 
 import sqlalchemy as sa
 
+from tests.databases import DatabaseServer
+
 CELL0 = "00000000-0000-0000-0000-000000000000"
 STATS = {"num_instances": 0, "io_workload": 0, "failed_builds": 0}
 
@@ -59,6 +61,15 @@ class NovaDatabase:
         with self.engine.connect() as connection:
             connection.execute(sa.update(own).where(own.c.id == key).values(**values))
 
+    def make_tables(self, names: Iterable[str]) -> None:
+        """Make tables as Nova's models have them, quicker than its migrations; without
+        the widest indexes, which only these make short enough."""
+        made = sa.MetaData()
+        for one in _with_parents([self._tables[name] for name in names]):
+            copy = one.to_metadata(made)
+            copy.indexes = {each for each in copy.indexes if len(each.columns) < 4}
+        made.create_all(self.engine)
+
     def soft_delete(self, table: str, key: int) -> None:
         """As Nova does: the row stays, and its updated_at too."""
         own = self._tables[table]
@@ -83,6 +94,18 @@ class NovaDatabase:
     def close(self) -> None:
         """Close its connections."""
         self.engine.dispose()
+
+
+def _with_parents(tables: Iterable[sa.Table]) -> list[sa.Table]:
+    """These and all that their foreign keys lead to."""
+    found: dict[str, sa.Table] = {}
+    waiting = list(tables)
+    while waiting:
+        one = waiting.pop()
+        if one.name not in found:
+            found[one.name] = one
+            waiting += [key.column.table for key in one.foreign_keys]
+    return list(found.values())
 
 
 class ApiDatabase(NovaDatabase):
@@ -161,6 +184,13 @@ class CellDatabase(NovaDatabase):
         given = {"uuid": uuid, "host": host, "node": host, "deleted": 0}
         key = self.add("instances", **given | values)
         return key, uuid
+
+
+def new_mariadb(server: DatabaseServer) -> str:
+    """The URL of a new database with the character set that Nova's indexes fit in."""
+    url = server.new(is_furnished=False)
+    server.execute(f"ALTER DATABASE {sa.make_url(url).database} CHARACTER SET utf8mb3")
+    return url
 
 
 def node_values(host: str) -> dict[str, Any]:

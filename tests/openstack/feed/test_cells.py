@@ -1,0 +1,221 @@
+"""Cells that fail, are slow, disabled, or named by a template."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from gantt.conf.feed import FeedOptions
+from gantt.errors import NotFound, Refused, StoreFailed
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.openstack.feed import Feed
+from gantt.openstack.feed.cell_mappings import filled, with_user
+from gantt.openstack.feed.connection import Database, Row, Select
+from tests.openstack.feed.conftest import Cloud
+from tests.openstack.feed.waiting import until
+
+
+def hosts(cloud: Cloud) -> list[str]:
+    return [one.host for one in cloud.books.list_hosts()]
+
+
+def database_of(feed: Feed, name: str) -> Database:
+    (found,) = [one for one in feed._cells.values() if one.cell.name == name]
+    return found.database
+
+
+def fail_while(database: Database, down: threading.Event) -> None:
+    """As a server that went away."""
+    read = database.rows
+
+    def rows(statement: Select) -> Sequence[Row]:
+        if down.is_set():
+            raise StoreFailed("it is down")
+        return read(statement)
+
+    database.rows = rows  # type: ignore[method-assign]
+
+
+def failed(feed: Feed) -> set[str]:
+    return {one.name for one in feed.cells() if one.failure}
+
+
+def path_of(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def test_a_cell_that_fails_keeps_its_hosts(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = cloud.cell("one"), cloud.cell("two")
+    one.host("h1")
+    two.host("h2")
+    feed = cloud.feed()
+    assert hosts(cloud) == ["h1", "h2"]
+    with caplog.at_level(logging.WARNING):
+        down = threading.Event()
+        fail_while(database_of(feed, "one"), down)
+        down.set()
+        until(lambda: failed(feed) == {"one"})
+        two.host("h3")
+        until(lambda: hosts(cloud) == ["h1", "h2", "h3"])
+        assert feed.counts()["cells_down"] == 1
+        down.clear()
+        until(lambda: not failed(feed))
+    told = [line for line in caplog.messages if "cell one" in line]
+    assert len(told) == 2, "once when it fails, once when it can be read again"
+    assert hosts(cloud) == ["h1", "h2", "h3"]
+
+
+def test_a_cell_that_fails_at_the_start_keeps_what_was_known(cloud: Cloud) -> None:
+    one, two = cloud.cell("one"), cloud.cell("two")
+    one.host("h1")
+    two.host("h2")
+    first = cloud.feed()
+    first.stop()
+    path = path_of(one.url)
+    path.rename(path.with_suffix(".gone"))
+    path.mkdir()
+    two.host("h3")
+    again = cloud.feed()
+    assert hosts(cloud) == ["h1", "h2", "h3"]
+    (failed,) = [one for one in again.cells() if one.failure]
+    assert (failed.name, failed.read_at) == ("one", None)
+    # Once it can be read, what is gone is gone.
+    path.rmdir()
+    path.with_suffix(".gone").rename(path)
+    one.soft_delete("compute_nodes", 1)
+    until(lambda: hosts(cloud) == ["h2", "h3"])
+
+
+def test_a_slow_cell_does_not_delay_others(cloud: Cloud) -> None:
+    one, two = cloud.cell("one"), cloud.cell("two")
+    one.host("h1")
+    two.host("h2")
+    feed = cloud.feed()
+    stall = threading.Event()
+    slow = database_of(feed, "one")
+    read = slow.rows
+
+    def wait_and_read(statement: Select) -> Sequence[Row]:
+        stall.wait(20)
+        return read(statement)
+
+    slow.rows = wait_and_read  # type: ignore[method-assign]
+    two.host("h3")
+    until(lambda: hosts(cloud) == ["h1", "h2", "h3"])
+    stall.set()
+
+
+def test_the_api_database_must_answer_at_the_start(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    feed = cloud.idle_feed(api_url=f"sqlite:///{tmp_path}/none/none.db")
+    with pytest.raises(Exception, match="API database"):
+        feed.start()
+
+
+def test_another_database_is_refused_by_name(cloud: Cloud) -> None:
+    cell = cloud.cell("one")
+    with pytest.raises(Refused, match="is not a database of Nova"):
+        cloud.idle_feed(api_url=cell.url).start()
+
+
+def test_cells_come_and_go(cloud: Cloud) -> None:
+    cloud.cell("one").host("h1")
+    cloud.feed()
+    cloud.cell("two").host("h2")
+    until(lambda: hosts(cloud) == ["h1", "h2"])
+    cloud.api.remove("cell_mappings", cloud.numbers["one"])
+    until(lambda: hosts(cloud) == ["h2"])
+    assert cloud.books.verify().problems == ()
+
+
+def test_a_disabled_cell_gets_no_new_instances(cloud: Cloud) -> None:
+    for name, host in (("one", "h1"), ("two", "h2")):
+        cell = cloud.cell(name, disabled=name == "two")
+        cell.node(host)
+        # Later ones require a trait of their computes' providers.
+        cell.service(host, version=72)
+    cloud.feed()
+    spec = RequestSpec(flavor=Flavor(vcpus=1), project_id="p", user_id="u")
+
+    def chosen() -> set[str]:
+        return {one.host for one in cloud.books.decide(ScheduleRequest(spec)).scores}
+
+    assert hosts(cloud) == ["h1", "h2"]
+    assert chosen() == {"h1"}
+    cloud.api.change("cell_mappings", cloud.numbers["two"], disabled=False)
+    until(lambda: chosen() == {"h1", "h2"})
+
+
+def test_a_host_that_two_cells_name_is_of_the_one_it_is_mapped_to(cloud: Cloud) -> None:
+    one, two = cloud.cell("one"), cloud.cell("two")
+    one.host("h", vcpus=1)
+    two.host("h", vcpus=2)
+    mapping = cloud.api.add("host_mappings", host="h", cell_id=cloud.numbers["two"])
+    feed = cloud.feed()
+
+    def known() -> tuple[object, object]:
+        (host,) = cloud.books.list_hosts()
+        return host.stats["vcpus"], host.service["cell_uuid"]
+
+    assert known() == (2, cloud.uuids["two"])
+    cloud.api.change("host_mappings", mapping, cell_id=cloud.numbers["one"])
+    until(lambda: known() == (1, cloud.uuids["one"]))
+    with pytest.raises(NotFound):
+        feed.reread_instances("elsewhere")
+
+
+# -- where cells are ----------------------------------------------------------------
+
+URL = "mysql+pymysql://nova:secret@db1:3306/nova?charset=utf8"
+
+
+@pytest.mark.parametrize(
+    ("template", "found"),
+    [
+        (URL, URL),
+        (
+            "{scheme}://{username}:{password}@db2/nova_cell1?{query}",
+            URL.replace("db1:3306/nova", "db2/nova_cell1"),
+        ),
+        (
+            "{scheme}://u:p@{hostname}:{port}/{path}",
+            "mysql+pymysql://u:p@db1:3306/nova",
+        ),
+    ],
+)
+def test_templates_are_filled_from_the_connection(template: str, found: str) -> None:
+    assert filled(template, URL) == found
+
+
+def test_templates_are_filled_as_nova_does() -> None:
+    from nova.objects.cell_mapping import CellMapping
+
+    rabbit = "rabbit://a:b@h1:1,c:d@h2:2/v"
+    for template in (
+        "{scheme}://{username}:{password}@{hostname}:{port}/{path}_1?{query}#{fragment}",
+        "x://{hostname}",
+    ):
+        assert filled(template, URL) == CellMapping._format_url(template, URL)
+    numbered = "rabbit://{username1}:{password2}@{hostname2}:{port1}/{path}"
+    assert filled(numbered, rabbit) == CellMapping._format_url(numbered, rabbit)
+
+
+def test_a_template_that_cannot_be_filled_is_refused() -> None:
+    with pytest.raises(Refused, match=r"\[database\]"):
+        filled("{scheme}://x", "")
+    with pytest.raises(Refused, match="colour"):
+        filled("{colour}://x", URL)
+
+
+def test_the_feeds_user_takes_the_place_of_novas() -> None:
+    options = FeedOptions(feed_user="gantt", feed_password="p@ss")
+    found = with_user(URL, options)
+    assert found == "mysql+pymysql://gantt:p%40ss@db1:3306/nova?charset=utf8"
+    assert with_user("sqlite:////x.db", options) == "sqlite:////x.db"

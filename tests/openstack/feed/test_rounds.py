@@ -1,0 +1,261 @@
+"""Random writes: after each round Gantt knows what a full reading would."""
+
+from __future__ import annotations
+
+import logging
+import random
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from gantt.openstack.feed import Feed
+from gantt.openstack.feed.cell_feed import COUNT_EVERY, CellFeed
+from gantt.openstack.feed.releases import check_versions, release_of
+from tests.openstack.feed.conftest import Cloud
+from tests.openstack.feed.nova_databases import CellDatabase, node_values, now
+from tests.openstack.feed.waiting import until
+
+
+def stopped(cloud: Cloud, **options: Any) -> tuple[Feed, CellFeed]:
+    """A feed of one cell whose rounds the test carries out."""
+    feed = cloud.feed(feed_interval=3600.0, **options)
+    (cell,) = feed._cells.values()
+    return feed, cell
+
+
+class Nova:
+    """Writes like Nova's services, at random; hosts keep their names."""
+
+    def __init__(self, cell: CellDatabase, rng: random.Random) -> None:
+        self.cell, self.rng = cell, rng
+        self.nodes: dict[int, str] = {}
+        self.services: dict[str, int] = {}
+        self.instances: list[int] = []
+
+    def step(self) -> None:
+        rng = self.rng
+        rng.choice(
+            [
+                self.add_host,
+                self.report,
+                self.report,
+                self.remove_host,
+                self.boot,
+                self.boot,
+                self.move,
+                self.delete,
+                self.beat,
+            ]
+        )()
+
+    def add_host(self) -> None:
+        free = {f"h{number}" for number in range(6)} - set(self.nodes.values())
+        if free:
+            host = self.rng.choice(sorted(free))
+            self.nodes[self.cell.node(host, vcpus=self.rng.randrange(99))] = host
+            self.services[host] = self.cell.service(host)
+
+    def report(self) -> None:
+        if self.nodes:
+            key = self.rng.choice(sorted(self.nodes))
+            self.cell.change("compute_nodes", key, vcpus_used=self.rng.randrange(99))
+
+    def remove_host(self) -> None:
+        if self.nodes:
+            key = self.rng.choice(sorted(self.nodes))
+            host = self.nodes.pop(key)
+            self.cell.soft_delete("compute_nodes", key)
+            self.cell.soft_delete("services", self.services.pop(host))
+
+    def boot(self) -> None:
+        host = self.rng.choice([None, "h0", "h1", "h2", "h3"])
+        self.instances.append(self.cell.instance(host)[0])
+
+    def move(self) -> None:
+        if self.instances:
+            host = self.rng.choice([None, "h0", "h1", "h2", "h3"])
+            self.cell.change("instances", self.rng.choice(self.instances), host=host)
+
+    def delete(self) -> None:
+        if self.instances:
+            key = self.instances.pop(self.rng.randrange(len(self.instances)))
+            # Mostly Nova writes before it deletes; then the row is archived.
+            if self.rng.random() < 0.8:
+                self.cell.change("instances", key, vm_state="deleted")
+                self.cell.soft_delete("instances", key)
+            else:
+                self.cell.remove("instances", key)
+
+    def beat(self) -> None:
+        if self.services:
+            host = self.rng.choice(sorted(self.services))
+            seen = now() - timedelta(seconds=self.rng.choice([0, 300]))
+            is_off = self.rng.random() < 0.3
+            self.cell.change(
+                "services", self.services[host], last_seen_up=seen, disabled=is_off
+            )
+
+
+def fleet(books: Any) -> dict[str, Any]:
+    return {
+        one.host: (one.node, one.stats, one.instances, one.service)
+        for one in books.list_hosts()
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_round_ends_as_a_full_reading_would(cloud: Cloud, seed: int) -> None:
+    rng = random.Random(seed)
+    database = cloud.cell("one")
+    nova = Nova(database, rng)
+    _, cell = stopped(cloud)
+    for turn in range(12):
+        for _ in range(rng.randrange(1, 8)):
+            nova.step()
+        cell._rounds = COUNT_EVERY - 1  # a round that counts instances too
+        with cell.turn:
+            cell.round()
+        fresh = cloud.new_books()
+        other = cloud.idle_feed(fresh, feed_interval=3600.0)
+        other.start()
+        other.stop()
+        assert fleet(cloud.books) == fleet(fresh), f"seed {seed}, turn {turn}"
+    assert cloud.books.verify().problems == ()
+
+
+def test_rows_of_the_same_second_are_not_lost(cloud: Cloud) -> None:
+    """The second write comes after the reading, and bears the same time."""
+    database = cloud.cell("one")
+    key = database.host("h1")
+    _, cell = stopped(cloud)
+    moment = now()
+    for vcpus in (10, 11, 12):
+        database.change("compute_nodes", key, vcpus=vcpus, updated_at=moment)
+        with cell.turn:
+            cell.round()
+        (host,) = cloud.books.list_hosts()
+        assert host.stats["vcpus"] == vcpus
+
+
+def test_a_writer_whose_clock_is_behind_is_not_missed(cloud: Cloud) -> None:
+    database = cloud.cell("one")
+    key = database.host("h1")
+    _, cell = stopped(cloud, feed_overlap=10.0)
+    behind = now() - timedelta(seconds=8)
+    database.change("compute_nodes", key, vcpus=10, updated_at=behind)
+    with cell.turn:
+        cell.round()
+    (host,) = cloud.books.list_hosts()
+    assert host.stats["vcpus"] == 10
+
+
+def test_a_round_without_changes_reads_next_to_nothing(cloud: Cloud) -> None:
+    database = cloud.cell("one")
+    long_ago = now() - timedelta(hours=1)
+    for number in range(20):
+        host = f"h{number}"
+        database.service(host, created_at=long_ago, version=74)
+        database.node(host, created_at=long_ago)
+        database.instance(host, created_at=long_ago)
+    _, cell = stopped(cloud)
+    rows: list[int] = []
+
+    @sa.event.listens_for(cell.database._engine, "after_cursor_execute")
+    def count(*_: Any) -> None:
+        rows.append(1)
+
+    revision = cloud.books.revision
+    with cell.turn:
+        cell.round()
+    # services: 2; nodes: written, made, deleted, counted; instances: the first three;
+    # migrations: 1.
+    assert len(rows) == 10
+    assert cloud.books.revision == revision
+
+
+def test_a_heartbeat_alone_is_not_passed_on(cloud: Cloud) -> None:
+    database = cloud.cell("one")
+    database.node("h1")
+    service = database.service("h1")
+    _, cell = stopped(cloud)
+    revision = cloud.books.revision
+    database.change("services", service, report_count=2, last_seen_up=now())
+    with cell.turn:
+        cell.round()
+    assert cloud.books.revision == revision
+
+
+def test_a_row_that_cannot_be_read_costs_only_its_column(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = cloud.cell("one")
+    database.host("h1", cpu_info="{oops", stats="", numa_topology="[]")
+    database.host("h2")
+    with caplog.at_level(logging.WARNING):
+        cloud.feed()
+    first, second = cloud.books.list_hosts()
+    assert (first.stats["cpu_info"], first.stats["stats"]) == (None, None)
+    assert first.stats["vcpus"] == 64
+    assert second.stats["cpu_info"]["model"] == "EPYC"
+    assert "cpu_info of host h1, node h1" in caplog.text
+
+
+def test_a_failed_migration_ends_the_promise_of_its_target(cloud: Cloud) -> None:
+    from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+
+    database = cloud.cell("one")
+    database.node("h1")
+    database.service("h1", version=72)
+    _, instance = database.instance("h0")
+    cloud.feed()
+    spec = RequestSpec(flavor=Flavor(vcpus=1), project_id="p", user_id="u")
+    cloud.books.schedule(ScheduleRequest(spec, (instance,)))
+
+    def promised() -> int:
+        (host,) = cloud.books.list_hosts()
+        return int(host.claimed["instances"])
+
+    migration = database.add(
+        "migrations",
+        uuid=None,
+        instance_uuid=instance,
+        source_compute="h0",
+        dest_compute="h1",
+        status="migrating",
+        migration_type="migration",
+        deleted=0,
+    )
+    assert promised() == 1
+    database.change("migrations", migration, status="error")
+    until(lambda: promised() == 0)
+
+
+def test_a_node_that_moves_takes_its_provider_along(cloud: Cloud) -> None:
+    database = cloud.cell("one")
+    database.service("s1")
+    database.service("s2")
+    key = database.node("s1", hypervisor_hostname="n")
+    uuid = node_values("x")["uuid"]
+    database.change("compute_nodes", key, uuid=uuid)
+    _, cell = stopped(cloud)
+    database.change("compute_nodes", key, host="s2")
+    with cell.turn:
+        cell.round()
+    (host,) = cloud.books.list_hosts()
+    assert (host.host, host.node, host.provider_uuid) == ("s2", "n", uuid)
+
+
+def test_releases_out_of_range_are_named() -> None:
+    assert check_versions({"a": frozenset({66, 74})}) == ()
+    old, new = check_versions({"a": frozenset({61, 70}), "b": frozenset({80})})
+    assert "cell a" in old and "61 (Yoga)" in old and "70" not in old.split(";")[0]
+    assert "80 (newer than 2026.2)" in new
+    assert release_of(69) == "69 (Flamingo)"
+
+
+def test_an_old_time_is_read_as_utc() -> None:
+    from gantt.openstack.feed.services import _moment
+
+    assert _moment(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000
