@@ -29,7 +29,7 @@ from gantt.placement import fleet_news
 
 T = TypeVar("T")
 # Things that one query or one command looks at: milliseconds under the state lock.
-SLICE: Final = 500
+SLICE: Final = 1000
 
 _Command = tuple[str, c.Command[Any]]
 
@@ -116,19 +116,21 @@ class WholeFleet:
     def _instances(self, statement: FleetStatement) -> list[FleetRefusal]:
         refused: list[FleetRefusal] = []
         for part in statement.parts(SLICE):
+            new: list[_Command] = []
             for host, said in part.instances.items():
                 good, bad = _checked(
                     said, lambda one: values.instances((one,))[0], _name_of_uuid
                 )
                 refused += bad
                 news = self._read(fleet_news.instances, good, host)
-                refused += self._submit(
+                new += (
                     (
                         f"instances of {host}",
                         c.UpdateInstances(host, some, keeps_facts=True),
                     )
                     for some in _slices(news)
                 )
+            refused += self._submit(new)
         for part in statement.parts(SLICE):
             lists = [
                 (host, tuple(one.uuid for one in said))
