@@ -22,7 +22,9 @@ _FEW: Final = 100
 
 
 def report_on(records: Sequence[ShadowRecord]) -> ShadowReport:
-    """``records``: the latest first."""
+    """``records``: the latest first. Of one claim, which processes saw at
+    different stages, the latest record counts."""
+    records = _distinct(records)
     counts = Counter(one.verdict for one in records)
     times = [one.asked_at for one in records]
     return ShadowReport(
@@ -38,6 +40,15 @@ def report_on(records: Sequence[ShadowRecord]) -> ShadowReport:
         _effect(records),
         tuple(_notes(records)),
     )
+
+
+def _distinct(records: Sequence[ShadowRecord]) -> list[ShadowRecord]:
+    claims: dict[object, ShadowRecord] = {}
+    for one in records:
+        has_claim = one.instance_uuid is not None and one.claimed_at is not None
+        key = (one.instance_uuid, one.claimed_at, one.host) if has_claim else one.id
+        claims.setdefault(key, one)
+    return list(claims.values())
 
 
 def _agreement(records: Sequence[ShadowRecord]) -> Agreement:
