@@ -93,6 +93,7 @@ class Rabbitmq:
 
     def start(self) -> None:
         """Start, and return when it greets clients."""
+        self._env = self._environment()
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 ["/bin/sh", "-c", COMMAND, str(self.programs)],
@@ -101,7 +102,7 @@ class Rabbitmq:
                 stderr=log,
                 start_new_session=True,
                 cwd=self.folder,
-                env=self._environment(),
+                env=self._env,
             )
         self._tell_guard(self._process.pid)
         deadline = time.monotonic() + START_S
@@ -153,6 +154,19 @@ class Rabbitmq:
             except amqp.exceptions.NotFound:
                 return 0
             return int(found.consumer_count)
+
+    def control(self, command: str) -> str:
+        """What ``rabbitmqctl …`` answers; as a shell reads it."""
+        done = subprocess.run(
+            ["/bin/sh", "-c", command],
+            cwd=self.folder,
+            env={**self._env, "PATH": f"{self.programs}:{self._env['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def stop(self) -> None:
         """Ask it to end, and wait until it has; queues that are not durable go."""

@@ -15,7 +15,6 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 
 from gantt.errors import GanttError, Invalid, Refused
-from gantt.model.addresses import without_secrets
 from gantt.model.forms.notification import read_payload
 from gantt.model.shadow import Phase, ShadowEvent
 
@@ -127,15 +126,12 @@ class Listener:
     ) -> None:
         """Raises Refused."""
         self.endpoint = Endpoint(observer)
-        url = ""
+        conf.register_opt(_TOPICS, "notifications")
+        topics: Sequence[str] = conf.notifications.versioned_notifications_topics
         try:
-            conf.register_opt(_TOPICS, "notifications")
-            topics: Sequence[str] = conf.notifications.versioned_notifications_topics
-            transport = _transport(conf)
-            url = str(transport._driver._url)
             self._listener = messaging.get_notification_listener(
-                transport,
-                [messaging.Target(topic=name, exchange=EXCHANGE) for name in topics],
+                _transport(conf),
+                [messaging.Target(topic=name) for name in topics],
                 [self.endpoint],
                 executor="threading",
                 pool=pool,
@@ -143,8 +139,10 @@ class Listener:
             # In order: the end of a request must not overtake its start.
             conf.set_override("executor_thread_pool_size", 1)
         except (messaging.MessagingException, cfg.Error, ValueError) as error:
-            shown = without_secrets(url) or "of the configuration"
-            raise Refused(f"transport_url {shown} cannot be used: {error}") from error
+            raise Refused(
+                "The message bus that transport_url names cannot be used: "
+                f"{type(error).__name__}."
+            ) from error
 
     def start(self) -> None:
         """Begin to listen; the library reconnects by itself."""
@@ -167,6 +165,8 @@ def read_conf(files: Sequence[str]) -> cfg.ConfigOpts:
 
 
 def _transport(conf: cfg.ConfigOpts) -> Any:
+    messaging.TransportURL.parse(conf)  # registers the options
+    conf.set_default("control_exchange", EXCHANGE)
     for group, switch in _UNREGISTERED.items():
         conf.register_opt(cfg.BoolOpt(switch), group)
         conf.set_override(switch, False, group)
