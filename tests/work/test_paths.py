@@ -32,10 +32,10 @@ from tests.engine.faults import FaultyStore
 HOSTS = 100
 COMMITTER = "gantt-committer"
 BOUNDS = {
-    "select": (407, 240),
-    "set inventories": (150, 86),
+    "select": (408, 240),
+    "set inventories": (152, 87),
     "unchanged report": (68, 31),
-    "changed report": (166, 91),
+    "changed report": (168, 92),
 }
 """Path -> most calls, and most of them that go to another module."""
 
