@@ -74,5 +74,5 @@ def test_workers_do_not_share_the_connection_of_the_version_document(
 
 
 def test_workers_do_share_any_other_connection(live: Live) -> None:
-    # Which of them reads an answer is chance: in most attempts the wrong one does.
-    assert any(1 in statuses(live, "/resource_classes") for _ in range(5))
+    # By chance: urllib3 replaces a connection on which it sees another's answer.
+    assert any(1 in statuses(live, "/resource_classes") for _ in range(20))
