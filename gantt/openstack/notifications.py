@@ -17,17 +17,11 @@ from oslo_config import cfg
 from gantt.errors import GanttError, Invalid, Refused
 from gantt.model.forms.notification import read_payload
 from gantt.model.shadow import Phase, ShadowEvent
+from gantt.openstack.rpc.transport import open_transport
 
 LOG = logging.getLogger(__name__)
-# What Nova sets as the default of control_exchange.
-EXCHANGE: Final = "nova"
 _STARTS: Final = "scheduler.select_destinations."
 _PHASES: Final[dict[str, Phase]] = {"start": "start", "end": "end"}
-# The library registers these in the global ConfigOpts only, but reads them in this one.
-_UNREGISTERED: Final = {
-    "oslo_messaging_tracing": "tracing_enabled",
-    "oslo_messaging_metrics": "metrics_enabled",
-}
 _TOPICS: Final = cfg.ListOpt(
     "versioned_notifications_topics", default=["versioned_notifications"]
 )
@@ -128,21 +122,15 @@ class Listener:
         self.endpoint = Endpoint(observer)
         conf.register_opt(_TOPICS, "notifications")
         topics: Sequence[str] = conf.notifications.versioned_notifications_topics
-        try:
-            self._listener = messaging.get_notification_listener(
-                _transport(conf),
-                [messaging.Target(topic=name) for name in topics],
-                [self.endpoint],
-                executor="threading",
-                pool=pool,
-            )
-            # In order: the end of a request must not overtake its start.
-            conf.set_override("executor_thread_pool_size", 1)
-        except (messaging.MessagingException, cfg.Error, ValueError) as error:
-            raise Refused(
-                "The message bus that transport_url names cannot be used: "
-                f"{type(error).__name__}."
-            ) from error
+        self._listener = messaging.get_notification_listener(
+            open_transport(conf, messaging.get_notification_transport),
+            [messaging.Target(topic=name) for name in topics],
+            [self.endpoint],
+            executor="threading",
+            pool=pool,
+        )
+        # In order: the end of a request must not overtake its start.
+        conf.set_override("executor_thread_pool_size", 1)
 
     def start(self) -> None:
         """Begin to listen; the library reconnects by itself."""
@@ -162,12 +150,3 @@ def read_conf(files: Sequence[str]) -> cfg.ConfigOpts:
     except (cfg.Error, OSError) as error:
         raise Refused(f"{', '.join(files)} cannot be read: {error}") from error
     return conf
-
-
-def _transport(conf: cfg.ConfigOpts) -> Any:
-    messaging.TransportURL.parse(conf)  # registers the options
-    conf.set_default("control_exchange", EXCHANGE)
-    for group, switch in _UNREGISTERED.items():
-        conf.register_opt(cfg.BoolOpt(switch), group)
-        conf.set_override(switch, False, group)
-    return messaging.get_notification_transport(conf)

@@ -6,10 +6,12 @@ global one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import oslo_messaging as messaging
 from oslo_config import cfg
+from oslo_messaging import get_rpc_transport
 
 from gantt.errors import Refused
 from gantt.model.addresses import without_secrets
@@ -23,9 +25,12 @@ _UNREGISTERED: Final = {
 }
 
 
-def open_transport(conf: cfg.ConfigOpts) -> Any:
+def open_transport(
+    conf: cfg.ConfigOpts, get: Callable[[cfg.ConfigOpts], Any] = get_rpc_transport
+) -> Any:
     """The transport that ``transport_url`` names, with which nothing is connected yet.
-    Raises Refused."""
+    ``get``: the library's function for RPC, or that for notifications. Raises
+    Refused."""
     url = ""
     try:
         where = messaging.TransportURL.parse(conf)
@@ -34,7 +39,7 @@ def open_transport(conf: cfg.ConfigOpts) -> Any:
         for group, switch in _UNREGISTERED.items():
             conf.register_opt(cfg.BoolOpt(switch), group)
             conf.set_override(switch, False, group)
-        return messaging.get_rpc_transport(conf, url=where)
+        return get(conf)
     except (messaging.MessagingException, cfg.Error, ValueError) as error:
         shown = without_secrets(url) or "of the configuration"
         raise Refused(f"transport_url {shown} cannot be used: {error}") from error
