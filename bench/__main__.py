@@ -21,6 +21,7 @@ from bench import (
     curve,
     feed,
     processes,
+    rpc,
     scheduler,
 )
 from bench.report import Row, show
@@ -34,6 +35,7 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "curve": curve.measure,
     "feed": feed.measure,
     "processes": processes.measure,
+    "rpc": rpc.measure,
     "scheduler": scheduler.measure,
 }
 

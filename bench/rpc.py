@@ -1,0 +1,116 @@
+"""``select_destinations`` over RabbitMQ, as a conductor calls it: caller, broker and
+``gantt scheduler`` on the same processors.
+
+One process and SQLite with synchronous=FULL. The caller sends a request for one
+instance as primitives, with alternates, so that what its own objects cost is left out.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import quantiles
+from typing import Any
+from uuid import uuid4
+
+import oslo_messaging as messaging
+from oslo_config import cfg
+
+from bench.report import Row, duration, say
+from gantt.model.forms.primitive import spec_primitive
+from gantt.model.spec import Flavor, Image, RequestSpec
+from gantt.openstack.rpc.transport import open_transport
+from tests.brokers import Missing, start_rabbitmq
+from tests.openstack.processes import new_books, scheduler
+
+HOSTS = 1_000
+P50_S = 0.005
+CALLS, WARM, CALLERS = 400, 40, 16
+SPEC = RequestSpec(
+    flavor=Flavor(vcpus=1, memory_mb=512, root_gb=1, name="small", flavorid="1"),
+    image=Image(),
+    project_id="project",
+    user_id="user",
+)
+
+
+def measure(folder: Path, scale: float) -> Iterator[Row]:
+    """All rows of this suite; ``folder`` is for the database."""
+    hosts = int(HOSTS * scale)
+    try:
+        with start_rabbitmq() as broker:
+            books = new_books(folder, hosts)
+            with scheduler(folder, broker.url, books):
+                yield from _calls(Caller(broker.url), hosts)
+    except Missing as missing:
+        say(f"rpc: {missing}")
+
+
+class Caller:
+    """A client of the topic ``scheduler``."""
+
+    def __init__(self, url: str) -> None:
+        conf = cfg.ConfigOpts()
+        conf([], default_config_files=[], default_config_dirs=[])
+        messaging.TransportURL.parse(conf)  # registers the option
+        conf.set_override("transport_url", url)
+        transport = open_transport(conf)
+        target = messaging.Target(exchange="nova", topic="scheduler", version="4.0")
+        self._client = messaging.get_rpc_client(transport, target).prepare(
+            version="4.5", timeout=60, call_monitor_timeout=60
+        )
+        self._spec = spec_primitive(SPEC)
+
+    def select(self) -> float:
+        """Seconds of one call."""
+        spec = {**self._spec}
+        arguments: dict[str, Any] = {
+            "spec_obj": spec,
+            "instance_uuids": [str(uuid4())],
+            "return_objects": True,
+            "return_alternates": True,
+        }
+        context = {"request_id": f"req-{uuid4()}"}
+        began = time.perf_counter()
+        self._client.call(context, "select_destinations", **arguments)
+        return time.perf_counter() - began
+
+
+def _calls(caller: Caller, hosts: int) -> Iterator[Row]:
+    say(f"rpc: {CALLS} calls, one after the other, {hosts:,} hosts")
+    for _ in range(WARM):
+        caller.select()
+    cuts = quantiles([caller.select() for _ in range(CALLS)], n=100)
+    work = f"select_destinations over RPC, {hosts:,} hosts"
+    p50 = cuts[49]
+    yield Row(
+        f"{work}, p50",
+        f"≤ {duration(P50_S)}",
+        duration(p50),
+        is_met=p50 <= P50_S,
+    )
+    yield Row(f"{work}, p99", "", duration(cuts[98]))
+    say(f"rpc: {CALLERS} callers")
+    yield Row(f"{work}, {CALLERS} callers", "", f"{_rate(caller):,.0f}/s")
+
+
+def _rate(caller: Caller) -> float:
+    """Calls per second of many callers."""
+    barrier = threading.Barrier(CALLERS + 1)
+    each = CALLS // CALLERS * 2
+
+    def call() -> None:
+        barrier.wait()
+        for _ in range(each):
+            caller.select()
+
+    with ThreadPoolExecutor(CALLERS) as pool:
+        running = [pool.submit(call) for _ in range(CALLERS)]
+        barrier.wait()
+        began = time.perf_counter()
+        for one in running:
+            one.result()
+        return CALLERS * each / (time.perf_counter() - began)
