@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from gantt.client.remote import RemoteGantt
 from tests.cloud.cloud import SIZES, Cloud
-from tests.cloud.processes import wait_until
+from tests.cloud.processes import Program, wait_until
 from tests.cloud.settings import write
 
 QUEUE = "scheduler"
@@ -129,8 +129,53 @@ class Decided(Advised):
     name = mode = "decide"
 
 
+class Notified(Advised):
+    """Nothing is asked: Gantt learns of requests from Nova's notifications."""
+
+    name = "notified"
+
+    def start(self) -> None:
+        self.start_adviser()
+        nova = str(self.cloud.files["nova"])
+        listener = self.cloud.run_gantt(
+            *("listener", "shadow", "listen"),
+            *("--config-file", nova, "--url", self.url),
+        )
+        listener.wait_for("Listening for scheduler.select_destinations.*")
+        self._start_scheduler()
+
+    def stop(self) -> None:
+        self.cloud.stop("listener")
+        super().stop()
+
+
+class Replaced(Setup):
+    """Gantt is scheduler and Placement: no nova-scheduler runs."""
+
+    name = "gantt"
+
+    def start(self) -> None:
+        self.start_scheduler("scheduler")
+        self.wait_for_consumers(1)
+
+    def stop(self) -> None:
+        self.cloud.stop("scheduler")
+
+    def start_scheduler(self, name: str, host: str = "controller") -> Program:
+        """One more on the topic, under the name of ``host``; not waited for."""
+        file = self.cloud.files["nova"].with_name(f"{name}.conf")
+        write(file, self.cloud.settings.scheduler(host))
+        files = (self.cloud.files["nova"], file)
+        return self.cloud.run_gantt(
+            name,
+            "scheduler",
+            *(part for one in files for part in ("--config-file", str(one))),
+            *("--database", self.cloud.settings.databases["placement"]),
+        )
+
+
 SETUPS: dict[str, type[Setup]] = {
-    one.name: one for one in (Upstream, Observed, Ordered, Decided)
+    one.name: one for one in (Upstream, Notified, Observed, Ordered, Decided, Replaced)
 }
-# In ``advise`` Nova's filters and Gantt's order meet as in ``decide``.
-WITH_SCENARIOS = frozenset(SETUPS) - {Ordered.name}
+# The others differ from one of these in what ``test_advice`` and ``test_shadow`` try.
+WITH_SCENARIOS = frozenset(SETUPS) - {Notified.name, Ordered.name}

@@ -18,6 +18,8 @@ SERVICE_USER = "nova"
 SERVICE_PROJECT = "service"
 FERNET_KEYS = "fernet-keys"
 
+SHADOW_SETTLE_S = 10
+FEED_S = 5
 # Nova's default, and those that hints need.
 FILTERS = (
     "ComputeFilter",
@@ -172,6 +174,7 @@ class Settings:
             "vnc": {"enabled": "false"},
             "oslo_concurrency": {"lock_path": self.folder / "locks"},
             "notifications": {"notification_format": "versioned"},
+            "nova": {"feed_interval": FEED_S},
             "oslo_messaging_notifications": {"driver": "messagingv2"},
         }
 
@@ -196,6 +199,14 @@ class Settings:
         return {
             "placement_database": {"connection": self.databases["placement"]},
             "api": {"auth_strategy": "noauth2"},
+            "gantt": {"shadow_settle_s": SHADOW_SETTLE_S},
+            "scheduler": {"reports_write_books": "false", "requires_service": "true"},
+        }
+
+    def scheduler(self, host: str) -> Groups:
+        """What ``gantt scheduler`` has beside ``nova``."""
+        return {
+            "DEFAULT": {"host": host},
             "scheduler": {"reports_write_books": "false", "requires_service": "true"},
         }
 
