@@ -14,8 +14,20 @@ import pytest
 
 from gantt import errors
 from gantt.client import SchedulerClient
+from gantt.model.fleet import (
+    Cell,
+    FleetNames,
+    FleetStatement,
+    HostReport,
+)
 from gantt.model.forms.selection import selection_primitive
-from gantt.model.hosts import HostStats, ServerGroup, Service
+from gantt.model.hosts import (
+    HostAggregate,
+    HostStats,
+    Instance,
+    ServerGroup,
+    Service,
+)
 from gantt.model.spec import Destination, Flavor, RequestSpec, ScheduleRequest
 from tests import inprocess
 from tests.model.forms import objects
@@ -307,3 +319,38 @@ def test_invalid_values_are_refused_alike(
     with pytest.raises(errors.Invalid) as caught:
         ask(client)
     assert caught.value.message == words
+
+
+# -- a whole fleet ----------------------------------------------------------------
+
+
+def test_a_fleet_in_one_statement(client: SchedulerClient) -> None:
+    (first, *_), group = some(3), ServerGroup(some(1)[0], policy="affinity")
+    stats = HostStats(vcpus=4, memory_mb=4096, free_disk_gb=10)
+    aggregate = HostAggregate(some(1)[0], "a", 7, frozenset({"h4"}), {"k": "v"})
+    hosts = tuple(HostReport(f"n{number}", "n", stats) for number in range(120))
+    statement = FleetStatement(
+        cells=(Cell(first, disabled=True),),
+        services=(Service("h4", disabled=True, last_seen_up=None),),
+        hosts=(*hosts, HostReport("h4", "h4", stats)),
+        aggregates=(aggregate,),
+        groups=(group,),
+        instances={"h4": (Instance(first, {"flavorid": "m1"}),)},
+    )
+    assert client.gantt.set_fleet(statement) == ()
+    (host,) = client.gantt.list_hosts(host="h4")
+    assert (host.stats["vcpus"], host.instances) == (4, (first,))
+    assert (host.aggregates, host.service["disabled"]) == ((aggregate.uuid,), True)
+    assert client.gantt.list_host_aggregates() == (aggregate,)
+    bad = FleetStatement(hosts=(HostReport("h5", "h5", HostStats(uuid="x")),))
+    (refused,) = client.gantt.set_fleet(bad)
+    assert (refused.what, "uuid" in refused.why) == ("host h5, node h5", True)
+    names = FleetNames(
+        hosts=frozenset({("h4", "h4")}), services=frozenset({("h4", "nova-compute")})
+    )
+    assert client.gantt.set_fleet(FleetStatement(names=names)) == ()
+    assert [one.host for one in client.gantt.list_hosts()] == ["h4"]
+    assert client.gantt.list_host_aggregates() == ()
+    client.gantt.delete_service("h4")
+    (host,) = client.gantt.list_hosts()
+    assert host.service == {}

@@ -1,0 +1,107 @@
+"""``gantt feed``: a service is fed over HTTP, by a program that stops when asked."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import gantt
+from gantt.conf import feed_options
+from gantt.errors import Refused
+from gantt.scheduler.options import SchedulerOptions
+from tests import inprocess
+from tests.openstack.feed.conftest import Cloud
+from tests.openstack.feed.waiting import until
+
+NOVA = """
+[DEFAULT]
+service_down_time = 45
+[api_database]
+connection = {api}
+[database]
+connection = mysql+pymysql://nova:secret@db/nova
+[nova]
+feed_interval = 0.2
+feed_user = gantt
+feed_password = pw
+[filter_scheduler]
+enabled_filters = ComputeFilter, TypeAffinityFilter
+image_props_weight_multiplier = 1.0
+"""
+
+
+def written(folder: Path, api: str) -> str:
+    path = folder / "nova.conf"
+    path.write_text(NOVA.format(api=api))
+    return str(path)
+
+
+def program(*words: str) -> list[str]:
+    return [sys.executable, "-m", "gantt", "feed", *words]
+
+
+def test_a_service_is_fed_over_http(cloud: Cloud, tmp_path: Path) -> None:
+    cell = cloud.cell("one")
+    node = cell.host("h1")
+    _, instance = cell.instance("h1")
+    _, aggregate = cloud.api.aggregate("a", ["h1"])
+    config = written(tmp_path, cloud.api.url)
+    with inprocess.service(tmp_path) as url, closing(gantt.connect(url)) as books:
+        with subprocess.Popen(
+            program("--config-file", config, "--url", url), stderr=subprocess.PIPE
+        ) as running:
+            until(lambda: len(books.list_hosts()) == 1, 60)
+            (host,) = books.list_hosts()
+            assert (host.instances, host.aggregates) == ((instance,), (aggregate,))
+            assert books.list_providers() == ()
+            cell.soft_delete("compute_nodes", node)
+            until(lambda: books.list_hosts() == ())
+            running.send_signal(signal.SIGTERM)
+            _, said = running.communicate(timeout=30)
+        assert running.returncode == 0, said
+
+
+def test_a_missing_database_is_a_plain_refusal(tmp_path: Path) -> None:
+    config = tmp_path / "nova.conf"
+    config.write_text("[database]\nconnection = sqlite://\n")
+    done = subprocess.run(
+        program("--config-file", str(config), "--url", "memory://"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "[api_database]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_options_come_from_nova_conf(tmp_path: Path) -> None:
+    config = written(tmp_path, "sqlite:////api.db")
+    scheduler = gantt.engine_options(config).scheduler
+    found = feed_options([config], scheduler)
+    assert found.api_url == "sqlite:////api.db"
+    assert found.database_url == "mysql+pymysql://nova:secret@db/nova"
+    assert (found.feed_user, found.feed_password) == ("gantt", "pw")
+    assert (found.feed_interval, found.service_down_time) == (0.2, 45.0)
+    assert found.facts == {"flavorid", "image_properties"}
+    assert feed_options([config], SchedulerOptions()).facts == frozenset()
+
+
+def test_options_out_of_range_are_refused(tmp_path: Path) -> None:
+    config = tmp_path / "nova.conf"
+    config.write_text("[api_database]\nconnection=x\n[nova]\nfeed_interval = 0\n")
+    with pytest.raises(Refused, match="feed_interval"):
+        feed_options([str(config)], SchedulerOptions())
+
+
+def test_the_document_names_each_option() -> None:
+    from gantt.conf.feed import NOVA as OPTIONS
+
+    text = (Path(__file__).parents[3] / "docs" / "feed.md").read_text()
+    missing = [opt.name for opt in OPTIONS if f"`{opt.name}`" not in text]
+    assert missing == []
