@@ -153,4 +153,6 @@ def _state(view: HostView) -> str:
         return "no service"
     if service.get("forced_down"):
         return "forced down"
-    return "disabled" if service.get("disabled") else "enabled"
+    if service.get("disabled"):
+        return "disabled"
+    return "cell unreadable" if service.get("cell_unreadable") else "enabled"

@@ -59,7 +59,8 @@ class WholeFleet:
 
     def _services(self, part: FleetStatement) -> list[FleetRefusal]:
         cells = tuple(
-            Service(one.uuid, CELL, disabled=one.disabled) for one in part.cells
+            Service(one.uuid, CELL, disabled=one.disabled, forced_down=one.unreadable)
+            for one in part.cells
         )
         said = cells + part.services
         good, refused = _checked(said, values.service, _name_of_service)

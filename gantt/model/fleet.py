@@ -15,7 +15,8 @@ from gantt.model.bounds import Name
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 
 CELL: Final = "nova-cell"
-"""The binary under which a cell is kept among the services; its host is its uuid."""
+"""The binary under which a cell is kept among the services: its host is its uuid, and
+it is forced down while it is unreadable."""
 
 
 class HostReport(Struct, frozen=True):
@@ -27,10 +28,12 @@ class HostReport(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """A cell of the cloud. ``disabled``: its hosts get no new instances."""
+    """A cell of the cloud. ``disabled``: its hosts get no new instances.
+    ``unreadable``: what is known of its hosts may be out of date."""
 
     uuid: Name
     disabled: bool = False
+    unreadable: bool = False
 
 
 class FleetNames(Struct, frozen=True):

@@ -104,6 +104,8 @@ class HostView(Struct, frozen=True):
 
     ``stats``: as reported. ``claimed``: what claims use that is not in the report yet
     (vcpus, memory_mb, disk_mb, instances). ``provider_uuid`` None: it has no provider.
+    ``service``: its fields, and ``cell_unreadable`` where its cell's database was not
+    to be read, so that all of this may be out of date.
     """
 
     host: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from gantt.model.fleet import CELL
 from gantt.model.holding import read_holding
 from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
@@ -131,16 +132,19 @@ def _view(
         shown,
         claimed,
         tuple(sorted({*fleet.instances.on(host), *named})),
-        _service(fleet.services.by_place.get((host, COMPUTE))),
+        _service(fleet, fleet.services.by_place.get((host, COMPUTE))),
         fleet.aggregates.of_host(host),
         updated_at,
     )
 
 
-def _service(row: ServiceRow | None) -> dict[str, Any]:
+def _service(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
     if row is None:
         return {}
+    cell = fleet.services.by_place.get((row.cell_uuid or "", CELL))
+    is_old = cell is not None and cell.forced_down
     return {
+        **({"cell_unreadable": True} if is_old else {}),
         "binary": row.binary,
         "disabled": row.disabled,
         "forced_down": row.forced_down,

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from gantt.conf.feed import FeedOptions
 from gantt.errors import GanttError
+from gantt.model.fleet import Cell
 from gantt.openstack.feed.cell_mappings import CellMapping
 from gantt.openstack.feed.cell_reader import CellNews, CellReader
 from gantt.openstack.feed.connection import Database
@@ -44,8 +45,9 @@ class CellState(Struct, frozen=True):
 
 
 class CellFeed:
-    """``deliver`` passes on what a round found, and the monotonic time at which the
-    round began; ``seat``: held while the database is read. Raises Refused."""
+    """``mark`` passes on whether it is read; ``deliver`` what a round found, and the
+    monotonic time at which the round began; ``seat``: held while the database is
+    read. Raises Refused."""
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class CellFeed:
         flavorid_of: Callable[[int], str | None],
         notes: Notes,
         deliver: Deliver,
+        mark: Callable[[Cell], None],
         seat: AbstractContextManager[object],
     ) -> None:
         self.cell = cell
@@ -64,9 +67,11 @@ class CellFeed:
         self.database = Database(name, cell.url, options.feed_timeout)
         self.reader = CellReader(cell, options, flavorid_of)
         self._deliver = deliver
+        self._mark = mark
         self._seat = seat
         self._since: datetime | None = None
         self._failure = ""
+        self._is_marked = False
         self._failures = 0
         self._read_at: int | None = None
         self._rounds = 0
@@ -95,6 +100,11 @@ class CellFeed:
             self._read_at,
             len(self.reader.places),
         )
+
+    @property
+    def described(self) -> Cell:
+        """The cell as Gantt is to know it."""
+        return Cell(self.cell.uuid, self.cell.disabled, bool(self._failure))
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -147,10 +157,20 @@ class CellFeed:
             self._failed(f"{type(error).__name__}: {error}")
         else:
             if self._failure:
-                LOG.warning("cell %s can be read again", self.cell.name)
+                LOG.warning("cell %s is read again", self.cell.name)
             self._failure = ""
-            return True
-        return False
+        self._tell()
+        return not self._failure
+
+    def _tell(self) -> None:
+        """Pass on whether it is read, once."""
+        if self._stop.is_set() or self._is_marked == bool(self._failure):
+            return
+        try:
+            self._mark(self.described)
+            self._is_marked = bool(self._failure)
+        except GanttError as error:
+            LOG.info("cell %s: its mark waits: %s", self.cell.name, error.message)
 
     def round(self) -> None:
         """Read what is new and pass it on. Raises what either raises."""
@@ -185,7 +205,7 @@ class CellFeed:
         self._failures += 1
         if why != self._failure:
             LOG.error(
-                "cell %s cannot be read, its hosts stay as they were last known: %s",
+                "cell %s is not read, its hosts stay as they were last known: %s",
                 self.cell.name,
                 why,
             )

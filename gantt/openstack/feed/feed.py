@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from gantt.conf.feed import FeedOptions
 from gantt.errors import GanttError, NotFound
-from gantt.model.fleet import Cell, FleetNames, FleetStatement
+from gantt.model.fleet import FleetNames, FleetStatement
 from gantt.model.protocol import GanttProtocol
 from gantt.openstack.feed.api_feed import AGGREGATES, ApiFeed
 from gantt.openstack.feed.cell_feed import CellFeed, CellState
@@ -163,11 +163,11 @@ class Feed:
         for cell in old:
             cell.stop()
         with self._delivery.turn:
-            cells = tuple(Cell(one.uuid, one.disabled) for one in mappings)
-            self._delivery.state(FleetStatement(cells=cells))
             for cell in old:
                 del self._cells[cell.cell.uuid]
             self._cells |= {cell.cell.uuid: cell for cell in new}
+            cells = tuple(one.described for one in self._cells.values())
+            self._delivery.state(FleetStatement(cells=cells))
             self._state_names()
         for cell in old:
             cell.join()
@@ -181,6 +181,7 @@ class Feed:
             flavorid_of=self._api.flavorid,
             notes=self._notes,
             deliver=self._deliver,
+            mark=lambda cell: self._delivery.state(FleetStatement(cells=(cell,))),
             seat=self._seats,
         )
 

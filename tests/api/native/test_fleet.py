@@ -138,6 +138,8 @@ def test_server_groups(client: WsgiClient) -> None:
         ("PUT", AGGREGATES, "gantt:aggregates:update"),
         ("PUT", "/gantt/instances/one", "gantt:instances:sync"),
         ("PUT", "/gantt/services", "gantt:services:update"),
+        ("DELETE", "/gantt/services/one/nova-compute", "gantt:services:delete"),
+        ("PUT", "/gantt/fleet", "gantt:fleet:update"),
         ("PUT", f"/gantt/server_groups/{A}", "gantt:server_groups:update"),
     ],
 )

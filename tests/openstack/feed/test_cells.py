@@ -40,6 +40,12 @@ def fail_while(database: Database, down: threading.Event) -> None:
     database.rows = rows  # type: ignore[method-assign]
 
 
+def marked(cloud: Cloud) -> list[str]:
+    """Hosts that are said to be as they were last known."""
+    known = cloud.books.list_hosts()
+    return [one.host for one in known if "cell_unreadable" in one.service]
+
+
 def failed(feed: Feed) -> set[str]:
     return {one.name for one in feed.cells() if one.failure}
 
@@ -64,8 +70,10 @@ def test_a_cell_that_fails_keeps_its_hosts(
         two.host("h3")
         until(lambda: hosts(cloud) == ["h1", "h2", "h3"])
         assert feed.counts()["cells_down"] == 1
+        until(lambda: marked(cloud) == ["h1"])
         down.clear()
         until(lambda: not failed(feed))
+        until(lambda: marked(cloud) == [])
     told = [line for line in caplog.messages if "cell one" in line]
     assert len(told) == 2, "once when it fails, once when it can be read again"
     assert hosts(cloud) == ["h1", "h2", "h3"]
