@@ -174,6 +174,21 @@ def test_an_instance_that_moves_keeps_its_group(books: Gantt) -> None:
     assert row.updated_at is not None, "it was changed, not deleted and made anew"
 
 
+def test_an_instance_without_facts_keeps_those_that_are_known(books: Gantt) -> None:
+    """A feed that reads no facts must not lose those that casts told."""
+    books.set_fleet(fleet("h1", "h2", instances={"h1": (Instance(B, {"x": "1"}),)}))
+
+    def facts(state: Any) -> str:
+        return str(state.fleet.instances.by_uuid[B].facts)
+
+    for said in ({"h1": (Instance(B),)}, {"h1": (), "h2": (Instance(B),)}):
+        books.set_fleet(FleetStatement(instances=said))
+        assert books.read(facts) == '{"x":"1"}'
+    assert known(books) == {"h1": (), "h2": (B,)}
+    books.set_fleet(FleetStatement(instances={"h2": (Instance(B, {"x": "2"}),)}))
+    assert books.read(facts) == '{"x":"2"}'
+
+
 def test_one_bad_part_does_not_keep_out_the_rest(books: Gantt) -> None:
     bad = FleetStatement(
         hosts=(
