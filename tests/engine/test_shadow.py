@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid as uuids
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,25 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
-from gantt.engine.opening import open_gantt
+from gantt.engine.opening import open_gantt, standard_names
 from gantt.engine.options import EngineOptions
 from gantt.engine.shadow import settling
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.settling import NO_CLAIMS, REBUILD, UNNAMED
-from gantt.errors import Invalid
+from gantt.errors import Invalid, StoreFailed
 from gantt.model.advice import AdviceHost, AdviceRequest
+from gantt.model.changes import Change, Cursor
 from gantt.model.commands import ConsumerAllocations, Inventory
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
-from gantt.model.shadow import Phase, ShadowEvent, ShadowRecord
+from gantt.model.rows import ALLOCATIONS, AllocationRow
+from gantt.model.shadow import Phase, ShadowEvent, ShadowQuery, ShadowRecord
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement import claimed as placement_claimed
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
-from gantt.store.interface import StoreOptions
+from gantt.store import Store, open_store
+from gantt.store.interface import ShadowRow, ShadowRows, StoreOptions
 from tests.engine.test_leader_tasks import until
 
 SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
@@ -555,4 +558,79 @@ def test_others_see_the_claim_while_a_plug_in_runs(two: Gantt) -> None:
     assert len(SEEN) == 1
     assert SEEN[0] is not None
     assert settled(two, uuid).gantt_host == "tight"
+    assert two.verify().problems == ()
+
+
+def test_records_wait_while_the_database_is_away(tmp_path: Path) -> None:
+    inner = open_store(f"sqlite:///{tmp_path}/gantt.db", StoreOptions(create=True))
+    table = Failing(inner.shadows)
+    store = Shared(inner, table)
+    options = EngineOptions(shadow=replace(QUICK, shadow_backlog=2))
+    with Gantt(store, options, standard_names=standard_names()) as engine:
+        report(engine, "big")
+        table.is_away = True
+        uuids = [new() for _ in range(3)]
+        for uuid in uuids:
+            observe(engine, uuid)
+            claim(engine, uuid, "big")
+            observe(engine, uuid, "end")
+        until(lambda: engine.counts()["shadow_same"] == 3)
+        until(lambda: engine.counts()["shadow_dropped"] == 1)
+        assert len(engine.shadow_records()) == 2  # its own are found all the same
+        table.is_away = False
+        until(lambda: engine.counts()["shadow_waiting"] == 0)
+        assert {one.instance_uuid for one in engine.shadow_records()} == set(uuids[1:])
+
+
+class Failing:
+    """The table of a database that is away as a test says."""
+
+    def __init__(self, inner: ShadowRows | None) -> None:
+        assert inner is not None
+        self._inner = inner
+        self.is_away = False
+
+    def add(self, rows: Sequence[ShadowRow]) -> int:
+        self._check()
+        return self._inner.add(rows)
+
+    def find(self, asked: ShadowQuery) -> list[ShadowRow]:
+        self._check()
+        return self._inner.find(asked)
+
+    def trim(self, keep: int) -> int:
+        self._check()
+        return self._inner.trim(keep)
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise StoreFailed("away")
+
+
+class Shared:
+    """A store with another table of records."""
+
+    def __init__(self, inner: Store, shadows: Failing) -> None:
+        self._inner, self.shadows = inner, shadows
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def test_claim_that_was_rolled_back_is_no_claim(two: Gantt) -> None:
+    """A commit that fails after its changes were applied."""
+    uuid = new()
+    observe(two, uuid)
+    replica, state = two._replica, two._replica.state
+    with replica.lock:
+        before = state.cursor
+        provider = state.providers.row_of_name("big")
+        assert provider is not None
+        at = int(state.providers.id[provider])
+        row = AllocationRow(999, at, uuid, state.classes.at(0).id, 1, now(), None)
+        change = Change(ALLOCATIONS, 999, None, row)
+        replica.assume((change,), Cursor(before.revision + 1, "batch"))
+    replica.undo((change,), before)
+    claim(two, uuid, "small")
+    assert settled(two, uuid).host == "small"
     assert two.verify().problems == ()

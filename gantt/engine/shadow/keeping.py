@@ -78,25 +78,35 @@ class Keeping:
             self._table.add([_row(one) for one in taken])
             self._is_troubled = False
         except GanttError as error:
-            if not self._is_troubled:
-                self._is_troubled = True
-                LOG.warning("shadow records are not shared until they can: %s", error)
+            self._report("they are kept until they can be written", error)
             return
         with self._lock:
             written = {one.id for one in taken}
             self._waiting = deque(r for r in self._waiting if r.id not in written)
 
     def find(self, asked: ShadowQuery) -> tuple[ShadowRecord, ...]:
-        """The latest first. Raises StoreFailed."""
+        """The latest first; while the database is away, those that wait for it."""
         with self._lock:
             found = {one.id: one for one in self._waiting if asked.means(one)}
-        if self._table is not None:
-            for row in self._table.find(asked):
-                record = _record(row.record)
-                if record is not None and asked.means(record):
-                    found[record.id] = record
+        for row in self._rows(asked):
+            record = _record(row.record)
+            if record is not None and asked.means(record):
+                found[record.id] = record
         latest = sorted(found.values(), key=lambda one: one.asked_at, reverse=True)
         return tuple(latest[: asked.limit])
+
+    def _rows(self, asked: ShadowQuery) -> list[ShadowRow]:
+        try:
+            return [] if self._table is None else self._table.find(asked)
+        except GanttError as error:
+            self._report("only those of this process are shown", error)
+            return []
+
+    def _report(self, text: str, error: GanttError) -> None:
+        """Once per outage."""
+        if not self._is_troubled:
+            self._is_troubled = True
+            LOG.warning("shadow records: %s: %s", text, error)
 
     def leader_tasks(self) -> Iterable[LeaderTask]:
         """What the leader does for all processes."""
