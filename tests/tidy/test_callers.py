@@ -26,7 +26,8 @@ PUBLIC = {
     r"gantt\.scheduler\.plugins\.nova_\w+:\w+\.\w+": "what Nova's plug-ins call",
     r"gantt\.store\.migrations\.versions\..*:(up|down)grade": "called by alembic",
     r"gantt\.api\.hosting\.processes:\w+\.(signal_\w+|shutdown)": "called by granian",
-    r"gantt\.openstack\.rpc\.methods:\w+\.\w+": "called by oslo.messaging",
+    r"gantt\.openstack\.rpc\.(methods|notifications):\w+\.\w+": "called by "
+    "oslo.messaging",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.

@@ -17,7 +17,8 @@ import oslo_messaging as messaging
 from gantt.client import SchedulerClient
 from gantt.errors import GanttError, Invalid
 from gantt.model.forms import fleet, scalars
-from gantt.model.forms.document import DATA, VERSION, VERSIONS
+from gantt.model.forms.document import DATA, VERSION, VERSIONS, is_envelope
+from gantt.model.forms.primitive import spec_primitive
 from gantt.model.forms.spec import read_spec
 from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
@@ -60,8 +61,9 @@ class NoSource:
 class Announcer(Protocol):
     """Tells others that hosts are selected."""
 
-    def selecting(self, context: Context, spec: Any, phase: str) -> None:
-        """``spec``: as it came; ``phase``: "start", or "end" after success."""
+    def selecting(self, context: Context, spec: Mapping[str, Any], phase: str) -> None:
+        """``spec``: the primitive of a RequestSpec; ``phase``: "start", or "end" after
+        success."""
 
 
 class SchedulerMethods:
@@ -121,13 +123,15 @@ class SchedulerMethods:
     def _select(
         self, context: Context, spec: Any, request: ScheduleRequest, *, as_objects: bool
     ) -> list[Any]:
+        shown: Mapping[str, Any] = {}
         if self._announce is not None:
-            self._announce.selecting(context, spec, "start")
+            shown = spec if is_envelope(spec) else spec_primitive(request.spec)
+            self._announce.selecting(context, shown, "start")
         found = self._gantt.schedule(request)
         if as_objects:
             self._check_cells(found)
         if self._announce is not None:
-            self._announce.selecting(context, spec, "end")
+            self._announce.selecting(context, shown, "end")
         return replies.reply(found, as_objects=as_objects)
 
     def _check_cells(self, found: Selections) -> None:

@@ -63,6 +63,7 @@ def run_worker(source: Source, number: int) -> None:
 
 
 def _serve(source: Source, settings: Settings, *, is_first: bool) -> None:
+    from gantt.openstack.rpc.notifications import Notifications
     from gantt.openstack.rpc.server import RpcServer
 
     options = settings.rpc
@@ -74,7 +75,10 @@ def _serve(source: Source, settings: Settings, *, is_first: bool) -> None:
         )
         stack.callback(gantt.close)
         facts = _facts(settings, gantt, stack) if is_first else None
-        server = RpcServer(gantt, settings.oslo, options.host, facts)
+        notifications = Notifications(settings.oslo, options)
+        stack.callback(notifications.close)
+        announce = notifications if notifications.are_sent else None
+        server = RpcServer(gantt, settings.oslo, options.host, facts, announce)
         server.start()
         if is_first and has_nova_databases(settings.oslo):
             _appear(settings, stack)
