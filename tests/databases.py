@@ -181,21 +181,29 @@ class DatabaseServer(ABC):
 
     def stand_still(self) -> None:
         """It answers nothing and refuses nothing, as on a disk that hangs."""
-        self._send(signal.SIGSTOP)
+        stopped = self._send(signal.SIGSTOP)
+        # A signal stops threads one after another; until then they may still answer.
+        give_up = time.monotonic() + 10
+        while not all(map(_is_stopped, stopped)):
+            assert time.monotonic() < give_up, "the server does not stop"
+            time.sleep(0.001)
 
     def go_on(self) -> None:
         """As if nothing had been."""
         self._send(signal.SIGCONT)
 
-    def _send(self, what: signal.Signals) -> None:
-        """To it and, if it has any, the processes that serve its sessions."""
+    def _send(self, what: signal.Signals) -> list[int]:
+        """To it and, if it has any, the processes that serve its sessions; all these
+        processes."""
         assert self._process is not None
         pid = self._process.pid
         os.kill(pid, what)  # first, so that it begins no others
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-        for child in map(int, children.split()):
+        found = [pid, *map(int, children.split())]
+        for child in found[1:]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, what)
+        return found
 
     def close(self) -> None:
         """Stop and remove it, whatever state it is in."""
@@ -293,6 +301,15 @@ class DatabaseServer(ABC):
             **self._identity,
         )
         assert done.returncode == 0, f"{command}:\n{done.stdout}{done.stderr}"
+
+
+def _is_stopped(pid: int) -> bool:
+    """Whether each of its threads is stopped; also of a process that has ended."""
+    try:
+        states = [one.read_text() for one in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:
+        return not Path(f"/proc/{pid}").exists()
+    return all(text.rpartition(")")[2].split()[0] in "TZ" for text in states)
 
 
 def _account(name: str) -> pwd.struct_passwd | None:
