@@ -181,7 +181,11 @@ def test_an_instance_without_facts_keeps_those_that_are_known(books: Gantt) -> N
     def facts(state: Any) -> str:
         return str(state.fleet.instances.by_uuid[B].facts)
 
-    for said in ({"h1": (Instance(B),)}, {"h1": (), "h2": (Instance(B),)}):
+    without: tuple[dict[str, tuple[Instance, ...]], ...] = (
+        {"h1": (Instance(B),)},
+        {"h1": (), "h2": (Instance(B),)},
+    )
+    for said in without:
         books.set_fleet(FleetStatement(instances=said))
         assert books.read(facts) == '{"x":"1"}'
     assert known(books) == {"h1": (), "h2": (B,)}
