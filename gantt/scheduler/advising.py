@@ -173,7 +173,7 @@ def _choose(
                 lost.append(place)
             else:
                 picks.append((place, found))
-            if candidates.is_per_host and len(picks) >= subset:
+            if candidates.is_per_host and len(picks) >= max(1, subset):
                 break
     if lost:
         order = order[~np.isin(order, lost)]
