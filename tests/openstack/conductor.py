@@ -40,14 +40,17 @@ def options(url: str, **others: Any) -> cfg.ConfigOpts:
 
 
 @contextmanager
-def conductor(url: str = MEMORY, version: str | None = None) -> Iterator[SchedulerAPI]:
-    """Nova's client; ``version``: the newest that it may send."""
+def conductor(
+    url: str = MEMORY, version: str | None = None, timeout_s: int = 30
+) -> Iterator[SchedulerAPI]:
+    """Nova's client; ``version``: the newest that it may send; ``timeout_s``: when it
+    gives up on a call."""
     transport = messaging.get_rpc_transport(
         CONF, url=url, allowed_remote_exmods=nova_rpc.get_allowed_exmods()
     )
     before, nova_rpc.TRANSPORT = nova_rpc.TRANSPORT, transport
     CONF.set_override("scheduler", version, "upgrade_levels")
-    CONF.set_override("long_rpc_timeout", 30)
+    CONF.set_override("long_rpc_timeout", timeout_s)
     try:
         yield SchedulerAPI()
     finally:

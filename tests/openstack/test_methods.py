@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -15,11 +16,13 @@ from nova.scheduler.rpcapi import SchedulerAPI
 import gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import StoreFailed
-from gantt.model.scheduling import SchedulerProtocol
+from gantt.model.scheduling import SchedulerProtocol, Selections
+from gantt.model.spec import ScheduleRequest
 from gantt.openstack.rpc.faults import NOT_ENOUGH
 from gantt.openstack.rpc.server import RpcServer
 from tests.openstack import fleet
 from tests.openstack.conductor import (
+    CONF,
     MEMORY,
     conductor,
     context,
@@ -229,6 +232,30 @@ def test_a_bug_is_told_without_its_traceback(
     with nova() as api, pytest.raises(exception.NovaException) as caught:
         api.select_destinations(context("req-9"), spec(), instances(), True)
     assert "req-9" in str(caught.value) and "secret" not in str(caught.value)
+
+
+# -- long calls -----------------------------------------------------------------------
+
+
+def test_a_long_call_sends_signs_of_life(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without them the caller gives up after rpc_response_timeout."""
+    fleet.add_hosts(rig.gantt, "a")
+    schedule = rig.gantt.schedule
+
+    def slow(request: ScheduleRequest) -> Selections:
+        time.sleep(3.2)
+        return schedule(request)
+
+    monkeypatch.setattr(rig.gantt, "schedule", slow)
+    with nova() as api:
+        CONF.set_override("rpc_response_timeout", 2)
+        try:
+            ((chosen,),) = api.select_destinations(context(), spec(), instances(), True)
+        finally:
+            CONF.clear_override("rpc_response_timeout")
+    assert chosen.service_host == "a"
 
 
 # -- payloads that cannot be read ----------------------------------------------------

@@ -15,6 +15,7 @@ import pytest
 from nova.scheduler.rpcapi import SchedulerAPI
 
 from gantt.connection import connect
+from gantt.openstack.rpc.workers import SETTLED_S
 from tests.brokers import Rabbitmq
 from tests.openstack.conductor import conductor, context, eventually, instances, spec
 from tests.openstack.processes import new_books, scheduler
@@ -94,7 +95,7 @@ def test_a_worker_that_is_killed_is_replaced(
 ) -> None:
     books = new_books(tmp_path, 20)
     with (
-        conductor(rabbitmq.url) as api,
+        conductor(rabbitmq.url, timeout_s=6) as api,
         scheduler(tmp_path, rabbitmq.url, books, workers=2) as running,
     ):
         load = Load(api)
@@ -102,8 +103,7 @@ def test_a_worker_that_is_killed_is_replaced(
         before = running.workers()
         assert len(before) == 2
         # One that dies young would not be replaced.
-        load.reach(200)
-        eventually(lambda: _age(before[1]) > 6, 30)
+        eventually(lambda: _age(before[1]) > SETTLED_S + 1, 30)
         os.kill(before[1], signal.SIGKILL)
         load.reach(20)
         running.wait_for("Serving as scheduler", 3)

@@ -26,7 +26,7 @@ from gantt.store import schema
 LOG = logging.getLogger(__name__)
 
 # A worker that dies sooner is not replaced: the next one would die as well.
-SETTLED_S: Final = 5.0
+SETTLED_S: Final = 2.0
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
