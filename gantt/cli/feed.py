@@ -15,7 +15,6 @@ from gantt.cli.session import DEFAULT_URL, open_books
     "--config-file",
     "config_files",
     multiple=True,
-    required=True,
     metavar="FILE",
     help="nova.conf, with [api_database] and [database]; may be repeated.",
 )
@@ -50,9 +49,9 @@ def feed(config_files: tuple[str, ...], url: str, token: str, log_json: bool) ->
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         settings = load(config_files)
         configure_logging(debug=settings.log.debug, use_json=log_json)
-        options = feed_options(config_files, settings.engine.scheduler)
         books = open_books(url, token)
         try:
+            options = feed_options(config_files, settings.engine.scheduler)
             running = Feed(options, books)
             try:
                 running.start()
