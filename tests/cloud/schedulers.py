@@ -164,7 +164,7 @@ class Replaced(Setup):
     def start_scheduler(self, name: str, host: str = "controller") -> Program:
         """One more on the topic, under the name of ``host``; not waited for."""
         file = self.cloud.files["nova"].with_name(f"{name}.conf")
-        write(file, self.cloud.settings.scheduler(host))
+        write(file, {"DEFAULT": {"host": host}})
         files = (self.cloud.files["nova"], file)
         return self.cloud.run_gantt(
             name,

@@ -174,7 +174,14 @@ class Settings:
             "vnc": {"enabled": "false"},
             "oslo_concurrency": {"lock_path": self.folder / "locks"},
             "notifications": {"notification_format": "versioned"},
-            "nova": {"feed_interval": FEED_S},
+            # As docs/feed.md and docs/replace.md have them.
+            "nova": {
+                "feed_interval": FEED_S,
+                "feed_user": "gantt",
+                "feed_password": "secret",
+                "write_user": "gantt_writer",
+                "write_password": "secret",
+            },
             "oslo_messaging_notifications": {"driver": "messagingv2"},
         }
 
@@ -200,13 +207,6 @@ class Settings:
             "placement_database": {"connection": self.databases["placement"]},
             "api": {"auth_strategy": "noauth2"},
             "gantt": {"shadow_settle_s": SHADOW_SETTLE_S},
-            "scheduler": {"reports_write_books": "false", "requires_service": "true"},
-        }
-
-    def scheduler(self, host: str) -> Groups:
-        """What ``gantt scheduler`` has beside ``nova``."""
-        return {
-            "DEFAULT": {"host": host},
             "scheduler": {"reports_write_books": "false", "requires_service": "true"},
         }
 
