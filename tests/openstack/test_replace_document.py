@@ -121,6 +121,7 @@ def test_the_way_there_and_back(machine: Machine, rabbitmq: Rabbitmq) -> None:
         assert restart == "systemctl start nova-scheduler"
         assert kill == "pkill -TERM -f 'gantt scheduler'"
         assert running.stop() == 0
+        assert "rpc_calls 2, rpc_refused 1" in running.text
     finally:
         running.kill()
 

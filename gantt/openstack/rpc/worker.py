@@ -87,6 +87,12 @@ def _serve(source: Source, settings: Settings, *, is_first: bool) -> None:
             _reload(source, gantt)
         LOG.info("Draining (process %d)", os.getpid())
         server.drain()
+        counts = server.methods.counts().items()
+        LOG.info(
+            "Drained (process %d): %s",
+            os.getpid(),
+            ", ".join(f"{name} {number:g}" for name, number in sorted(counts)),
+        )
 
 
 def engine_options(settings: Settings) -> EngineOptions:
