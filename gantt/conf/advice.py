@@ -49,7 +49,9 @@ OPTIONS: Sequence[cfg.Opt] = [
             "advice_deadline_s 0.01..60": "Seconds after which an advice is the "
             "caller's own order.",
             "advice_threads 1..256": "Threads per worker in which advice is made. When "
-            "all are occupied, the answer is the caller's own order.",
+            "all are occupied, requests wait.",
+            "advice_waiting 0..100000": "Maximum requests for advice per worker that "
+            "wait for a thread; to more, the answer is the caller's own order at once.",
             "advice_hosts 1": "Maximum hosts per request for advice; for more, the "
             "answer is the caller's own order.",
             "advice_evacuate_subset_size 1..10000": "The same as advice_subset_size, "

@@ -74,6 +74,8 @@ _GAUGES = {
         "usage_classes_limit": "Maximum resource classes per sample of the usage "
         "history (usage_classes).",
         "advice_threads_limit": "Maximum threads that make advice (advice_threads).",
+        "advice_waiting_limit": "Maximum requests for advice that wait for a thread "
+        "(advice_waiting).",
         "advice_hosts_limit": "Maximum hosts per request for advice (advice_hosts).",
         "advice_holds_limit": "Maximum hosts held after advice, per process "
         "(advice_holds).",
@@ -108,6 +110,7 @@ _GAUGES = {
         "shadow_pending": "Observed requests that wait for Nova's claim.",
         "shadow_waiting": "Shadow records not yet visible to other processes.",
         "advice_threads_busy": "Threads that make advice, late ones included.",
+        "advice_waiting": "Requests for advice that wait for a thread.",
         "advice_holds": "Hosts that are held after advice.",
     },
     _EACH: {

@@ -149,6 +149,7 @@ class AdviceOptions(Struct, frozen=True):
 
     ``advice_deadline_s``: after so long the caller's order is the answer.
     ``advice_threads``: advice that is worked on at once, late advice included.
+    ``advice_waiting``: requests that wait for one of these threads.
     ``advice_hosts``: of one request. ``advice_placement`` "own": callers claim in this
     Gantt's Placement; "other": in another one, which they asked before, so that amounts
     are not judged here. ``advice_weights``: what the caller's weights do among hosts
@@ -161,6 +162,7 @@ class AdviceOptions(Struct, frozen=True):
 
     advice_deadline_s: float = 0.8
     advice_threads: int = 8
+    advice_waiting: int = 1_000
     advice_hosts: int = 100_000
     advice_placement: Literal["own", "other"] = "own"
     advice_weights: Literal["ties", "add"] = "ties"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -204,7 +206,7 @@ def test_late_advice_is_the_callers_order_and_holds_nothing() -> None:
         assert count() == {"deadline": 1.0}
 
 
-def test_occupied_threads_give_the_callers_order_at_once() -> None:
+def test_caller_waits_for_an_occupied_thread_until_its_deadline() -> None:
     go_on = threading.Event()
     with opened(scheduler=HOOKED, advice_deadline_s=0.05, advice_threads=1) as engine:
         report(engine, "a")
@@ -212,11 +214,35 @@ def test_occupied_threads_give_the_callers_order_at_once() -> None:
         assert engine.advise(asked(A, "a")).why == "deadline"
         assert engine.counts()["advice_threads_busy"] == 1
         assert engine.advise(asked(B, "a")).why == "deadline"
+        assert engine.counts()["advice_waiting"] == 0  # it has left
         go_on.set()
         hook.does = lambda: None
         while engine.counts()["advice_threads_busy"]:
             pass
         assert engine.advise(asked(B, "a")).decided
+
+
+def test_full_queue_gives_the_callers_order_at_once() -> None:
+    go_on = threading.Event()
+    options: dict[str, Any] = {"advice_threads": 1, "advice_waiting": 1}
+    options["advice_deadline_s"] = PATIENCE_S
+    with (
+        opened(scheduler=HOOKED, **options) as engine,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        report(engine, "a")
+        count = outcomes(engine)
+        hook.does = lambda: go_on.wait(PATIENCE_S)
+        occupying = pool.submit(engine.advise, asked(A, "a"))
+        waiting = pool.submit(engine.advise, asked(B, "a"))
+        while not engine.counts()["advice_waiting"]:
+            pass
+        assert engine.advise(asked(C, "a")).why == "busy"
+        go_on.set()
+        assert occupying.result().decided
+        assert waiting.result().decided
+        hook.does = lambda: None
+        assert count() == {"busy": 1.0, "decided": 2.0}
 
 
 def _raise(error: BaseException) -> None:
@@ -292,6 +318,27 @@ def test_burst_is_not_advised_to_one_host(engine: Gantt) -> None:
     assert sorted(found) == ["a", "a", "b", "b", "c", "c"]
     counts = engine.counts()
     assert (counts["advice_holds"], counts["advice_holds_made"]) == (6, 6)
+
+
+def test_burst_at_once_is_not_advised_to_one_host() -> None:
+    """More requests than threads, and each host has room for its share alone."""
+    with (
+        opened(advice_threads=2, advice_deadline_s=PATIENCE_S) as engine,
+        ThreadPoolExecutor(40) as pool,
+    ):
+        hosts = tuple("abcde")
+        for host in hosts:
+            report(engine, host, vcpus=8)
+        start = threading.Barrier(40)
+
+        def ask(number: int) -> Advice:
+            start.wait(PATIENCE_S)
+            uuid = f"{number:08x}-aaaa-4000-8000-000000000000"
+            return engine.advise(asked(uuid, *hosts))
+
+        found = list(pool.map(ask, range(40)))
+        assert [advice.why for advice in found] == [""] * 40
+        assert Counter(names(one)[0] for one in found) == dict.fromkeys(hosts, 8)
 
 
 def test_own_hold_does_not_lower_ones_own_host(engine: Gantt) -> None:

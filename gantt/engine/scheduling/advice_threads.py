@@ -1,23 +1,26 @@
 """Runs advice in threads of its own, so that its caller is answered in time whatever it
 waits for: a lock, another search, a plug-in.
 
-A call that is late goes on in its thread, and its result is not used.
+While all threads are occupied, calls wait in turn. A call that is late goes on in its
+thread, and its result is not used.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from contextvars import copy_context
 from typing import Generic, TypeVar
 
 from gantt.engine.threads import Threads
+from gantt.errors import Busy
 
 T = TypeVar("T")
 
 
 class TooLate(Exception):
-    """The call goes on, or has not begun: all threads are occupied."""
+    """The call goes on in its thread, or never begins."""
 
 
 class Call(Generic[T]):
@@ -62,43 +65,60 @@ class Call(Generic[T]):
 
 
 class AdviceThreads:
-    """At most ``most`` threads, started as they are needed."""
+    """At most ``most`` threads, started as they are needed; at most ``most_waiting``
+    calls wait for one of them."""
 
-    def __init__(self, most: int, threads: Threads) -> None:
-        self._most = most
+    def __init__(self, most: int, most_waiting: int, threads: Threads) -> None:
+        self._most, self._most_waiting = most, most_waiting
         self._threads = threads
         self._changed = threads.condition()
-        self._waiting: deque[Callable[[], None]] = deque()
-        self._idle = self._started = 0
+        self._queue: deque[Callable[[], None]] = deque()
+        self._running = self._started = 0
         self._is_closed = False
 
     def call(self, run: Callable[[Call[T]], T], timeout_s: float) -> T:
-        """The result of ``run``. Raises TooLate when it takes longer than
-        ``timeout_s``, or cannot begin, and what ``run`` raises."""
+        """The result of ``run``. Raises TooLate when it does not come within
+        ``timeout_s``, Busy when too many calls wait, and what ``run`` raises."""
         call = Call(run, self._threads)
         context = copy_context()  # of the request, for the log
+
+        def run_it() -> None:
+            context.run(call.run)
+
         with self._changed:
-            if len(self._waiting) >= self._idle:
-                if self._started >= self._most:
-                    raise TooLate
-                self._started += 1
-                self._threads.start(self._work, "gantt-advice")
-                self._idle += 1
-            self._waiting.append(lambda: context.run(call.run))
+            if len(self._queue) >= self._started - self._running:
+                self._make_room()
+            self._queue.append(run_it)
             self._changed.notify()
-        return call.wait(timeout_s)
+        try:
+            return call.wait(timeout_s)
+        except TooLate:
+            with self._changed, suppress(ValueError):  # it has begun
+                self._queue.remove(run_it)
+            raise
+
+    def _make_room(self) -> None:
+        """For one more call than there are free threads."""
+        if self._started < self._most:
+            self._threads.start(self._work, "gantt-advice")
+            self._started += 1
+        elif self.waiting() >= self._most_waiting:
+            raise Busy(
+                f"{self._most_waiting} requests for advice wait for one of "
+                f"{self._most} threads. Raise advice_waiting of [gantt], or ask less."
+            )
 
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._is_closed)
-                if not self._waiting:
+                self._changed.wait_for(lambda: self._queue or self._is_closed)
+                if not self._queue:
                     return
-                run = self._waiting.popleft()
-                self._idle -= 1
+                run = self._queue.popleft()
+                self._running += 1
             run()
             with self._changed:
-                self._idle += 1
+                self._running -= 1
 
     def close(self) -> None:
         """End threads that wait."""
@@ -108,4 +128,8 @@ class AdviceThreads:
 
     def busy(self) -> int:
         """How many threads are occupied."""
-        return self._started - self._idle + len(self._waiting)
+        return min(self._started, self._running + len(self._queue))
+
+    def waiting(self) -> int:
+        """How many calls wait for a thread."""
+        return max(0, self._running + len(self._queue) - self._started)

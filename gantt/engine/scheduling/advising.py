@@ -77,7 +77,9 @@ class Advising:
         self._options = options.advice
         self._search_budget = options.search_budget
         self._rng = rng
-        self._threads = AdviceThreads(self._options.advice_threads, threads)
+        self._threads = AdviceThreads(
+            self._options.advice_threads, self._options.advice_waiting, threads
+        )
 
     def advise(self, request: AdviceRequest) -> Advice:
         """In which order to try ``request.hosts``; in their own order where that cannot
@@ -215,6 +217,8 @@ class Advising:
         return {
             "advice_threads_busy": self._threads.busy(),
             "advice_threads_limit": self._options.advice_threads,
+            "advice_waiting": self._threads.waiting(),
+            "advice_waiting_limit": self._options.advice_waiting,
             "advice_hosts_limit": self._options.advice_hosts,
             **self._holds.counts(),
         }
