@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from gantt.model.bounds import Name, Text
+from gantt.model.bounds import Name, RequestId
 from gantt.model.spec import RequestSpec
 
 Stage: TypeAlias = Literal["filter", "weigh"]
@@ -42,7 +42,7 @@ class AdviceRequest(Struct, frozen=True):
     mode: Mode = "advise"
     operation: Operation | None = None
     instance_uuid: Name | None = None
-    request_id: Text = ""
+    request_id: RequestId = ""
 
 
 class AdvisedHost(Struct, frozen=True, gc=False):

@@ -26,6 +26,8 @@ Count = Annotated[int, Meta(ge=1, le=MAX_WHOLE)]
 Ratio = Annotated[float, Meta(ge=0, le=MAX_REAL)]
 Text = Annotated[str, Meta(max_length=MAX_TEXT)]
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
+RequestId = Annotated[str, Meta(max_length=MAX_NAME)]
+"""Kept with each record, so that it is bounded as names are. Empty: none."""
 AnyOf = Annotated[frozenset[Name], Meta(min_length=1)]
 """Alternative names, one of which must match."""
 ExtraSpecs = Annotated[dict[Text, Text], Meta(max_length=MAX_EXTRA_SPECS)]

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from gantt.errors import Invalid
-from gantt.model.bounds import Name, Text, Whole
+from gantt.model.bounds import Name, RequestId, Text, Whole
 from gantt.model.spec import RequestSpec
 
 Source = Literal["advice", "notification"]
@@ -47,7 +47,7 @@ class ShadowEvent(Struct, frozen=True):
 
     spec: RequestSpec
     phase: Phase = "start"
-    request_id: Text = ""
+    request_id: RequestId = ""
     at: int | None = None
     instance_uuids: tuple[Name, ...] = ()
 

@@ -16,7 +16,7 @@ from gantt.api.wire.problem import Problem
 from gantt.api.wire.query import Params
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, Mode, Operation, Stage
-from gantt.model.bounds import Lease, Name, Text
+from gantt.model.bounds import Lease, Name, RequestId
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ class AdviseBody(Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode = "advise"
     operation: Operation | None = None
     instance_uuid: Name | None = None
-    request_id: Text | None = None
+    request_id: RequestId | None = None
 
 
 class AggregatesBody(Struct, frozen=True, forbid_unknown_fields=True):

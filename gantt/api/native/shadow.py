@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import Body, RequestForm, query
-from gantt.model.bounds import Name, Text
+from gantt.model.bounds import Name, RequestId
 from gantt.model.forms.notification import read_observed
 from gantt.model.shadow import (
     MOST_SHADOWS,
@@ -30,7 +30,7 @@ class ShadowBody(Struct, frozen=True, forbid_unknown_fields=True):
 
     request_spec: RequestForm
     phase: Phase = "start"
-    request_id: Text = ""
+    request_id: RequestId = ""
     at: _Time | None = None
     instance_uuids: tuple[Name, ...] = ()
 

@@ -18,7 +18,7 @@ from gantt.model.advice import (
     Mode,
     Operation,
 )
-from gantt.model.bounds import Name
+from gantt.model.bounds import MAX_NAME, Name
 from gantt.model.forms.spec import read_spec
 
 _SHOWN = 5
@@ -70,9 +70,12 @@ class Names(Struct, frozen=True):
 
 
 def nova_request(body: NovaBody, mode: Mode, request_id: str) -> AdviceRequest:
-    """The request of ``body``. Raises Invalid, which names the field."""
+    """The request of ``body``, under the id of its context, or without one that can
+    be kept, under ``request_id``. Raises Invalid, which names the field."""
     check_weights([one.host for one in body.hosts], body.weights)
     given = None if body.context is None else body.context.request_id
+    if given is not None and len(given) > MAX_NAME:
+        given = None  # these callers fail on a refusal
     return AdviceRequest(
         read_spec(body.spec),
         body.hosts,

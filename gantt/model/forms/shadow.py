@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from gantt.model.bounds import MAX_NAME
 from gantt.model.forms import scalars, values
 from gantt.model.shadow import ShadowEvent
 
@@ -19,7 +20,7 @@ def checked(event: ShadowEvent) -> ShadowEvent:
     return replace(
         event,
         spec=values.spec(event.spec),
-        request_id=scalars.text("request_id", event.request_id),
+        request_id=scalars.text("request_id", event.request_id, MAX_NAME),
         at=None if at is None else scalars.whole("at", at, 0, _LATEST),
         instance_uuids=values.names("instance_uuids", event.instance_uuids),
     )

@@ -70,6 +70,19 @@ def test_external_answer_has_only_the_names_that_were_sent(client: WsgiClient) -
     assert answer.json == {"hosts": ["two", "one", "elsewhere"]}
 
 
+def test_request_id_of_any_length_is_not_kept(client: WsgiClient, books: Gantt) -> None:
+    longest = "r" * 255
+    assert external(client, "one", context={"request_id": longest}).status == 200
+    assert external(client, "one", context={"request_id": longest + "r"}).status == 200
+    body = {"spec": SPEC, "hosts": hosts("one")}
+    assert client("POST", ADVISE, body={**body, "request_id": longest}).status == 200
+    answer = client("POST", ADVISE, body={**body, "request_id": longest + "r"})
+    assert answer.status == 400
+    assert "request_id" in answer.text
+    kept = [len(record.request_id) for record in books.decisions()]
+    assert sorted(kept) == [40, 255, 255]
+
+
 # -- from where ---------------------------------------------------------------------
 
 

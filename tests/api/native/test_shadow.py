@@ -47,6 +47,15 @@ def observe(client: WsgiClient, uuid: str, **more: Any) -> Any:
     return client("POST", "/gantt/shadow/events", body=body)
 
 
+def test_request_id_has_a_limit(client: WsgiClient, books: Gantt) -> None:
+    uuid = str(uuids.uuid4())
+    assert observe(client, uuid, request_id="r" * 256).status == 400
+    assert observe(client, uuid, request_id="r" * 255).status == 204
+    event = ShadowEvent(RequestSpec(instance_uuid=uuid), request_id="r" * 256)
+    with pytest.raises(Invalid, match="request_id"):
+        books.shadow_event(event)
+
+
 def test_event_is_observed_and_reported(client: WsgiClient, books: Gantt) -> None:
     uuid = str(uuids.uuid4())
     assert observe(client, uuid, request_id="req-1").status == 204
