@@ -75,8 +75,10 @@ def rank(
     now: int,
     rng: Dice,
     budget: int | None,
+    is_current: bool = True,
 ) -> Ranked:
-    """The order of ``request.hosts``. Raises NoValidHost, Invalid, UnknownName."""
+    """The order of ``request.hosts``. ``is_current``: whether ``state`` has what was
+    committed of late. Raises NoValidHost, Invalid, UnknownName."""
     spec = groups.with_rule(state.fleet, spec_of(request))
     steps = Budget(budget)
     every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
@@ -98,7 +100,8 @@ def rank(
     places, best, lost = _choose(feasible, weights, subset, rng, steps)
     refused = _refusals(feasible, at) | dict.fromkeys(mine[lost].tolist(), BOOKS)
     if request.mode == "decide":
-        _keep_sure(state, refused, sent, now, driver.policy.options.report_age_s)
+        fresh_s = driver.policy.options.report_age_s if is_current else None
+        _keep_sure(state, refused, sent, now, fresh_s)
     is_last = np.ones(len(sent), np.bool_)
     is_last[mine[places]] = False
     last = np.flatnonzero(is_last).tolist()
@@ -205,10 +208,13 @@ def _refusals(feasible: FeasibleHosts, at: Int64s) -> dict[int, str]:
 
 
 def _keep_sure(
-    state: State, refused: dict[int, str], sent: Int64s, now: int, fresh_s: float
+    state: State, refused: dict[int, str], sent: Int64s, now: int, fresh_s: float | None
 ) -> None:
-    """Withdraw refusals of hosts whose last report is old: the caller would drop
-    them."""
+    """Withdraw refusals of hosts whose last report is old, or all (``fresh_s`` None):
+    the caller would drop these hosts."""
+    if fresh_s is None:
+        refused.clear()
+        return
     hosts = state.fleet.hosts
     positions = np.array(list(refused), np.int64)
     rows = sent[positions]

@@ -309,6 +309,33 @@ def test_advice_stands_while_the_database_is_away(clock: Clock) -> None:
         store.always.clear()
 
 
+def test_no_host_is_to_be_dropped_while_the_database_is_away(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FaultyStore(MemoryStore())
+    with opened(clock, store) as engine:
+        report(engine, "tiny", memory_mb=128)
+        request = asked(A, "tiny", mode="decide")
+
+        def refusal() -> str | None:
+            advice = engine.advise(request)
+            assert advice.decided
+            return advice.hosts[0].refused_by
+
+        assert refusal() == "allocation candidates"
+        monkeypatch.setattr(store, "cursor_at_once", lambda: None, raising=False)
+        assert refusal() == "allocation candidates"  # as read a moment ago
+        clock.seconds += 1.1
+        assert refusal() is None
+        store.always["cursor"] = lambda *_: _raise(StoreFailed("away"))
+        with pytest.raises(StoreFailed):
+            engine.list_hosts()
+        assert refusal() is None
+        store.always.clear()
+        engine.list_hosts()
+        assert refusal() == "allocation candidates"
+
+
 # -- what is held -------------------------------------------------------------------
 
 

@@ -44,6 +44,7 @@ def ranked(
     options: AdviceOptions = OPTIONS,
     held: dict[int, HeldHost] | None = None,
     state: State | None = None,
+    is_current: bool = True,
 ) -> Ranked:
     return advising.rank(
         state or desk.state,
@@ -55,6 +56,7 @@ def ranked(
         now=desk.now,
         rng=random.Random(1),
         budget=None,
+        is_current=is_current,
     )
 
 
@@ -394,6 +396,7 @@ def test_only_fresh_reports_let_the_caller_drop_hosts(driver: Driver) -> None:
     fleet = Fleet(a=512)
     request = of("a", SPEC, mode="decide")
     assert ranked(fleet, driver, request).refusals == ["allocation candidates"]
+    assert ranked(fleet, driver, request, is_current=False).refusals == [None]
     fleet.now += 3600 * 1_000_000
     assert ranked(fleet, driver, request).refusals == [None]
     advised = of("a", SPEC, mode="advise")

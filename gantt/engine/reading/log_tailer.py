@@ -23,6 +23,7 @@ from gantt.store.interface import Store
 
 LOG = logging.getLogger(__name__)
 _SILENT_S = 1.0
+_CURRENT_S = 1.0
 
 
 def load_state(store: Store, kept_changes: int = JOURNAL_LENGTH) -> State:
@@ -120,6 +121,12 @@ class LogTailer:
         self._answered(end)
         self.outage.succeeded("read")
         return True
+
+    def is_current(self) -> bool:
+        """Whether the columns lack nothing that was committed more than a second ago,
+        as far as that can be told without waiting."""
+        is_known = self.age_s() <= _CURRENT_S and not self.outage.is_on("read")
+        return is_known or self.is_fresh()
 
     def is_away(self) -> bool:
         """Whether the database is away now, which is logged then."""

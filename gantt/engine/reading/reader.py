@@ -60,6 +60,10 @@ class Reader:
         """The last durable revision that this process knows."""
         return self._replica.durable
 
+    def is_current(self) -> bool:
+        """See ``LogTailer.is_current``."""
+        return self._log_tailer.is_current()
+
     def read(
         self,
         query: Callable[[State, *Ts], T],

@@ -124,6 +124,7 @@ class Advising:
                 request,
                 asked,
                 call.settle,
+                request.mode == "decide" and at.reader.is_current(),
                 consistency=Consistency.LOCAL,
             )
         except NoValidHost as refusal:
@@ -170,6 +171,7 @@ class Advising:
         request: AdviceRequest,
         asked: ScheduleRequest,
         settle: Callable[[], bool],
+        is_current: bool,
     ) -> tuple[Ranked, Decision, Scoreboard]:
         at, now = self._scheduling, self._scheduling.clock.now()
         consumer = request.spec.instance_uuid or request.request_id
@@ -183,6 +185,7 @@ class Advising:
             now=now,
             rng=self._rng,
             budget=self._search_budget,
+            is_current=is_current,
         )
         record = at.draft(state, asked, ranked.feasible, now)
         board = Scoreboard(state, ranked.feasible, now, at.options.record_hosts)
