@@ -137,16 +137,19 @@ def test_later_sources_take_precedence(
 
 
 ELSEWHERE = {
-    *("listen", "tokens_file", "freshness", "advice_from"),
+    *("listen", "tokens_file", "freshness", "advice_from", "patient"),
     *("advice_placement", "advice_weights", "advice_subset_size"),
 }
 
 
-@pytest.mark.parametrize(("threads", "patient"), [(64, 32), (4096, 32), (8, 4), (1, 1)])
+@pytest.mark.parametrize(
+    ("threads", "wanted", "patient"),
+    [(64, 32, 32), (4096, 100, 100), (64, 7, 7), (8, 32, 4), (1, 32, 1)],
+)
 def test_at_most_half_of_the_threads_wait_for_a_stalled_database(
-    threads: int, patient: int
+    threads: int, wanted: int, patient: int
 ) -> None:
-    overrides = {("gantt", "blocking_threads"): threads}
+    overrides = {("gantt", "blocking_threads"): threads, ("gantt", "patient"): wanted}
     assert load(environ={}, overrides=overrides).engine.patient == patient
 
 
@@ -161,7 +164,7 @@ def test_option_sets_the_field_of_its_name(option: Any) -> None:
     found = load(environ={}, overrides={("gantt", option.name): value})
     engine = found.engine
     more = (engine.advice, engine.shadow)
-    values = (found.api, found.serve, engine, engine.store, *more)
+    values = (found.api, found.serve, found.auth, engine, engine.store, *more)
     (owner,) = [each for each in values if hasattr(each, option.name)]
     assert getattr(owner, option.name) == value
 

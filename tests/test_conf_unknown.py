@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -81,9 +82,25 @@ def test_retired_option_is_accepted_and_its_constant_named(
 def test_retired_constants_have_the_values_in_use() -> None:
     engine = load(environ={"OS_GANTT_CONFIG_DIR": "/nowhere"}).engine
     assert RETIRED["gantt", "wait_s"] == f"EngineOptions.wait_s = {engine.wait_s:g}"
-    assert RETIRED["gantt", "tail_limit"] == "StoreOptions.tail_limit = 50000"
-    assert engine.store.tail_limit == 50_000
+    assert RETIRED["gantt", "idle_timeout_s"] == "StoreOptions.idle_timeout_s = 5"
+    assert engine.store.idle_timeout_s == 5
     assert RETIRED["scheduler", "choices"] == "SchedulerOptions.choices = 16"
+
+
+def test_limits_are_options_again(tmp_path: Path) -> None:
+    text = """
+        [gantt]
+        patient = 9
+        tail_limit = 1000
+        [scheduler]
+        claim_choices = 100
+        explain_budget = 200
+    """
+    assert told(tmp_path, textwrap.dedent(text)) == ()
+    engine = load([str(tmp_path / "gantt.conf")], environ={}).engine
+    assert (engine.patient, engine.store.tail_limit) == (9, 1000)
+    scheduler = engine.scheduler
+    assert (scheduler.claim_choices, scheduler.explain_budget) == (100, 200)
 
 
 def test_placement_conf_gives_no_warnings(tmp_path: Path) -> None:

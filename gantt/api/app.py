@@ -18,6 +18,7 @@ from gantt.api.access.auth import (
     build_authenticator,
     unauthorized,
 )
+from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.access.peers import Peers
 from gantt.api.access.policy import build_policy
 from gantt.api.call import (
@@ -83,7 +84,9 @@ def build_app(
     authenticate = authenticate or build_authenticator(settings.auth)
     app = build_routes(door, peers.admitted(authenticate))
     if settings.auth.strategy == "keystone":
-        app = require_keystone(app, settings.oslo, peers.include)
+        tokens = ConfirmedTokens(settings.auth)
+        meters.add(tokens.counts)
+        app = require_keystone(app, settings.oslo, peers.include, tokens)
     if settings.allowed_origin:
         app = allow_origins(app, settings.oslo)
     app = logged(app, meters.served)

@@ -179,7 +179,12 @@ GANTT = [
         AuthOptions(),
         {
             "tokens_file": "YAML or JSON: token -> {user, project, roles}, for "
-            "auth_strategy=token. At most 1 MiB."
+            "auth_strategy=token. At most 1 MiB.",
+            "confirmed_tokens 0": "Maximum tokens per process that Keystone confirmed "
+            "a moment ago and that are not validated again; 0: validate the token of "
+            "every request.",
+            "confirmed_tokens_s 0..300": "Seconds that such a token is not validated "
+            "again; a revoked one is accepted for so long.",
         },
     ),
     *advice.OPTIONS,
@@ -192,6 +197,9 @@ GANTT = [
             "refused with 503.",
             "answer_timeout_s 0.1..86400": "Seconds that a request waits for the "
             "database; then 503.",
+            "patient 1": "Callers that go on waiting for a stalled committer or "
+            "database after two seconds, at most half of blocking_threads; others get "
+            "503 and free their threads.",
             "search_budget 1": "Maximum steps of one candidate search; a step takes a "
             "few microseconds.",
             "log_length 1000": "Minimum number of revisions that gantt_log keeps; a "
@@ -214,7 +222,9 @@ GANTT = [
         {
             "lock_timeout_s 0.01..3600": "Seconds that the committer waits for the "
             "database lock of another process before it retries (MariaDB: whole "
-            "seconds, at least 1)."
+            "seconds, at least 1).",
+            "tail_limit 1": "Revisions that a process reads from the log; one that is "
+            "further behind reloads all tables, as does one beyond log_length.",
         },
     ),
     cfg.StrOpt(
@@ -242,14 +252,13 @@ def _constants() -> dict[tuple[str, str], str]:
         (
             "gantt",
             EngineOptions(),
-            "leader_silence_s patient planning_ms search_slice_ms wait_s",
+            "leader_silence_s planning_ms search_slice_ms wait_s",
         ),
-        ("gantt", StoreOptions(), "idle_timeout_s tail_limit"),
+        ("gantt", StoreOptions(), "idle_timeout_s"),
         (
             "scheduler",
             SchedulerOptions(),
-            "choices claim_attempts claim_choices explain_budget lease_skew_s "
-            "placement_lease_s report_age_s",
+            "choices claim_attempts lease_skew_s placement_lease_s report_age_s",
         ),
     )
     return {

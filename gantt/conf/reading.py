@@ -167,7 +167,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         own,
         EngineOptions,
         # Half of the threads stay free for requests that do not wait.
-        patient=min(EngineOptions().patient, max(1, own.blocking_threads // 2)),
+        patient=min(own.patient, max(1, own.blocking_threads // 2)),
         # No other process can write to memory.
         poll_ms=0 if database.connection == MEMORY else own.poll_ms,
         commit_attempts=max(1, ours.placement.allocation_conflict_retry_count),
@@ -214,8 +214,11 @@ def _settings(
         unknown=unknown,
         database_url=ours.placement_database.connection or "",
         api=_values_of({**ours.placement, **own}, ApiOptions),
-        auth=AuthOptions(
-            ours.api.auth_strategy, own.tokens_file, tuple(own.advice_from)
+        auth=_values_of(
+            own,
+            AuthOptions,
+            strategy=ours.api.auth_strategy,
+            advice_from=tuple(own.advice_from),
         ),
         serve=_values_of(own, ServeOptions, host=host, port=port),
         engine=_engine_options(ours, named),

@@ -137,6 +137,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "fleets cache fewer shapes, but at least two.",
             "kept_changes 1": "Host changes that are kept to update cached shapes; "
             "older shapes are rebuilt.",
+            "claim_choices 1": "Maximum candidate places that a claim for many "
+            "instances carries in total; each instance has at least one.",
+            "explain_budget 1": "Maximum steps of the search for why no provider has "
+            "room. Once they are used up, the answer omits the reason.",
             "change_budget 1": "Maximum steps of the search for the smallest change to "
             "a refused request that would have found hosts: each try costs about 25 "
             "per 1,024 hosts, one per extra spec (80 if there are more than 32), and 5 "

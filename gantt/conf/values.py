@@ -47,11 +47,15 @@ class ApiOptions(Struct, frozen=True):
 
 class AuthOptions(Struct, frozen=True):
     """Authentication strategy; ``tokens_file`` is for the strategy ``token``;
-    ``advice_from``: networks whose requests for advice need no token."""
+    ``advice_from``: networks whose requests for advice need no token.
+    ``confirmed_tokens``: tokens that Keystone confirmed and that are not validated
+    again for ``confirmed_tokens_s`` seconds."""
 
     strategy: str = "keystone"
     tokens_file: str = ""
     advice_from: tuple[str, ...] = ("127.0.0.0/8", "::1")
+    confirmed_tokens: int = 4096
+    confirmed_tokens_s: float = 1.0
 
 
 class ServeOptions(Struct, frozen=True):

@@ -331,6 +331,8 @@ class Gantt(_Parts):
             "revision": self.revision,
             "queue_limit": self._options.queue_length,
             "batch_limit": self._options.batch_size,
+            "tail_limit": self._options.store.tail_limit,
+            "patient_limit": self._options.patient,
             "search_rests": self._rest.taken,
         }
         for part in (*reading, *deciding, self._background):

@@ -49,6 +49,10 @@ _GAUGES = {
         "batch_limit": "Commands that one commit may hold (batch_size).",
         "search_limit": "Steps that one search may take (search_budget).",
         "log_limit": "Revisions that the log keeps (log_length).",
+        "tail_limit": "Revisions that a process may be behind without reloading all "
+        "tables (tail_limit).",
+        "patient_limit": "Callers per process that go on waiting for a stalled "
+        "committer or database (patient).",
         "decisions_limit": "Decisions that a process keeps (records).",
         "decisions_waiting_limit": "Maximum decisions waiting in a process to be "
         "shared (shared_backlog).",
@@ -61,6 +65,13 @@ _GAUGES = {
         "(plugin_threads).",
         "shapes_limit": "Maximum request shapes in the cache of the caching "
         "driver (max_shapes).",
+        "shape_hosts_limit": "Maximum total hosts of these shapes (max_shape_hosts).",
+        "claim_choices_limit": "Maximum candidate places of one claim (claim_choices).",
+        "explain_limit": "Steps that the search for why no provider has room may take "
+        "(explain_budget).",
+        "change_search_limit": "Steps that the search for a helpful change to a "
+        "refused request may take (change_budget).",
+        "capacity_limit": "Maximum instances counted per host (capacity_per_host).",
         "changes_limit": "Host changes kept for the cache of the caching driver "
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
@@ -87,6 +98,9 @@ _GAUGES = {
         "written (shadow_backlog).",
         "shadow_records_limit": "Shadow records that are kept for all processes "
         "(shadow_records).",
+        "confirmed_tokens_limit": "Maximum tokens per process that are not validated "
+        "again (confirmed_tokens).",
+        "body_bytes_limit": "Maximum bytes of one request body (max_body_bytes).",
         "watchers_limit": "Maximum watchers per process.",
     },
     _SUM: {
@@ -106,6 +120,7 @@ _GAUGES = {
         "to 8 KiB left out.",
         "bodies_reading_bytes_limit": "Maximum bytes of such bodies (bodies_bytes of "
         "each process).",
+        "confirmed_tokens": "Tokens that were confirmed and are kept.",
         "watchers": "Requests that watch.",
         "shadow_pending": "Observed requests that wait for Nova's claim.",
         "shadow_waiting": "Shadow records not yet visible to other processes.",
@@ -279,6 +294,11 @@ class Meters:
         self._advice_s.observe(seconds)
 
     # -- read --------------------------------------------------------------------
+
+    def add(self, more: Counts) -> None:
+        """Read ``more`` counts on request, too."""
+        counts = self._counts
+        self._counts = lambda: {**counts(), **more()}
 
     def mirror(self) -> None:
         """Update the metrics from the current counts."""

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from gantt.api.access import confirmed_tokens
 from gantt.api.access.auth import keystone
-from gantt.api.access.confirmed_tokens import REMEMBER_S, ConfirmedTokens
+from gantt.api.access.confirmed_tokens import ConfirmedTokens
 from gantt.api.call import AT_ONCE, Caller, Environ
 from gantt.api.hosting.middleware import require_keystone
-from gantt.conf import load
+from gantt.conf import AuthOptions, load
 from gantt.engine.reading.reader import WouldWait
 
 TOKEN = "gAAAA"
@@ -60,14 +59,13 @@ class Guarded:
         self.callers: list[Caller] = []
         patch.setattr(AuthProtocol, "_create_identity_server", lambda _: self.identity)
         patch.setattr(AuthProtocol, "_token_cache_factory", lambda _: NoCache())
-        patch.setattr(
-            "gantt.api.hosting.middleware.ConfirmedTokens",
-            lambda: ConfirmedTokens(monotonic=lambda: self.now),
-        )
         config = tmp_path / "gantt.conf"
         config.write_text("[keystone_authtoken]\nwww_authenticate_uri = https://k/\n")
         self._app = require_keystone(
-            self._answer, load([str(config)]).oslo, lambda environ: False
+            self._answer,
+            load([str(config)]).oslo,
+            lambda environ: False,
+            ConfirmedTokens(AuthOptions(), monotonic=lambda: self.now),
         )
 
     def _answer(self, environ: Environ, start: Any) -> list[bytes]:
@@ -115,7 +113,7 @@ def test_token_is_validated_once_a_second(guarded: Guarded) -> None:
         assert guarded() == "200 OK"
     assert guarded.identity.asked == 1
     assert set(guarded.callers) == {NOVA}
-    guarded.now += REMEMBER_S
+    guarded.now += AuthOptions().confirmed_tokens_s
     guarded()
     assert guarded.identity.asked == 2
 
@@ -178,11 +176,19 @@ def test_keystone_is_not_waited_for_in_the_event_loop(guarded: Guarded) -> None:
     assert guarded(**{AT_ONCE: True}) == "200 OK"
 
 
-def test_number_of_tokens_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirmed_tokens, "REMEMBER_TOKENS", 3)
-    tokens = ConfirmedTokens(monotonic=lambda: 0.0)
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (AuthOptions(confirmed_tokens=3), 2),
+        (AuthOptions(confirmed_tokens=10), 8),
+        (AuthOptions(confirmed_tokens=0), 0),
+    ],
+)
+def test_number_of_tokens_is_limited(options: AuthOptions, kept: int) -> None:
+    most = options.confirmed_tokens
+    tokens = ConfirmedTokens(options, monotonic=lambda: 0.0)
     info = {"token": {"expires_at": "2099-01-01T00:00:00Z"}}
-    for number in range(10):
+    for number in range(8):
         environ = {
             "HTTP_X_AUTH_TOKEN": str(number),
             "HTTP_X_IDENTITY_STATUS": "Confirmed",
@@ -190,5 +196,21 @@ def test_number_of_tokens_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
             "keystone.token_info": info,
         }
         tokens.remember(environ)
-        assert tokens.recognize(environ)
-        assert len(tokens._callers) <= 3
+        assert tokens.recognize(environ) == (most > 0)
+        assert tokens.counts()["confirmed_tokens"] <= most
+    assert tokens.counts() == {
+        "confirmed_tokens": kept,
+        "confirmed_tokens_limit": most,
+    }
+
+
+def test_validation_of_every_request_can_be_chosen() -> None:
+    tokens = ConfirmedTokens(AuthOptions(confirmed_tokens_s=0), monotonic=lambda: 0.0)
+    environ = {
+        "HTTP_X_AUTH_TOKEN": TOKEN,
+        "HTTP_X_IDENTITY_STATUS": "Confirmed",
+        "HTTP_X_USER_ID": "u",
+        "keystone.token_info": {"token": {"expires_at": "2099-01-01T00:00:00Z"}},
+    }
+    tokens.remember(environ)
+    assert not tokens.recognize(environ)

@@ -55,6 +55,23 @@ def test_metrics_have_limits_and_counts() -> None:
     assert "gantt_revision 2.0" in after
 
 
+def test_every_limit_that_is_counted_has_a_metric(tmp_path: Path) -> None:
+    config = tmp_path / "gantt.conf"
+    config.write_text("[keystone_authtoken]\nwww_authenticate_uri = https://k/\n")
+    settings = load([str(config)], environ={}, overrides={("gantt", "tail_limit"): 9})
+    with open_gantt("memory://", settings.engine) as books:
+        client = WsgiClient(build_app(books, settings), token=None)
+        text = client("GET", "/metrics").text
+        limits = [name for name in books.counts() if name.endswith("_limit")]
+    assert len(limits) > 20
+    for name in (*limits, "confirmed_tokens_limit"):
+        assert f"# TYPE gantt_{name} gauge" in text
+    assert "gantt_tail_limit 9.0" in text
+    assert "gantt_patient_limit 32.0" in text
+    assert "gantt_confirmed_tokens_limit 4096.0" in text
+    assert "gantt_confirmed_tokens 0.0" in text
+
+
 def told_by_a_day() -> str:
     """/metrics after one of everything: a search, a decision and a refused one."""
     settings = load(environ={}, default_auth="noauth2")

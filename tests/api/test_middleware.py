@@ -8,7 +8,6 @@ from typing import Any, cast
 import pytest
 
 from gantt.api.app import build_app
-from gantt.api.hosting.middleware import require_keystone
 from gantt.conf import load
 from gantt.engine.protocol import Engine
 from gantt.errors import Refused
@@ -110,9 +109,12 @@ def test_forged_keystone_headers_are_401(tmp_path: Path) -> None:
     assert send("GET", "/resource_providers", headers=headers).status == 401
 
 
-def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     import sys
 
+    text = "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"
     monkeypatch.setitem(sys.modules, "keystonemiddleware.auth_token", None)
     with pytest.raises(Refused, match=r"gantt-scheduler\[openstack\]"):
-        require_keystone(lambda environ, start: [], load(environ={}).oslo, bool)
+        client(tmp_path, text, auth="keystone")

@@ -1,4 +1,4 @@
-"""Tokens that keystonemiddleware has confirmed within the last second.
+"""Tokens that keystonemiddleware has confirmed a moment ago.
 
 It takes longer for a token in its own cache than all the rest of a look-up, and it may
 wait for memcached or Keystone. A compute sends its requests in bursts, with one token.
@@ -13,9 +13,7 @@ from typing import Any, Final
 
 from gantt.api.access.auth import CONFIRMED, Environ, digest_of, keystone
 from gantt.api.call import Caller
-
-REMEMBER_S: Final = 1.0
-REMEMBER_TOKENS: Final = 4096
+from gantt.conf import AuthOptions
 
 # What a token may bear that makes it valid for some requests or connections only.
 _RESTRICTIONS: Final = ("application_credential", "oauth2_credential", "bind")
@@ -26,9 +24,11 @@ class ConfirmedTokens:
 
     def __init__(
         self,
+        options: AuthOptions,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._most, self._for_s = options.confirmed_tokens, options.confirmed_tokens_s
         self._clock = clock
         self._monotonic = monotonic
         # By digest: until when, and whose.
@@ -50,12 +50,19 @@ class ConfirmedTokens:
         if not token or environ.get("HTTP_X_IDENTITY_STATUS") != "Confirmed":
             return
         valid_s = _valid_until(environ.get("keystone.token_info")) - self._clock()
-        if valid_s <= 0:
+        if valid_s <= 0 or not self._most:
             return
-        if len(self._callers) >= REMEMBER_TOKENS:
+        if len(self._callers) >= self._most:
             self._callers.clear()
-        until = self._monotonic() + min(valid_s, REMEMBER_S)
+        until = self._monotonic() + min(valid_s, self._for_s)
         self._callers[digest_of(token)] = until, keystone(environ)
+
+    def counts(self) -> dict[str, float]:
+        """How many are remembered, and the limit; for metrics."""
+        return {
+            "confirmed_tokens": len(self._callers),
+            "confirmed_tokens_limit": self._most,
+        }
 
 
 def _token(environ: Environ) -> str:

@@ -248,11 +248,14 @@ _ALLOW_METHODS = ["GET", "PUT", "POST", "DELETE", "PATCH"]
 
 
 def require_keystone(
-    app: WsgiApp, conf: Any, is_exempt: Callable[[Environ], bool]
+    app: WsgiApp,
+    conf: Any,
+    is_exempt: Callable[[Environ], bool],
+    tokens: ConfirmedTokens,
 ) -> WsgiApp:
-    """Validate tokens with Keystone, except for open documents and what is exempt."""
+    """Validate tokens with Keystone, except for open documents, what is exempt, and
+    ``tokens``, to which each is added."""
     auth_token = _load("keystonemiddleware.auth_token", "auth_strategy keystone")
-    tokens = ConfirmedTokens()
 
     def confirmed(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         tokens.remember(environ)

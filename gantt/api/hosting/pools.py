@@ -213,6 +213,7 @@ class Pools:
         return {
             "requests_waiting": sum(pool.waiting for pool in self._pools),
             "requests_waiting_limit": sum(pool.limits.waiting for pool in self._pools),
+            "body_bytes_limit": self.bodies.limits.most_bytes,
             "bodies_reading": self.bodies.reading,
             "bodies_reading_bytes": self.bodies.held,
             "bodies_reading_bytes_limit": self.bodies.limits.all_bytes,

@@ -70,6 +70,11 @@ class Checks:
             "request_instances_limit": options.max_instances,
             "statement_limit": options.max_statement,
             "statement_hosts_limit": options.max_statement_hosts,
+            "claim_choices_limit": options.claim_choices,
+            "explain_limit": options.explain_budget,
+            "change_search_limit": options.change_budget,
+            "capacity_limit": options.capacity_per_host,
             "shapes_limit": options.max_shapes,
+            "shape_hosts_limit": options.max_shape_hosts,
             "changes_limit": options.kept_changes,
         }

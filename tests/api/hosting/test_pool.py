@@ -119,3 +119,8 @@ def test_failing_job_keeps_its_thread(caplog: pytest.LogCaptureFixture) -> None:
 def test_limit_metric_covers_all_waiting_requests() -> None:
     settings = load(environ={}, overrides={("gantt", "waiting_requests"): 7})
     assert Pools(settings).counts()["requests_waiting_limit"] == 14
+
+
+def test_limit_of_a_body_has_a_metric() -> None:
+    settings = load(environ={}, overrides={("gantt", "max_body_bytes"): 2048})
+    assert Pools(settings).counts()["body_bytes_limit"] == 2048
