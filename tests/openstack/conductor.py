@@ -65,12 +65,18 @@ def ping(argument: str) -> Any:
     return baserpc.BaseAPI("scheduler").ping(context(), argument, timeout=10)
 
 
-def raw(method: str, version: str = "4.5", **arguments: Any) -> Any:
-    """Call with exactly these arguments."""
+def raw(
+    method: str,
+    version: str = "4.5",
+    of: dict[str, object] | None = None,
+    **arguments: Any,
+) -> Any:
+    """Call with exactly these arguments; ``of``: the request's context."""
     client = messaging.get_rpc_client(
         nova_rpc.TRANSPORT, messaging.Target(topic="scheduler", version="4.0")
     )
-    return client.prepare(version=version, timeout=10).call({}, method, **arguments)
+    prepared = client.prepare(version=version, timeout=10)
+    return prepared.call(of or {}, method, **arguments)
 
 
 def context(request_id: str | None = None) -> Any:

@@ -290,6 +290,13 @@ def test_the_caller_hears_which_field_cannot_be_read(
     assert rig.counted("rpc_unreadable") == 1
 
 
+@pytest.mark.parametrize("request_id", [7, "x" * 100_000, "\ud800"])
+def test_a_context_that_cannot_be_read_is_named(rig: Rig, request_id: object) -> None:
+    with nova(), pytest.raises(exception.Invalid, match="context.request_id"):
+        raw("select_destinations", of={"request_id": request_id}, **_arguments())
+    assert rig.counted("rpc_unreadable") == 1
+
+
 def test_a_newer_request_is_accepted_and_its_new_fields_counted(rig: Rig) -> None:
     fleet.add_hosts(rig.gantt, "a")
     arguments = _arguments()

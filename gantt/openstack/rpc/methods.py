@@ -259,14 +259,18 @@ def _request(
         spec=read_spec(spec, filter_properties),
         instance_uuids=None if uuids is None else tuple(uuids),
         return_alternates=return_alternates,
-        request_id=_id_of(context),
+        request_id=_text(context, "request_id") or "",
         user_id=_text(context, "user_id"),
         project_id=_text(context, "project_id"),
     )
 
 
 def _id_of(context: Context) -> str:
-    return _text(context, "request_id") or ""
+    """The request's id for the log; "" where it cannot be read."""
+    try:
+        return _text(context, "request_id") or ""
+    except Invalid:
+        return ""
 
 
 def _text(context: Context, name: str) -> str | None:
