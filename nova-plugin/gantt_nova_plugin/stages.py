@@ -16,10 +16,11 @@ Host = TypeVar("Host")
 
 
 class Ranks(NamedTuple):
-    """1.0 for the best host down to 0.0 for the last, and what to multiply them by."""
+    """1.0 for the best host down to 0.0 for the last, and what to multiply them by;
+    None where all are 0.0."""
 
     ranks: list[float]
-    multiplier: float
+    multiplier: float | None
 
 
 class Reading(NamedTuple):
@@ -55,7 +56,7 @@ class Stages:
 
         ``weights``: what other weighers have said of each host so far.
         """
-        nothing = Ranks([0.0] * len(hosts), 1.0)
+        nothing = Ranks([0.0] * len(hosts), None)
         return self._advisor.safely(
             lambda: self._weigh(hosts, weights, request) or nothing, nothing
         )
@@ -155,7 +156,10 @@ class AdvisedWeigher:
         """A rank between 0.0 and 1.0 for each; the best has the highest."""
         hosts = [weighed.obj for weighed in weighed_obj_list]
         so_far = [weighed.weight for weighed in weighed_obj_list]
-        ranks, self._multiplier = self.stages.weigh(hosts, so_far, request)
+        ranks, multiplier = self.stages.weigh(hosts, so_far, request)
+        if multiplier is not None:
+            # Other threads share this weigher, and multiply ranks by it meanwhile.
+            self._multiplier = multiplier
         return ranks
 
     def _weigh_object(self, obj: object, request: object) -> float:  # noqa: ARG002

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from gantt_nova_plugin import nova as plugin
 from gantt_nova_plugin.advisor import Advisor
 from nova.conf import CONF
-from nova.scheduler import filters
+from nova.scheduler import filters, weights
 from nova.scheduler import utils as nova_utils
 
 from tests.plugin.clouds import FILTER, filtered, hosts, spec, weighed
 from tests.plugin.fake_gantt import FakeGantt, refusing
+from tests.plugin.test_failures import end
 
 Configure = Callable[..., Advisor]
 RAM = "nova.scheduler.weights.ram.RAMWeigher"
@@ -107,6 +110,28 @@ def test_advice_outweighs_all_other_weighers(
     own = weighed(spec(), states, RAM, FAILURES)
     (asked,) = gantt.asked
     assert own == [host["host"] for host in asked.body["hosts"]][::-1]
+
+
+def test_order_stands_while_another_request_gets_no_advice(
+    configure: Configure, gantt: FakeGantt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nova's threads share a weigher, and it multiplies ranks host by host."""
+    configure(mode="advise")
+    weigher = plugin.GanttWeigher()
+    own = weigher.weight_multiplier
+
+    def multiplier(host: Any) -> float:
+        factor = own(host)
+        if host.host == "b":
+            gantt.behave = end
+            other = [weights.WeighedHost(one, 0.0) for one in hosts()]
+            assert weigher.weigh_objects(other, spec()) == [0.0] * 3
+        return factor
+
+    monkeypatch.setattr(weigher, "weight_multiplier", multiplier)
+    handler = weights.HostWeightHandler()
+    found = handler.get_weighed_objects([weigher], hosts(), spec())
+    assert [one.obj.host for one in found] == ["c", "b", "a"]
 
 
 def test_small_multiplier_makes_advice_one_voice_of_several(
