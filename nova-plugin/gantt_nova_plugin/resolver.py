@@ -63,13 +63,14 @@ class Resolver:
         with self._lock:
             lookup = self._lookup
             if lookup is None or lookup.name != name:
-                lookup = self._lookup = Lookup(name)
+                lookup = Lookup(name)
                 threading.Thread(
                     target=self._look_up,
                     args=(lookup,),
                     name="gantt-resolver",
                     daemon=True,
                 ).start()
+                self._lookup = lookup  # unless no thread can be started
             return lookup
 
     def _look_up(self, lookup: Lookup) -> None:

@@ -172,6 +172,25 @@ def test_address_is_used_while_the_name_server_is_away(
     assert said == []
 
 
+def test_name_is_looked_up_again_after_no_thread_could_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = resolver._getaddrinfo("127.0.0.1", 1, socket.AI_NUMERICHOST)
+    monkeypatch.setattr(
+        resolver, "_getaddrinfo", lambda *asked: [] if asked[2] else found
+    )
+    tried = Resolver(time.monotonic)
+
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError):
+            tried.addresses("gantt", 1, Deadline(time.monotonic, 10))
+    assert list(tried.addresses("gantt", 1, Deadline(time.monotonic, 10))) == found
+
+
 def test_second_address_is_tried(
     configure: Configure, gantt: FakeGantt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
