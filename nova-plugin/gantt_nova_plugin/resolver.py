@@ -32,8 +32,8 @@ class Lookup:
 
 
 class Resolver:
-    """One lookup of a name at a time; what was found serves for a minute, and longer
-    while the next lookup hangs or fails.
+    """One lookup of a name at a time; what was found serves for a minute, and then
+    until the next lookup, which runs meanwhile, has found something.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -53,10 +53,10 @@ class Resolver:
         if numeric:
             return numeric
         lookup = self._started((host, port))
+        if known is not None:
+            return known.addresses  # no call waits for the next ones
         if lookup.done.wait(deadline.left()) and lookup.error is None:
             return lookup.addresses
-        if known is not None:
-            return known.addresses
         raise lookup.error or OutOfTime()
 
     def _started(self, name: tuple[str, int]) -> Lookup:
