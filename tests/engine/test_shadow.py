@@ -18,6 +18,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.shadow import settling
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.engine.shadow.settling import NO_CLAIMS, REBUILD, UNNAMED
+from gantt.engine.shadow.sightings import Sightings
 from gantt.errors import Invalid, StoreFailed
 from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.changes import Change, Cursor
@@ -132,6 +133,39 @@ def test_same_host(two: Gantt) -> None:
     assert found.learnt_from == "allocations"
     assert found.claimed_at is not None
     assert found.claimed_at >= found.asked_at
+
+
+class Forgetting(dict[Any, Any]):
+    """Loses a key once it was seen, as if another thread forgot it then."""
+
+    def __contains__(self, key: object) -> bool:
+        return self.pop(key, None) is not None
+
+
+def test_instance_forgotten_meanwhile_fails_no_report(
+    two: Gantt, caplog: pytest.LogCaptureFixture
+) -> None:
+    uuid = new()
+    observe(two, uuid)
+    sightings = two._replica.listener
+    assert isinstance(sightings, Sightings)
+    sightings._sought = Forgetting(sightings._sought)
+    two.update_instances("big", [Instance(uuid)])
+    assert "failed to learn" not in caplog.text
+
+
+def test_defect_of_the_shadow_fails_no_write(
+    two: Gantt, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr(Sightings, "applied", fail)
+    uuid = new()
+    observe(two, uuid)
+    claim(two, uuid, "big")
+    assert two.get_allocations(uuid) is not None
+    assert "Sightings failed to learn of changes" in caplog.text
 
 
 def test_lower_ranked_host_differs_by_weighers(two: Gantt) -> None:

@@ -14,6 +14,7 @@ which is waited for with neither of them held.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -23,6 +24,8 @@ from gantt.engine.threads import SystemThreads, Threads
 from gantt.errors import StoreFailed
 from gantt.model.changes import Change, Cursor, LogEntry
 from gantt.state.state import State
+
+LOG = logging.getLogger(__name__)
 
 
 class ChangeListener(Protocol):
@@ -110,8 +113,16 @@ class Replica:
 
     def _apply(self, changes: Collection[Change], cursor: Cursor) -> None:
         self.state.apply(changes, cursor)
-        if self.listener is not None:
-            self.listener.applied(self.state, changes)
+        self._tell(lambda listener: listener.applied(self.state, changes))
+
+    def _tell(self, say: Callable[[ChangeListener], None]) -> None:
+        """A defect of what listens must fail no write."""
+        listener = self.listener
+        if listener is not None:
+            try:
+                say(listener)
+            except Exception:
+                LOG.exception("%s failed to learn of changes", type(listener).__name__)
 
     def settle(self) -> None:
         """All that was assumed is durable."""
@@ -126,8 +137,7 @@ class Replica:
         with self.lock:
             inverses = [change.inverse() for change in reversed(list(changes))]
             self.state.apply(inverses, before)
-            if self.listener is not None:
-                self.listener.undone(before.revision)
+            self._tell(lambda listener: listener.undone(before.revision))
             self._begin_epoch()
 
     def follow(self, entries: Iterable[LogEntry]) -> None:

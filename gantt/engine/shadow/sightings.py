@@ -88,9 +88,11 @@ class Sightings:
                     provider = state.providers.row_by_id[new.resource_provider_id]
                     at = new.updated_at or new.created_at
                     self._note(sought, claimed_on(state, provider, at), state.revision)
-            elif isinstance(new, InstanceRow) and new.uuid in self._sought:
-                for one in claimed(state, new.uuid, self._sought[new.uuid].since):
-                    self._note(self._sought[new.uuid], one, state.revision)
+            elif isinstance(new, InstanceRow):
+                sought = self._sought.get(new.uuid)
+                if sought is not None:
+                    for one in claimed(state, new.uuid, sought.since):
+                        self._note(sought, one, state.revision)
 
     def undone(self, revision: int) -> None:
         """See ``ChangeListener``."""
