@@ -28,6 +28,7 @@ from gantt.model.rows import ALLOCATIONS, AllocationRow
 from gantt.model.shadow import Phase, ShadowEvent, ShadowQuery, ShadowRecord
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement import claimed as placement_claimed
+from gantt.placement.queries import touched_allocations
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
@@ -270,6 +271,17 @@ def test_decision_does_not_see_the_claim_that_nova_made_before(two: Gantt) -> No
     view = two.get_allocations(uuid)
     assert view is not None
     assert two.verify().problems == ()
+
+
+def test_look_ups_are_answered_at_once_after_a_hidden_claim(two: Gantt) -> None:
+    """What was hidden is there again, and no commit has to be waited for."""
+    uuid = new()
+    claim(two, uuid, "big")
+    assert two.read_touched(touched_allocations, new(), at_once=True) is None
+    observe(two, uuid, at=now() - 1_000_000)
+    assert settled(two, uuid).verdict == "same"
+    assert two.read_touched(touched_allocations, new(), at_once=True) is None
+    assert two.read_touched(touched_allocations, uuid, at_once=True) is not None
 
 
 def test_cached_shape_is_right_before_and_after_a_hidden_claim(two: Gantt) -> None:

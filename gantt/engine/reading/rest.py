@@ -43,6 +43,7 @@ class Rest:
         self._is_allowed = False
         self._footing: Footing | None = None
         self._hidden: Hidden | None = None
+        self._was_settled = False
         self._slice_s = slice_s
         self.taken = 0
 
@@ -58,14 +59,11 @@ class Rest:
     def hiding(self, hidden: Hidden) -> Iterator[None]:
         """Within a search: it does not see what is hidden. Whenever others may look,
         and afterwards, it is there again."""
-        replica = self._replica
-        hidden.hide(replica.state)
-        self._hidden = hidden
+        self._cover(hidden)
         try:
             yield
         finally:
-            self._hidden = None
-            hidden.show(replica.state)
+            self._uncover()
 
     def __call__(self) -> None:
         """Raises Moved when the columns were replaced or rolled back meanwhile."""
@@ -120,10 +118,16 @@ class Rest:
         """Others may look, or search, from now on."""
         hidden, self._hidden = self._hidden, None
         if hidden is not None:
-            hidden.show(self._replica.state)
+            replica = self._replica
+            hidden.show(replica.state)
+            if self._was_settled:
+                # Nothing is assumed, and nothing is new: reads at once need not wait.
+                replica.settled = replica.state.applied
         return hidden
 
     def _cover(self, hidden: Hidden | None) -> None:
-        self._hidden = hidden
         if hidden is not None:
-            hidden.hide(self._replica.state)
+            replica = self._replica
+            self._was_settled = replica.settled == replica.state.applied
+            hidden.hide(replica.state)
+        self._hidden = hidden
