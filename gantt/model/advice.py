@@ -79,14 +79,14 @@ class Order(Struct, frozen=True):
     why: str = ""
 
     def names(self) -> list[str]:
-        """Names of hosts, the best first; with the mode "decide" without refused
-        ones."""
+        """Names of hosts, the best first and each once, where its best node is; with
+        the mode "decide" without refused ones."""
         hosts, positions = self.request.hosts, self.positions
         if self.request.mode == "decide":
             count = len(self.weights)
             last = zip(positions[count:], self.refusals, strict=True)
             positions = positions[:count] + [at for at, name in last if name is None]
-        return [hosts[at].host for at in positions]
+        return list(dict.fromkeys(hosts[at].host for at in positions))
 
     def advice(self) -> Advice:
         """All hosts, in the order that stage and mode of the request ask for."""

@@ -276,6 +276,11 @@ def test_without_that_option_no_host_is_left_out(client: WsgiClient) -> None:
     assert answer.json == {"hosts": ["two", "one"]}
 
 
+def test_host_with_several_nodes_is_named_once(client: WsgiClient) -> None:
+    answer = external(client, "two", "one", "two", "elsewhere", "one")
+    assert answer.json == {"hosts": ["two", "one", "elsewhere"]}
+
+
 def test_operation_is_told_by_hint_flag_or_field(client: WsgiClient) -> None:
     """A rebuild needs no further amounts of its host."""
     hint = {"scheduler_hints": {"_nova_check_type": ["rebuild"]}}
