@@ -33,8 +33,19 @@ from gantt.cli.session import DEFAULT_URL, open_books
     show_envvar=True,
     help="Token for the service, sent as X-Auth-Token.",
 )
+@click.option(
+    "--metrics-listen",
+    metavar="HOST:PORT",
+    help="Answer /metrics, /livez and /readyz here; default: [gantt] metrics_listen.",
+)
 @click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
-def feed(config_files: tuple[str, ...], url: str, token: str, log_json: bool) -> None:
+def feed(
+    config_files: tuple[str, ...],
+    url: str,
+    token: str,
+    metrics_listen: str | None,
+    log_json: bool,
+) -> None:
     """Read hosts, services, aggregates, server groups and instances from Nova's
     databases, and what changes in them, until SIGTERM or SIGINT.
 
@@ -42,8 +53,10 @@ def feed(config_files: tuple[str, ...], url: str, token: str, log_json: bool) ->
     """
     with refusals_reported():
         from gantt.conf import feed_options, load
+        from gantt.observe.endpoint import answering
         from gantt.observe.logs import configure_logging
         from gantt.openstack.feed import Feed
+        from gantt.openstack.meters import FeedSigns
 
         signals = {signal.SIGTERM, signal.SIGINT}
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
@@ -53,10 +66,12 @@ def feed(config_files: tuple[str, ...], url: str, token: str, log_json: bool) ->
         try:
             options = feed_options(config_files, settings.engine.scheduler)
             running = Feed(options, books)
-            try:
-                running.start()
-                signal.sigwait(signals)
-            finally:
-                running.stop()
+            listen = metrics_listen or settings.serve.metrics_listen
+            with answering(listen, FeedSigns(running)):
+                try:
+                    running.start()
+                    signal.sigwait(signals)
+                finally:
+                    running.stop()
         finally:
             books.close()

@@ -29,11 +29,17 @@ _INSTALL = "pip install 'gantt-scheduler[rpc]'"
     type=click.IntRange(min=1),
     help="Number of worker processes; default: [scheduler] workers, or 1.",
 )
+@click.option(
+    "--metrics-listen",
+    metavar="HOST:PORT",
+    help="Answer /metrics, /livez and /readyz here; default: [gantt] metrics_listen.",
+)
 @click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
 def scheduler(
     config_files: tuple[str, ...],
     database: str | None,
     workers: int | None,
+    metrics_listen: str | None,
     log_json: bool,
 ) -> None:
     """Serve the RPC interface of nova-scheduler until SIGTERM or SIGINT, which finish
@@ -41,6 +47,7 @@ def scheduler(
     given: dict[tuple[str, str], Any] = {
         ("placement_database", "connection"): database,
         ("scheduler", "workers"): workers,
+        ("gantt", "metrics_listen"): metrics_listen,
         ("DEFAULT", "use_json"): log_json or None,
     }
     overrides = tuple(

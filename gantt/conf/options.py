@@ -159,6 +159,9 @@ GANTT = [
             "share: counters for /metrics, and messages from the server to its "
             "workers. Emptied at start; unset: a new directory under the system's "
             "temporary directory.",
+            "metrics_listen": "For gantt scheduler and gantt feed: HOST:PORT that "
+            "answers /metrics, /livez and /readyz, without a token; unset: none. "
+            "gantt serve answers them on its own address.",
         },
     ),
     *rows(

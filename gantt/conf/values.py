@@ -65,7 +65,8 @@ class ServeOptions(Struct, frozen=True):
     not ready before it. ``run_directory`` "": a new one under the system's temporary
     directory. ``waiting_requests``: how many may wait for a thread;
     ``body_timeout_s``: how long a body may take to arrive; ``bodies_bytes``: maximum
-    total size of all bodies.
+    total size of all bodies. ``metrics_listen``: HOST:PORT of the metrics of programs
+    other than the server; "": none.
     """
 
     host: str = "127.0.0.1"
@@ -79,6 +80,7 @@ class ServeOptions(Struct, frozen=True):
     waiting_requests: int = 4096
     body_timeout_s: float = 30.0
     bodies_bytes: int = 128 * 1024 * 1024
+    metrics_listen: str = ""
 
     @property
     def long_threads(self) -> int:

@@ -19,7 +19,6 @@ from typing import Any, Final
 from prometheus_client import (
     CollectorRegistry,
     Counter,
-    Gauge,
     Histogram,
     generate_latest,
 )
@@ -28,6 +27,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from prometheus_client.registry import Collector
 
 from gantt.model.selection import Decision
+from gantt.observe.mirroring import EACH, NEWEST, SUM, Mirrored
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"
@@ -36,10 +36,8 @@ Counts = Callable[[], Mapping[str, float]]
 # Resource class -> (capacity, used), and state -> hosts.
 Totals = Callable[[], tuple[Mapping[str, tuple[float, float]], Mapping[str, int]]]
 
-# Of all processes together: the newest, the sum, or each by its number.
-_NEWEST, _SUM, _EACH = "livemax", "livesum", "liveall"
 _GAUGES = {
-    _NEWEST: {
+    NEWEST: {
         "revision": "Last known durable revision.",
         "revision_lag": "Revisions that the slowest process has not read yet, as of "
         "the last answer of the database.",
@@ -103,7 +101,7 @@ _GAUGES = {
         "body_bytes_limit": "Maximum bytes of one request body (max_body_bytes).",
         "watchers_limit": "Maximum watchers per process.",
     },
-    _SUM: {
+    SUM: {
         "queue_length": "Commands that wait for the committer.",
         "decisions_kept": "Decisions that can be explained.",
         "decisions_waiting": "Decisions not yet visible to other processes.",
@@ -128,7 +126,7 @@ _GAUGES = {
         "advice_waiting": "Requests for advice that wait for a thread.",
         "advice_holds": "Hosts that are held after advice.",
     },
-    _EACH: {
+    EACH: {
         "leader": "Whether the process leads the leader tasks.",
     },
 }
@@ -211,16 +209,7 @@ class Meters:
         self._books = CollectorRegistry()
         if totals is not None:
             self._books.register(_Books(totals))
-        self._gauges = {
-            name: Gauge(f"gantt_{name}", text, registry=own, multiprocess_mode=mode)  # type: ignore[arg-type]
-            for mode, texts in _GAUGES.items()
-            for name, text in texts.items()
-        }
-        self._counters = {
-            name: Counter(f"gantt_{_NAMES.get(name, name)}", text, registry=own)
-            for name, text in _COUNTERS.items()
-        }
-        self._seen = dict.fromkeys(_COUNTERS, 0.0)
+        self._mirrored = Mirrored(own, _GAUGES, _COUNTERS, _NAMES)
         self._requests = _counter(own, "http_requests", "route", "method", "code")
         self._request_s = _histogram(own, "http_seconds", _SECONDS, "route", "method")
         self._batch = _histogram(own, "batch_commands", _SIZES)
@@ -305,23 +294,23 @@ class Meters:
         counts = self._counts()
         with self._lock:
             self._count_served()
-            for name, gauge in self._gauges.items():
-                if name in counts:
-                    gauge.set(counts[name])
-            for name, counter in self._counters.items():
-                more = counts.get(name, 0.0) - self._seen[name]
-                if more > 0:
-                    counter.inc(more)
-                    self._seen[name] += more
+            self._mirrored.update(counts)
 
     def exposition(self) -> bytes:
         """All metrics, of all processes that share a folder."""
-        registry = self._own
         if self.folder:
-            _drop_ended(Path(self.folder))
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry, self.folder)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + generate_latest(self._books)
+            own = exposition(Path(self.folder))
+        else:
+            own = generate_latest(self._own)
+        return own + generate_latest(self._books)
+
+
+def exposition(folder: Path) -> bytes:
+    """The metrics of all processes that share ``folder``."""
+    _drop_ended(folder)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
+    return generate_latest(registry)
 
 
 class _Tally:

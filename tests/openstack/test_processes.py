@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import oslo_messaging as messaging
@@ -17,6 +19,7 @@ from nova.scheduler.rpcapi import SchedulerAPI
 from gantt.connection import connect
 from gantt.openstack.rpc.workers import SETTLED_S
 from tests.brokers import Rabbitmq
+from tests.live import free_port
 from tests.openstack.conductor import conductor, context, eventually, instances, spec
 from tests.openstack.processes import new_books, scheduler
 
@@ -93,31 +96,64 @@ def test_a_stop_under_load_loses_no_call(tmp_path: Path, rabbitmq: Rabbitmq) -> 
 def test_a_worker_that_is_killed_is_replaced(
     tmp_path: Path, rabbitmq: Rabbitmq
 ) -> None:
-    books = new_books(tmp_path, 20)
+    books, port = new_books(tmp_path, 20), free_port()
     with (
         conductor(rabbitmq.url, timeout_s=6) as api,
-        scheduler(tmp_path, rabbitmq.url, books, workers=2) as running,
+        scheduler(
+            *(tmp_path, rabbitmq.url, books),
+            *("--metrics-listen", f"127.0.0.1:{port}"),
+            workers=2,
+        ) as running,
     ):
+        eventually(lambda: asked(port, "/readyz") == (200, "OK"), 30)
         load = Load(api)
         load.reach(20)
+        eventually(lambda: counted(port) >= 20, 30)
         before = running.workers()
         assert len(before) == 2
         # One that dies young would not be replaced.
         eventually(lambda: _age(before[1]) > SETTLED_S + 1, 30)
         os.kill(before[1], signal.SIGKILL)
+        eventually(lambda: asked(port, "/readyz")[0] == 503, 30)
         load.reach(20)
         running.wait_for("Serving as scheduler", 3)
         assert len(set(running.workers()) - set(before)) == 1
+        eventually(lambda: asked(port, "/readyz") == (200, "OK"), 30)
         load.reach(20)
         load.end()
         # Delivery is at most once: what the worker had taken is lost with it.
         assert set(load.outcomes) <= {"placed", "lost"}
         assert load.outcomes["lost"] <= 4
+        answered = len(load.placed)
+        eventually(lambda: answered <= counted(port) <= answered + 4, 30)
+        text = asked(port, "/metrics")[1]
+        assert "gantt_rpc_in_flight 0.0" in text
+        assert "gantt_rpc_in_flight_limit 64.0" in text
+        assert 'gantt_schedule_total{outcome="placed"}' in text
         running.send(signal.SIGHUP)
         running.wait_for("SIGHUP: reloaded the configuration", 2)
         assert running.stop() == 0
     with closing(connect(books)) as gantt:
         assert gantt.verify().problems == ()
+
+
+def asked(port: int, path: str) -> tuple[int, str]:
+    """Status and text of the answer."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    with closing(connection):
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def counted(port: int) -> float:
+    """Calls that all workers have answered, ended ones included."""
+    found = re.search(
+        r'^gantt_rpc_seconds_count{method="select_destinations"} (\S+)$',
+        asked(port, "/metrics")[1],
+        re.MULTILINE,
+    )
+    return float(found[1]) if found else 0.0
 
 
 def _age(pid: int) -> float:

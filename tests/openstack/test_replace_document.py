@@ -10,13 +10,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 from nova import exception
 
 from gantt.connection import connect
 from tests.brokers import Rabbitmq
-from tests.openstack.conductor import conductor, context, instances, spec
+from tests.live import free_port
+from tests.openstack.conductor import conductor, context, eventually, instances, spec
 from tests.openstack.feed.conftest import schema
 from tests.openstack.processes import Scheduler
 from tests.openstack.test_presence import SERVICES, Nova, rows
@@ -25,6 +28,7 @@ from tests.tidy.source import ROOT
 __all__ = ["schema"]  # a fixture
 
 DOCUMENT = (ROOT / "docs" / "replace.md").read_text(encoding="utf-8")
+FEED = (ROOT / "docs" / "feed.md").read_text(encoding="utf-8")
 INI = re.compile(r"^```ini\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 URL = "mysql+pymysql://gantt:secret@db.example/gantt"
 CONF = "/etc/nova/nova.conf"
@@ -88,11 +92,15 @@ def test_the_way_there_and_back(machine: Machine, rabbitmq: Rabbitmq) -> None:
     (written,) = (block for block in INI.findall(DOCUMENT) if "write_user" in block)
     with machine.conf.open("a") as conf:
         conf.write(written)
+    port = free_port()
+    (watched,) = (block for block in INI.findall(DOCUMENT) if "metrics_" in block)
+    with machine.conf.open("a") as conf:
+        conf.write(watched.replace("8779", str(port)))
     (sync,) = commands("3. Make the database of the books")
     machine.run(sync)
     _inventory(machine)
 
-    stop, start, explain = commands("4. Switch")
+    stop, start, explain, probe = commands("4. Switch")
     assert stop == "systemctl stop nova-scheduler"
     options = shlex.split(machine.local(start))
     assert options[:2] == ["gantt", "scheduler"]
@@ -117,6 +125,20 @@ def test_the_way_there_and_back(machine: Machine, rabbitmq: Rabbitmq) -> None:
         ((host, _, beats, *_),) = rows(nova.cell, SERVICES)
         assert host == "controller" and beats > 0
 
+        address = probe.removeprefix("curl -sf ").replace("8779", str(port))
+        eventually(lambda: _answer(address) == "OK", 30)
+        metrics = _answer(address.replace("readyz", "metrics"))
+        for line in (
+            'gantt_rpc_failures_total{kind="NoValidHost",method="select_destinations"}',
+            'gantt_rpc_seconds_count{method="select_destinations"} 2.0',
+            "gantt_feed_rounds_total",
+            "gantt_feed_hosts 1.0",
+            "gantt_presence_beats_total",
+        ):
+            assert f"\n{line}" in metrics
+        for name in re.findall(r"`(gantt_(?:rpc|feed|presence)_\w+)", DOCUMENT + FEED):
+            assert f"# TYPE {name} " in metrics, name
+
         kill, restart = commands("5. Roll back")
         assert restart == "systemctl start nova-scheduler"
         assert kill == "pkill -TERM -f 'gantt scheduler'"
@@ -124,6 +146,15 @@ def test_the_way_there_and_back(machine: Machine, rabbitmq: Rabbitmq) -> None:
         assert "rpc_calls 2, rpc_refused 1" in running.text
     finally:
         running.kill()
+
+
+def _answer(address: str) -> str:
+    try:
+        with urlopen(address, timeout=10) as answer:
+            return str(answer.read().decode())
+    except HTTPError as error:
+        with error:
+            return error.read().decode()
 
 
 def _inventory(machine: Machine) -> None:

@@ -74,7 +74,7 @@ class CellFeed:
         self._is_marked = False
         self._failures = 0
         self._read_at: int | None = None
-        self._rounds = 0
+        self._rounds = self._rows = self._unreadable = 0
         self._stop = threading.Event()
         self._wake = threading.Event()
         # Set once a first round has succeeded or failed.
@@ -107,9 +107,10 @@ class CellFeed:
         return Cell(self.cell.uuid, self.cell.disabled, bool(self._failure))
 
     @property
-    def counts(self) -> tuple[int, int]:
-        """Rounds that succeeded, and that failed."""
-        return self._rounds, self._failures
+    def counts(self) -> tuple[int, int, int, int]:
+        """Rounds that succeeded, and that failed; rows that were new or had changed,
+        and columns that could not be read."""
+        return self._rounds, self._failures, self._rows, self._unreadable
 
     def start(self) -> None:
         """Begin to read."""
@@ -190,6 +191,8 @@ class CellFeed:
                 ", ".join(found.unreadable[:5]),
                 ", …" if len(found.unreadable) > 5 else "",
             )
+        self._rows += len(found.nodes.new) + len(found.instances.new)
+        self._unreadable += len(found.unreadable)
         self._deliver(self, found, began)
         self._since = found.since
         self._rounds += 1

@@ -21,19 +21,23 @@ MOST_LOGGED: Final = 20
 
 class Delivery:
     """``turn``: held by the thread that passes something on, and for as long as what
-    it knows must not change. ``statements``, ``refused``: how many so far."""
+    it knows must not change. ``statements``, ``refused``: how many so far;
+    ``is_failing``: whether the last statement could not be passed on."""
 
     def __init__(self, gantt: GanttProtocol) -> None:
         self.gantt = gantt
         self.turn = threading.RLock()
         self.statements = 0
         self.refused = 0
+        self.is_failing = False
 
     def state(self, statement: FleetStatement) -> None:
         """Pass on a statement; what of it is refused is logged and left out. Raises
         Unavailable."""
         with self.turn:
+            self.is_failing = True
             refused = self.gantt.set_fleet(statement)
+            self.is_failing = False
             self.statements += 1
             self.refused += len(refused)
         for one in refused[:MOST_LOGGED]:

@@ -101,10 +101,21 @@ class Feed:
         states = [one.state for one in list(self._cells.values())]
         return tuple(sorted(states, key=lambda one: (one.name, one.uuid)))
 
+    def unready(self) -> str:
+        """Why what Gantt knows is not what the databases say; "": it was read, and
+        passed on. A database that does not answer now is no reason."""
+        if not self._is_started:
+            return "Nova's databases were not read yet"
+        if self._delivery.is_failing:
+            return "what Nova's databases say cannot be passed on"
+        return ""
+
     def counts(self) -> dict[str, float]:
         """What it has done since it was made, by name; for metrics."""
         cells = list(self._cells.values())
         states = [one.state for one in cells]
+        now = time.time()
+        known = [one.read_at / 1e6 for one in states if one.read_at is not None]
         return {
             "rounds": self._rounds,
             "failures": self._failures,
@@ -115,6 +126,11 @@ class Feed:
             "hosts": sum(one.hosts for one in states),
             "cell_rounds": sum(one.counts[0] for one in cells),
             "cell_failures": sum(one.counts[1] for one in cells),
+            "rows": sum(one.counts[2] for one in cells),
+            "unreadable": sum(one.counts[3] for one in cells),
+            "lag_seconds": max(0.0, now - min(known, default=now)),
+            "cells_limit": self._options.feed_cells,
+            "notes": len(self._notes.names()),
         }
 
     # -- the API database ------------------------------------------------------------

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 import oslo_messaging as messaging
@@ -66,9 +68,30 @@ class Announcer(Protocol):
         success."""
 
 
+class CallObserver(Protocol):
+    """Told of each message, in the thread that answered it."""
+
+    def answered(self, method: str, seconds: float) -> None:
+        """A message was answered, or could not be; it took ``seconds``."""
+
+    def failed(self, method: str, kind: str) -> None:
+        """It could not be; ``kind``: the class of the error."""
+
+
+class Unobserved:
+    """Measures nothing."""
+
+    def answered(self, method: str, seconds: float) -> None:
+        """See CallObserver."""
+
+    def failed(self, method: str, kind: str) -> None:
+        """See CallObserver."""
+
+
 class SchedulerMethods:
     """``source``: None: another process of this host passes casts on, so that this one
-    leaves them; ``announce``: None: nothing is announced."""
+    leaves them; ``announce``: None: nothing is announced. ``observer`` may be set
+    before the first message comes."""
 
     target = messaging.Target(version="4.5")
 
@@ -82,7 +105,9 @@ class SchedulerMethods:
         self._client = SchedulerClient(gantt)
         self._source = source
         self._announce = announce
+        self.observer: CallObserver = Unobserved()
         self._counts: Counter[str] = Counter()
+        self._in_flight = 0
         self._lock = threading.Lock()
 
     # -- a call ----------------------------------------------------------------------
@@ -98,26 +123,43 @@ class SchedulerMethods:
         return_alternates: Any = False,
     ) -> list[Any]:
         """Hosts for the instances, claimed unless ``instance_uuids`` is None."""
+        with self._observed("select_destinations"):
+            return self._select_destinations(
+                context,
+                request_spec if spec_obj is None else spec_obj,
+                filter_properties,
+                instance_uuids,
+                as_objects=bool(return_objects),
+                alternates=bool(return_alternates and return_objects),
+            )
+
+    def _select_destinations(
+        self,
+        context: Context,
+        spec: Any,
+        filter_properties: Any,
+        instance_uuids: Any,
+        *,
+        as_objects: bool,
+        alternates: bool,
+    ) -> list[Any]:
         self._count("rpc_calls")
-        spec = request_spec if spec_obj is None else spec_obj
         self._note_unknown(spec)
         try:
             request = _request(
-                context,
-                spec,
-                filter_properties,
-                instance_uuids,
-                bool(return_alternates and return_objects),
+                context, spec, filter_properties, instance_uuids, alternates
             )
         except Invalid as error:
             self._count("rpc_unreadable")
+            self.observer.failed("select_destinations", "Invalid")
             LOG.warning("%s: cannot be read: %s", _id_of(context), error.message)
             raise faults.raised(faults.Invalid(error.message)) from None
         try:
-            return self._select(context, spec, request, as_objects=bool(return_objects))
+            return self._select(context, spec, request, as_objects=as_objects)
         except Exception as error:
             self._count("rpc_refused")
             fault = faults.fault_of(error, request.request_id)
+            self.observer.failed("select_destinations", type(fault).__name__)
             raise faults.raised(fault) from None
 
     def _select(
@@ -186,9 +228,10 @@ class SchedulerMethods:
     ) -> None:
         """The host has exactly these instances; if that is news, they are read again,
         with what else is known of them."""
-        self._cast(self._sync, context, host_name, host_name, instance_uuids)
+        tell = self._sync_instance_info
+        self._cast(tell, context, host_name, host_name, instance_uuids)
 
-    def _sync(self, _context: None, host: Any, uuids: Any) -> None:
+    def _sync_instance_info(self, _context: None, host: Any, uuids: Any) -> None:
         if self._client.sync_instance_info(None, host, uuids):
             return
         self._count("rpc_syncs_corrected")
@@ -203,20 +246,40 @@ class SchedulerMethods:
         if self._source is None:
             return
         self._count("rpc_casts")
+        name = getattr(method, "__name__", "a cast").lstrip("_")
         try:
-            self._source.note_update(host=about)
-            method(None, *args)
+            with self._observed(name):
+                self._source.note_update(host=about)
+                method(None, *args)
         except GanttError as error:
             self._count("rpc_casts_refused")
-            name = getattr(method, "__name__", "a cast")
+            self.observer.failed(name, type(error).__name__)
             LOG.warning("%s: %s: %s", _id_of(context), name, error.message)
 
     # -- for metrics -----------------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Messages that are being answered."""
+        return self._in_flight
 
     def counts(self) -> dict[str, float]:
         """What was done so far, by name."""
         with self._lock:
             return dict(self._counts)
+
+    @contextmanager
+    def _observed(self, method: str) -> Iterator[None]:
+        """While a message is answered."""
+        began = time.perf_counter()
+        with self._lock:
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_flight -= 1
+            self.observer.answered(method, time.perf_counter() - began)
 
     def _count(self, name: str, by: int = 1) -> bool:
         """Whether this is the first."""

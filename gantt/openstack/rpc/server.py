@@ -17,6 +17,7 @@ from gantt.openstack.rpc.transport import open_transport
 LOG = logging.getLogger(__name__)
 
 TOPIC: Final = "scheduler"
+_DISCONNECTED: Final = "the message bus is not connected"
 
 
 class RpcServer:
@@ -47,6 +48,16 @@ class RpcServer:
             self._server.start()
         except messaging.MessagingException as error:
             raise Refused(f"The message bus cannot be used: {error}") from error
+
+    def unready(self) -> str:
+        """Why no call can come; "": the broker is connected."""
+        poller = getattr(self._server.listener, "_poll_style_listener", None)
+        connection = getattr(poller, "conn", None)
+        if connection is None:  # not a broker: the driver for tests
+            return ""
+        # The library's connection, and in it that of the driver.
+        bus = getattr(getattr(connection, "connection", None), "connection", None)
+        return "" if getattr(bus, "connected", False) else _DISCONNECTED
 
     def drain(self) -> None:
         """Take no more calls, finish those that were taken, and close. What the broker

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -31,6 +32,7 @@ from gantt.observe.logs import configure_logging, flush_logs, set_debug
 
 if TYPE_CHECKING:
     # Loads the RPC library, before which eventlet must be out of its sight.
+    from gantt.openstack.presence import Presence
     from gantt.openstack.rpc.methods import Source as Facts
 
 LOG = logging.getLogger(__name__)
@@ -39,9 +41,9 @@ _PR_SET_PDEATHSIG: Final = 1
 _SIGNALS: Final = {signal.SIGTERM, signal.SIGHUP}
 
 
-def run_worker(source: Source, number: int) -> None:
+def run_worker(source: Source, number: int, folder: Path | None = None) -> None:
     """Serve until SIGTERM, then drain and end the process. ``number``: 0 is the first
-    worker of this host."""
+    worker of this host; ``folder``: where it tells how it is."""
     # Signals are taken by ``sigwait`` below: no handler runs in the middle of a turn.
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent sends SIGTERM
@@ -51,7 +53,7 @@ def run_worker(source: Source, number: int) -> None:
     try:
         settings = source.load()
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
-        _serve(source, settings, is_first=number == 0)
+        _serve(source, settings, number, folder)
         status = 0
     except GanttError as error:
         LOG.error("%s", error)
@@ -62,11 +64,15 @@ def run_worker(source: Source, number: int) -> None:
     os._exit(status)
 
 
-def _serve(source: Source, settings: Settings, *, is_first: bool) -> None:
+def _serve(
+    source: Source, settings: Settings, number: int, folder: Path | None
+) -> None:
+    from gantt.openstack.feed import Feed
     from gantt.openstack.rpc.notifications import Notifications
+    from gantt.openstack.rpc.observing import WorkerSigns
     from gantt.openstack.rpc.server import RpcServer
 
-    options = settings.rpc
+    options, is_first = settings.rpc, number == 0
     with ExitStack() as stack:
         gantt = open_gantt(
             settings.database_url,
@@ -80,8 +86,14 @@ def _serve(source: Source, settings: Settings, *, is_first: bool) -> None:
         announce = notifications if notifications.are_sent else None
         server = RpcServer(gantt, settings.oslo, options.host, facts, announce)
         server.start()
+        presence = None
         if is_first and has_nova_databases(settings.oslo):
-            _appear(settings, stack)
+            presence = _appear(settings, stack)
+        if folder is not None:
+            threads = settings.oslo.executor_thread_pool_size
+            feed = facts if isinstance(facts, Feed) else None
+            signs = WorkerSigns(gantt, server, feed, presence, threads)
+            stack.callback(signs.tell(folder, number).close)
         LOG.info("Serving as scheduler %s (process %d)", options.host, os.getpid())
         while signal.sigwait(_SIGNALS) != signal.SIGTERM:
             _reload(source, gantt)
@@ -124,20 +136,21 @@ def _facts(settings: Settings, gantt: Gantt, stack: ExitStack) -> Facts:
     return feed
 
 
-def _appear(settings: Settings, stack: ExitStack) -> None:
+def _appear(settings: Settings, stack: ExitStack) -> Presence | None:
     """Have a row among Nova's services, if a user may write it."""
     if not settings.rpc.write_user:
         LOG.warning(
             "[nova] write_user is not set: this scheduler is not in the list of "
             "compute services, and does not map new hosts to their cells"
         )
-        return
+        return None
     from gantt.openstack.presence import Presence
 
     feed = feed_options(settings.files, settings.engine.scheduler)
     presence = Presence(settings.rpc, feed)
     stack.callback(presence.stop)
     presence.start()
+    return presence
 
 
 def _reload(source: Source, gantt: Gantt) -> None:

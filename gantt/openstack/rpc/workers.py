@@ -10,16 +10,22 @@ import logging
 import multiprocessing
 import os
 import signal
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Final
 
 from gantt.conf import Settings, Source
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
+from gantt.observe.endpoint import answering
 from gantt.observe.logs import configure_logging
+from gantt.observe.metrics import FOLDER, exposition
+from gantt.openstack.rpc import vital_signs
 from gantt.openstack.rpc.worker import run_worker
 from gantt.store import schema
 
@@ -38,9 +44,27 @@ def serve(source: Source) -> None:
     configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
     for warning in settings.unknown:
         LOG.warning("%s", warning)
-    workers = Workers(source, settings.rpc.workers, settings.serve.drain_s)
-    if not workers.run():
+    with _vitals(settings.serve.metrics_listen) as folder:
+        workers = Workers(source, settings.rpc.workers, settings.serve.drain_s, folder)
+        with answering(settings.serve.metrics_listen, workers):
+            is_well = workers.run()
+    if not is_well:
         raise SystemExit(1)
+
+
+@contextmanager
+def _vitals(listen: str) -> Iterator[Path | None]:
+    """A folder for what workers tell, if there is anything to answer."""
+    if not listen:
+        yield None
+        return
+    # A folder of this name is removed by the next server if this process is killed.
+    with tempfile.TemporaryDirectory(prefix=f"gantt-run-{os.getpid()}-") as name:
+        os.environ[FOLDER] = name
+        try:
+            yield Path(name)
+        finally:
+            del os.environ[FOLDER]
 
 
 def check(settings: Settings) -> None:
@@ -63,10 +87,15 @@ def check(settings: Settings) -> None:
 
 
 class Workers:
-    """``count`` processes; ``drain_s``: how long they may take to end."""
+    """``count`` processes; ``drain_s``: how long they may take to end; ``folder``:
+    where they tell how they are."""
 
-    def __init__(self, source: Source, count: int, drain_s: float) -> None:
+    def __init__(
+        self, source: Source, count: int, drain_s: float, folder: Path | None = None
+    ) -> None:
         self._source = source
+        self._folder = folder
+        self._is_draining = False
         self._drain_s = drain_s
         self._context = multiprocessing.get_context("spawn")
         self._running: dict[int, tuple[BaseProcess, float]] = {}
@@ -87,6 +116,18 @@ class Workers:
             os.close(self._signals)
             os.close(self._told)
 
+    def metrics(self) -> bytes:
+        """Of all workers together."""
+        return b"" if self._folder is None else exposition(self._folder)
+
+    def unready(self) -> str:
+        """Why not all serve; "": they do."""
+        if self._is_draining:
+            return "draining"
+        if self._folder is None:
+            return ""
+        return vital_signs.unready(self._folder, self._count)
+
     def _take(self, number: signal.Signals) -> Callable[[], object]:
         before = signal.signal(number, lambda got, _: self._tell(got))
         return lambda: signal.signal(number, before)
@@ -95,8 +136,12 @@ class Workers:
         os.write(self._told, bytes((number,)))
 
     def _start(self, number: int) -> None:
+        if self._folder is not None:
+            vital_signs.file_of(self._folder, number).unlink(missing_ok=True)
         process = self._context.Process(
-            target=run_worker, args=(self._source, number), name=f"scheduler-{number}"
+            target=run_worker,
+            args=(self._source, number, self._folder),
+            name=f"scheduler-{number}",
         )
         process.start()
         self._running[number] = process, time.monotonic()
@@ -108,6 +153,7 @@ class Workers:
             if self._signals in wait([self._signals, *sentinels]):
                 got = os.read(self._signals, 1)[0]
                 if got in _STOPS:
+                    self._is_draining = True
                     return True
                 self._send(signal.Signals(got))
             for number, (process, began) in list(self._running.items()):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from gantt.conf import feed_options
 from gantt.errors import Refused
 from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
+from tests.live import free_port
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
 
@@ -45,20 +47,32 @@ def program(*words: str) -> list[str]:
     return [sys.executable, "-m", "gantt", "feed", *words]
 
 
+def asked(port: int, path: str) -> tuple[int, str]:
+    """Status and text of the answer."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
 def test_a_service_is_fed_over_http(cloud: Cloud, tmp_path: Path) -> None:
     cell = cloud.cell("one")
     node = cell.host("h1")
     _, instance = cell.instance("h1")
     _, aggregate = cloud.api.aggregate("a", ["h1"])
-    config = written(tmp_path, cloud.api.url)
+    config, port = written(tmp_path, cloud.api.url), free_port()
     with inprocess.service(tmp_path) as url, closing(gantt.connect(url)) as books:
+        words = ("--config-file", config, "--url", url)
         with subprocess.Popen(
-            program("--config-file", config, "--url", url), stderr=subprocess.PIPE
+            program(*words, "--metrics-listen", f"127.0.0.1:{port}"),
+            stderr=subprocess.PIPE,
         ) as running:
             until(lambda: len(books.list_hosts()) == 1, 60)
             (host,) = books.list_hosts()
             assert (host.instances, host.aggregates) == ((instance,), (aggregate,))
             assert books.list_providers() == ()
+            until(lambda: asked(port, "/readyz") == (200, "OK"))
+            assert "\ngantt_feed_hosts 1.0\n" in asked(port, "/metrics")[1]
             cell.soft_delete("compute_nodes", node)
             until(lambda: books.list_hosts() == ())
             running.send_signal(signal.SIGTERM)
