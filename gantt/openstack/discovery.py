@@ -40,7 +40,8 @@ MOST: Final = 1_000
 
 
 class Discovery:
-    """``options``: with a user that may write. ``mapped``: hosts so far."""
+    """``options``: with a user that may write. ``mapped``: hosts so far; ``cut``: turns
+    over a cell that reached their limit."""
 
     def __init__(self, options: FeedOptions) -> None:
         self._options = options
@@ -51,7 +52,7 @@ class Discovery:
             writes=True,
         )
         self._cells: dict[str, Database] = {}
-        self.mapped = 0
+        self.mapped = self.cut = 0
 
     def map_hosts(self, now: datetime) -> None:
         """One turn over all cells; a cell that fails does not keep the others. Raises
@@ -82,6 +83,7 @@ class Discovery:
             .where(_NODES.c.mapped < 1, _NODES.c.deleted == 0)
             .limit(MOST)
         )
+        self.cut += len(nodes) == MOST
         for number, host in nodes:
             if self._map_host(cell, host, now):
                 LOG.info("Mapped host %s to cell %s", host, cell.name)

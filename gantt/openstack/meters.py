@@ -46,6 +46,8 @@ _COUNTERS: Final = {
     "presence_beats": "Heartbeats that were written.",
     "presence_failures": "Heartbeats and searches for new hosts that failed.",
     "presence_hosts_mapped": "New hosts that were mapped to their cells.",
+    "presence_turns_cut": "Searches of a cell that reached their limit of 1,000 nodes; "
+    "the next one goes on.",
 }
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0)
 

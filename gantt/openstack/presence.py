@@ -158,6 +158,7 @@ class Presence:
             "presence_beats": self._beats,
             "presence_failures": self._failures,
             "presence_hosts_mapped": self.discovery.mapped,
+            "presence_turns_cut": self.discovery.cut,
         }
 
     def _run(self) -> None:

@@ -121,6 +121,19 @@ def test_new_hosts_are_mapped_to_their_cell(nova: Nova) -> None:
     assert presence.discovery.mapped == 1
 
 
+def test_a_search_that_reaches_its_limit_is_counted_and_goes_on(
+    nova: Nova, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantt.openstack.discovery.MOST", 2)
+    for name in ("a", "b", "c"):
+        nova.cell.host(name, mapped=0)
+    presence = nova.presence("one", discover_hosts_in_cells_interval=0)
+    for mapped in (2, 3):
+        presence.discovery.map_hosts(NOW)
+        assert presence.counts()["presence_hosts_mapped"] == mapped
+        assert presence.counts()["presence_turns_cut"] == 1
+
+
 def test_a_cell_that_cannot_be_read_does_not_keep_the_others(
     nova: Nova, caplog: pytest.LogCaptureFixture
 ) -> None:
