@@ -41,5 +41,4 @@ def is_inventoried(state: State) -> bool:
     providers = hosts.provider[rows]
     if not len(rows) or (providers == NO_ROW).any():
         return False
-    classes_of = state.inventories.classes_of
-    return all(classes_of(provider) for provider in providers.tolist())
+    return state.inventories.is_any_of_each(providers.astype(np.intp))

@@ -176,6 +176,15 @@ class Inventories:
         """The classes that a provider has, ascending by index."""
         return self._classes_of.get(provider, ())
 
+    def is_any_of_each(self, providers: NDArray[np.intp]) -> bool:
+        """Whether each of intp[n] providers has an inventory of some class."""
+        for table in self._tables.values():
+            # The first class of most fleets leaves no provider.
+            if not len(providers):
+                break
+            providers = providers[table.slots_of(providers) == NO_ROW]
+        return not len(providers)
+
     def put(
         self, values: InventoryRow, provider: int, class_index: int, used: int
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -72,3 +73,16 @@ def test_room(
         assert not any(table.has_room(more)[slot] for more in above)
     assert has_room.sum() <= len(model)
     assert list(books.ids()) == sorted(model)
+
+
+@given(
+    st.sets(st.tuples(st.integers(0, 5), st.integers(0, 3))),
+    st.lists(st.integers(0, 7)),
+)
+def test_any_of_each(places: set[tuple[int, int]], providers: list[int]) -> None:
+    books = Inventories()
+    for key, (provider, class_index) in enumerate(sorted(places)):
+        row = InventoryRow(key, provider, class_index, 1, 0, 1, 1, 1, 1.0, None, None)
+        books.put(row, provider, class_index, 0)
+    is_each = all(books.classes_of(provider) for provider in providers)
+    assert books.is_any_of_each(np.array(providers, np.intp)) == is_each
