@@ -6,15 +6,19 @@ A set-up is started on a cloud whose scheduler was stopped, and stopped at its e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from gantt.client.remote import RemoteGantt
+from gantt.model.hosts import HostView
 from tests.cloud.cloud import SIZES, Cloud
 from tests.cloud.processes import Program, wait_until
 from tests.cloud.settings import write
 
 QUEUE = "scheduler"
+
+Answer = TypeVar("Answer")
 
 
 class Setup(ABC):
@@ -42,6 +46,12 @@ class Setup(ABC):
 
         wait_until(listens, f"{count} consumers of the queue {QUEUE!r}")
 
+    def stop_scheduler(self) -> None:
+        """Return when the broker has seen its end: the next one's consumer is not to be
+        mistaken for it."""
+        self.cloud.stop("scheduler")
+        self.wait_for_consumers(0)
+
 
 class Upstream(Setup):
     """nova-scheduler, with Gantt as Placement."""
@@ -52,7 +62,7 @@ class Upstream(Setup):
         self._start_scheduler()
 
     def stop(self) -> None:
-        self.cloud.stop("scheduler")
+        self.stop_scheduler()
 
     def _start_scheduler(self, *files: Path) -> None:
         self.cloud.run_nova("scheduler", "nova-scheduler", *files)
@@ -102,11 +112,49 @@ class Advised(Upstream):
         """Where the adviser answers."""
         return f"http://127.0.0.1:{self.cloud.settings.ports.adviser}"
 
+    def wait_for_instances(self, *servers: str) -> None:
+        """Return when the feed has told the adviser of these and no others."""
+
+        def knows() -> bool:
+            found = {uuid for one in self._hosts() for uuid in one.instances}
+            return found == set(servers)
+
+        wait_until(knows, f"the adviser knows of {len(servers)} instances")
+
+    def wait_for_empty_hosts(self) -> None:
+        """Return when the feed has told the adviser that the computes are idle: a row
+        that was read during a build counts its I/O until the next round."""
+
+        def knows() -> bool:
+            return not any(
+                one.instances
+                or one.stats["running_vms"]
+                or int(one.stats["stats"].get("io_workload", 0))
+                for one in self._hosts()
+            )
+
+        wait_until(knows, "the adviser knows of empty hosts only")
+
+    def wait_for_zone(self, name: str) -> None:
+        """Return when the feed has told the adviser of its hosts."""
+
+        def knows() -> bool:
+            found = self._ask(RemoteGantt.list_host_aggregates)
+            return any(one.name == name and one.hosts for one in found)
+
+        wait_until(knows, f"the adviser knows of the zone {name!r}")
+
     def _knows_hosts(self) -> bool:
+        return {one.host for one in self._hosts()} == set(SIZES)
+
+    def _hosts(self) -> Sequence[HostView]:
+        return self._ask(RemoteGantt.list_hosts)
+
+    def _ask(self, question: Callable[[RemoteGantt], Answer]) -> Answer:
         self.cloud.check()
         adviser = RemoteGantt(self.url)
         try:
-            return {one.host for one in adviser.list_hosts()} == set(SIZES)
+            return question(adviser)
         finally:
             adviser.close()
 
@@ -159,7 +207,7 @@ class Replaced(Setup):
         self.wait_for_consumers(1)
 
     def stop(self) -> None:
-        self.cloud.stop("scheduler")
+        self.stop_scheduler()
 
     def start_scheduler(self, name: str, host: str = "controller") -> Program:
         """One more on the topic, under the name of ``host``; not waited for."""

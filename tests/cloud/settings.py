@@ -226,6 +226,7 @@ class Settings:
             "gantt": {
                 "url": f"http://127.0.0.1:{self.ports.adviser}",
                 "mode": mode,
+                "timeout": "1",
             },
         }
 

@@ -91,6 +91,17 @@ class Tenant:
         (server,) = self.running([self.ask(shape, **more)])
         return server
 
+    def try_to_boot(self, shape: Shape) -> str | None:
+        """The host of a new server; None if there was none for it."""
+        server = self.ask(shape)
+        wait_until(
+            lambda: self.server(server).status in {"ACTIVE", "ERROR"},
+            f"the outcome of {server}",
+            within_s=SETTLE_S,
+        )
+        host: str | None = self.server(server).compute_host
+        return host
+
     def running(self, servers: Sequence[str]) -> Sequence[str]:
         """Wait until all of ``servers`` run. Raises AssertionError with the fault."""
         for server in servers:

@@ -13,7 +13,7 @@ from tests.cloud.books import Books
 from tests.cloud.cloud import SIZES
 from tests.cloud.processes import Program, run, wait_until
 from tests.cloud.schedulers import Replaced, Setup
-from tests.cloud.tenant import IMPOSSIBLE, Tenant
+from tests.cloud.tenant import IMPOSSIBLE, SETTLE_S, Tenant
 
 SETUPS = frozenset({"gantt"})
 OPENSTACK = str(Path(sys.executable).with_name("openstack"))
@@ -68,11 +68,16 @@ def test_a_tenant_reads_what_nova_would_say(tenant: Tenant) -> None:
 def test_an_operator_reads_why(replaced: Replaced, tenant: Tenant) -> None:
     server = tenant.ask(IMPOSSIBLE)
     tenant.wait_for(server, "ERROR")
-    said = run(
+    command = (
         *(sys.executable, "-m", "gantt", "explain", server),
         *("--url", replaced.cloud.settings.databases["placement"]),
     )
-    assert "VCPU" in said
+    # Records are written behind the answer.
+    wait_until(
+        lambda: "VCPU" in run(*command, passes=False),
+        f"the record of {server}",
+        within_s=SETTLE_S,
+    )
 
 
 def test_a_drain_loses_no_call(

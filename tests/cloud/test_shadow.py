@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 from tests.cloud.cloud import SIZES
 from tests.cloud.processes import ROOT, run, wait_until
 from tests.cloud.schedulers import Advised, Setup
-from tests.cloud.settings import FEED_S, SHADOW_SETTLE_S
+from tests.cloud.settings import SHADOW_SETTLE_S
 from tests.cloud.tenant import MEDIUM, SETTLE_S, SMALL, Tenant
 
 SETUPS = frozenset({"observe", "notified"})
@@ -51,8 +50,9 @@ class Shadow:
 
 
 @pytest.fixture
-def shadow(setup: Setup, tenant: Tenant) -> Shadow:
+def shadow(setup: Setup, settled: None) -> Shadow:
     assert isinstance(setup, Advised)
+    setup.wait_for_empty_hosts()
     return Shadow(setup.url)
 
 
@@ -74,12 +74,13 @@ def test_the_report_agrees_with_what_was_booted(shadow: Shadow, tenant: Tenant) 
     assert {k: n for k, n in report["verdicts"].items() if n} == counts
 
 
-def test_a_request_that_both_refuse_is_seen_only_in_notifications(
+def test_a_request_that_filters_refuse_is_seen_only_in_notifications(
     setup: Setup, shadow: Shadow, tenant: Tenant
 ) -> None:
+    assert isinstance(setup, Advised)
     group = tenant.group("anti-affinity")
     servers = [tenant.boot(**group) for _ in SIZES]
-    time.sleep(2 * FEED_S)  # until the feed has told where they are
+    setup.wait_for_instances(*servers)
     refused = tenant.ask(**group)
     tenant.wait_for(refused, "ERROR")
     if setup.name == "observe":
