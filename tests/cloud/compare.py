@@ -8,6 +8,8 @@ what is booted to be measured goes to hosts that exist.
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import statistics
 import tempfile
 import threading
@@ -33,6 +35,8 @@ CLIENTS = 8
 WARM_UP = 3
 THEIR_CALLS = 20
 OUR_CALLS = 500
+PINGS = 100
+CALL_S = 120
 INVENTORY = {"VCPU": 4, "MEMORY_MB": 4096, "DISK_GB": 40}
 FREE = {
     "vcpus": 4,
@@ -77,6 +81,8 @@ class Rows:
             self._books.set_inventories(
                 uuid, {name: Inventory(total) for name, total in INVENTORY.items()}
             )
+            # As computes mark theirs: schedulers ask for no others.
+            self._books.set_traits(uuid, {"OWNER_NOVA"})
 
     def _copy(self, url: str, table: str, rows: Sequence[dict[str, object]]) -> None:
         """Rows of ``table`` like that of host1, with these values."""
@@ -136,7 +142,7 @@ def calls(cloud: Cloud, books: Gantt, count: int) -> list[float]:
     another; what they claimed is given back."""
     found = []
     instances = conductor.instances(count)
-    with conductor.conductor(cloud.broker.url) as scheduler:
+    with conductor.conductor(cloud.broker.url, timeout_s=CALL_S) as scheduler:
         for instance in instances:
             spec = conductor.spec(instance_uuid=instance, requested_resources=[])
             since = time.perf_counter()
@@ -153,6 +159,17 @@ def calls(cloud: Cloud, books: Gantt, count: int) -> list[float]:
     return found
 
 
+def ping(cloud: Cloud) -> float:
+    """The median in ms of calls that do nothing."""
+    found = []
+    with conductor.conductor(cloud.broker.url):
+        for _ in range(PINGS):
+            since = time.perf_counter()
+            conductor.ping("")
+            found.append(1000 * (time.perf_counter() - since))
+    return statistics.median(found)
+
+
 def measure(
     setup: Setup, cloud: Cloud, tenant: Tenant, books: Gantt, count: int
 ) -> float:
@@ -163,31 +180,36 @@ def measure(
         calls(cloud, books, WARM_UP)
         per_second = boots(tenant)
         took = sorted(calls(cloud, books, count))
+        empty = ping(cloud)
     finally:
         setup.stop()
     p50, p99 = statistics.median(took), took[int(0.99 * len(took))]
     print(
         f"{setup.name}: {per_second:.2f} boots/s end to end ({BOOTS} boots); "
         f"select_destinations over RPC: p50 {p50:.2f} ms, p99 {p99:.2f} ms "
-        f"({count} calls)",
+        f"({count} calls), of an empty call p50 {empty:.2f} ms; "
+        f"load average {os.getloadavg()[0]:.1f}",
         flush=True,
     )
     return p50
 
 
 def main() -> None:
-    """Start the cloud, add rows, and measure both schedulers."""
+    """Start the cloud, add rows, and measure both schedulers. Logs of a run that
+    fails are kept."""
     parser = argparse.ArgumentParser(
         prog="scripts/cloud --compare", description=__doc__
     )
     parser.add_argument("--hosts", type=int, default=1000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="gantt-cloud-") as folder:
-        cloud = Cloud(Path(folder))
-        try:
-            _compare(cloud, options.hosts)
-        finally:
-            cloud.close()
+    folder = Path(tempfile.mkdtemp(prefix="gantt-cloud-"))
+    print(f"Logs are in {folder}", flush=True)
+    cloud = Cloud(folder)
+    try:
+        _compare(cloud, options.hosts)
+    finally:
+        cloud.close()
+    shutil.rmtree(folder)
 
 
 def _compare(cloud: Cloud, hosts: int) -> None:
