@@ -115,6 +115,8 @@ def test_a_worker_that_is_killed_is_replaced(
         eventually(lambda: _age(before[1]) > SETTLED_S + 1, 30)
         os.kill(before[1], signal.SIGKILL)
         eventually(lambda: asked(port, "/readyz")[0] == 503, 30)
+        eventually(lambda: set(running.workers()) - set(before))
+        running.send(signal.SIGHUP)  # which the new one, not ready for it, outlives
         load.reach(20)
         running.wait_for("Serving as scheduler", 3)
         assert len(set(running.workers()) - set(before)) == 1

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 
 _PR_SET_PDEATHSIG: Final = 1
-_SIGNALS: Final = {signal.SIGTERM, signal.SIGHUP}
+TAKEN: Final = {signal.SIGTERM, signal.SIGHUP}
 
 
 def run_worker(source: Source, number: int, folder: Path | None = None) -> None:
     """Serve until SIGTERM, then drain and end the process. ``number``: 0 is the first
     worker of this host; ``folder``: where it tells how it is."""
     # Signals are taken by ``sigwait`` below: no handler runs in the middle of a turn.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent sends SIGTERM
     _end_with_parent()
     _without_eventlet()
@@ -95,7 +95,7 @@ def _serve(
             signs = WorkerSigns(gantt, server, feed, presence, threads)
             stack.callback(signs.tell(folder, number).close)
         LOG.info("Serving as scheduler %s (process %d)", options.host, os.getpid())
-        while signal.sigwait(_SIGNALS) != signal.SIGTERM:
+        while signal.sigwait(TAKEN) != signal.SIGTERM:
             _reload(source, gantt)
         LOG.info("Draining (process %d)", os.getpid())
         server.drain()

@@ -26,7 +26,7 @@ from gantt.observe.endpoint import answering
 from gantt.observe.logs import configure_logging
 from gantt.observe.metrics import FOLDER, exposition
 from gantt.openstack.rpc import vital_signs
-from gantt.openstack.rpc.worker import run_worker
+from gantt.openstack.rpc.worker import TAKEN, run_worker
 from gantt.store import schema
 
 LOG = logging.getLogger(__name__)
@@ -143,7 +143,12 @@ class Workers:
             args=(self._source, number, self._folder),
             name=f"scheduler-{number}",
         )
-        process.start()
+        # A worker inherits that these wait: until it takes them they would end it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._running[number] = process, time.monotonic()
 
     def _watch(self) -> bool:
