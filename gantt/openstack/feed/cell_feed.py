@@ -80,6 +80,8 @@ class CellFeed:
         # Set once a first round has succeeded or failed.
         self.has_tried = threading.Event()
         self.turn = threading.Lock()
+        # Hosts whose instances are to be read: no more than the cell has.
+        self._asked: set[str] = set()
         self._thread = threading.Thread(
             target=self._run, name=f"gantt-feed-{cell.name}", daemon=True
         )
@@ -194,15 +196,33 @@ class CellFeed:
         self._rows += len(found.nodes.new) + len(found.instances.new)
         self._unreadable += len(found.unreadable)
         self._deliver(self, found, began)
+        self._read_asked()
         self._since = found.since
         self._rounds += 1
         self._read_at = int(now.timestamp() * 1_000_000)
 
     def read_host(self, host: str) -> None:
-        """Read the instances of a host and pass them on. Raises what either raises."""
-        with self.turn:
+        """Read the instances of a host and pass them on; where the database fails, or
+        is being read, the next round does it: no caller waits for another's reading.
+        Raises what either raises."""
+        self._asked.add(host)
+        if self._failure or not self.turn.acquire(blocking=False):
+            return
+        try:
+            self._read_asked()
+        finally:
+            self.turn.release()
+
+    def _read_asked(self) -> None:
+        for host in tuple(self._asked):
             began = time.monotonic()
-            self._deliver(self, self.reader.read_host(self.database, host), began)
+            self._asked.discard(host)
+            try:
+                found = self.reader.read_host(self.database, host)
+                self._deliver(self, found, began)
+            except BaseException:
+                self._asked.add(host)
+                raise
 
     def _failed(self, why: str) -> None:
         self._failures += 1
