@@ -384,10 +384,12 @@ def test_instances_are_told_of_and_forgotten(rig: Rig) -> None:
     assert set(rig.noted) == {"a"}
 
 
-def test_a_cast_that_cannot_be_read_is_counted(rig: Rig) -> None:
+@pytest.mark.parametrize("host", ["", {"a": 1}, "x" * 70_000])
+def test_a_cast_that_cannot_be_read_is_counted(rig: Rig, host: Any) -> None:
     with nova() as api:
-        api.update_instance_info(context(), "", objects.InstanceList(objects=[]))
+        api.update_instance_info(context(), host, objects.InstanceList(objects=[]))
         eventually(lambda: rig.counted("rpc_casts_refused") == 1)
+    assert rig.noted == []
 
 
 def test_all_services_answer_a_ping(rig: Rig) -> None:

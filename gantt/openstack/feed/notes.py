@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Final
+
+# More names than a cloud has hosts: a cast may name any.
+MOST: Final = 100_000
 
 
 class Notes:
@@ -24,6 +28,8 @@ class Notes:
             # Moved to the end: the names are in the order of their times.
             self._at.pop(name, None)
             self._at[name] = self._clock()
+            if len(self._at) > MOST:
+                del self._at[next(iter(self._at))]
 
     def since(self, began: float) -> frozenset[str]:
         """What was told of since ``began``."""

@@ -249,6 +249,8 @@ class SchedulerMethods:
         name = getattr(method, "__name__", "a cast").lstrip("_")
         try:
             with self._observed(name):
+                if about is not None:
+                    about = scalars.name("host_name", about)
                 self._source.note_update(host=about)
                 method(None, *args)
         except GanttError as error:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gantt.model.hosts import HostAggregate, Instance
 from gantt.openstack.feed import Feed
-from gantt.openstack.feed.notes import Notes
+from gantt.openstack.feed.notes import MOST, Notes
 from gantt.openstack.feed.tables import INSTANCES
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
@@ -125,6 +125,14 @@ def test_notes_are_kept_until_a_later_reading_has_stated_them() -> None:
     assert notes.names() == {"b"}
     notes.drop(frozenset({"b"}), 3)
     assert notes.names() == frozenset()
+
+
+def test_notes_have_a_limit() -> None:
+    notes = Notes(lambda: 0.0)
+    for number in range(MOST + 3):
+        notes.note(f"no host {number}")
+    assert len(notes.names()) == MOST
+    assert f"no host {MOST + 2}" in notes.names()
 
 
 def test_two_feeds_do_no_harm(cloud: Cloud) -> None:
