@@ -12,6 +12,7 @@ from sqlalchemy import exc, make_url
 
 from gantt.conf.feed import FeedOptions
 from gantt.errors import Refused
+from gantt.model.addresses import without_secrets
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.tables import CELL_MAPPINGS
 
@@ -63,10 +64,12 @@ def filled(template: str, url: str) -> str:
     try:
         return template.format(**dict(_parts(url)))
     except (KeyError, IndexError, ValueError) as error:
+        # A ValueError quotes what it took for a port: it may be part of a password.
+        why = repr(error) if isinstance(error, LookupError) else "it cannot be read"
         raise Refused(
             "A cell mapping's database_connection is a template that cannot be filled "
-            f"from the connection of [database]: {error!r}."
-        ) from error
+            f"from the connection of [database]: {why}."
+        ) from None
 
 
 def with_user(url: str, options: FeedOptions) -> str:
@@ -76,7 +79,9 @@ def with_user(url: str, options: FeedOptions) -> str:
     try:
         parsed = make_url(url)
     except (exc.ArgumentError, ValueError) as error:
-        raise Refused(f"A database URL of Nova cannot be read: {error}") from error
+        # SQLAlchemy quotes what it took for a port: it may be part of a password.
+        shown = without_secrets(url)
+        raise Refused(f"A database URL of Nova, {shown!r}, cannot be read.") from error
     if parsed.get_backend_name() == "sqlite":
         return url
     password = options.feed_password or None

@@ -60,7 +60,7 @@ class Database:
                 isolation_level="AUTOCOMMIT",
                 connect_args=_limits(self._url, timeout_s),
             )
-        except ImportError as error:
+        except (ImportError, exc.NoSuchModuleError) as error:
             raise Refused(
                 f"{name}: the driver of {dialect} is not installed: {error}."
             ) from error

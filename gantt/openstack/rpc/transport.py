@@ -42,4 +42,6 @@ def open_transport(
         return get(conf)
     except (messaging.MessagingException, cfg.Error, ValueError) as error:
         shown = without_secrets(url) or "of the configuration"
-        raise Refused(f"transport_url {shown} cannot be used: {error}") from error
+        # A ValueError quotes what it took for a port: it may be part of a password.
+        why = "it is not a URL" if isinstance(error, ValueError) else error
+        raise Refused(f"transport_url {shown} cannot be used: {why}.") from error

@@ -15,6 +15,8 @@ from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.openstack.feed import Feed
 from gantt.openstack.feed.cell_mappings import filled, with_user
 from gantt.openstack.feed.connection import Database, Row, Select
+from gantt.openstack.rpc.transport import open_transport
+from tests.openstack.conductor import options
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
 
@@ -119,6 +121,32 @@ def test_a_slow_cell_does_not_delay_others(cloud: Cloud) -> None:
     stall.set()
 
 
+def test_casts_do_not_wait_for_a_slow_cell(cloud: Cloud) -> None:
+    """All calls of a scheduler share its threads."""
+    cell = cloud.cell("one")
+    cell.host("h1")
+    feed = cloud.feed()
+    stall, is_reading = threading.Event(), threading.Event()
+    slow = database_of(feed, "one")
+    read = slow.rows
+
+    def wait_and_read(statement: Select) -> Sequence[Row]:
+        is_reading.set()
+        stall.wait(20)
+        return read(statement)
+
+    slow.rows = wait_and_read  # type: ignore[method-assign]
+    assert is_reading.wait(20)
+    _, uuid = cell.instance("h1")
+    caller = threading.Thread(target=feed.reread_instances, args=("h1",))
+    caller.start()
+    caller.join(5)
+    has_waited = caller.is_alive()
+    stall.set()
+    assert not has_waited
+    until(lambda: [one.instances for one in cloud.books.list_hosts()] == [(uuid,)])
+
+
 def test_the_api_database_must_answer_at_the_start(
     cloud: Cloud, tmp_path: Path
 ) -> None:
@@ -220,6 +248,24 @@ def test_a_template_that_cannot_be_filled_is_refused() -> None:
         filled("{scheme}://x", "")
     with pytest.raises(Refused, match="colour"):
         filled("{colour}://x", URL)
+
+
+def test_a_url_that_cannot_be_read_is_refused_without_its_password() -> None:
+    """A slash in a password ends the host's part of a URL."""
+    with pytest.raises(Refused) as caught:
+        filled("{scheme}://{port}", "mysql+pymysql://nova:S3c/ret@h/nova")
+    assert "S3c" not in caught.value.message
+    with pytest.raises(Refused) as caught:
+        with_user("mysql://nova:S3cret@h:port/nova", FeedOptions(feed_user="gantt"))
+    assert "S3c" not in caught.value.message
+    with pytest.raises(Refused) as caught:
+        open_transport(options("rabbit://nova:S3c/ret@h:5672/"))
+    assert "S3c" not in caught.value.message
+
+
+def test_a_driver_that_is_not_there_is_refused() -> None:
+    with pytest.raises(Refused, match="driver"):
+        Database("cell one", "mysql+nosuch://nova@h/nova", 1.0)
 
 
 def test_the_feeds_user_takes_the_place_of_novas() -> None:
