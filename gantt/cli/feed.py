@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import click
 
@@ -58,20 +60,28 @@ def feed(
         from gantt.openstack.feed import Feed
         from gantt.openstack.meters import FeedSigns
 
-        signals = {signal.SIGTERM, signal.SIGINT}
-        signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-        settings = load(config_files)
-        configure_logging(debug=settings.log.debug, use_json=log_json)
-        books = open_books(url, token)
-        try:
-            options = feed_options(config_files, settings.engine.scheduler)
-            running = Feed(options, books)
-            listen = metrics_listen or settings.serve.metrics_listen
-            with answering(listen, FeedSigns(running)):
-                try:
-                    running.start()
-                    signal.sigwait(signals)
-                finally:
-                    running.stop()
-        finally:
-            books.close()
+        with _waiting() as signals:
+            settings = load(config_files)
+            configure_logging(debug=settings.log.debug, use_json=log_json)
+            with closing(open_books(url, token)) as books:
+                options = feed_options(config_files, settings.engine.scheduler)
+                running = Feed(options, books)
+                listen = metrics_listen or settings.serve.metrics_listen
+                with answering(listen, FeedSigns(running)):
+                    try:
+                        running.start()
+                        signal.sigwait(signals)
+                    finally:
+                        running.stop()
+
+
+@contextmanager
+def _waiting() -> Iterator[set[signal.Signals]]:
+    """Signals that wait to be taken; afterwards as before, as programs that this one
+    starts inherit it."""
+    signals = {signal.SIGTERM, signal.SIGINT}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield signals
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -131,12 +131,18 @@ def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> Non
 
     listener = Listener(read_conf(config_files), session.books, pool or None)
     ended = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
-    listener.start()
-    say("Listening for scheduler.select_destinations.* of Nova.", err=True)
-    ended.wait()
-    listener.stop()
+    before = {
+        number: signal.signal(number, lambda *_: ended.set())
+        for number in (signal.SIGTERM, signal.SIGINT)
+    }
+    try:
+        listener.start()
+        say("Listening for scheduler.select_destinations.* of Nova.", err=True)
+        ended.wait()
+        listener.stop()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     done = listener.endpoint
     say(
         f"{done.passed_on} notifications were passed on, {done.lost} were lost, "

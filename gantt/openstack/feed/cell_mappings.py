@@ -15,6 +15,7 @@ from gantt.errors import Refused
 from gantt.model.addresses import without_secrets
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.tables import CELL_MAPPINGS
+from gantt.store.database.url import connectable
 
 CELL0: Final = "00000000-0000-0000-0000-000000000000"
 """Where Nova keeps instances that no host took: it has no hosts."""
@@ -85,9 +86,7 @@ def with_user(url: str, options: FeedOptions) -> str:
     if parsed.get_backend_name() == "sqlite":
         return url
     password = options.feed_password or None
-    return parsed.set(username=options.feed_user, password=password).render_as_string(
-        hide_password=False
-    )
+    return connectable(parsed.set(username=options.feed_user, password=password))
 
 
 def _parts(url: str) -> Iterable[tuple[str, object]]:

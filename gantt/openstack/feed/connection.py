@@ -16,8 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy import URL, event, exc
 
 from gantt.errors import Refused, StoreFailed
-from gantt.model.addresses import without_secrets
-from gantt.store.database.url import understood
+from gantt.store.database.url import shown, understood
 
 Row: TypeAlias = "sa.Row[*tuple[Any, ...]]"
 Select: TypeAlias = "sa.Select[*tuple[Any, ...]]"
@@ -71,7 +70,7 @@ class Database:
     @property
     def url(self) -> str:
         """Where it is, without the password."""
-        return without_secrets(self._url.render_as_string(hide_password=True))
+        return shown(self._url)
 
     def rows(self, statement: Select) -> Sequence[Row]:
         """The rows of ``statement``. Raises Refused, StoreFailed."""

@@ -63,6 +63,11 @@ def shown(url: URL) -> str:
     return without_secrets(url.render_as_string(hide_password=True))
 
 
+def connectable(url: URL) -> str:
+    """``url`` with its password, to connect with; never for a message."""
+    return url.render_as_string(hide_password=False)
+
+
 def unknown(url: URL) -> errors.Refused:
     named = shown(url)
     if url.get_backend_name() == "memory":
