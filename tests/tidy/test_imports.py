@@ -9,7 +9,7 @@ import tomllib
 
 from tests.tidy.source import ROOT, Source, sources
 
-DECIDERS = frozenset({"errors", "model", "state", "placement"})
+DECIDERS = frozenset({"errors", "model", "topology", "state", "placement"})
 LIBRARY = DECIDERS | {"scheduler", "store", "engine"}
 
 # Floor -> the floors below it that it may see. The doors at the end see the engine and
@@ -17,8 +17,9 @@ LIBRARY = DECIDERS | {"scheduler", "store", "engine"}
 BELOW: dict[str, frozenset[str]] = {
     "errors": frozenset(),
     "model": frozenset({"errors"}),
-    "state": frozenset({"errors", "model"}),
-    "placement": frozenset({"errors", "model", "state"}),
+    "topology": frozenset({"errors", "model"}),
+    "state": frozenset({"errors", "model", "topology"}),
+    "placement": frozenset({"errors", "model", "topology", "state"}),
     "scheduler": DECIDERS,
     "store": frozenset({"errors", "model"}),
     "engine": LIBRARY - {"engine"},

@@ -1,0 +1,1 @@
+"""Fits instances into NUMA cells and gives them devices: pure functions on values."""
