@@ -14,7 +14,12 @@ import sqlalchemy as sa
 
 from gantt.conf import FeedOptions
 from gantt.errors import GanttError
-from gantt.openstack.feed.cell_mappings import CellMapping, read_mappings, with_user
+from gantt.openstack.feed.cell_mappings import (
+    CellMapping,
+    open_cell,
+    read_mappings,
+    with_user,
+)
 from gantt.openstack.feed.connection import Database
 
 LOG = logging.getLogger(__name__)
@@ -74,9 +79,7 @@ class Discovery:
     def _map_cell(self, cell: CellMapping, now: datetime) -> None:
         database = self._cells.get(cell.url)
         if database is None:
-            name = f"the database of cell {cell.name}"
-            timeout_s = self._options.feed_timeout
-            database = Database(name, cell.url, timeout_s, writes=True)
+            database = open_cell(cell, self._options, writes=True)
             self._cells[cell.url] = database
         nodes = database.rows(
             sa.select(_NODES.c.id, _NODES.c.host)

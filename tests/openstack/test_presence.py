@@ -15,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from gantt.conf import FeedOptions, RpcOptions
+from gantt.errors import GanttError
 from gantt.openstack.presence import VERSION, Presence
 from tests.openstack.feed.conftest import schema
 from tests.openstack.feed.nova_databases import (
@@ -24,6 +25,7 @@ from tests.openstack.feed.nova_databases import (
     NovaDatabase,
     now,
 )
+from tests.openstack.feed.test_cells import UNUSABLE
 
 __all__ = ["schema"]  # a fixture
 
@@ -148,6 +150,23 @@ def test_a_cell_that_cannot_be_read_does_not_keep_the_others(
         presence.stop()
     assert caplog.text.count("cell gone") == 1
     assert len(rows(nova.cell, SERVICES)) == 1
+
+
+@pytest.mark.parametrize("url", UNUSABLE)
+def test_a_url_that_cannot_be_used_does_not_keep_the_others(
+    nova: Nova, url: str, tmp_path: Path
+) -> None:
+    nova.api.map_cell("odd", url)
+    later = CellDatabase(
+        f"sqlite:///{shutil.copy(tmp_path / 'cell.db', tmp_path / 'l.db')}"
+    )
+    nova.api.map_cell("later", later.url)
+    later.host("new", mapped=0)
+    presence = nova.presence("one")
+    with pytest.raises(GanttError, match="cell odd"):
+        presence.discovery.map_hosts(NOW)
+    assert presence.discovery.mapped == 1
+    later.close()
 
 
 # -- with exactly the documented rights ------------------------------------------------

@@ -18,7 +18,7 @@ from msgspec import Struct
 from gantt.conf.feed import FeedOptions
 from gantt.errors import GanttError
 from gantt.model.fleet import Cell
-from gantt.openstack.feed.cell_mappings import CellMapping
+from gantt.openstack.feed.cell_mappings import CellMapping, open_cell
 from gantt.openstack.feed.cell_reader import CellNews, CellReader
 from gantt.openstack.feed.connection import Database
 from gantt.openstack.feed.notes import Notes
@@ -47,7 +47,7 @@ class CellState(Struct, frozen=True):
 class CellFeed:
     """``mark`` passes on whether it is read; ``deliver`` what a round found, and the
     monotonic time at which the round began; ``seat``: held while the database is
-    read. Raises Refused."""
+    read."""
 
     def __init__(
         self,
@@ -63,8 +63,7 @@ class CellFeed:
         self.cell = cell
         self.notes = notes
         self._options = options
-        name = f"the database of cell {cell.name}"
-        self.database = Database(name, cell.url, options.feed_timeout)
+        self._database: Database | None = None
         self.reader = CellReader(cell, options, flavorid_of)
         self._deliver = deliver
         self._mark = mark
@@ -85,6 +84,14 @@ class CellFeed:
         self._thread = threading.Thread(
             target=self._run, name=f"gantt-feed-{cell.name}", daemon=True
         )
+
+    @property
+    def database(self) -> Database:
+        """Opened when it is first needed, so that one that cannot be used fails the
+        rounds of its cell alone. Raises Refused."""
+        if self._database is None:
+            self._database = open_cell(self.cell, self._options)
+        return self._database
 
     @property
     def is_known(self) -> bool:
@@ -127,7 +134,8 @@ class CellFeed:
         """Wait until it has ended, no longer than its database may take."""
         if self._thread.is_alive():
             self._thread.join(2 * self._options.feed_timeout + 1)
-        self.database.close()
+        if self._database is not None:
+            self._database.close()
 
     def read_everything(self) -> None:
         """Let the next round read all rows, at once."""

@@ -22,34 +22,51 @@ CELL0: Final = "00000000-0000-0000-0000-000000000000"
 
 
 class CellMapping(Struct, frozen=True):
-    """``number``: its id in the API database; ``url``: of its database."""
+    """``number``: its id in the API database; ``url``: of its database; ``fault``: why
+    that cannot be used, "" if it can."""
 
     number: int
     uuid: str
     name: str
     url: str
     disabled: bool
+    fault: str = ""
 
 
 def read_mappings(database: Database, options: FeedOptions) -> tuple[CellMapping, ...]:
-    """All cells but cell0, by number. Raises Refused, StoreFailed."""
+    """All cells but cell0, by number; a URL that cannot be used is the fault of its own
+    cell alone. Raises Refused, StoreFailed."""
     t = CELL_MAPPINGS.c
     rows = database.rows(
         sa.select(t.id, t.uuid, t.name, t.database_connection, t.disabled).order_by(
             t.id
         )
     )
-    return tuple(
-        CellMapping(
-            number,
-            uuid,
-            name or uuid,
-            with_user(filled(url or "", options.database_url), options),
-            bool(disabled),
-        )
-        for number, uuid, name, url, disabled in rows
-        if uuid != CELL0
-    )
+    found = []
+    for number, uuid, name, template, disabled in rows:
+        if uuid != CELL0:
+            url, fault = _usable(template or "", options)
+            cell = CellMapping(number, uuid, name or uuid, url, bool(disabled), fault)
+            found.append(cell)
+    return tuple(found)
+
+
+def open_cell(
+    cell: CellMapping, options: FeedOptions, *, writes: bool = False
+) -> Database:
+    """The database of a cell; nothing is connected yet. Raises Refused."""
+    name = f"the database of cell {cell.name}"
+    if cell.fault:
+        raise Refused(f"{name}: {cell.fault}")
+    return Database(name, cell.url, options.feed_timeout, writes=writes)
+
+
+def _usable(template: str, options: FeedOptions) -> tuple[str, str]:
+    """The URL, and why it cannot be used: one of them is empty."""
+    try:
+        return with_user(filled(template, options.database_url), options), ""
+    except Refused as error:
+        return "", error.message
 
 
 def filled(template: str, url: str) -> str:

@@ -90,12 +90,21 @@ class Database:
     def _connected(self, statement: Statement) -> Iterator[sa.Connection]:
         """For ``statement``, whose errors are translated."""
         try:
-            with self._engine.connect() as connection:
+            with self._connect() as connection:
                 yield connection
         except exc.TimeoutError as error:
             raise StoreFailed(f"{self.name}: all connections are in use.") from error
         except exc.DBAPIError as error:
             raise self._translated(error, statement) from error
+
+    def _connect(self) -> sa.Connection:
+        try:
+            return self._engine.connect()
+        except (TypeError, ValueError) as error:
+            # Drivers take what follows "?" as arguments of their own.
+            raise Refused(
+                f"{self.name} ({self.url}): its driver cannot use this URL: {error}."
+            ) from error
 
     def pages(
         self, statement: Select, key: sa.Column[Any], size: int = PAGE

@@ -102,6 +102,46 @@ def test_a_cell_that_fails_at_the_start_keeps_what_was_known(cloud: Cloud) -> No
     until(lambda: hosts(cloud) == ["h2", "h3"])
 
 
+UNUSABLE = [
+    "",
+    "no url",
+    "{colour}://h/nova",
+    "oracle://h/nova",
+    "mysql+nosuch://h/nova",
+    "mysql://h:port/nova",
+    "mysql+pymysql://127.0.0.1:1/nova?colour=red",
+]
+
+
+@pytest.mark.parametrize("url", UNUSABLE)
+def test_a_url_that_cannot_be_used_concerns_its_cell_alone(
+    cloud: Cloud, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = cloud.cell("one"), cloud.cell("two")
+    one.host("h1")
+    two.host("h2")
+    feed = cloud.feed()
+    cloud.api.change("cell_mappings", cloud.numbers["one"], database_connection=url)
+    until(lambda: marked(cloud) == ["h1"])
+    assert failed(feed) == {"one"}
+    assert feed.counts()["cells_down"] == 1
+    two.host("h3")
+    _, aggregate = cloud.api.aggregate("a", ["h3"])
+    until(lambda: hosts(cloud) == ["h1", "h2", "h3"])
+    until(lambda: cloud.books.list_hosts()[2].aggregates == (aggregate,))
+    assert feed.counts()["failures"] == 0
+    assert feed.unready() == ""
+    assert "cell one is not read" in caplog.text
+    assert "mistake" not in caplog.text
+    # As well at the start.
+    feed.stop()
+    again = cloud.feed()
+    assert failed(again) == {"one"}
+    assert hosts(cloud) == ["h1", "h2", "h3"]
+    cloud.api.change("cell_mappings", cloud.numbers["one"], database_connection=one.url)
+    until(lambda: not failed(again) and marked(cloud) == [])
+
+
 def test_a_slow_cell_does_not_delay_others(cloud: Cloud) -> None:
     one, two = cloud.cell("one"), cloud.cell("two")
     one.host("h1")
