@@ -25,6 +25,7 @@ class FeedOptions(Struct, frozen=True):
     place of those in all of these URLs; "": as they are. ``feed_interval``: seconds
     between two rounds. ``feed_overlap``: each round reads what was written since so
     many seconds before the last one began: writers' clocks may differ by as much.
+    ``feed_full_interval``: seconds in which all rows are read again; 0: never.
     ``feed_timeout``: seconds to wait for a connection or an answer. ``feed_retry``:
     longest pause before a cell that failed is tried again. ``feed_cells``: cells that
     are read at the same time. ``service_down_time``: seconds. ``facts``: of instances,
@@ -37,6 +38,7 @@ class FeedOptions(Struct, frozen=True):
     feed_password: str = ""
     feed_interval: float = 5.0
     feed_overlap: float = 10.0
+    feed_full_interval: float = 3600.0
     feed_timeout: float = 10.0
     feed_retry: float = 60.0
     feed_cells: int = 16
@@ -63,6 +65,9 @@ NOVA: Sequence[cfg.Opt] = [
             "in Nova's databases.",
             "feed_overlap 2..3600": "Each reading includes this many seconds before "
             "the last one; the clocks of Nova's services may differ by as much.",
+            "feed_full_interval 0..604800": "Seconds in which all rows are read again, "
+            "a part in each reading: what was committed more than feed_overlap after "
+            "it was written is found so. 0: never.",
             "feed_timeout 0.1..600": "Seconds to wait for a connection to one of "
             "Nova's databases, or for its answer.",
             "feed_retry 1..3600": "Maximum seconds between two attempts to read a cell "

@@ -40,6 +40,8 @@ _COUNTERS: Final = {
     "feed_cell_rounds": "Rounds of cells that succeeded.",
     "feed_cell_failures": "Rounds of cells that failed.",
     "feed_rows": "Rows of hosts and instances that were new or had changed.",
+    "feed_reread": "Rows that were read again although nothing said that they changed.",
+    "feed_missed": "Of these, rows that had changed.",
     "feed_unreadable": "Columns of hosts that could not be read.",
     "feed_statements": "Statements that were passed on.",
     "feed_refused": "Parts of statements that were refused.",

@@ -51,7 +51,7 @@ class Watched:
         return last != self._last or was_fresh or is_fresh
 
     def forget(self) -> None:
-        """What was read could not be passed on: it counts as changed."""
+        """Count it as changed, whatever the next look says."""
         self._last = None
 
 

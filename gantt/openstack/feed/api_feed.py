@@ -54,6 +54,7 @@ class ApiFeed:
         self._of_groups = Watched(overlap, t.GROUPS, t.GROUP_POLICIES, t.GROUP_MEMBERS)
         self._of_hosts = Watched(overlap, t.HOST_MAPPINGS)
         self._of_flavors = Watched(overlap, t.FLAVORS)
+        self._whole_at = time.monotonic()
 
     def flavorid(self, number: int) -> str | None:
         """The flavorid of the flavor with this id."""
@@ -70,6 +71,11 @@ class ApiFeed:
         began = time.monotonic()
         now = datetime.now(UTC).replace(tzinfo=None)
         watched = self._of_aggregates, self._of_groups, self._of_hosts, self._of_flavors
+        if 0 < self._options.feed_full_interval <= began - self._whole_at:
+            # What was committed long after its time is not seen by its time.
+            self._whole_at = began
+            for one in watched:
+                one.forget()
         try:
             aggregates, groups, hosts, flavors = [
                 one.has_changed(self.database, now) for one in watched

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -71,9 +72,8 @@ class CellFeed:
         self._since: datetime | None = None
         self._failure = ""
         self._is_marked = False
-        self._failures = 0
         self._read_at: int | None = None
-        self._rounds = self._rows = self._unreadable = 0
+        self._counts: Counter[str] = Counter()
         self._stop = threading.Event()
         self._wake = threading.Event()
         # Set once a first round has succeeded or failed.
@@ -116,10 +116,9 @@ class CellFeed:
         return Cell(self.cell.uuid, self.cell.disabled, bool(self._failure))
 
     @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """Rounds that succeeded, and that failed; rows that were new or had changed,
-        and columns that could not be read."""
-        return self._rounds, self._failures, self._rows, self._unreadable
+    def counts(self) -> Counter[str]:
+        """What was done so far, by the names of ``Feed.counts``."""
+        return self._counts
 
     def start(self) -> None:
         """Begin to read."""
@@ -191,9 +190,11 @@ class CellFeed:
         since = self._since
         if since is not None and naive - since > STALE:
             since = None
-        counts = self._rounds % COUNT_EVERY == COUNT_EVERY - 1
+        counts = self._counts["cell_rounds"] % COUNT_EVERY == COUNT_EVERY - 1
         again = self.notes.names()
-        found = self.reader.read(self.database, naive, since, again, counts=counts)
+        found = self.reader.read(
+            *(self.database, naive, since, again), at=began, counts=counts
+        )
         if found.unreadable:
             LOG.warning(
                 "cell %s: cannot be read, and counts as unknown: %s%s",
@@ -201,13 +202,29 @@ class CellFeed:
                 ", ".join(found.unreadable[:5]),
                 ", …" if len(found.unreadable) > 5 else "",
             )
-        self._rows += len(found.nodes.new) + len(found.instances.new)
-        self._unreadable += len(found.unreadable)
         self._deliver(self, found, began)
+        self._count(found)
         self._read_asked()
         self._since = found.since
-        self._rounds += 1
+        self._counts["cell_rounds"] += 1
         self._read_at = int(now.timestamp() * 1_000_000)
+
+    def _count(self, found: CellNews) -> None:
+        counts = self._counts
+        had_missed = counts["missed"] > 0
+        counts["unreadable"] += len(found.unreadable)
+        for part in (found.nodes, found.instances):
+            counts["rows"] += len(part.new)
+            if part.again is not None:
+                counts["reread"] += part.again.rows
+                counts["missed"] += part.again.missed
+        if counts["missed"] and not had_missed:
+            LOG.warning(
+                "cell %s: rows had changed without a time that says so: transactions "
+                "in Nova's database take longer than feed_overlap, %g s, or clocks "
+                "differ by more; gantt_feed_missed_total has their number",
+                *(self.cell.name, self._options.feed_overlap),
+            )
 
     def read_host(self, host: str) -> None:
         """Read the instances of a host and pass them on; where the database fails, or
@@ -233,7 +250,7 @@ class CellFeed:
                 raise
 
     def _failed(self, why: str) -> None:
-        self._failures += 1
+        self._counts["cell_failures"] += 1
         if why != self._failure:
             LOG.error(
                 "cell %s is not read, its hosts stay as they were last known: %s",

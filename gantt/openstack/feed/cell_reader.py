@@ -68,11 +68,15 @@ class CellReader:
         self._service_reader = Services(cell.uuid, down_after)
         n, i = t.NODES.c, t.INSTANCES.c
         stats = [n[name] for name in t.STATS]
-        self._nodes = LiveRows(t.NODES, [n.host, *stats], _node, page=500)
-        self._instances = LiveRows(
-            t.INSTANCES, [i.uuid, i.host, i.instance_type_id, i.image_ref], _instance
+        again_s = options.feed_full_interval
+        self._nodes = LiveRows(
+            t.NODES, [n.host, *stats], _node, page=500, again_s=again_s
         )
-        self._migrations = Migrations()
+        of_instances = [i.uuid, i.host, i.instance_type_id, i.image_ref]
+        self._instances = LiveRows(
+            t.INSTANCES, of_instances, _instance, again_s=again_s
+        )
+        self._migrations = Migrations(self._overlap, timedelta(seconds=again_s))
         self.services: dict[str, Service] = {}
         self.places: frozenset[Place] = frozenset()
         # By host: the instances that it has.
@@ -90,15 +94,17 @@ class CellReader:
         since: datetime | None,
         again: frozenset[str],
         *,
+        at: float,
         counts: bool,
     ) -> CellNews:
         """What is different since the last round. ``since`` None: everything is read;
-        ``again``: hosts whose instances are stated whatever was known; ``counts``:
-        whether rows of instances are counted too. Raises Refused, StoreFailed."""
+        ``again``: hosts whose instances are stated whatever was known; ``at``:
+        monotonic seconds; ``counts``: whether rows of instances are counted too. Raises
+        Refused, StoreFailed."""
         began = now - self._overlap
         services = self._service_reader.read(database, now)
-        nodes = self._nodes.read(database, since)
-        instances = self._instances.read(database, since, counts=counts)
+        nodes = self._nodes.read(database, since, at=at)
+        instances = self._instances.read(database, since, at=at, counts=counts)
         places = self._places_after(nodes)
         hosts, unreadable = self._reports(nodes)
         on = self._on_after(database, instances)
@@ -112,7 +118,7 @@ class CellReader:
                 for host in sorted(moved & there)
             },
         )
-        left = self._migrations.read(database, since or began)
+        left = self._migrations.read(database, since, now)
         return CellNews(
             since=began,
             is_full=since is None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -26,6 +27,9 @@ from gantt.openstack.feed.releases import check_versions
 from gantt.openstack.feed.services import COMPUTE
 
 LOG = logging.getLogger(__name__)
+_OF_CELLS: Final = (
+    *("cell_rounds", "cell_failures", "rows", "unreadable", "reread", "missed"),
+)
 
 
 class Feed:
@@ -124,10 +128,7 @@ class Feed:
             "cells": len(states),
             "cells_down": sum(1 for one in states if one.failure),
             "hosts": sum(one.hosts for one in states),
-            "cell_rounds": sum(one.counts[0] for one in cells),
-            "cell_failures": sum(one.counts[1] for one in cells),
-            "rows": sum(one.counts[2] for one in cells),
-            "unreadable": sum(one.counts[3] for one in cells),
+            **{name: sum(one.counts[name] for one in cells) for name in _OF_CELLS},
             "lag_seconds": max(0.0, now - min(known, default=now)),
             "cells_limit": self._options.feed_cells,
             "notes": len(self._notes.names()),

@@ -2,8 +2,9 @@
 
 A round reads the rows that were written since shortly before the last round, and
 compares the number of live rows and the sum of their ids with those that are known:
-where they differ, the ids tell which rows are gone and which were missed. ``read``
-changes nothing here; ``take`` does, once what was found has been passed on.
+where they differ, the ids tell which rows are gone and which were missed. A part of all
+rows is read again in each round, for changes that were committed long after their time.
+``read`` changes nothing here; ``take`` does, once what was found has been passed on.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.openstack.feed.connection import PAGE, Database, Row
 
@@ -22,17 +24,30 @@ V = TypeVar("V")
 _IDS: Final = 500
 
 
+class Again(Struct, frozen=True):
+    """How far the rows were read again. ``after``: the id of the last one; ``at``: when
+    that was, in monotonic seconds; ``rows``: how many in this round; ``missed``: of
+    these, how many had changed without a time that says so."""
+
+    after: int
+    at: float
+    rows: int = 0
+    missed: int = 0
+
+
 class Found(Struct, Generic[V]):
     """``new``: rows that are new or not as they were known; ``gone``: what was known
     of rows that are not there any more. Both by id."""
 
     new: dict[int, Row]
     gone: dict[int, V]
+    again: Again | None = None
 
 
 class LiveRows(Generic[V]):
     """``columns`` of ``table``, without its id; ``keep``: what of a row (id first) is
-    remembered, and tells whether it changed. ``known``: that, by id."""
+    remembered, and tells whether it changed; ``again_s``: seconds in which all rows are
+    read again, 0: never. ``known``: what is remembered, by id."""
 
     def __init__(
         self,
@@ -40,23 +55,35 @@ class LiveRows(Generic[V]):
         columns: Sequence[sa.Column[Any]],
         keep: Callable[[Row], V],
         page: int = PAGE,
+        again_s: float = 0.0,
     ) -> None:
         self._table = table
         self._select = sa.select(table.c.id, *columns)
         self._keep = keep
         self._page = page
+        self._again_s = again_s
+        self._again: Again | None = None
         self.known: dict[int, V] = {}
 
     def read(
-        self, database: Database, since: datetime | None, *, counts: bool = True
+        self,
+        database: Database,
+        since: datetime | None,
+        *,
+        at: float,
+        counts: bool = True,
     ) -> Found[V]:
         """What is different now. ``since`` None: all rows, as if none were known;
-        ``counts``: whether to compare numbers too. Raises Refused, StoreFailed."""
+        ``at``: monotonic seconds; ``counts``: whether to compare numbers too. Raises
+        Refused, StoreFailed."""
         if since is None:
-            return self._read_all(database)
+            return self._read_all(database, at)
         new: dict[int, Row] = {}
         gone: dict[int, V] = {}
+        again = self._read_again(database, at, new)
+        suspects = set(new)
         for row in self._touched(database, since):
+            suspects.discard(row[0])
             self._note(row, new)
         for key in self._deleted(database, since):
             new.pop(key, None)
@@ -64,7 +91,8 @@ class LiveRows(Generic[V]):
                 gone[key] = self.known[key]
         if counts:
             self._compare(database, new, gone)
-        return Found(new, gone)
+        missed = len(suspects & new.keys())
+        return Found(new, gone, replace(again, missed=missed))
 
     def read_some(
         self,
@@ -92,17 +120,45 @@ class LiveRows(Generic[V]):
             self.known.pop(key, None)
         for key, row in found.new.items():
             self.known[key] = self._keep(row)
+        self._again = found.again or self._again
 
     def _note(self, row: Row, new: dict[int, Row]) -> None:
+        """``row`` is later than what ``new`` has of it."""
         if row[0] not in self.known or self.known[row[0]] != self._keep(row):
             new[row[0]] = row
+        else:
+            new.pop(row[0], None)
 
-    def _read_all(self, database: Database) -> Found[V]:
+    def _read_again(self, database: Database, at: float, new: dict[int, Row]) -> Again:
+        """As many rows as are due: the cost of one full reading, spread evenly. Rows
+        that are gone are found by their number."""
+        last = self._again or Again(0, at)
+        if not (self._again_s and self.known):
+            return Again(last.after, at)
+        most = len(self.known) + 1  # one more tells the end
+        each_s = self._again_s / most
+        due = min(int((at - last.at) / each_s), most)
+        if not due:
+            return Again(last.after, last.at)
+        t = self._table.c
+        rest = self._select.where(t.deleted == 0, t.id > last.after)
+        found: list[Row] = []
+        for page in database.pages(rest, t.id, min(due, self._page)):
+            found += page
+            if len(found) >= due:
+                break
+        for row in found:
+            self._note(row, new)
+        after = found[-1][0] if len(found) >= due else 0
+        until = min(at, last.at + max(due, len(found)) * each_s)
+        return Again(after, until, len(found))
+
+    def _read_all(self, database: Database, at: float) -> Found[V]:
         live = self._select.where(self._table.c.deleted == 0)
         pages = database.pages(live, self._table.c.id, self._page)
         new = {row[0]: row for page in pages for row in page}
         gone = {key: kept for key, kept in self.known.items() if key not in new}
-        return Found(new, gone)
+        return Found(new, gone, Again(0, at))
 
     def _touched(self, database: Database, since: datetime) -> Iterator[Row]:
         """In two statements, so that each can use an index."""

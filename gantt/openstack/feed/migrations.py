@@ -6,7 +6,7 @@ Nova's computes tell what they have, not what they did not get.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import sqlalchemy as sa
@@ -18,15 +18,24 @@ FAILED: Final = frozenset({"error", "failed", "cancelled", "reverted"})
 
 
 class Migrations:
-    """Each ended migration is told once."""
+    """Each ended migration is told once. ``span``: at the start, and again after so
+    long, all that ended within it are read; 0: never."""
 
-    def __init__(self) -> None:
+    def __init__(self, overlap: timedelta, span: timedelta) -> None:
+        self._overlap, self._span = overlap, span
         self._told: frozenset[int] = frozenset()
-        self._found: frozenset[int] = frozenset()
+        # When all were read last.
+        self._at: datetime | None = None
+        self._read: tuple[frozenset[int], datetime | None] = frozenset(), None
 
-    def read(self, database: Database, since: datetime) -> tuple[tuple[str, str], ...]:
+    def read(
+        self, database: Database, since: datetime | None, now: datetime
+    ) -> tuple[tuple[str, str], ...]:
         """(host, instance) of migrations that failed since, unless the instance is on
         its way there again. Raises Refused, StoreFailed."""
+        is_whole = self._at is None or now - self._at >= self._span > timedelta()
+        if is_whole or since is None:
+            since = now - self._overlap - self._span
         m = MIGRATIONS.c
         wanted = sa.select(m.id, m.instance_uuid, m.dest_compute, m.status).where(
             m.updated_at >= since
@@ -40,11 +49,13 @@ class Migrations:
             for place, (number, status) in latest.items()
             if status in FAILED
         }
-        self._found = frozenset(failed)
-        return tuple(
-            place for number, place in failed.items() if number not in self._told
-        )
+        new = failed.keys() - self._told
+        # What was told is kept for as long as it may be read again.
+        is_kept = not is_whole and self._span > timedelta()
+        told = frozenset(failed) | (self._told if is_kept else frozenset())
+        self._read = told, now if is_whole else self._at
+        return tuple(failed[number] for number in sorted(new))
 
     def take(self) -> None:
         """What was read last has been told."""
-        self._told = self._found
+        self._told, self._at = self._read

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from gantt.openstack.feed import Feed
+from gantt.openstack.feed import Feed, tables
 from gantt.openstack.feed.cell_feed import COUNT_EVERY, CellFeed
+from gantt.openstack.feed.live_rows import LiveRows
+from gantt.openstack.feed.migrations import Migrations
 from gantt.openstack.feed.releases import check_versions, release_of
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, node_values, now
@@ -114,7 +116,9 @@ def test_each_round_ends_as_a_full_reading_would(cloud: Cloud, seed: int) -> Non
     for turn in range(12):
         for _ in range(rng.randrange(1, 8)):
             nova.step()
-        cell._rounds = COUNT_EVERY - 1  # a round that counts instances too
+        cell.counts["cell_rounds"] = (
+            COUNT_EVERY - 1
+        )  # a round that counts instances too
         with cell.turn:
             cell.round()
         fresh = cloud.new_books()
@@ -149,6 +153,106 @@ def test_a_writer_whose_clock_is_behind_is_not_missed(cloud: Cloud) -> None:
         cell.round()
     (host,) = cloud.books.list_hosts()
     assert host.stats["vcpus"] == 10
+
+
+# So short that each round reads all rows again.
+AT_ONCE = {"feed_full_interval": 1e-6}
+LONG_AGO = timedelta(hours=1)
+
+
+def late_writes(cloud: Cloud, database: CellDatabase, rows: dict[str, int]) -> None:
+    """As a transaction that is committed an hour after it wrote its times."""
+    late = now() - LONG_AGO * 0.9
+    database.change("compute_nodes", rows["node"], vcpus=65, updated_at=late)
+    database.change("instances", rows["instance"], host="h2", updated_at=late)
+    cloud.api.change("aggregate_metadata", 1, value="later", updated_at=late)
+
+
+def known(cloud: Cloud) -> tuple[int, int, object]:
+    """The vcpus of h1, the number of instances on h2, a property of an aggregate."""
+    first, second = cloud.books.list_hosts()
+    (aggregate,) = cloud.books.list_host_aggregates()
+    return first.stats["vcpus"], len(second.instances), aggregate.metadata["key"]
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [(AT_ONCE, (65, 1, "later")), ({"feed_full_interval": 0}, (64, 0, "value"))],
+)
+def test_what_is_committed_long_after_its_time_is_found(
+    cloud: Cloud,
+    options: dict[str, float],
+    found: object,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    database, long_ago = cloud.cell("one"), now() - LONG_AGO
+    rows = {"node": database.host("h1", created_at=long_ago)}
+    database.host("h2", created_at=long_ago)
+    rows["instance"], _ = database.instance("h1", created_at=long_ago)
+    cloud.api.aggregate("a", ["h1"], key="value", other="")
+    for key in (1, 2):
+        times = {"created_at": long_ago, "updated_at": now() - LONG_AGO / 2}
+        cloud.api.change("aggregate_metadata", key, **times)
+    for table in ("aggregates", "aggregate_hosts"):
+        cloud.api.change(table, 1, created_at=long_ago, updated_at=None)
+    feed, cell = stopped(cloud, **options)
+    feed._api.round()  # what was read at the start is no longer fresh
+    late_writes(cloud, database, rows)
+    for _ in range(2):
+        feed._api.round()
+        with cell.turn:
+            cell.round()
+    assert known(cloud) == found
+    missed = 2 if options is AT_ONCE else 0
+    assert feed.counts()["missed"] == missed
+    assert caplog.text.count("take longer than feed_overlap") == (missed > 0)
+    revision = cloud.books.revision
+    with cell.turn:
+        cell.round()
+    assert cloud.books.revision == revision
+
+
+def test_reading_again_costs_one_full_reading_spread_evenly(cloud: Cloud) -> None:
+    database, long_ago = cloud.cell("one"), now() - LONG_AGO
+    for number in range(20):
+        database.node(f"h{number}", created_at=long_ago)
+    feed, cell = stopped(cloud)
+    feed.stop()
+    t = tables.NODES.c
+    rows = LiveRows(tables.NODES, [t.host], tuple, again_s=100.0)
+    rows.take(rows.read(cell.database, None, at=0.0))
+    read = []
+    for at in range(1, 401):
+        found = rows.read(cell.database, now(), at=float(at))
+        rows.take(found)
+        assert found.again is not None and not found.new
+        read.append(found.again.rows)
+    assert sum(read) == 4 * 20
+    assert max(read) == 1
+
+
+def test_a_failed_migration_is_found_late_and_told_once(cloud: Cloud) -> None:
+    database = cloud.cell("one")
+    database.host("h1")
+    _, cell = stopped(cloud)
+    number = database.add(
+        "migrations",
+        instance_uuid=node_values("x")["uuid"],
+        source_compute="h0",
+        dest_compute="h1",
+        status="migrating",
+        migration_type="migration",
+        deleted=0,
+    )
+    late = now() - timedelta(minutes=20)
+    database.change("migrations", number, status="error", updated_at=late)
+    overlap, span = timedelta(seconds=10), timedelta(minutes=60)
+    reader, told = Migrations(overlap, span), []
+    for minutes in range(-50, 150):  # the first reading comes before it failed
+        at = now() + timedelta(minutes=minutes)
+        told.append(len(reader.read(cell.database, at - overlap, at)))
+        reader.take()
+    assert sum(told) == 1
 
 
 def test_a_round_without_changes_reads_next_to_nothing(cloud: Cloud) -> None:
