@@ -183,14 +183,22 @@ class Presence:
         try:
             act()
         except GanttError as error:
-            self._failures += 1
-            if error.code != self._told.get(what):
+            if self._is_new_failure(what, error.code):
                 LOG.error("%s: %s", what, error.message)
-            self._told[what] = error.code
+            return False
+        except Exception as error:  # the thread must go on
+            if self._is_new_failure(what, type(error).__name__):
+                LOG.exception("%s: this is a mistake of Gantt", what)
             return False
         if self._told.pop(what, None):
             LOG.info("%s: it works again", what)
         return True
+
+    def _is_new_failure(self, what: str, kind: str) -> bool:
+        """Count it; whether the last one was of another kind, or none."""
+        self._failures += 1
+        before, self._told[what] = self._told.get(what), kind
+        return before != kind
 
 
 def with_writer(feed: FeedOptions, options: RpcOptions) -> FeedOptions:

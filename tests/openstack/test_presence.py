@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +150,30 @@ def test_a_cell_that_cannot_be_read_does_not_keep_the_others(
         presence.stop()
     assert caplog.text.count("cell gone") == 1
     assert len(rows(nova.cell, SERVICES)) == 1
+
+
+def test_an_unexpected_failure_does_not_end_the_heartbeat(
+    nova: Nova, caplog: pytest.LogCaptureFixture
+) -> None:
+    presence = nova.presence("one", report_interval=0.05)
+    beat, failures = presence.row.beat, 3
+
+    def fail_then_beat(now: datetime) -> None:
+        nonlocal failures
+        failures -= 1
+        if failures >= 0:
+            raise RuntimeError("unexpected")
+        beat(now)
+
+    presence.row.beat = fail_then_beat  # type: ignore[method-assign]
+    presence.start()
+    try:
+        _wait(lambda: presence.counts()["presence_beats"] > 0)
+    finally:
+        presence.stop()
+    assert presence.counts()["presence_failures"] == 3
+    assert caplog.text.count("heartbeat: this is a mistake of Gantt") == 1
+    assert "RuntimeError: unexpected" in caplog.text
 
 
 @pytest.mark.parametrize("url", UNUSABLE)
