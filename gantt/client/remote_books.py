@@ -16,7 +16,12 @@ from gantt.client import decode, encode
 from gantt.client.exchange import Exchange
 from gantt.client.transport import transport_to
 from gantt.model.addresses import without_secrets
-from gantt.model.answers import Candidate, Candidates, ConsumerView
+from gantt.model.answers import (
+    Candidate,
+    Candidates,
+    ConsumerView,
+    ProviderAggregates,
+)
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.requests import CandidateRequest
 
@@ -65,6 +70,14 @@ class PlacementBooks:
     def consumer(self, uuid: str) -> ConsumerView | None:
         route = encode.path("allocations", uuid)
         return decode.consumer(self._wire.ask("GET", route, version=VERSION))
+
+    def aggregates(self, provider_uuid: str) -> frozenset[str]:
+        route = encode.path("resource_providers", provider_uuid, "aggregates")
+        try:
+            reply = self._wire.ask("GET", route, version=VERSION)
+        except errors.NotFound:
+            return frozenset()
+        return frozenset(decode.view(reply, ProviderAggregates).aggregates)
 
     def write(
         self, consumers: Sequence[ConsumerAllocations], *, request_id: str = ""

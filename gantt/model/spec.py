@@ -102,11 +102,19 @@ class InstanceGroup(Struct, frozen=True):
 
 
 class RequestedNetwork(Struct, frozen=True):
-    """A network or port that the instance will be attached to."""
+    """A network or port that the instance will be attached to.
+
+    ``segments``: uuids of its segments, of which the host must reach one; empty: it is
+    not routed; None: not known here. ``trouble``: why they could not be found out. Both
+    are read only where segments matter (``[scheduler]
+    query_placement_for_routed_network_aggregates``).
+    """
 
     network_id: Text | None = None
     port_id: Text | None = None
     address: Text | None = None
+    segments: frozenset[Name] | None = None
+    trouble: Text = ""
 
 
 class RequestSpec(Struct, frozen=True):

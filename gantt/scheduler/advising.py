@@ -49,13 +49,24 @@ class Ranked(Struct, frozen=True, eq=False):
 
 
 def spec_of(request: AdviceRequest) -> RequestSpec:
-    """The request's spec for its instance and operation."""
+    """The request's spec for its instance and operation. Networks without segments
+    stay so: the caller's own pre-filters came before."""
     spec, kind = request.spec, request.operation
     uuid = request.instance_uuid or spec.instance_uuid
     hints = spec.scheduler_hints
     if kind in _CHECKS and "_nova_check_type" not in hints:
         hints = {**hints, "_nova_check_type": (str(kind),)}
-    return replace(spec, instance_uuid=uuid, scheduler_hints=hints, num_instances=1)
+    networks = tuple(
+        replace(one, segments=one.segments or frozenset())
+        for one in spec.requested_networks
+    )
+    return replace(
+        spec,
+        instance_uuid=uuid,
+        scheduler_hints=hints,
+        num_instances=1,
+        requested_networks=networks,
+    )
 
 
 def is_evacuation(request: AdviceRequest) -> bool:

@@ -30,6 +30,9 @@ class RemoteBooks(Protocol):
     def consumer(self, uuid: str) -> ConsumerView | None:
         """The allocations of a consumer; None: it has none."""
 
+    def aggregates(self, provider_uuid: str) -> frozenset[str]:
+        """The aggregates of a provider; empty: it has none, or is unknown."""
+
     def write(
         self, consumers: Sequence[ConsumerAllocations], *, request_id: str = ""
     ) -> None:

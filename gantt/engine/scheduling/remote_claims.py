@@ -24,6 +24,7 @@ from gantt.errors import (
     Conflict,
     ConsumerMoved,
     GanttError,
+    NoValidHost,
     OutcomeUnknown,
     Unavailable,
     UnknownName,
@@ -74,16 +75,34 @@ class RemoteClaims:
         except UnknownName:
             raise
         except GanttError as error:
-            if isinstance(error, Unavailable):
-                self._outage.failed("read", error)
-            else:
-                LOG.warning("cannot get candidates from %s: %s", self.books.url, error)
-            # It becomes part of responses and records.
-            why = "No answer." if isinstance(error, Unavailable) else error.public
+            why = self._noted(error)
             trouble = f"The remote Placement returned no candidates: {why}"
         else:
             self._outage.succeeded("read")
         return Listing(answers, trouble=trouble)
+
+    def aggregates(self, provider_uuids: Iterable[str]) -> dict[str, frozenset[str]]:
+        """Those of each provider. Raises NoValidHost: the books do not tell them."""
+        found = {}
+        try:
+            for uuid in provider_uuids:
+                found[uuid] = self.books.aggregates(uuid)
+        except GanttError as error:
+            raise NoValidHost(
+                "No valid host was found. The remote Placement did not tell the "
+                f"aggregates of network segments: {self._noted(error)}"
+            ) from error
+        if found:
+            self._outage.succeeded("read")
+        return found
+
+    def _noted(self, error: GanttError) -> str:
+        """Log that a question was not answered: why, for responses and records."""
+        if isinstance(error, Unavailable):
+            self._outage.failed("read", error)
+            return "No answer."
+        LOG.warning("cannot read from %s: %s", self.books.url, error)
+        return error.public
 
     def write(
         self,

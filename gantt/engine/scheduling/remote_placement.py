@@ -41,6 +41,7 @@ from gantt.scheduler.cycle import Stale
 from gantt.scheduler.feasibility.candidates import CandidateSource, ListedSource
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.job import ClaimTerms, Job, prepare
+from gantt.scheduler.request.segments import segments_of
 from gantt.scheduler.selection.claim import lease_us
 from gantt.state.state import State
 
@@ -91,6 +92,7 @@ class RemoteRequest:
         self._request = request
         self._options = options
         self._asked: tuple[Job, Listing] | None = None
+        self._segments: dict[str, frozenset[str]] = {}
         self._lost: frozenset[str] = frozenset()
         self._held: dict[str, Held] = {}
         self.listed_s = 0.0
@@ -110,12 +112,14 @@ class RemoteRequest:
         lease = int(self._options.placement_lease_s * _MICRO)
         job = replace(job, terms=ClaimTerms(lease, dict(self._held)))
         found = listing.without(self._lost) if self._lost else listing
-        return ListedSource(self._request.spec, job, found, bool(self._lost))
+        spec, is_stale = self._request.spec, bool(self._lost)
+        return ListedSource(spec, job, found, is_stale, self._segments)
 
     def _fetch(self) -> tuple[Job, Listing]:
         spec, options = self._request.spec, self._options
+        self._segments = self._at.books.aggregates(segments_of(spec, options))
         job = self._at.reader.read(
-            partial(prepare, is_remote=True),
+            partial(prepare, is_remote=True, listed=self._segments),
             spec,
             options,
             consistency=Consistency.ASSUMED,

@@ -160,11 +160,15 @@ def request_level(part: Fields) -> RequestLevel:
 
 
 def network(part: Fields) -> RequestedNetwork:
-    """A network or port to attach."""
+    """A network or port to attach. Nova's object knows no segments."""
+    is_own = not part.is_object
+    segments = is_own and part.has("segments")
     found = RequestedNetwork(
         network_id=part.text("network_id"),
         port_id=part.text("port_id"),
         address=part.text("address"),
+        segments=frozenset(part.names("segments")) if segments else None,
+        trouble=(part.text("trouble") or "") if is_own else "",
     )
     part.done()
     return found

@@ -18,6 +18,7 @@ from gantt.scheduler.feasibility.candidates import CandidateSource, HostMask
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
+from gantt.scheduler.request.segments import in_books, segments_of
 from gantt.scheduler.scoring.scale import Scale, scales_of, total, total_at
 from gantt.scheduler.scoring.weigh import Ranking
 from gantt.state.column import ALL, ANY, NO_ROW, Bools, Int64s
@@ -50,7 +51,8 @@ class CachedShape:
         self._ranking: Ranking | None = None
         self._policy = policy
         self._state = state
-        self._stamps: tuple[object, ...] = _stamps(state)
+        self._segments = segments_of(spec, policy.options)
+        self._stamps: tuple[object, ...] = self._stamps_of(state)
         self._others = fleet.others_touched
         self._seen = state.applied
         self.rows: Int64s = fleet.hosts.live_rows().astype(np.int64)
@@ -123,7 +125,7 @@ class CachedShape:
 
     def refresh(self, state: State, now: int, budget: Budget) -> bool:
         """Bring everything up to date; False: it must be rebuilt."""
-        if state is not self._state or _stamps(state) != self._stamps:
+        if state is not self._state or self._stamps_of(state) != self._stamps:
             return False
         if (
             not self.candidates.is_per_host
@@ -141,6 +143,12 @@ class CachedShape:
             return False
         self._seen = seen
         return True
+
+    def _stamps_of(self, state: State) -> tuple[object, ...]:
+        """What must not change."""
+        if not self._segments:
+            return _stamps(state)
+        return (*_stamps(state), *map(in_books(state), self._segments))
 
     def _take_in(
         self, state: State, changed: Changed, now: int, budget: Budget
@@ -254,8 +262,8 @@ def _reads_use(one: Filter | Weigher) -> bool:
 
 
 def _stamps(state: State) -> tuple[object, ...]:
-    """What must not change: aggregates and groups, the age of computes, the hosts and
-    their providers, trees and sharing, and names."""
+    """Of every shape: aggregates and groups, the age of computes, the hosts and their
+    providers, trees and sharing, and names."""
     fleet = state.fleet
     return (
         fleet.context_touched,

@@ -47,7 +47,6 @@ _ALWAYS_READ = (
     "is_bfv",
     "requested_resources",
     "request_level_params",
-    "requested_networks",
     "numa_topology",
     "pci_requests",
 )
@@ -200,8 +199,19 @@ def _shape_reader(policy: Policy) -> Callable[[RequestSpec], tuple[Any, ...]]:
     if policy.options.limit_tenants_to_placement_aggregate:
         read["project_id"] = None
     fields_of = attrgetter(*read)
+    is_routed = policy.options.query_placement_for_routed_network_aggregates
 
     def shape(spec: RequestSpec) -> tuple[Any, ...]:
-        return (spec.scheduler_hints.get("_nova_check_type"), *fields_of(spec))
+        networks = _reach(spec) if is_routed else None
+        check = spec.scheduler_hints.get("_nova_check_type")
+        return (check, networks, *fields_of(spec))
 
     return shape
+
+
+def _reach(spec: RequestSpec) -> list[tuple[list[str] | None, str]]:
+    """What the pre-filter reads of networks. Ports are each request's own."""
+    return [
+        (None if one.segments is None else sorted(one.segments), one.trouble)
+        for one in spec.requested_networks
+    ]

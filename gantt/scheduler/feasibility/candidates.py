@@ -6,7 +6,7 @@ a remote Placement. They are equal to the cycle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final, Protocol
 
 import numpy as np
@@ -263,12 +263,14 @@ class GivenSource:
 
 class ListedSource(Struct, frozen=True, eq=False):
     """The answer of a remote Placement for ``job``, which was made from ``spec``;
-    ``listing`` omits candidates that were found to be taken since."""
+    ``listing`` omits candidates that were found to be taken since. ``segments``: their
+    aggregates there."""
 
     spec: RequestSpec
     job: Job
     listing: Listing
     is_stale: bool = False
+    segments: Mapping[str, frozenset[str]] = {}
 
     name: ClassVar[str] = "remote"
     is_lasting: ClassVar[bool] = False
@@ -281,7 +283,7 @@ class ListedSource(Struct, frozen=True, eq=False):
             own = replace(self.job.spec, instance_uuid=uuid, instance_group=group)
             return replace(self.job, spec=own)
         # Another request: the answer is valid for the same queries only.
-        job = prepare(state, spec, options, is_remote=True)
+        job = prepare(state, spec, options, is_remote=True, listed=self.segments)
         if job.questions != self.job.questions:
             raise NoValidHost(
                 "The remote Placement was not asked for candidates of this request."

@@ -14,6 +14,7 @@ from gantt.placement import groups
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request import prefilters, shape
+from gantt.scheduler.request.segments import as_listed, in_books
 from gantt.state.state import State
 
 
@@ -43,16 +44,19 @@ def prepare(
     options: SchedulerOptions,
     *,
     is_remote: bool = False,
+    listed: Mapping[str, frozenset[str]] | None = None,
 ) -> Job:
     """``is_remote``: the candidate requests are for a remote Placement, which may know
-    classes and traits that are unknown here. Raises Invalid and NoValidHost."""
+    classes and traits that are unknown here. ``listed``: the aggregates of network
+    segments there; None: those here. Raises Invalid and NoValidHost."""
     if spec.is_rebuild:
         return Job(spec)
 
     def knows_trait(name: str) -> bool:
         return state.traits.find(name) is not None
 
-    spec = prefilters.apply(spec, state.fleet, options, knows_trait)
+    aggregates_of = in_books(state) if listed is None else as_listed(listed)
+    spec = prefilters.apply(spec, state.fleet, options, knows_trait, aggregates_of)
     questions = shape.candidate_requests(
         spec,
         options,

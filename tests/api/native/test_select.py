@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
 from gantt.scheduler.options import SchedulerOptions
-from tests.api.native.fleet import SPEC, TOO_MUCH, A, B
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, C
 from tests.api.wsgi_client import WsgiClient
 from tests.scheduler.test_failing_plugins import BrokenFilter
 
@@ -37,6 +38,37 @@ def test_selected_hosts_are_claimed(client: WsgiClient, books: Gantt) -> None:
     consumer = books.get_allocations(A)
     assert consumer is not None
     assert (consumer.project_id, consumer.user_id) == ("blue", "ann")
+
+
+def test_hosts_reach_a_segment_of_each_network(
+    client: WsgiClient, books: Gantt
+) -> None:
+    books.retune(
+        EngineOptions(
+            scheduler=SchedulerOptions(
+                query_placement_for_routed_network_aggregates=True
+            )
+        )
+    )
+    (two,) = (one for one in books.list_hosts() if one.host == "two")
+    assert two.provider_uuid is not None
+    books.create_provider("segment", uuid=B)
+    for uuid in (B, two.provider_uuid):
+        books.set_aggregates(
+            uuid, (C,), generation=books.get_aggregates(uuid).generation
+        )
+
+    def body(**network: Any) -> dict[str, Any]:
+        asked = {**SPEC, "requested_networks": [{"network_id": "net", **network}]}
+        return {"request_spec": asked}
+
+    (found,) = client("POST", SELECT, body=body(segments=[B])).json["selections"]
+    assert [one["service_host"] for one in found] == ["two"]
+    (found,) = client("POST", SELECT, body=body(segments=[])).json["selections"]
+    assert len(found) == 2
+    assert "name the segments" in error_of(client, body())["detail"]
+    refused = error_of(client, body(trouble="Neutron is away."), 409)
+    assert "net are not known: Neutron is away." in refused["detail"]
 
 
 def test_alternates_can_be_omitted(client: WsgiClient) -> None:

@@ -92,6 +92,35 @@ def test_every_nova_field_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "segments"),
+    [
+        ({}, None),
+        ({"segments": None}, None),
+        ({"segments": []}, frozenset()),
+        ({"segments": ["s1", "s2"]}, frozenset({"s1", "s2"})),
+    ],
+)
+def test_segments_are_unknown_none_or_some(
+    given: dict[str, Any], segments: frozenset[str] | None
+) -> None:
+    networks = [{"network_id": "net", **given}]
+    spec = read_spec({"flavor": {}, "requested_networks": networks})
+    assert spec.requested_networks == (RequestedNetwork("net", segments=segments),)
+    assert read_spec(msgspec.to_builtins(spec)) == spec
+
+
+def test_segments_are_no_part_of_novas_object() -> None:
+    network = {"network_id": "net", "segments": ["s1"], "trouble": "x"}
+    networks = objects.nova(
+        "NetworkRequestList",
+        "1.1",
+        objects=[objects.nova("NetworkRequest", "1.3", **network)],
+    )
+    spec = read_spec(objects.small(requested_networks=networks))
+    assert spec.requested_networks == (RequestedNetwork("net"),)
+
+
+@pytest.mark.parametrize(
     "primitive",
     [
         objects.full(),

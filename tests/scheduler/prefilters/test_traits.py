@@ -13,7 +13,6 @@ from gantt.model.spec import (
     Destination,
     Flavor,
     Image,
-    RequestedNetwork,
     RequestLevel,
     RequestSpec,
     ResourceGroup,
@@ -187,16 +186,6 @@ def test_invalid_features_are_refused(
 
 
 # ------------------------------------------------------------- what Nova asks Neutron
-
-
-def test_network_segments_must_be_given_by_the_caller() -> None:
-    spec = RequestSpec(requested_networks=(RequestedNetwork("n"),))
-    option = "query_placement_for_routed_network_aggregates"
-    on: dict[str, Any] = {option: True}
-    with pytest.raises(Invalid, match=f"{option} is set"):
-        applied(spec, **on)
-    assert applied(spec).requested_destination is None
-    assert applied(RequestSpec(), **on).requested_destination is None
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from gantt.scheduler.request.prefilters.routed_networks import routed_networks
 from gantt.scheduler.request.prefilters.sound_device import sound_device
 from gantt.scheduler.request.prefilters.tenant_aggregates import tenant_aggregates
 from gantt.scheduler.request.prefilters.tpm_secret import tpm_secret
+from gantt.scheduler.request.segments import AggregatesOf, none_known
 from gantt.state.fleet import Fleet
 
 PreFilter = Callable[[RequestSpec, Context], RequestSpec]
@@ -54,6 +55,7 @@ def apply(
     fleet: Fleet,
     options: SchedulerOptions,
     knows_trait: Callable[[str], bool],
+    aggregates_of: AggregatesOf = none_known,
 ) -> RequestSpec:
     """``spec`` with what every pre-filter adds. Raises Invalid for contradictory
     requests, NoValidHost for what the fleet cannot supply."""
@@ -61,7 +63,7 @@ def apply(
     if options.pci_in_placement:
         # First, because the pre-filters read resource groups.
         spec = devices.with_groups(spec, options.pci_alias, knows_trait)
-    context = Context(fleet, options, knows_trait)
+    context = Context(fleet, options, knows_trait, aggregates_of)
     for pre_filter in PRE_FILTERS:
         spec = pre_filter(spec, context)
     return spec

@@ -1,28 +1,64 @@
-"""Segments of routed networks, which the caller must provide.
+"""Hosts that reach a segment of each routed network.
 
-Nova queries Neutron on every request for the segments of a network. A decision here
-calls no service, so the caller must do so; ignoring it would place instances where
-their network is missing.
+Nova queries Neutron here for the segments. A decision calls no service, so they come
+with the request: ``gantt scheduler`` queries Neutron first, and other callers name
+them.
 """
 
 from __future__ import annotations
 
-from gantt.errors import Invalid
-from gantt.model.spec import RequestSpec
+from typing import Final
+
+from gantt.errors import Invalid, NoValidHost
+from gantt.model.spec import RequestedNetwork, RequestSpec
+from gantt.scheduler.request.prefilters.additions import limit_to
 from gantt.scheduler.request.prefilters.context import Context
+
+OPTION: Final = "query_placement_for_routed_network_aggregates"
 
 
 def routed_networks(spec: RequestSpec, context: Context) -> RequestSpec:
-    """Raises Invalid when segments would have to be looked up."""
-    if (
-        context.options.query_placement_for_routed_network_aggregates
-        and spec.requested_networks
-    ):
-        raise Invalid(
-            f"the request names {len(spec.requested_networks)} networks, and "
-            "query_placement_for_routed_network_aggregates is set, but a decision does "
-            "not ask Neutron for their segments: put the aggregates of the segments "
-            "into requested_destination.aggregates, leave requested_networks out or "
-            "switch the option off"
-        )
+    """Into an aggregate of a segment of each network; one without segments is reached
+    from every host. Raises NoValidHost when Neutron did not name the segments, or one
+    has no aggregate; Invalid when they would have to be looked up."""
+    if not context.options.query_placement_for_routed_network_aggregates:
+        return spec
+    for number, each in enumerate(spec.requested_networks):
+        found = _aggregates(number, each, context)
+        if found:
+            spec = limit_to(spec, found)
     return spec
+
+
+def _aggregates(
+    number: int, network: RequestedNetwork, context: Context
+) -> frozenset[str]:
+    if network.trouble:
+        raise NoValidHost(
+            f"No valid host was found. The segments of {_named(network)} are not "
+            f"known: {network.trouble}"
+        )
+    if network.segments is None:
+        raise Invalid(
+            f"requested_networks.{number} ({_named(network)}) has no segments, and "
+            f"{OPTION} is set, but a decision does not ask Neutron for them: name the "
+            "segments (an empty list: the network is not routed), leave "
+            "requested_networks out or switch the option off"
+        )
+    found: frozenset[str] = frozenset()
+    for segment in sorted(network.segments):
+        aggregates = context.aggregates_of(segment)
+        if not aggregates:
+            raise NoValidHost(
+                f"No valid host was found. The segment {segment} of {_named(network)} "
+                "has no aggregate in Placement: check that Neutron's segments plug-in "
+                "runs and reached Placement."
+            )
+        found |= aggregates
+    return found
+
+
+def _named(network: RequestedNetwork) -> str:
+    if network.port_id is not None:
+        return f"port {network.port_id}"
+    return f"network {network.network_id}"
