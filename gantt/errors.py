@@ -21,6 +21,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     │   ├── ProviderInUse           the provider still has allocations
     │   ├── ProviderHasChildren     the provider still has children
     │   ├── DoesNotFit              units or capacity refuse the amount
+    │   ├── NotFree                 a CPU or device that is to be taken is not free
     │   ├── ClaimLost               none of the choices of an instance holds any more
     │   └── ClaimExpired            the lease ended before it was confirmed
     ├── Gone                        the log does not continue from where a watcher was
@@ -179,6 +180,12 @@ class DoesNotFit(Conflict):
     """Units or capacity of an inventory refuse the amount."""
 
     code = "does_not_fit"
+
+
+class NotFree(Conflict):
+    """A CPU or device of a host that is to be taken, or given back, is not there."""
+
+    code = "not_free"
 
 
 class ClaimLost(Conflict):

@@ -49,9 +49,10 @@ class HostCell(Struct, frozen=True):
 
     ``cpus``: for shared instances; ``pcpus``: for pinned ones (both the same on a host
     of before Train); ``pinned`` of ``pcpus``: taken. ``siblings``: threads of one core
-    each; empty: every CPU is a core. ``cpu_usage``: shared vCPUs there; ``memory_usage``:
-    MB of instances. ``pages``: by size, the smallest first. ``physical_networks``,
-    ``is_tunnelled``: networks whose NICs are at this cell. ``socket`` None: unknown.
+    each; empty: every CPU is a core. ``cpu_usage``: shared vCPUs there;
+    ``memory_usage``: MB of instances. ``pages``: by size, the smallest first.
+    ``physical_networks``, ``is_tunnelled``: networks whose NICs are at this cell.
+    ``socket`` None: unknown.
     """
 
     id: int
@@ -156,8 +157,8 @@ class Wanted(Struct, frozen=True):
 
 class FittedCell(Struct, frozen=True):
     """An instance cell on the host cell ``host_cell``. ``pinning``: (vCPU, CPU) pairs
-    by ascending vCPU; ``emulator``: CPUs pinned for the emulator; ``page_kib``: the size
-    that was chosen, None: no pages."""
+    by ascending vCPU; ``emulator``: CPUs pinned for the emulator; ``page_kib``: the
+    size that was chosen, None: no pages."""
 
     cell: InstanceCell
     host_cell: int
@@ -187,9 +188,10 @@ class Fit(Struct, frozen=True):
 
 class Lack(Struct, frozen=True):
     """Why something does not fit. ``what``: cells, cpus, siblings, pages, memory,
-    page_size, shared_cpus, devices, networks. ``cell``: the host cell that came nearest,
-    None: the host as a whole. ``asked``, ``has``: amounts of ``unit``; ``detail``: which
-    page size, device or network."""
+    page_size, shared_cpus, devices, networks. ``cell``: the host cell that came
+    nearest, None: the host as a whole. ``asked``, ``has``: amounts of ``unit``;
+    ``detail``: which page size, device or network. ``more``: what else the same cell
+    lacks."""
 
     what: str
     asked: int
@@ -197,3 +199,4 @@ class Lack(Struct, frozen=True):
     unit: str = ""
     cell: int | None = None
     detail: str = ""
+    more: tuple[Lack, ...] = ()

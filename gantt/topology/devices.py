@@ -1,0 +1,260 @@
+"""Which pools give an instance its devices.
+
+Requests are served one after the other from what the ones before left. Each is a chain
+of sieves over the pools, which ends as soon as too few devices are left. Where a host
+names its devices, a VF also takes its PF out of the free ones, and a PF its VFs; where
+it reports counts, only the host knows. Facts: nova-scheduler 12.2, 12.4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from msgspec.structs import replace
+
+from gantt.model.topology import (
+    TYPE_PF,
+    VDPA,
+    Device,
+    DeviceRequest,
+    Lack,
+    Pool,
+    TakenDevices,
+)
+
+Taken: TypeAlias = tuple[TakenDevices, ...]
+Selected: TypeAlias = tuple[tuple[Pool, ...], Taken]
+Sockets: TypeAlias = Mapping[int, int | None]
+"""The socket of each cell of the host, by the cell's id; None: unknown."""
+Providers: TypeAlias = Mapping[str, tuple[str, ...]]
+"""The providers of each request group, by its suffix."""
+
+# What a request says to Placement, not to the pools.
+NOT_OF_POOLS: Final = frozenset(("resource_class", "traits", "rp_uuids"))
+TRUE: Final = frozenset(("1", "t", "true", "on", "y", "yes"))
+
+
+def select(
+    pools: tuple[Pool, ...],
+    requests: Iterable[DeviceRequest],
+    *,
+    cells: tuple[int, ...] | None,
+    sockets: Sockets,
+    providers: Providers,
+) -> Selected | Lack:
+    """What is left of ``pools`` after ``requests``, and what was taken; or what the
+    first request lacks that cannot be served.
+
+    ``cells``: host cells that carry the instance; None: it has no NUMA topology, and
+    affinity does not count.
+    """
+    left = list(pools)
+    taken: list[TakenDevices] = []
+    for request in requests:
+        mapped = Counter(_providers_of(request, providers))
+        found = _sieved(left, request, cells, sockets, mapped)
+        if isinstance(found, Lack):
+            return found
+        shares = _shares(left, found, request.count, mapped)
+        given = sum(count for _, count in shares)
+        for place, count in shares:
+            taken.append(_take_from(left, place, count, request.request_id))
+        left = [pool for pool in left if pool.count]
+        if given < request.count:
+            return _lack(request, given, "")
+    return tuple(left), tuple(taken)
+
+
+def _providers_of(request: DeviceRequest, providers: Providers) -> list[str]:
+    """One provider for each device that Placement chose; devices of ports are not in
+    the books."""
+    if not providers or not request.is_of_flavor:
+        return []
+    return [uuid for suffix in request.suffixes for uuid in providers.get(suffix, ())]
+
+
+def _sieved(
+    pools: list[Pool],
+    request: DeviceRequest,
+    cells: tuple[int, ...] | None,
+    sockets: Sockets,
+    mapped: Mapping[str, int],
+) -> list[int] | Lack:
+    """Places of pools in the order in which they give."""
+    places = [
+        place
+        for place, pool in enumerate(pools)
+        if any(_matches(pool, wanted) for wanted in request.wanted)
+    ]
+    if _count(pools, places) < request.count:
+        return _lack(request, _count(pools, places), "")
+    if cells:
+        places = _near(pools, places, request, cells, sockets)
+        if _count(pools, places) < request.count:
+            detail = f"affinity {request.affinity}"
+            return _lack(request, _count(pools, places), detail)
+    places = [place for place in places if _may_be_given(pools[place], request)]
+    if _count(pools, places) < request.count:
+        return _lack(request, _count(pools, places), "of the type asked for")
+    if mapped:
+        places = [
+            place
+            for place in places
+            if 0 < mapped.get(pools[place].rp_uuid or "", 0) <= pools[place].count
+        ]
+        if _count(pools, places) < request.count:
+            return _lack(request, _count(pools, places), "of the providers allocated")
+    places = _live_migratable(pools, places, request)
+    if _count(pools, places) < request.count:
+        return _lack(request, _count(pools, places), "by live_migratable")
+    return places
+
+
+def _count(pools: list[Pool], places: list[int]) -> int:
+    return sum(pools[place].count for place in places)
+
+
+def _lack(request: DeviceRequest, has: int, why: str) -> Lack:
+    texts = (
+        " ".join(f"{key}={_text(value)}" for key, value in sorted(wanted.items()))
+        for wanted in request.wanted
+    )
+    detail = " or ".join(texts)
+    if why:
+        detail = f"{detail}, {why}"
+    return Lack("devices", request.count, has, "devices", None, detail)
+
+
+def _text(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else "+".join(value)
+
+
+def _matches(pool: Pool, wanted: Mapping[str, str | tuple[str, ...]]) -> bool:
+    """Texts whatever their case; of lists, all that is wanted is there."""
+    for key, value in wanted.items():
+        if key in NOT_OF_POOLS:
+            continue
+        has = pool.tags.get(key)
+        if isinstance(value, str):
+            if not isinstance(has, str) or has.lower() != value.lower():
+                return False
+        elif not isinstance(has, tuple) or not set(value) <= set(has):
+            return False
+    return True
+
+
+def _near(
+    pools: list[Pool],
+    places: list[int],
+    request: DeviceRequest,
+    cells: tuple[int, ...],
+    sockets: Sockets,
+) -> list[int]:
+    """Pools as near to ``cells`` as the affinity demands; nearer ones if they do."""
+    nodes: set[int | None] = set(cells)
+    near = [place for place in places if pools[place].numa_node in nodes]
+    if request.affinity == "required" or _count(pools, near) >= request.count:
+        return near
+    if request.affinity == "socket":
+        return _of_sockets(pools, places, cells, sockets)
+    nodes.add(None)
+    near = [place for place in places if pools[place].numa_node in nodes]
+    if request.affinity == "legacy" or _count(pools, near) >= request.count:
+        return near
+    return sorted(places, key=lambda place: pools[place].numa_node not in nodes)
+
+
+def _of_sockets(
+    pools: list[Pool], places: list[int], cells: tuple[int, ...], sockets: Sockets
+) -> list[int]:
+    """None, if the host does not tell the socket of each cell."""
+    if any(socket is None for socket in sockets.values()):
+        return []
+    wanted = {sockets[cell] for cell in cells}
+    nodes = {node for node, socket in sockets.items() if socket in wanted}
+    return [place for place in places if pools[place].numa_node in nodes]
+
+
+def _is_true(value: str | tuple[str, ...] | None) -> bool:
+    return isinstance(value, str) and value.strip().lower() in TRUE
+
+
+def _may_be_given(pool: Pool, request: DeviceRequest) -> bool:
+    """PFs, vdpa and remote-managed devices are given to requests that name them."""
+    kind = pool.tags.get("dev_type")
+    if kind in (TYPE_PF, VDPA) and not any(
+        wanted.get("dev_type") == kind for wanted in request.wanted
+    ):
+        return False
+    return not _is_true(pool.tags.get("remote_managed")) or any(
+        _is_true(wanted.get("remote_managed")) for wanted in request.wanted
+    )
+
+
+def _live_migratable(
+    pools: list[Pool], places: list[int], request: DeviceRequest
+) -> list[int]:
+    asked = {wanted.get("live_migratable") for wanted in request.wanted}
+    if len(asked) != 1 or asked == {None}:
+        return places
+    (value,) = asked
+    return [
+        place
+        for place in places
+        if _is_true(pools[place].tags.get("live_migratable")) == _is_true(value)
+    ]
+
+
+def _shares(
+    pools: list[Pool], places: list[int], count: int, mapped: Mapping[str, int]
+) -> list[tuple[int, int]]:
+    """How many devices each place gives: with providers as Placement allocated them,
+    else the first pools all that they have."""
+    if mapped:
+        return [(place, mapped[pools[place].rp_uuid or ""]) for place in places]
+    shares: list[tuple[int, int]] = []
+    for place in places:
+        if count <= 0:
+            break
+        shares.append((place, min(count, pools[place].count)))
+        count -= shares[-1][1]
+    return shares
+
+
+def _take_from(
+    pools: list[Pool], place: int, count: int, request_id: str | None
+) -> TakenDevices:
+    """Takes them out of ``pools``, with what is linked to them."""
+    pool = pools[place]
+    devices = pool.devices[:count]
+    left = replace(pool, count=pool.count - count, devices=pool.devices[count:])
+    pools[place] = left
+    for other, kept in enumerate(without_linked(pools, devices)):
+        pools[other] = kept
+    return TakenDevices(
+        request_id, count, pool.numa_node, pool.tags, pool.rp_uuid, devices
+    )
+
+
+def without_linked(
+    pools: Iterable[Pool], devices: tuple[Device, ...]
+) -> Iterable[Pool]:
+    """``pools`` without the PFs of VFs among ``devices``, and the VFs of PFs."""
+    if not devices:
+        return pools
+    addresses = {device.address for device in devices}
+    parents = {device.parent for device in devices}
+    return [_kept(pool, addresses, parents) for pool in pools]
+
+
+def _kept(pool: Pool, gone: set[str], parents: set[str | None]) -> Pool:
+    kept = tuple(
+        device
+        for device in pool.devices
+        if device.parent not in gone and device.address not in parents
+    )
+    if len(kept) == len(pool.devices):
+        return pool
+    return replace(pool, count=len(kept), devices=kept)

@@ -1,0 +1,144 @@
+"""Packing: which CPUs of a host cell carry the pinned CPUs of an instance cell.
+
+The free threads of each core are a mask. A policy says how many threads of a core may
+be used together; the most are tried first, so that an instance gets whole cores and
+leaves whole cores to others. Facts: nova-scheduler 11.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from gantt.model.topology import Cpus, HostCell, InstanceCell, Lack
+
+
+class Packing(Struct, frozen=True):
+    """``pinning``: (vCPU, CPU) by ascending vCPU; ``emulator``: CPUs left for it."""
+
+    pinning: tuple[tuple[int, int], ...] = ()
+    emulator: Cpus = 0
+
+
+def numbers(cpus: Cpus) -> Iterator[int]:
+    """The CPUs of a mask, ascending."""
+    while cpus:
+        lowest = cpus & -cpus
+        yield lowest.bit_length() - 1
+        cpus ^= lowest
+
+
+def mask(cpus: Iterable[int]) -> Cpus:
+    """The mask of CPU numbers."""
+    made = 0
+    for cpu in cpus:
+        made |= 1 << cpu
+    return made
+
+
+def free_cpus(host: HostCell) -> Cpus:
+    """CPUs of the cell that nothing is pinned to."""
+    return host.pcpus & ~host.pinned
+
+
+def cores_with(host: HostCell, cpus: Cpus) -> Cpus:
+    """``cpus`` and their siblings among those that may be pinned."""
+    whole = cpus
+    for core in host.siblings:
+        if core & cpus:
+            whole |= core & host.pcpus
+    return whole
+
+
+def threads_per_core(host: HostCell) -> int:
+    return max((core.bit_count() for core in host.siblings), default=1)
+
+
+def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | Lack:
+    """CPUs for ``cell.pcpus``, and ``reserved`` more for the emulator.
+
+    The caller has seen that enough CPUs are free: what can lack here are siblings, or
+    whole cores.
+    """
+    free = free_cpus(host)
+    if host.siblings:
+        cores = [core & free for core in host.siblings if core & free]
+    else:
+        cores = [1 << cpu for cpu in numbers(free)]
+    if cell.threads == "isolate":
+        return _isolated(host, cell, cores, reserved)
+    wanted = cell.pcpus.bit_count()
+    least = 2 if cell.threads == "require" else 1
+    most = max((core.bit_count() for core in cores), default=0)
+    for together in range(most, least - 1, -1):
+        used = _first_threads(cores, together, wanted)
+        if used is not None:
+            return _packed(cell, used, cores, reserved)
+    if least == 1:
+        return _packed(cell, _every_thread(cores, wanted), cores, reserved)
+    return _lack_of_siblings(host, cell, cores, most)
+
+
+def _isolated(
+    host: HostCell, cell: InstanceCell, cores: list[Cpus], reserved: int
+) -> Packing | Lack:
+    """One thread each of cores that are wholly free; their other threads stay idle."""
+    threads = threads_per_core(host)
+    wanted = cell.pcpus.bit_count()
+    whole = [core for core in cores if core.bit_count() == threads]
+    if threads > 1 and host.pcpus != host.cpus:
+        # Hosts with CPUs of their own for pinning have no idle threads to give away.
+        whole = []
+    used = _first_threads([core & -core for core in whole], 1, wanted)
+    if used is None:
+        return Lack("siblings", wanted, len(whole), "free cores", host.id, "isolate")
+    return _packed(cell, used, [c for c in cores if not c & mask(used)], reserved)
+
+
+def _first_threads(cores: list[Cpus], together: int, wanted: int) -> list[int] | None:
+    """The first ``wanted`` CPUs, ``together`` of each core that has so many; None: too
+    few such cores."""
+    used: list[int] = []
+    for core in cores:
+        if len(used) >= wanted:
+            break
+        if core.bit_count() >= together:
+            rest = core
+            for _ in range(together):
+                lowest = rest & -rest
+                used.append(lowest.bit_length() - 1)
+                rest ^= lowest
+    return used[:wanted] if len(used) >= wanted else None
+
+
+def _every_thread(cores: list[Cpus], wanted: int) -> list[int]:
+    return [cpu for core in cores for cpu in numbers(core)][:wanted]
+
+
+def _packed(
+    cell: InstanceCell, used: list[int], cores: list[Cpus], reserved: int
+) -> Packing | Lack:
+    emulator = 0
+    if reserved:
+        taken = mask(used)
+        left = [cpu for core in cores for cpu in numbers(core & ~taken)]
+        if len(left) < reserved:
+            asked = len(used) + reserved
+            has = len(used) + len(left)
+            return Lack("siblings", asked, has, "CPUs", detail="emulator threads")
+        emulator = mask(left[:reserved])
+    return Packing(tuple(zip(numbers(cell.pcpus), used, strict=True)), emulator)
+
+
+def _lack_of_siblings(
+    host: HostCell, cell: InstanceCell, cores: list[Cpus], most: int
+) -> Lack:
+    """How many CPUs the best number of threads per core gives: less than asked."""
+    counts = [core.bit_count() for core in cores]
+    best = (
+        together * sum(count >= together for count in counts)
+        for together in range(2, most + 1)
+    )
+    asked = cell.pcpus.bit_count()
+    return Lack("siblings", asked, max(best, default=0), "CPUs", host.id, "require")
