@@ -187,16 +187,27 @@ class SessionTransport:
     """Requests through a keystoneauth session, which authenticates.
 
     keystoneauth is never imported: this package does not require it.
-    An empty ``url`` leaves the endpoint to the session's catalogue.
+    An empty ``url`` leaves the endpoint of ``service`` (its type) to the session's
+    catalogue. ``advice``: for a reader of errors.
     """
 
-    def __init__(self, session: Any, url: str, *, timeout_s: float) -> None:
+    def __init__(
+        self,
+        session: Any,
+        url: str,
+        *,
+        timeout_s: float,
+        service: str = "placement",
+        advice: str = ADVICE,
+    ) -> None:
         self._session = session
+        self._service = service
+        self._advice = advice
         self._url = without_secrets(url)
         self._where: dict[str, Any] = (
             {"endpoint_override": url.rstrip("/")}
             if url
-            else {"endpoint_filter": {"service_type": "placement"}}
+            else {"endpoint_filter": {"service_type": service}}
         )
         self._timeout_s = timeout_s
 
@@ -217,13 +228,13 @@ class SessionTransport:
         # raise_exc is off: this is a lost connection or failed authentication, in
         # classes of keystoneauth, which this package does not import.
         except Exception as error:
-            where = self._url or "the placement endpoint of the catalogue"
+            where = self._url or f"the {self._service} endpoint of the catalogue"
             if getattr(error, "http_status", None) in (401, 403):
                 raise errors.SignInRefused(
                     f"{where} refused to sign in: {error}"
                 ) from error
             raise errors.Unavailable(
-                f"No answer from {where}: {error}. {ADVICE}"
+                f"No answer from {where}: {error}. {self._advice}"
             ) from error
         return Reply(
             status=response.status_code,

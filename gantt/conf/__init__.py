@@ -8,7 +8,7 @@ values down.
 from gantt.conf.feed import FeedOptions, feed_options
 from gantt.conf.options import GANTT, list_opts
 from gantt.conf.reading import Source, engine_options, load, split_listen
-from gantt.conf.remote import placement_session
+from gantt.conf.remote import neutron_session, placement_session
 from gantt.conf.rpc import has_nova_databases
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -40,6 +40,7 @@ __all__ = [
     "has_nova_databases",
     "list_opts",
     "load",
+    "neutron_session",
     "placement_session",
     "split_listen",
 ]

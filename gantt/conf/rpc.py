@@ -44,6 +44,13 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "seconds between searches for hosts that no cell is mapped to; 0: 60 "
             "seconds; -1: never. Of all schedulers that are up, only the first by name "
             "searches.",
+            "neutron_timeout_s 0.1..3600": "For gantt scheduler: seconds that Neutron "
+            "has to tell the segments of a request's networks "
+            "(query_placement_for_routed_network_aggregates); then no host is found.",
+            "neutron_answers 0..1000000": "For gantt scheduler: maximum networks and "
+            "subnets per process whose segments are not asked for again; 0: none.",
+            "neutron_answers_s 0..3600": "For gantt scheduler: seconds that their "
+            "segments are not asked for again.",
         },
     )
 ]
@@ -100,6 +107,9 @@ def rpc_options(conf: cfg.ConfigOpts) -> RpcOptions:
         ),
         write_user=conf.nova.write_user,
         write_password=conf.nova.write_password or "",
+        neutron_timeout_s=conf.scheduler.neutron_timeout_s,
+        neutron_answers=conf.scheduler.neutron_answers,
+        neutron_answers_s=conf.scheduler.neutron_answers_s,
     )
 
 

@@ -111,8 +111,10 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "aggregate names.",
             "query_placement_for_image_type_support": "Require the trait of the "
             "image's disk format.",
-            "query_placement_for_routed_network_aggregates": "Require the aggregates "
-            "of the segments of requested networks.",
+            "query_placement_for_routed_network_aggregates": "Require an aggregate of "
+            "a segment of each requested network. gantt scheduler asks Neutron for the "
+            "segments, with the options of [neutron] as in nova.conf; other callers "
+            "name them.",
             "enable_isolated_aggregate_filtering": "Reserve aggregates whose metadata "
             "names traits for requests that require these traits.",
             "image_metadata_prefilter": "Require traits for the image's properties.",

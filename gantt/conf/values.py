@@ -100,6 +100,8 @@ class RpcOptions(Struct, frozen=True):
     heartbeats. ``discover_hosts_in_cells_interval``: seconds; -1: never.
     ``write_user``, ``write_password``: in place of the user in the URLs of Nova's
     databases, for heartbeats and for mapping hosts; "": neither is done.
+    ``neutron_timeout_s``: for all that one request asks of Neutron;
+    ``neutron_answers``: of it that are used again, for ``neutron_answers_s`` seconds.
     """
 
     host: str = ""
@@ -110,6 +112,9 @@ class RpcOptions(Struct, frozen=True):
     versioned_notifications_topics: tuple[str, ...] = ("versioned_notifications",)
     write_user: str = ""
     write_password: str = ""
+    neutron_timeout_s: float = 10.0
+    neutron_answers: int = 1024
+    neutron_answers_s: float = 10.0
 
 
 class LogOptions(Struct, frozen=True):

@@ -15,6 +15,8 @@ _GAUGES: Final = {
     NEWEST: {
         "rpc_in_flight_limit": "Maximum messages that a worker answers at the same "
         "time (executor_thread_pool_size).",
+        "neutron_answers_limit": "Maximum networks and subnets of a worker whose "
+        "segments are kept (neutron_answers).",
         "feed_cells": "Cells that are read.",
         "feed_cells_limit": "Maximum cells that are read at the same time "
         "(feed_cells).",
@@ -24,7 +26,10 @@ _GAUGES: Final = {
         "of those that were read at all.",
         "feed_notes": "Hosts that casts told of and that no round has stated since.",
     },
-    SUM: {"rpc_in_flight": "Messages that are being answered."},
+    SUM: {
+        "rpc_in_flight": "Messages that are being answered.",
+        "neutron_answers": "Networks and subnets whose segments are kept.",
+    },
 }
 _COUNTERS: Final = {
     "rpc_calls": "Calls for hosts.",
@@ -35,6 +40,13 @@ _COUNTERS: Final = {
     "rpc_casts": "Casts about instances and aggregates.",
     "rpc_casts_refused": "Such casts that were refused.",
     "rpc_syncs_corrected": "Casts of a host's instances that were news.",
+    "neutron_requests": "Requests whose networks were looked up in Neutron.",
+    "neutron_seconds": "Seconds that they waited for it.",
+    "neutron_failures": "Those whose networks could not be looked up: no host was "
+    "found.",
+    "neutron_late": "Such failures for lack of time (neutron_timeout_s).",
+    "neutron_questions": "Questions to Neutron.",
+    "neutron_hits": "Segments that were known already (neutron_answers).",
     "feed_rounds": "Rounds of the API database that succeeded.",
     "feed_failures": "Rounds of the API database that failed.",
     "feed_cell_rounds": "Rounds of cells that succeeded.",

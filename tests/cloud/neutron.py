@@ -1,32 +1,95 @@
-"""A stand-in for Neutron: every collection is empty, nothing can be made.
+"""A stand-in for Neutron: ports, subnets and segments that are given; nothing can be
+made.
 
-Nova asks for the ports even of servers made with ``networks: none``.
+Nova asks for the ports even of servers made with ``networks: none``: as a program this
+has none, and every collection is empty.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 VERSIONS = {"versions": [{"id": "v2.0", "status": "CURRENT", "links": []}]}
+SEGMENTS = {"alias": "segment", "name": "Segment"}
+Item = dict[str, Any]
+
+
+class Neutron(ThreadingHTTPServer):
+    """``content``: the items of each collection, by its name. ``page``: how many an
+    answer has at most. ``asked``: the paths of all requests. ``status``: what all are
+    answered with unless it is 200; ``may_answer``: cleared, none is answered."""
+
+    daemon_threads = True
+
+    def __init__(
+        self, port: int = 0, content: Mapping[str, Sequence[Item]] | None = None
+    ) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.content = {"extensions": [SEGMENTS], **(content or {})}
+        self.page = 1_000
+        self.asked: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        self.status = 200
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+
+    @property
+    def url(self) -> str:
+        """Its endpoint."""
+        return f"http://127.0.0.1:{self.server_port}"
 
 
 class Handler(BaseHTTPRequestHandler):
     """``GET /v2.0/ports`` is ``{"ports": []}``, and so on."""
 
     protocol_version = "HTTP/1.1"
+    server: Neutron
 
     def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        self.server.headers.append(dict(self.headers))
+        self.server.may_answer.wait()
+        if self.server.status != 200:
+            self._answer(self.server.status, {})
+            return
         parts = [part for part in urlsplit(self.path).path.split("/") if part]
         if len(parts) < 2:
             self._answer(200, VERSIONS)
         elif len(parts) == 2:
-            name = parts[1].removesuffix(".json").replace("-", "_")
-            self._answer(200, {name: []})
+            self._list(parts[1].removesuffix(".json").replace("-", "_"))
         else:
-            self._refuse()
+            self._show(parts[1], parts[2].removesuffix(".json"))
+
+    def _list(self, name: str) -> None:
+        asked = parse_qs(urlsplit(self.path).query)
+        items = [
+            item
+            for item in self.server.content.get(name, ())
+            if all(item[key] in asked[key] for key in asked.keys() & item.keys())
+        ]
+        ids = [item.get("id") for item in items]
+        start = ids.index(asked["marker"][0]) + 1 if "marker" in asked else 0
+        page = items[start : start + self.server.page]
+        document: Item = {name: [_fields(item, asked) for item in page]}
+        if start + len(page) < len(items):
+            link = f"{self.server.url}{self.path}&marker={page[-1]['id']}"
+            document[f"{name}_links"] = [{"rel": "next", "href": link}]
+        self._answer(200, document)
+
+    def _show(self, name: str, uuid: str) -> None:
+        asked = parse_qs(urlsplit(self.path).query)
+        for item in self.server.content.get(name, ()):
+            if item.get("id") == uuid or item.get("alias") == uuid:
+                self._answer(200, {name.removesuffix("s"): _fields(item, asked)})
+                return
+        self._refuse()
 
     def do_POST(self) -> None:
         self._refuse()
@@ -42,15 +105,38 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, status: int, document: object) -> None:
         body = json.dumps(document).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        with contextlib.suppress(ConnectionError):  # the caller has gone
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Nothing: Nova asks all the time."""
 
 
+def _fields(item: Item, asked: Mapping[str, Sequence[str]]) -> Item:
+    wanted = asked.get("fields", item.keys())
+    return {key: value for key, value in item.items() if key in wanted}
+
+
+@contextlib.contextmanager
+def neutron(**content: Sequence[Item]) -> Iterator[Neutron]:
+    """One that runs in this process."""
+    server = Neutron(0, content)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.may_answer.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
 if __name__ == "__main__":
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+    only_ports = Neutron(int(sys.argv[1]))
+    only_ports.content = {}
+    only_ports.serve_forever()

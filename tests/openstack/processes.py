@@ -87,11 +87,14 @@ def scheduler(
     *options: str,
     host: str = "one",
     workers: int = 1,
+    more: str = "",
 ) -> Iterator[Scheduler]:
-    """One that serves, with a ``nova.conf`` of its own; killed at the end."""
+    """One that serves, with a ``nova.conf`` of its own, which ends with ``more``;
+    killed at the end."""
     conf = folder / f"{host}.conf"
     conf.write_text(
         f"[DEFAULT]\nhost = {host}\ntransport_url = {url}\nservice_down_time = 86400\n"
+        + more
     )
     command = ("scheduler", "--config-file", str(conf), "--database", books)
     running = Scheduler.running(

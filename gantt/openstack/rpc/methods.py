@@ -60,6 +60,28 @@ class NoSource:
         """What the cast said is all that is known."""
 
 
+class Networks(Protocol):
+    """Where the segments of requested networks are looked up."""
+
+    def with_segments(self, request: ScheduleRequest) -> ScheduleRequest:
+        """``request``, where each network has them, or the trouble in finding them."""
+
+    def counts(self) -> dict[str, float]:
+        """What was looked up so far, by name."""
+
+
+class NoNetworks:
+    """They are not looked up."""
+
+    def with_segments(self, request: ScheduleRequest) -> ScheduleRequest:
+        """As it is."""
+        return request
+
+    def counts(self) -> dict[str, float]:
+        """Nothing."""
+        return {}
+
+
 class Announcer(Protocol):
     """Tells others that hosts are selected."""
 
@@ -90,8 +112,8 @@ class Unobserved:
 
 class SchedulerMethods:
     """``source``: None: another process of this host passes casts on, so that this one
-    leaves them; ``announce``: None: nothing is announced. ``observer`` may be set
-    before the first message comes."""
+    leaves them; ``announce``: None: nothing is announced. ``observer`` and ``networks``
+    may be set before the first message comes."""
 
     target = messaging.Target(version="4.5")
 
@@ -106,6 +128,7 @@ class SchedulerMethods:
         self._source = source
         self._announce = announce
         self.observer: CallObserver = Unobserved()
+        self.networks: Networks = NoNetworks()
         self._counts: Counter[str] = Counter()
         self._in_flight = 0
         self._lock = threading.Lock()
@@ -169,7 +192,7 @@ class SchedulerMethods:
         if self._announce is not None:
             shown = spec if is_envelope(spec) else spec_primitive(request.spec)
             self._announce.selecting(context, shown, "start")
-        found = self._gantt.schedule(request)
+        found = self._gantt.schedule(self.networks.with_segments(request))
         if as_objects:
             self._check_cells(found)
         if self._announce is not None:
@@ -268,7 +291,8 @@ class SchedulerMethods:
     def counts(self) -> dict[str, float]:
         """What was done so far, by name."""
         with self._lock:
-            return dict(self._counts)
+            found: dict[str, float] = dict(self._counts)
+        return {**found, **self.networks.counts()}
 
     @contextmanager
     def _observed(self, method: str) -> Iterator[None]:

@@ -22,6 +22,7 @@ from gantt.conf import (
     Source,
     feed_options,
     has_nova_databases,
+    neutron_session,
     placement_session,
 )
 from gantt.connection import open_gantt
@@ -33,6 +34,7 @@ from gantt.observe.logs import configure_logging, flush_logs, set_debug
 if TYPE_CHECKING:
     # Loads the RPC library, before which eventlet must be out of its sight.
     from gantt.openstack.presence import Presence
+    from gantt.openstack.routed_networks import RoutedNetworks
     from gantt.openstack.rpc.methods import Source as Facts
 
 LOG = logging.getLogger(__name__)
@@ -68,6 +70,7 @@ def _serve(
     source: Source, settings: Settings, number: int, folder: Path | None
 ) -> None:
     from gantt.openstack.feed import Feed
+    from gantt.openstack.routed_networks import RoutedNetworks
     from gantt.openstack.rpc.notifications import Notifications
     from gantt.openstack.rpc.observing import WorkerSigns
     from gantt.openstack.rpc.server import RpcServer
@@ -85,18 +88,21 @@ def _serve(
         stack.callback(notifications.close)
         announce = notifications if notifications.are_sent else None
         server = RpcServer(gantt, settings.oslo, options.host, facts, announce)
+        threads = settings.oslo.executor_thread_pool_size
+        server.methods.networks = networks = RoutedNetworks(options, threads)
+        stack.callback(networks.close)
+        networks.ask(neutron_session(settings))
         server.start()
         presence = None
         if is_first and has_nova_databases(settings.oslo):
             presence = _appear(settings, stack)
         if folder is not None:
-            threads = settings.oslo.executor_thread_pool_size
             feed = facts if isinstance(facts, Feed) else None
             signs = WorkerSigns(gantt, server, feed, presence, threads)
             stack.callback(signs.tell(folder, number).close)
         LOG.info("Serving as scheduler %s (process %d)", options.host, os.getpid())
         while signal.sigwait(TAKEN) != signal.SIGTERM:
-            _reload(source, gantt)
+            _reload(source, gantt, networks)
         LOG.info("Draining (process %d)", os.getpid())
         server.drain()
         counts = server.methods.counts().items()
@@ -153,12 +159,16 @@ def _appear(settings: Settings, stack: ExitStack) -> Presence | None:
     return presence
 
 
-def _reload(source: Source, gantt: Gantt) -> None:
+def _reload(source: Source, gantt: Gantt, networks: RoutedNetworks) -> None:
     """Apply what may change while this runs; keep the old options if the new ones
     cannot be used. Which cells there are the feed sees by itself."""
     try:
         settings = source.load()
+        session = neutron_session(settings)
+        if session is not None:  # before the first decision that needs it
+            networks.ask(session)
         gantt.retune(engine_options(settings))
+        networks.ask(session)
         set_debug(settings.log.debug)
     except GanttError as error:
         LOG.error("SIGHUP: configuration unchanged. %s", error)

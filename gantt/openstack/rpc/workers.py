@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final
 
-from gantt.conf import Settings, Source
+from gantt.conf import Settings, Source, neutron_session
 from gantt.engine.opening import check_options
 from gantt.errors import Refused
 from gantt.observe.endpoint import answering
@@ -78,6 +78,7 @@ def check(settings: Settings) -> None:
     if url == "memory://" and settings.rpc.workers > 1:
         raise Refused("memory:// supports only one process: set workers to 1.")
     check_options(settings.engine)
+    neutron_session(settings)
     if url == "memory://":
         return
     store = settings.engine.store
