@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from gantt.errors import Invalid
 from gantt.model.advice import (
@@ -24,10 +24,10 @@ from gantt.model.forms.spec import read_spec
 _SHOWN = 5
 
 
-class SentHost(
-    AdviceHost, frozen=True, gc=False, rename={"node": "hypervisor_hostname"}
-):
+class SentHost(AdviceHost, frozen=True, gc=False):
     """A host of Nova, as these callers name it."""
+
+    node: Name | None = field(default=None, name="hypervisor_hostname")
 
 
 class SentBackend(Struct, frozen=True, gc=False):

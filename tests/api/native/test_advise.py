@@ -12,7 +12,7 @@ from gantt.api.app import build_app
 from gantt.conf import load
 from gantt.engine.gantt import Gantt
 from gantt.errors import Refused
-from tests.api.native.fleet import SPEC, TOO_MUCH, A, report
+from tests.api.native.fleet import SPEC, STATS, TOO_MUCH, A, report
 from tests.api.wsgi_client import Answer, WsgiClient
 
 ADVISE = "/gantt/advise"
@@ -279,6 +279,20 @@ def test_without_that_option_no_host_is_left_out(client: WsgiClient) -> None:
 def test_host_with_several_nodes_is_named_once(client: WsgiClient) -> None:
     answer = external(client, "two", "one", "two", "elsewhere", "one")
     assert answer.json == {"hosts": ["two", "one", "elsewhere"]}
+
+
+def test_node_tells_hosts_of_one_name_apart(client: WsgiClient) -> None:
+    for node in ("node-1", "node-2"):
+        assert client("PUT", f"/gantt/hosts/three/{node}", body=STATS).status == 200
+    sent = [
+        {"host": "elsewhere", "hypervisor_hostname": "elsewhere"},
+        {"host": "three", "hypervisor_hostname": "node-2"},
+    ]
+    answer = external(client, "elsewhere", "three", hosts=sent)
+    assert answer.json == {"hosts": ["three", "elsewhere"]}
+    sent[1]["hypervisor_hostname"] = "node-3"
+    answer = external(client, "elsewhere", "three", hosts=sent)
+    assert answer.json == {"hosts": ["elsewhere", "three"]}
 
 
 def test_operation_is_told_by_hint_flag_or_field(client: WsgiClient) -> None:
