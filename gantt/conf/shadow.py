@@ -22,7 +22,7 @@ OPTIONS: Sequence[cfg.Opt] = [
             "When none has come, it concludes that Nova refused the request.",
             "shadow_pending 1..100000": "Maximum requests per worker that wait for "
             "Nova's claim; beyond it the oldest are dropped.",
-            "shadow_pending_hosts 1": "Maximum names of hosts that these requests keep "
+            "shadow_pending_hosts 1": "Maximum hosts in the rankings that they keep "
             "per worker, all together; beyond it the oldest are dropped.",
             "shadow_hosts 1..10000": "Ranked hosts, and refused hosts, that a shadow "
             "record keeps.",

@@ -6,6 +6,7 @@ filtered and weighed hosts itself, and it claims itself: advice changes nothing 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -27,7 +28,7 @@ class AdviceHost(Struct, frozen=True, gc=False):
     node: Name | None = None
 
 
-class AdviceRequest(Struct, frozen=True):
+class AdviceRequest(Struct, frozen=True, dict=True):
     """``hosts``: in the caller's order. ``weights``: the caller's, by host; a host
     without one counts as the lowest. ``stage`` "filter": whether hosts pass is asked,
     not their order. ``mode``: "observe" keeps the caller's order and holds no host;
@@ -43,6 +44,19 @@ class AdviceRequest(Struct, frozen=True):
     operation: Operation | None = None
     instance_uuid: Name | None = None
     request_id: RequestId = ""
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of ``hosts``, not to be changed. Where ``weights`` has the same ones in
+        the same order, as most callers send them, these are its keys, whose hashes are
+        computed already."""
+        names, keys = [one.host for one in self.hosts], list(self.weights)
+        return keys if keys == names else names
+
+    @cached_property
+    def is_aligned(self) -> bool:
+        """Whether ``weights`` has the hosts in their order, so each once."""
+        return self.names == list(self.weights)
 
 
 class AdvisedHost(Struct, frozen=True, gc=False):
@@ -81,12 +95,14 @@ class Order(Struct, frozen=True):
     def names(self) -> list[str]:
         """Names of hosts, the best first and each once, where its best node is; with
         the mode "decide" without refused ones."""
-        hosts, positions = self.request.hosts, self.positions
-        if self.request.mode == "decide":
+        request, positions = self.request, self.positions
+        if request.mode == "decide":
             count = len(self.weights)
             last = zip(positions[count:], self.refusals, strict=True)
             positions = positions[:count] + [at for at, name in last if name is None]
-        return list(dict.fromkeys(hosts[at].host for at in positions))
+        names = request.names
+        found = [names[at] for at in positions]
+        return found if request.is_aligned else list(dict.fromkeys(found))
 
     def advice(self) -> Advice:
         """All hosts, in the order that stage and mode of the request ask for."""

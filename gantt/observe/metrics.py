@@ -90,7 +90,7 @@ _GAUGES = {
         "(advice_holds).",
         "shadow_pending_limit": "Maximum observed requests per process that wait for "
         "Nova's claim (shadow_pending).",
-        "shadow_pending_hosts_limit": "Maximum names of hosts that such requests keep "
+        "shadow_pending_hosts_limit": "Maximum hosts in the rankings that they keep "
         "per process (shadow_pending_hosts).",
         "shadow_waiting_limit": "Maximum shadow records waiting in a process to be "
         "written (shadow_backlog).",

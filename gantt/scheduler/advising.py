@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import Final
 
 import numpy as np
 from msgspec import Struct
@@ -30,22 +31,36 @@ from gantt.scheduler.selection.held_hosts import first_candidate, hold
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.scheduler.selection.select import Dice, Pick
 from gantt.state.column import NO_ROW, NO_TIME, Bools, Floats, Int64s
+from gantt.state.host_table import HostNames
 from gantt.state.state import State
 
+NONE: Final = -1
+"""Not refused."""
 _CHECKS = {"rebuild", "resize", "live_migrate"}
 
 
 class Ranked(Struct, frozen=True, eq=False):
-    """``order``: positions in ``request.hosts``, the best first; the last ones, beyond
-    ``weights``, are refused or unknown. ``weights``: of the first ones.
-    ``refusals``: for each of the last ones the first mask that refuses it, or None.
-    ``best``: the host that the advice puts first; None: none passes."""
+    """``order``: int64[n] positions in ``request.hosts``, the best first; the last
+    ones, beyond ``weights`` (float64[k]), are refused or unknown. ``causes``:
+    int64[n - k], for each of these the number in ``masks`` of the first one that
+    refuses it; NONE: none is known to. ``rows``: int64[n] in ``state.hosts``, NO_ROW
+    for unknown ones; ``names``: of the hosts at these rows. ``best``: the host that
+    the advice puts first; None: none passes."""
 
     feasible: FeasibleHosts
-    order: list[int]
-    weights: list[float]
-    refusals: list[str | None]
+    order: Int64s
+    weights: Floats
+    causes: Int64s
+    masks: tuple[str, ...]
+    rows: Int64s
+    names: HostNames
     best: Pick | None
+
+    @property
+    def refusals(self) -> list[str | None]:
+        """``causes`` by name."""
+        names = (*self.masks, None)  # NONE is the last
+        return [names[number] for number in self.causes.tolist()]
 
 
 def spec_of(request: AdviceRequest) -> RequestSpec:
@@ -78,6 +93,7 @@ def is_evacuation(request: AdviceRequest) -> bool:
 def rank(
     state: State,
     request: AdviceRequest,
+    spec: RequestSpec,
     source: CandidateSource,
     driver: Driver,
     options: AdviceOptions,
@@ -88,13 +104,15 @@ def rank(
     budget: int | None,
     is_current: bool = True,
 ) -> Ranked:
-    """The order of ``request.hosts``. ``is_current``: whether ``state`` has what was
-    committed of late. Raises NoValidHost, Invalid, UnknownName."""
-    spec = groups.with_rule(state.fleet, spec_of(request))
+    """The order of ``request.hosts``. ``spec``: that of ``spec_of``, checked.
+    ``is_current``: whether ``state`` has what was committed of late. Raises
+    NoValidHost, Invalid, UnknownName."""
+    spec = groups.with_rule(state.fleet, spec)
     steps = Budget(budget)
     every = driver.feasible_hosts(state, spec, source, now=now, budget=steps)
-    names, given = _names_and_weights(request)
-    sent = state.fleet.hosts.rows_at(names, [one.node for one in request.hosts])
+    given = _weights(request)
+    nodes = [one.node for one in request.hosts]
+    sent = state.fleet.hosts.rows_at(request.names, nodes)
     at = np.flatnonzero(sent != NO_ROW)  # positions of known hosts
     if (given[1:] > given[:-1]).any():  # else they are in this order already
         at = at[weigh.best(given[at], len(at))]
@@ -109,31 +127,36 @@ def rank(
     if is_evacuation(request):
         subset = max(subset, options.advice_evacuate_subset_size)
     places, best, lost = _choose(feasible, weights, subset, rng, steps)
-    refused = _refusals(feasible, at) | dict.fromkeys(mine[lost].tolist(), BOOKS)
+    causes = np.full(len(sent), NONE, np.int64)
+    causes[at] = _causes(feasible, len(at))
+    causes[mine[lost]] = len(feasible.masks)
     if request.mode == "decide":
         fresh_s = driver.policy.options.report_age_s if is_current else None
-        _keep_sure(state, refused, sent, now, fresh_s)
+        _keep_sure(state, causes, sent, now, fresh_s)
     is_last = np.ones(len(sent), np.bool_)
     is_last[mine[places]] = False
-    last = np.flatnonzero(is_last).tolist()
+    last = np.flatnonzero(is_last)
+    order = np.concatenate((mine[places], last))
     return Ranked(
         feasible,
-        mine[places].tolist() + last,
-        weights[places].tolist(),
-        [refused.get(position) for position in last],
+        order,
+        weights[places],
+        causes[last],
+        (*(one.name for one in feasible.masks), BOOKS),
+        sent[order],
+        state.fleet.hosts.names(),
         best,
     )
 
 
-def _names_and_weights(request: AdviceRequest) -> tuple[list[str], Floats]:
-    """The names of the hosts, and float64[n]: the caller's weights."""
-    names = [one.host for one in request.hosts]
+def _weights(request: AdviceRequest) -> Floats:
+    """float64[n]: the caller's weights."""
     weights = request.weights
-    keys = list(weights)
-    if keys == names:  # in the same order, as most callers have them
-        return keys, np.fromiter(weights.values(), np.float64, len(keys))
+    if request.is_aligned:
+        return np.fromiter(weights.values(), np.float64, len(weights))
     least = min(weights.values(), default=0.0)
-    return names, np.array([weights.get(name, least) for name in names], np.float64)
+    found = [weights.get(name, least) for name in request.names]
+    return np.array(found, np.float64)
 
 
 def _normalised(weights: Floats) -> Floats:
@@ -201,35 +224,28 @@ def _choose(
     return order, Pick(int(rows[first]), host_id, candidate), lost
 
 
-def _refusals(feasible: FeasibleHosts, at: Int64s) -> dict[int, str]:
-    """Position -> the first mask that refuses the host there."""
-    if len(feasible.hosts) == len(at):
-        return {}
-    table = np.array([one.mask for one in feasible.masks])
-    first = table.argmin(axis=0)
-    failing = np.flatnonzero(~table.all(axis=0))
-    names = [one.name for one in feasible.masks]
-    return dict(
-        zip(
-            at[failing].tolist(),
-            [names[number] for number in first[failing].tolist()],
-            strict=True,
-        )
-    )
+def _causes(feasible: FeasibleHosts, size: int) -> Int64s:
+    """int64[size]: for each host the number of the first mask that refuses it, or
+    NONE."""
+    found = np.full(size, NONE, np.int64)
+    if len(feasible.hosts) < size:
+        # Backwards, so that the first mask to refuse a host is what remains.
+        for number in reversed(range(len(feasible.masks))):
+            found[~feasible.masks[number].mask] = number
+    return found
 
 
 def _keep_sure(
-    state: State, refused: dict[int, str], sent: Int64s, now: int, fresh_s: float | None
+    state: State, causes: Int64s, sent: Int64s, now: int, fresh_s: float | None
 ) -> None:
     """Withdraw refusals of hosts whose last report is old, or all (``fresh_s`` None):
     the caller would drop these hosts."""
     if fresh_s is None:
-        refused.clear()
+        causes[:] = NONE
         return
     hosts = state.fleet.hosts
-    positions = np.array(list(refused), np.int64)
+    positions = np.flatnonzero(causes != NONE)
     rows = sent[positions]
     at = np.maximum(hosts.updated_at[rows], hosts.created_at[rows])
     is_old = (at == NO_TIME) | (now - at > 2 * fresh_s * 1_000_000)
-    for position in positions[is_old].tolist():
-        del refused[position]
+    causes[positions[is_old]] = NONE

@@ -7,7 +7,7 @@ the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +77,7 @@ class Hosts(HostArrays):
     def at_hosts(self, names: Iterable[str]) -> Bools:
         """bool[n]: whose service host is one of ``names`` (case matters)."""
         rows = [row for name in names for row in self.fleet.hosts.rows_of(name)]
-        return self._at_rows(rows)
+        return self.at_rows(rows)
 
     def counts_on(self, counts: dict[str, int]) -> Int64s:
         """int64[n]: ``counts`` by service host name, 0 for hosts not named."""
@@ -88,9 +88,10 @@ class Hosts(HostArrays):
                 found[row] = count
         return found[self.rows]
 
-    def _at_rows(self, rows: list[int]) -> Bools:
+    def at_rows(self, rows: Collection[int]) -> Bools:
+        """bool[n]: which are at one of these rows of ``state.hosts``."""
         found = np.zeros(self.fleet.hosts.height, np.bool_)
-        found[rows] = True
+        found[list(rows)] = True
         return found[self.rows]
 
     def instances_on(self, place: int) -> set[str]:

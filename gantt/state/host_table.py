@@ -112,14 +112,21 @@ class HostColumns(DatedColumns):
     touched: Int64s
 
 
+class HostNames(NamedTuple):
+    """Names by row, as they were at one time: they are not changed later."""
+
+    hosts: list[str]
+    nodes: list[str]
+
+
 class _ByHost(NamedTuple):
     """Rows by host: of those with one node (``only``), and of nodes that are named as
-    their host; ``nodes``: names by row. As of ``structure``."""
+    their host; ``names``: by row. As of ``structure``."""
 
     structure: int
     only: dict[str, int]
     namesakes: dict[str, int]
-    nodes: list[str]
+    names: HostNames
 
 
 class Hosts(HostColumns):
@@ -139,7 +146,7 @@ class Hosts(HostColumns):
         self.row_by_id: dict[int, int] = {}
         self._by_place: dict[tuple[str, str], int] = {}
         self._by_host: _Index = {}
-        self._index = _ByHost(-1, {}, {}, [])
+        self._index = _ByHost(-1, {}, {}, HostNames([], []))
         self._by_uuid: _Index = {}
         self.rows_by_provider: _Index = {}
         # Moves when another provider, or none, stands for a host.
@@ -155,13 +162,11 @@ class Hosts(HostColumns):
     def rows_at(self, hosts: Sequence[str], nodes: Sequence[str | None]) -> Int64s:
         """int64[n]: the rows of (host, node), NO_ROW for unknown ones. A node of None:
         the only one of the host. Made for thousands of them."""
-        if self._index.structure != self.structure:
-            self._index = _index_of(self)
-        index = self._index
+        index = self._indexed()
         if nodes == hosts:  # as in most clouds
             found = map(index.namesakes.get, hosts, repeat(NO_ROW))
             return np.fromiter(found, np.int64, len(hosts))
-        names, only, both = index.nodes, index.only.get, self._by_place.get
+        names, only, both = index.names.nodes, index.only.get, self._by_place.get
         rows = [
             row
             if (row := only(host, NO_ROW)) != NO_ROW
@@ -170,6 +175,15 @@ class Hosts(HostColumns):
             for host, node in zip(hosts, nodes, strict=True)
         ]
         return np.array(rows, np.int64)
+
+    def names(self) -> HostNames:
+        """The names of all hosts; free rows have any."""
+        return self._indexed().names
+
+    def _indexed(self) -> _ByHost:
+        if self._index.structure != self.structure:
+            self._index = _index_of(self)
+        return self._index
 
     def row_of_uuid(self, uuid: str) -> int | None:
         """The row of the host whose provider has this uuid; the newest of several, as
@@ -336,14 +350,15 @@ def _index_of(table: Hosts) -> _ByHost:
     """Names and numbers are copied, so that they are neighbours in memory: ten thousand
     lookups take a quarter of the time."""
     only, namesakes = {}, {}
+    hosts = [_copy(host) for host in table.hosts]
     nodes = [_copy(node) for node in table.nodes]
     for row in np.flatnonzero(table.is_live[: table.height]).tolist():
-        host = _copy(table.hosts[row])
+        host = hosts[row]
         if len(table.rows_of(host)) == 1:
             only[host] = row
         if host == nodes[row]:
             namesakes[host] = row
-    return _ByHost(table.structure, only, namesakes, nodes)
+    return _ByHost(table.structure, only, namesakes, HostNames(hosts, nodes))
 
 
 def _copy(name: str) -> str:

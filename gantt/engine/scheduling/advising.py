@@ -117,7 +117,6 @@ class Advising:
         at = self._scheduling
         began = at.clock.monotonic()
         asked = _as_dry_run(request, self._checks.spec(advising.spec_of(request)))
-        request = replace(request, spec=asked.spec)
         try:
             ranked, record, board = at.reader.search(
                 at.plugins.decided(self._run_on),
@@ -138,32 +137,34 @@ class Advising:
                 )
             )
             judged = Judged(failure=refusal.message)
-            self._observed(request, None, judged, began)
+            self._observed(request, asked.spec, None, judged, began)
             raise
         timings = {"decide": at.clock.monotonic() - began}
         at.records.add(replace(record, timings=timings), board)
-        best = [request.hosts[ranked.order[0]]] if ranked.best is not None else []
+        best = [] if ranked.best is None else [request.hosts[int(ranked.order[0])]]
         judged = Judged(
             picks=tuple((one.host, one.node or "") for one in best),
             failure=None if best else NO_HOST,
             scoring=board.scoring,
             revision=record.revision,
         )
-        self._observed(request, ranked, judged, began)
-        return Order(request, ranked.order, ranked.weights, ranked.refusals)
+        self._observed(request, asked.spec, ranked, judged, began)
+        return Order(
+            request, ranked.order.tolist(), ranked.weights.tolist(), ranked.refusals
+        )
 
     def _observed(
         self,
         request: AdviceRequest,
+        spec: RequestSpec,
         ranked: Ranked | None,
         judged: Judged,
         began: float,
     ) -> None:
         clock = self._scheduling.clock
         took_s = clock.monotonic() - began
-        self._shadow.advised(
-            request, ranked, replace(judged, at=clock.now(), took_s=took_s)
-        )
+        judged = replace(judged, at=clock.now(), took_s=took_s)
+        self._shadow.advised(request, spec, ranked, judged)
 
     def _run_on(
         self,
@@ -174,10 +175,11 @@ class Advising:
         is_current: bool,
     ) -> tuple[Ranked, Decision, Scoreboard]:
         at, now = self._scheduling, self._scheduling.clock.now()
-        consumer = request.spec.instance_uuid or request.request_id
+        consumer = asked.spec.instance_uuid or request.request_id
         ranked = advising.rank(
             state,
             request,
+            asked.spec,
             self._source(state),
             at.driver,
             self._options,
@@ -193,7 +195,7 @@ class Advising:
             picks = [[ranked.best]]
             chosen = selections(state, asked, ranked.feasible, picks, (), now)
             record = replace(record, chosen=chosen)
-            if _is_followed(request) and settle():
+            if _is_followed(request, asked.spec) and settle():
                 self._hold(state, consumer, ranked, ranked.best)
         return ranked, record, board
 
@@ -231,10 +233,10 @@ class Advising:
         self._threads.close()
 
 
-def _is_followed(request: AdviceRequest) -> bool:
+def _is_followed(request: AdviceRequest, spec: RequestSpec) -> bool:
     """Whether the caller will try the first host next."""
     is_choice = request.stage == "weigh" and request.mode != "observe"
-    return is_choice and not request.spec.is_rebuild
+    return is_choice and not spec.is_rebuild
 
 
 def _as_dry_run(request: AdviceRequest, spec: RequestSpec) -> ScheduleRequest:

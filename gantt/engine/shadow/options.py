@@ -7,7 +7,7 @@ from msgspec import Struct
 
 class ShadowOptions(Struct, frozen=True):
     """``shadow_settle_s``: how long a claim of Nova's is awaited. ``shadow_pending``:
-    requests that await one, with ``shadow_pending_hosts`` names of hosts in all.
+    requests that await one, with ``shadow_pending_hosts`` hosts in all.
     ``shadow_hosts``: ranked hosts, and refused ones, that a record keeps;
     ``shadow_scored``: for so many of the best, differences are told by weigher.
     ``shadow_records``: kept by all processes of a database; ``shadow_backlog``: of a

@@ -32,7 +32,7 @@ class Waiting:
 
     @property
     def size(self) -> int:
-        """The names of hosts that it keeps."""
+        """The hosts that it keeps."""
         return self.observed.hosts
 
     def judge_again(self, observed: Observed) -> None:
@@ -48,14 +48,13 @@ class Waiting:
                 hosts=first.hosts,
             )
 
-    def rank(self) -> Observed:
-        """The request, with the ranking made if it was not."""
-        with self._lock:
-            one = self.observed
-            if one.later is not None:
-                judged = replace(one.judged, ranking=one.later())
-                self.observed = replace(one, judged=judged, later=None)
-            return self.observed
+    def ranked(self) -> Observed:
+        """The request with its ranking."""
+        one = self.observed
+        if one.later is None:
+            return one
+        judged = replace(one.judged, ranking=one.later())
+        return replace(one, judged=judged, later=None)
 
     @property
     def nova_s(self) -> float | None:

@@ -96,7 +96,6 @@ class Settling:
         now = self._clock.monotonic()
         records = []
         for one in self._pending.each():
-            one.rank()
             for number in sorted(one.left):
                 outcome = self._outcome(one, number, found, now)
                 if outcome is not None:
@@ -136,7 +135,7 @@ class Settling:
     def _record(self, one: Waiting, number: int, outcome: Outcome) -> ShadowRecord:
         most = self._options.shadow_hosts
         return record_of(
-            one.observed,
+            one.ranked(),
             number,
             one.uuids.get(number),
             outcome,

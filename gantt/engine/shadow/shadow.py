@@ -7,7 +7,6 @@ one, for a notification of Nova.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from gantt.engine.background.leader_tasks import LeaderTask
 from gantt.engine.clock import Clock
@@ -16,7 +15,6 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
 from gantt.engine.scheduling.remote_books import RemoteBooks
 from gantt.engine.scheduling.scheduling import Scheduling
-from gantt.engine.shadow.advice import ranking_of
 from gantt.engine.shadow.deciding import Judged, Own, judge
 from gantt.engine.shadow.keeping import Keeping
 from gantt.engine.shadow.options import ShadowOptions
@@ -37,9 +35,10 @@ from gantt.model.shadow import (
     Verdict,
     check_limit,
 )
-from gantt.model.spec import ScheduleRequest
+from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.claimed import claimed
 from gantt.scheduler.advising import Ranked
+from gantt.scheduler.explain.advised_ranking import kept
 from gantt.state.state import State
 from gantt.store.interface import ShadowRows
 
@@ -100,16 +99,16 @@ class Shadow:
     def advised(
         self,
         request: AdviceRequest,
+        spec: RequestSpec,
         ranked: Ranked | None,
         judged: Judged,
     ) -> None:
-        """Advice was given: an observation if it is for an instance. ``ranked`` None:
-        the request was refused. What takes longer is done in another thread."""
-        spec = request.spec
+        """Advice was given: an observation if it is for an instance. ``spec``: as it
+        was judged. ``ranked`` None: the request was refused."""
         if spec.instance_uuid is None:
             return
         check = spec.hint("_nova_check_type")
-        later = None if ranked is None else partial(ranking_of, request, ranked)
+        later = None if ranked is None else kept(ranked).ranking
         self.observe(
             Observed(
                 (spec.instance_uuid,),

@@ -72,11 +72,10 @@ class Names(Struct, frozen=True):
 def nova_request(body: NovaBody, mode: Mode, request_id: str) -> AdviceRequest:
     """The request of ``body``, under the id of its context, or without one that can
     be kept, under ``request_id``. Raises Invalid, which names the field."""
-    check_weights([one.host for one in body.hosts], body.weights)
     given = None if body.context is None else body.context.request_id
     if given is not None and len(given) > MAX_NAME:
         given = None  # these callers fail on a refusal
-    return AdviceRequest(
+    request = AdviceRequest(
         read_spec(body.spec),
         body.hosts,
         body.weights,
@@ -84,6 +83,9 @@ def nova_request(body: NovaBody, mode: Mode, request_id: str) -> AdviceRequest:
         operation=_operation(body),
         request_id=given or request_id,
     )
+    if not request.is_aligned:
+        check_weights(request.names, body.weights)
+    return request
 
 
 def _operation(body: NovaBody) -> Operation | None:
@@ -105,8 +107,6 @@ def by_weights(body: StorageBody) -> Names:
 
 def check_weights(hosts: list[str], weights: Mapping[str, float]) -> None:
     """Raises Invalid unless every host has a weight and every weight a host."""
-    if hosts == list(weights):  # in the same order, as most callers have them
-        return
     known = set(hosts)
     if known == weights.keys():
         return

@@ -50,6 +50,10 @@ class Scale:
         factor = self.factor if is_one else self.factor[which]  # type: ignore[index]
         return Scale(self.weigher, self.raw[which], factor)
 
+    def copy(self) -> Scale:
+        """One whose scores may be changed."""
+        return Scale(self.weigher, self.raw.copy(), self.factor, self.ends)
+
     def change(self, places: Int64s, values: Floats) -> bool:
         """New raw scores at ``places``; whether the weights of others change too."""
         before = self.ends

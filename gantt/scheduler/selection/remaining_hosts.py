@@ -53,10 +53,7 @@ class RemainingHosts:
         if following:
             spec = replace(spec, instance_uuid=following)
         if not self.hosts.added:
-            # The driver may have cached it: copy it before changing it.
-            all_places = np.ones(len(self.hosts), np.bool_)
-            self.hosts = self.hosts.keep(all_places)
-            self._scales = tuple(one.at(all_places) for one in self._scales)
+            self._own()
         self.hosts.consume(place, self._job.taken, instance_uuid)
         group = spec.instance_group
         if group is not None:
@@ -70,15 +67,18 @@ class RemainingHosts:
         self.request = replace(self.request, spec=spec)
         self._judge_again(place)
 
+    def _own(self) -> None:
+        """Copy what will be changed: the driver may have cached it."""
+        self.hosts = self.hosts.keep(np.ones(len(self.hosts), np.bool_))
+        self._scales = tuple(one.copy() for one in self._scales)
+
     def hold(self, held: Mapping[int, HeldHost]) -> Int64s:
         """Weigh hosts as if what is ``held`` (by row) were taken; int64: the places of
         these hosts."""
-        places = np.flatnonzero(np.isin(self.hosts.rows, list(held)))
+        places = np.flatnonzero(self.hosts.at_rows(held))
         if not len(places):
             return places
-        all_places = np.ones(len(self.hosts), np.bool_)
-        self.hosts = self.hosts.keep(all_places)  # the driver may have cached it
-        self._scales = tuple(one.at(all_places) for one in self._scales)
+        self._own()
         mine = [held[row] for row in self.hosts.rows[places].tolist()]
         self.hosts.consume_at(places, [(one.taken, one.count) for one in mine])
         sub = self.hosts.at(places)
@@ -92,15 +92,18 @@ class RemainingHosts:
         """Rank these after all others."""
         if rows:
             self._postponed |= rows
-            self.weigh()
+            self._start, self.weights = None, self.weights.copy()
+            self._put_last()
 
     def weigh(self) -> None:
         """Weights over the hosts that are left."""
         self._start = None
         self.weights = total(self._scales, len(self.hosts))
+        self._put_last()
+
+    def _put_last(self) -> None:
         if self._postponed:
-            last = np.isin(self.hosts.rows, list(self._postponed))
-            self.weights[last] = -np.inf
+            self.weights[self.hosts.at_rows(self._postponed)] = -np.inf
 
     def best(self, count: int) -> Int64s:
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
