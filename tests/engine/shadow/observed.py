@@ -1,0 +1,84 @@
+"""Hosts, notifications of Nova and its claims, for tests of the shadow."""
+
+from __future__ import annotations
+
+import time
+import uuid as uuids
+from typing import Any
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.opening import open_gantt
+from gantt.engine.options import EngineOptions
+from gantt.engine.shadow.options import ShadowOptions
+from gantt.model.commands import ConsumerAllocations
+from gantt.model.hosts import HostStats
+from gantt.model.shadow import Phase, ShadowEvent, ShadowRecord
+from gantt.model.spec import Flavor, RequestSpec
+from gantt.store.interface import StoreOptions
+from tests.engine.test_leader_tasks import until
+
+SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
+AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
+QUICK = ShadowOptions(shadow_settle_s=0.2)
+
+
+def opened(url: str, shadow: ShadowOptions = QUICK) -> Gantt:
+    store = StoreOptions(create=True)
+    return open_gantt(url, EngineOptions(shadow=shadow, store=store))
+
+
+def report(engine: Gantt, host: str, memory_mb: int = 8192, vcpus: int = 4) -> None:
+    engine.update_host(
+        host,
+        host,
+        HostStats(
+            vcpus=vcpus,
+            memory_mb=memory_mb,
+            local_gb=100,
+            free_ram_mb=memory_mb,
+            free_disk_gb=100,
+            cpu_allocation_ratio=1.0,
+            hypervisor_hostname=host,
+        ),
+    )
+
+
+def spec(uuid: str, **fields: Any) -> RequestSpec:
+    known: dict[str, Any] = {"flavor": SMALL, "project_id": "p", "user_id": "u"}
+    return RequestSpec(instance_uuid=uuid, **{**known, **fields})
+
+
+def observe(
+    engine: Gantt,
+    uuid: str,
+    phase: Phase = "start",
+    at: int | None = None,
+    request: str = "",
+    **fields: Any,
+) -> None:
+    """A notification of Nova about ``uuid``."""
+    name = request or f"req-{uuid[:8]}"
+    engine.shadow_event(ShadowEvent(spec(uuid, **fields), phase, name, at))
+
+
+def claim(engine: Gantt, uuid: str, *hosts: str, generation: int | None = None) -> None:
+    """What Nova's scheduler writes to Placement."""
+    named = {one.name: one.uuid for one in engine.list_providers()}
+    found = {named[host]: AMOUNTS for host in hosts}
+    engine.set_allocations(
+        [ConsumerAllocations(uuid, found, "p", "u", generation=generation)]
+    )
+
+
+def settled(engine: Gantt, uuid: str) -> ShadowRecord:
+    until(lambda: len(engine.shadow_records(instance_uuid=uuid)) == 1)
+    (found,) = engine.shadow_records(instance_uuid=uuid)
+    return found
+
+
+def new() -> str:
+    return str(uuids.uuid4())
+
+
+def now() -> int:
+    return time.time_ns() // 1000

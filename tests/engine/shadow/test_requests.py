@@ -1,0 +1,134 @@
+"""Notifications and advice: which requests are observed, and for what instances."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from gantt.engine.gantt import Gantt
+from gantt.engine.shadow.settling import UNNAMED
+from gantt.errors import Invalid
+from gantt.model.advice import AdviceHost, AdviceRequest
+from gantt.model.shadow import ShadowEvent
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from tests.engine.shadow.observed import (
+    SMALL,
+    claim,
+    new,
+    now,
+    observe,
+    report,
+    settled,
+    spec,
+)
+from tests.engine.test_leader_tasks import until
+
+
+def test_several_instances_are_compared_one_by_one(two: Gantt) -> None:
+    """Notifications name the first at the start, and the last at the end."""
+    report(two, "third", memory_mb=4096)
+    first, second, last = new(), new(), new()
+    many = spec(first, num_instances=3)
+    decided = two.decide(ScheduleRequest(many, dry_run=True))
+    hosts = [one[0].service_host for one in decided.chosen]
+    assert len(set(hosts)) > 1
+    observe(two, first, request="req-many", num_instances=3)
+    for uuid, host in zip((first, second, last), hosts, strict=True):
+        claim(two, uuid, host)
+    observe(two, last, "end", request="req-many", num_instances=3)
+    until(lambda: len(two.shadow_records(request_id="req-many")) == 3)
+    found = sorted(two.shadow_records(request_id="req-many"), key=lambda r: r.number)
+    assert [one.count for one in found] == [3, 3, 3]
+    assert [one.instance_uuid for one in found] == [first, None, last]
+    assert [one.verdict for one in found] == ["same", "undetermined", "same"]
+    assert found[1].note == UNNAMED
+    assert all(one.nova_s is not None for one in found)
+
+
+def test_end_that_names_its_instance_needs_no_request_id(two: Gantt) -> None:
+    uuid = new()
+    observe(two, uuid, at=now())
+    two.shadow_event(ShadowEvent(spec(uuid), "end"))
+    claim(two, uuid, "big")
+    assert settled(two, uuid).nova_s is not None
+
+
+def test_repeated_start_is_one_request(two: Gantt) -> None:
+    uuid = new()
+    observe(two, uuid)
+    observe(two, uuid)
+    claim(two, uuid, "big")
+    settled(two, uuid)
+    counts = two.counts()
+    assert (counts["shadow_observed"], counts["shadow_repeated"]) == (1, 1)
+    assert counts["shadow_same"] == 1
+
+
+def test_lag_is_from_the_notification_to_the_decision(two: Gantt) -> None:
+    uuid = new()
+    observe(two, uuid, at=now() - 3_000_000)
+    claim(two, uuid, "big")
+    assert 3.0 <= settled(two, uuid).lag_s < 60.0
+
+
+def test_time_in_the_future_counts_as_now(two: Gantt) -> None:
+    """The clock of Nova's machine may be ahead."""
+    uuid = new()
+    observe(two, uuid, at=now() + 3_600_000_000)
+    claim(two, uuid, "big")
+    found = settled(two, uuid)
+    assert (found.verdict, found.lag_s < 60.0) == ("same", True)
+
+
+@pytest.mark.parametrize(
+    ("event", "named"),
+    [
+        (ShadowEvent(spec("x"), "middle"), "phase"),  # type: ignore[arg-type]
+        (ShadowEvent(spec("x"), at=-1), "at must be"),
+        (ShadowEvent(spec("x"), request_id=7), "request_id"),  # type: ignore[arg-type]
+        (ShadowEvent(spec("x", num_instances=0)), "num_instances"),
+    ],
+)
+def test_invalid_event_is_refused_by_its_field(
+    engine: Gantt, event: ShadowEvent, named: str
+) -> None:
+    with pytest.raises(Invalid, match=named):
+        engine.shadow_event(event)
+    assert engine.counts()["shadow_observed"] == 0
+
+
+def test_advice_is_compared_with_the_claim(two: Gantt) -> None:
+    uuid = new()
+    hosts = (AdviceHost("small", "small"), AdviceHost("big", "big"), AdviceHost("gone"))
+    request = AdviceRequest(spec(uuid), hosts, stage="filter", mode="observe")
+    two.advise(request)
+    two.advise(replace(request, stage="weigh", weights={"small": 2.0}))
+    claim(two, uuid, "small")
+    found = settled(two, uuid)
+    assert (found.source, found.mode, found.operation) == (
+        "advice",
+        "observe",
+        "create",
+    )
+    assert (found.verdict, found.rank, found.gantt_host) == ("ranked", 2, "big")
+    assert found.differences == {"RAMWeigher": 0.5}
+    assert found.hosts == 2  # a host that is unknown is not judged
+    assert found.gantt_s > 0
+
+
+def test_advice_that_refuses_all_hosts_is_compared(two: Gantt) -> None:
+    uuid = new()
+    request = AdviceRequest(
+        spec(uuid, flavor=Flavor(vcpus=99)), (AdviceHost("small"), AdviceHost("big"))
+    )
+    two.advise(request)
+    claim(two, uuid, "big")
+    found = settled(two, uuid)
+    assert (found.verdict, found.gantt_host) == ("refused_by_gantt", None)
+    assert found.refused_by == "allocation candidates"
+    assert found.failure == "No valid host was found."
+
+
+def test_advice_for_no_instance_is_not_observed(two: Gantt) -> None:
+    two.advise(AdviceRequest(RequestSpec(SMALL), (AdviceHost("big"),)))
+    assert two.counts()["shadow_pending"] == 0
