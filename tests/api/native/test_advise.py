@@ -158,7 +158,6 @@ def test_option_names_other_networks(books: Gantt) -> None:
 
 
 def test_keystone_does_not_stand_before_loopback(books: Gantt, tmp_path: Path) -> None:
-    pytest.importorskip("keystonemiddleware")
     file = tmp_path / "gantt.conf"
     file.write_text(
         "[keystone_authtoken]\nwww_authenticate_uri = https://k.example:5000\n"

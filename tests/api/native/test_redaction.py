@@ -29,7 +29,6 @@ MEMBER = {"x-auth-token": "bob:blue", "x-roles": "member"}
 @pytest.fixture
 def client(books: Gantt, tmp_path: Path) -> WsgiClient:
     """Members may select and count here, by a policy file."""
-    pytest.importorskip("oslo_policy")
     (tmp_path / "policy.yaml").write_text(
         '"gantt:select": "role:member or role:admin"\n'
         '"gantt:capacity": "role:member or role:admin"\n'
