@@ -146,15 +146,15 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "change_budget 1": "Maximum steps of the search for the smallest change to "
             "a refused request that would have found hosts: each try costs about 25 "
             "per 1,024 hosts, one per extra spec (80 if there are more than 32), and 5 "
-            "per instance. Once they are used up, the answer says that the search "
-            "ended.",
+            "per instance; 2,000 more with a driver of another package. Once they are "
+            "used up, the answer says that the search ended.",
             "capacity_per_host 1": "Maximum instances to count per host when capacity "
             "is computed.",
             "plugin_time_limit_s 0.01..3600": "Time limit in seconds for one call of a "
-            "filter or weigher of another package. When it is exceeded, the request "
-            "fails, and the plug-in is suspended until the call returns.",
-            "plugin_threads 1..1000": "Maximum threads for filters and weighers of "
-            "other packages. A call that does not return keeps its thread.",
+            "filter, weigher or driver of another package. When it is exceeded, the "
+            "request fails, and the plug-in is suspended until the call returns.",
+            "plugin_threads 1..1000": "Maximum threads for filters, weighers and "
+            "drivers of other packages. A call that does not return keeps its thread.",
             "records 1..1000000": "Decisions that each process keeps in memory, "
             "independent of the database; fewer if they average more than 16 instances "
             "each.",

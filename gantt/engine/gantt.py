@@ -108,7 +108,8 @@ class _Parts:
         self._reader = Reader(replica, self._log_tailer, self._rest)
         checks = self._checks
         self._plugins = PluginThreads(replica, self._rest, clock, threads, checks)
-        driver = driver_of(policy_of(options.scheduler, self._plugins))
+        policy = policy_of(options.scheduler, self._plugins)
+        driver = driver_of(policy, self._plugins)
         self._committer = Committer(
             store,
             replica,

@@ -157,7 +157,7 @@ _COUNTERS = {
     "changed meanwhile.",
     "claims_lost": "Decisions that lost all candidate places to concurrent claims.",
     "plugin_failures": "Requests that failed in a plug-in.",
-    "plugin_calls": "Calls of filters and weighers of other packages.",
+    "plugin_calls": "Calls of filters, weighers and drivers of other packages.",
     "plugin_calls_late": "Such calls that exceeded plugin_time_limit_s.",
     "over_limits": "Requests and calls refused because they exceed a limit.",
     "decisions_unshared": "Decisions that were not shared.",

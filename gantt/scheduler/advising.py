@@ -29,7 +29,7 @@ from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import total
 from gantt.scheduler.selection.held_hosts import first_candidate, hold
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
-from gantt.scheduler.selection.select import Dice, Pick
+from gantt.scheduler.selection.select import Dice, Pick, seed_of
 from gantt.state.column import NO_ROW, NO_TIME, Bools, Floats, Int64s
 from gantt.state.host_table import HostNames
 from gantt.state.state import State
@@ -126,6 +126,14 @@ def rank(
     subset = options.advice_subset_size
     if is_evacuation(request):
         subset = max(subset, options.advice_evacuate_subset_size)
+    if driver.chooser is not None:
+        chooser, seed = driver.chooser, seed_of(rng)
+        chosen = chooser.choose(feasible, remaining.hosts, weights, 1, seed)
+        if chosen is not None:
+            feasible = feasible.only(chosen.places, chooser.mask_name)
+            mine, subset = mine[chosen.places], 1
+            # For callers that sort by weight.
+            weights = np.arange(len(mine), 0.0, -1.0)
     places, best, lost = _choose(feasible, weights, subset, rng, steps)
     causes = np.full(len(sent), NONE, np.int64)
     causes[at] = _causes(feasible, len(at))

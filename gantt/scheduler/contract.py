@@ -1,11 +1,13 @@
-"""What a filter and a weigher are, the request that they read, and ``Cacheable``.
+"""What a filter, a weigher and a chooser are, the request that they read, and
+``Cacheable``.
 
 Ours, those of plug-ins and Nova-style classes behind the adapter all look like this to
-the cycle. They are pure: hosts and request in, an array out; no I/O, no clock.
+the cycle. They are pure: hosts and request in, arrays out; no I/O, no clock.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -13,7 +15,7 @@ import msgspec
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.state.column import Bools, Floats
+from gantt.state.column import Bools, Floats, Int64s
 
 ALWAYS: Final = (-(2**63), 2**63 - 1)
 
@@ -142,4 +144,27 @@ class Weigher(_Declaring):
 
     def score(self, hosts: Hosts, request: Request) -> Floats:
         """float64[rows]: raw scores. Raises errors.Invalid."""
+        raise NotImplementedError
+
+
+class Chooser:
+    """A driver of another package: which hosts each instance of a request tries.
+    ``choose`` alone is a whole driver. Masks and weights are Gantt's, and so is all
+    that follows: candidates, server groups, alternates, the claim."""
+
+    def choose(
+        self,
+        hosts: Hosts,
+        weights: Floats,
+        request: Request,
+        *,
+        count: int,
+        seed: int,
+    ) -> Sequence[Int64s]:
+        """For each of ``count`` instances int64[<= len(hosts)]: places in ``hosts``,
+        the best first, each at most once. A host that is left out is not tried.
+
+        ``hosts``: those that pass all filters, at least one; ``weights``:
+        float64[len(hosts)], the greatest is the best; -inf: held for another request.
+        ``seed``: for random numbers, 0 in trials. Raises errors.Invalid."""
         raise NotImplementedError

@@ -47,7 +47,7 @@ from gantt.scheduler.scoring.scale import scales_of, total
 from gantt.scheduler.selection.held_hosts import hold
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
-from gantt.scheduler.selection.select import Dice, Pick, select, spare_picks
+from gantt.scheduler.selection.select import Dice, Pick, seed_of, select, spare_picks
 from gantt.state.state import State
 
 D = TypeVar("D")
@@ -200,6 +200,13 @@ def pick_hosts(
     remaining = RemainingHosts(feasible)
     if held:
         hold(remaining, feasible, held, driver.policy.options.choices, budget)
+    if driver.chooser is not None:
+        chooser, weights = driver.chooser, remaining.weights
+        count, seed = request.count, seed_of(rng)
+        chosen = chooser.choose(feasible, remaining.hosts, weights, count, seed)
+        if chosen is not None:
+            feasible = feasible.only(chosen.places, chooser.mask_name)
+            remaining.follow(chosen)
     candidates = RemainingCandidates(feasible.candidates, budget)
     picks = select(
         remaining,

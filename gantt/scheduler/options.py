@@ -57,10 +57,10 @@ class SchedulerOptions(Struct, frozen=True):
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
     that for the smallest change of a refused request; ``capacity_per_host``: where
     counting ends. ``claim_attempts``: how often new hosts are picked when all choices
-    are lost. ``plugin_time_limit_s``: for one call of a filter or weigher of another
-    package; ``plugin_threads``: in which they run, those of calls that do not return
-    included. ``records``: decisions stored by a process; ``shared_records``: by all of
-    one database (0: not shared); ``shared_backlog``: waiting to be shared;
+    are lost. ``plugin_time_limit_s``: for one call of a filter, weigher or driver of
+    another package; ``plugin_threads``: in which they run, those of calls that do not
+    return included. ``records``: decisions stored by a process; ``shared_records``: by
+    all of one database (0: not shared); ``shared_backlog``: waiting to be shared;
     ``shared_scores``: shared with scores, per second. ``record_hosts``: hosts whose
     scores a record keeps. ``lease_skew_s``: how far clocks may differ before a lease
     ends. ``report_age_s``: a report without changes is stored when the last one is so

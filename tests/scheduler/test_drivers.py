@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from importlib.metadata import EntryPoint
-from typing import Any
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from gantt.engine.opening import open_gantt
-from gantt.engine.options import EngineOptions
-from gantt.errors import ClaimLost, GanttError, NoValidHost, PluginFailed, Refused
+from gantt.errors import ClaimLost, GanttError
 from gantt.model import commands as c
-from gantt.model.hosts import HostStats, Service
+from gantt.model.hosts import Service
 from gantt.model.spec import Flavor, InstanceGroup, RequestSpec, ScheduleRequest
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
@@ -24,7 +19,6 @@ from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.drivers.filter import FilterDriver
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
-from gantt.scheduler.plugins import drivers
 from gantt.scheduler.plugins.drivers import DRIVERS, driver_of
 from gantt.scheduler.policy import policy_of
 from gantt.scheduler.selection.claim import claim_of
@@ -282,71 +276,6 @@ def test_every_driver_has_a_name() -> None:
     assert {driver.name for driver in DRIVERS} == {"filter", "caching", "chance"}
 
 
-class FirstDriver(FilterDriver):
-    """Of another package: every host that passes is as good as any other."""
-
-    name = "first"
-
-    def feasible_hosts(self, *given: Any, **how: Any) -> FeasibleHosts:
-        found = super().feasible_hosts(*given, **how)
-        found.weights = np.zeros(len(found.hosts))
-        return found
-
-
-class FormerDriver(FilterDriver):
-    """Decides by a method that is no longer asked."""
-
-    def field(self, *_: Any, **__: Any) -> None:
-        """The former contract."""
-
-
-class NoDriver:
-    def __init__(self, policy: object) -> None:
-        del policy
-
-
-def _installed(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
-    entry = EntryPoint(name, value, "gantt.drivers")
-
-    def found(*, group: str) -> list[EntryPoint]:
-        return [entry] if entry.group == group else []
-
-    monkeypatch.setattr(drivers, "entry_points", found)
-
-
-def test_third_party_driver_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    _installed(monkeypatch, "first", f"{__name__}:FirstDriver")
-    options = SchedulerOptions(driver="first")
-    with open_gantt("memory://", EngineOptions(scheduler=options)) as engine:
-        for host, memory_mb in (("small", 4096), ("large", 65536)):
-            stats = HostStats(vcpus=8, memory_mb=memory_mb, local_gb=9, free_disk_gb=9)
-            engine.update_host(host, host, stats)
-        request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
-        ((chosen, *_),) = engine.schedule(request)
-        # The weighers would have had the large one.
-        assert chosen.service_host == "small"
-        assert engine.decisions()[0].driver == "first"
-
-
-@pytest.mark.parametrize(
-    ("value", "says"),
-    [
-        ("no.such.module:Driver", "cannot be made: ModuleNotFoundError"),
-        (f"{__name__}:NoDriver", "makes a NoDriver: it must be a .*Driver"),
-        (f"{__name__}:FormerDriver", "decides by field, .* define feasible_hosts"),
-        (f"{__name__}:_installed", "cannot be made: TypeError"),
-    ],
-)
-def test_invalid_driver_is_refused_by_name(
-    monkeypatch: pytest.MonkeyPatch, value: str, says: str
-) -> None:
-    _installed(monkeypatch, "theirs", value)
-    with pytest.raises(Refused, match=f"'theirs', and {value} {says}"):
-        driver_of(policy_of(SchedulerOptions(driver="theirs")))
-    with pytest.raises(Refused, match="there is caching, chance, filter, theirs"):
-        driver_of(policy_of(SchedulerOptions(driver="other")))
-
-
 def test_a_rule_of_a_group_applies_to_each_instance() -> None:
     # A spec for many names the first one, as Nova's conductor sends it: the second may
     # not stay where the first is.
@@ -367,68 +296,3 @@ def test_a_rule_of_a_group_applies_to_each_instance() -> None:
         chosen = [places[0].row for places in picks.picks]
         assert sorted(chosen) == [0, 1, 2]
         assert [len(places) for places in picks.picks] == [3, 2, 1]
-
-
-class BrokenDriver(FilterDriver):
-    """Of another package, and faulty: ``fault`` says how."""
-
-    name = "broken"
-    fault: Any = None
-
-    def feasible_hosts(self, *given: Any, **how: Any) -> FeasibleHosts:
-        found = super().feasible_hosts(*given, **how)
-        return self.fault(found)  # type: ignore[no-any-return]
-
-
-def _weights(values: Any) -> Callable[[FeasibleHosts], FeasibleHosts]:
-    def changed(found: FeasibleHosts) -> FeasibleHosts:
-        found.weights = values
-        return found
-
-    return changed
-
-
-def _raises(error: Exception) -> Callable[[FeasibleHosts], Any]:
-    def raising(*_given: object) -> Any:
-        raise error
-
-    return raising
-
-
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [
-        (_raises(KeyError("rack")), "failed in feasible_hosts: KeyError: 'rack'"),
-        (lambda found: None, "gave None: FeasibleHosts were asked for"),
-        (lambda found: (found, 1), "gave a tuple: FeasibleHosts were asked for"),
-        (lambda found: found.job, "gave a Job: FeasibleHosts were asked for"),
-        (_weights(None), "gave None as weights"),
-        (_weights(np.zeros(2)), r"gave float64\[2\] as weights: float64\[5\]"),
-        (_weights(np.full(5, np.nan)), r"gave float64\[5\] as weights"),
-    ],
-)
-def test_failing_driver_is_named(
-    fault: Any, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _installed(monkeypatch, "broken", f"{__name__}:BrokenDriver")
-    monkeypatch.setattr(BrokenDriver, "fault", staticmethod(fault))
-    desk = Desk(1)
-    desk.add_hosts(5)
-    driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
-    request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
-    with pytest.raises(PluginFailed, match=says) as caught:
-        cycle.decide(desk.state, request, source(False), driver, now=desk.now)
-    assert caught.value.message.startswith(f"The driver broken, {__name__}.Broken")
-    assert "take it out of driver of [scheduler]" in caught.value.message
-
-
-def test_driver_refusal_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    _installed(monkeypatch, "broken", f"{__name__}:BrokenDriver")
-    fault = staticmethod(_raises(NoValidHost("none today")))
-    monkeypatch.setattr(BrokenDriver, "fault", fault)
-    desk = Desk(1)
-    desk.add_hosts(1)
-    driver = driver_of(policy_of(SchedulerOptions(driver="broken")))
-    request = ScheduleRequest(RequestSpec(flavor=Flavor(vcpus=1)), ("i",))
-    with pytest.raises(NoValidHost, match="none today"):
-        cycle.decide(desk.state, request, source(False), driver, now=desk.now)

@@ -8,7 +8,7 @@ from typing import Any
 
 from mypy import api
 
-from gantt.testing import check_filter
+from gantt.testing import check_driver, check_filter
 from tests.tidy.source import ROOT
 
 SHOWN = re.findall(
@@ -27,6 +27,7 @@ def test_what_is_shown_passes_the_kit() -> None:
     for name in tests:
         names[name]()
     assert check_filter(names["RamFilter"], seeds=range(8), limit_s=30.0).refused
+    assert check_driver(names["PackingDriver"], seeds=range(8), limit_s=30.0).hosts
 
 
 def test_what_is_shown_is_typed(tmp_path: Path) -> None:

@@ -13,14 +13,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from gantt.scheduler.cache.driver import CachingDriver
-from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
-from gantt.scheduler.drivers.contract import Driver
-from gantt.scheduler.drivers.filter import FilterDriver
+from gantt.scheduler.contract import Cacheable, Chooser, Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.policy import Policy
-from gantt.state.column import Bools, Floats
+from gantt.state.column import Bools, Floats, Int64s
 from gantt.testing import (
     Unfit,
     Values,
@@ -324,49 +319,122 @@ def test_a_filter_for_nova_that_fails_for_some_hosts_is_found() -> None:
 # -- drivers ---------------------------------------------------------------------------
 
 
-class Forgetful(CachingDriver):
-    """Does not see that the fleet changed."""
-
-    def feasible_hosts(self, state: Any, spec: Any, source: Any, **how: Any) -> Any:
-        known = self.__dict__.setdefault("found", {})
-        key = repr(spec)
-        if key not in known:
-            how["is_trial"] = True
-            known[key] = super().feasible_hosts(state, spec, source, **how)
-        return known[key]
+def _driver(choose: Callable[..., Any], **attributes: Any) -> type[Chooser]:
+    return type("Planted", (Chooser,), {"choose": choose, **attributes})
 
 
-class Wanting(FilterDriver):
-    def without(self, name: str) -> Driver | None:
-        return self
+class SpreadDriver(Chooser):
+    """One instance per host, the best first; those with little memory are left out."""
+
+    def choose(
+        self,
+        hosts: Hosts,
+        weights: Floats,
+        request: Request,
+        *,
+        count: int,
+        seed: int,
+    ) -> list[Int64s]:
+        order = np.argsort(-weights, kind="stable")
+        order = order[hosts.free_ram_mb[order] >= 4096]
+        return [np.roll(order, -number) for number in range(count)]
 
 
-class Halved(FilterDriver):
-    def feasible_hosts(self, *given: Any, **named: Any) -> Any:
-        return super().feasible_hosts(*given, **named).job
+class DrawingDriver(Chooser):
+    def choose(
+        self,
+        hosts: Hosts,
+        weights: Floats,
+        request: Request,
+        *,
+        count: int,
+        seed: int,
+    ) -> list[Int64s]:
+        dice = np.random.default_rng(seed)
+        return [dice.permutation(len(hosts)) for _ in range(count)]
 
 
-@pytest.mark.parametrize(
-    ("driver", "says"),
-    [
-        (Forgetful, "decides otherwise than one that was just made"),
-        (Wanting, "a driver without ComputeFilter that has it"),
-        (Halved, "FeasibleHosts were asked for"),
-    ],
-)
-def test_a_mistake_in_a_driver_is_found(driver: type[Driver], says: str) -> None:
-    values = Values(options=SchedulerOptions(use_placement="never"))
-    with pytest.raises(Unfit, match=says):
-        check_driver(driver, values=values, seeds=SEEDS)
+@pytest.mark.parametrize("driver", [SpreadDriver, SpreadDriver()])
+def test_a_driver_that_is_right_passes(driver: Any) -> None:
+    tried = check_driver(driver, seeds=SEEDS, limit_s=30.0)
+    assert tried.worlds == len(SEEDS)
+    assert 0 < tried.refused < tried.hosts
+    assert tried.slowest_s > 0
 
 
-def test_a_driver_without_a_policy_is_found() -> None:
-    class Bare(Driver):
-        def __init__(self, policy: Policy) -> None:
-            del policy
+def test_a_driver_may_draw_random_numbers() -> None:
+    assert check_driver(DrawingDriver, seeds=SEEDS, limit_s=30.0).refused == 0
 
-    with pytest.raises(Unfit, match="has None as its policy"):
-        check_driver(Bare, seeds=range(1))
+
+def _everywhere(_self: Any, hosts: Hosts, *_: object, count: int, seed: int) -> Any:
+    return [np.arange(len(hosts))] * count
+
+
+def _shuffles(_self: Any, hosts: Hosts, *_: object, count: int, seed: int) -> Any:
+    return [np.roll(np.arange(len(hosts)), next(_ticks))] * count
+
+
+def _grows(self: Any, hosts: Hosts, *_: object, count: int, seed: int) -> Any:
+    self.__dict__.setdefault("first", len(hosts))
+    return [np.arange(min(self.first, len(hosts)))] * count
+
+
+def _scales(_self: Any, hosts: Hosts, weights: Any, *_: object, **how: int) -> Any:
+    with np.errstate(invalid="raise"):
+        weights = weights - weights.min()
+    return [np.argsort(-weights)] * how["count"]
+
+
+def _late(_self: Any, hosts: Hosts, *_: object, count: int, seed: int) -> Any:
+    if len(hosts) > 100:
+        time.sleep(0.05)
+    return [np.arange(len(hosts))] * count
+
+
+def _empties(_self: Any, hosts: Hosts, _w: Any, request: Request, **how: int) -> Any:
+    request.spec.scheduler_hints["tried"] = ("yes",)
+    return [np.arange(len(hosts))] * how["count"]
+
+
+PLANTED_DRIVERS = {
+    "dtype": (
+        _driver(lambda _s, h, w, r, *, count, seed: [w] * count),
+        r"gave float64\[\d+\] for an instance",
+    ),
+    "one order for all": (
+        _driver(lambda _s, h, w, r, *, count, seed: [np.arange(len(h))]),
+        "gave a list of 1: a list of 3 was asked for",
+    ),
+    "rows": (
+        _driver(lambda _s, h, w, r, *, count, seed: [h.rows + 1] * count),
+        "gave place .*: places are 0 to",
+    ),
+    "raises": (_driver(lambda _s: None), "failed in .*: TypeError"),
+    "changes the request": (_driver(_empties), "changes the fleet or the request"),
+    "chance": (_driver(_shuffles), "the same question differently"),
+    "remembers": (_driver(_grows), "from one that was just made"),
+    "held hosts": (_driver(_scales), "FloatingPointError"),
+    "slow": (_driver(_late), "1,000 hosts.* takes 0.* and 0.01 s were allowed"),
+    "no method": (type("Planted", (Chooser,), {}), "has no method choose"),
+    "needs arguments": (
+        _driver(_everywhere, __init__=lambda self, policy: None),
+        "cannot be made without arguments",
+    ),
+    "former": (
+        _driver(_everywhere, feasible_hosts=None),
+        "decides by feasible_hosts, which is no longer asked",
+    ),
+    "no chooser": (type("Planted", (), {}), "must be a gantt.scheduler.contract"),
+}
+
+
+@pytest.mark.parametrize("mistake", PLANTED_DRIVERS)
+def test_a_mistake_in_a_driver_is_found(mistake: str) -> None:
+    plugin, says = PLANTED_DRIVERS[mistake]
+    limit_s = 0.01 if mistake == "slow" else 30.0
+    with pytest.raises(Unfit, match=says) as found:
+        check_driver(plugin, seeds=range(40), limit_s=limit_s)
+    assert "Planted" in str(found.value)
 
 
 # -- worlds ----------------------------------------------------------------------------

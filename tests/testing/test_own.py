@@ -1,4 +1,4 @@
-"""Our own filters, weighers and drivers pass the kit for those of others."""
+"""Our own filters and weighers pass the kit for those of others."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import pytest
 
 from gantt.model.spec import Destination, Flavor, Image, RequestSpec
 from gantt.scheduler.contract import Filter, Weigher
-from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.feasibility import filters
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.plugins.drivers import DRIVERS
 from gantt.scheduler.plugins.registry import built_in
 from gantt.scheduler.scoring import weighers
-from gantt.testing import Values, check_driver, check_filter, check_weigher
+from gantt.testing import Values, check_filter, check_weigher
 
 FILTERS = built_in(filters, Filter)
 WEIGHERS = built_in(weighers, Weigher)
@@ -85,8 +83,3 @@ def test_our_filters(name: str) -> None:
 @pytest.mark.parametrize("name", WEIGHERS)
 def test_our_weighers(name: str) -> None:
     check_weigher(WEIGHERS[name], values=VALUES, seeds=SEEDS, limit_s=60.0)
-
-
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_our_drivers(driver: type[Driver]) -> None:
-    check_driver(driver, values=VALUES, seeds=range(6))

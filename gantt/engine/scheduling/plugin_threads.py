@@ -1,9 +1,9 @@
 """Runs third-party plug-ins in threads of their own, with no lock held.
 
 Separate from scheduling because only this module knows about their threads and time
-limits. One decision at a time calls plug-ins, as drivers and plug-ins expect; during a
-call, reads, writes and searches go on. A call that does not return in time fails its
-request and keeps its thread; until it returns, its plug-in is suspended.
+limits. One decision at a time calls plug-ins, as these expect; during a call, reads,
+writes and searches go on. A call that does not return in time fails its request and
+keeps its thread; until it returns, its plug-in is suspended.
 """
 
 from __future__ import annotations

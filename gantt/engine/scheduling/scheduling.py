@@ -127,7 +127,8 @@ class Scheduling:
         kept = {name: getattr(self.options, name) for name in _FIXED}
         wanted = replace(options, **kept)
         if wanted != self.options:
-            self.driver = driver_of(policy_of(wanted, self.plugins))
+            policy = policy_of(wanted, self.plugins)
+            self.driver = driver_of(policy, self.plugins)
             self._checks.options = wanted
 
     # -- where things run ---------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What a driver is. Plug-ins come by the entry points ``gantt.drivers``."""
+"""What a driver is. Those of other packages are ``contract.Chooser``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from gantt.model.spec import RequestSpec
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.plugins.choosers import GuardedChooser
 from gantt.scheduler.policy import Policy
 from gantt.state.state import State
 
 
 class Driver:
     """Made once per engine with its ``policy``. It may remember, but what it answers
-    depends on its arguments alone. It is asked once at a time."""
+    depends on its arguments alone. It is asked once at a time. ``chooser``: which of
+    the hosts that pass are tried; None: the best by weight."""
 
     name: str = ""
+    chooser: GuardedChooser | None = None
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy

@@ -26,6 +26,8 @@ ROWS_PER_STEP: Final = 1024
 _PASSES: Final = 25
 # What a pick costs, however few hosts there are.
 _PICK: Final = 4
+# What a driver of another package may take is unknown: ask it a few times only.
+_CHOICE: Final = 2_000
 # Columns of reported facts are cached for few extra specs; more are made each time.
 _SPECS_KEPT: Final = 32
 _PASSES_TO_MAKE: Final = 80
@@ -124,7 +126,8 @@ class Trials:
         rows = 1 + self.state.fleet.hosts.count // ROWS_PER_STEP
         specs = len(request.spec.flavor.extra_specs)
         more = specs if specs <= _SPECS_KEPT else specs * _PASSES_TO_MAKE
-        self._budget.spend(rows * (_PASSES + more))
+        asking = _CHOICE if driver.chooser is not None else 0
+        self._budget.spend(rows * (_PASSES + more) + asking)
         limit = self._search_budget
         left = (self._budget.limit or 0) - self._budget.steps
         steps = Budget(left if limit is None else min(limit, left))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from gantt.model.selection import Step
 from gantt.model.spec import RequestSpec
@@ -58,6 +58,23 @@ class FeasibleHosts(Struct, eq=False):
         if known is None or len(known) < min(count, len(self.hosts.rows)):
             known = self.known_order = weigh.best(self.weights, count)
         return known
+
+    def only(self, places: Int64s, name: str) -> FeasibleHosts:
+        """The hosts at ``places``, in this order: ``name`` left out the others."""
+        is_left_out = np.ones(len(self.hosts), np.bool_)
+        is_left_out[places] = False
+        passing = np.flatnonzero(all_of(self.masks, len(self.all_rows)))
+        mask = np.ones(len(self.all_rows), np.bool_)
+        mask[passing[is_left_out]] = False
+        return structs.replace(
+            self,
+            masks=(*self.masks, HostMask(name, mask)),
+            hosts=self.hosts.at(places),
+            scales=tuple(one.at(places, one.ends) for one in self.scales),
+            weights=self.weights[places],
+            known_steps=None,
+            known_order=np.arange(len(places)),
+        )
 
     @property
     def surveys(self) -> tuple[AnySurvey, ...]:

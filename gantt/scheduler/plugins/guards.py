@@ -1,4 +1,4 @@
-"""Filters and weighers of other packages, guarded (drivers: ``plugins.drivers``).
+"""Filters and weighers of other packages, guarded (drivers: ``choosers``).
 
 Whatever one does wrong (it raises, answers something else than was asked, reads what it
 did not declare, or does not return in time) refuses the request, by its name: no host

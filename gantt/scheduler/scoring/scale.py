@@ -43,12 +43,12 @@ class Scale:
         # The lowest and the highest score: how many have it, once that mattered.
         self._at_ends: dict[float, int] = {}
 
-    def at(self, which: Bools | Int64s) -> Scale:
+    def at(self, which: Bools | Int64s, ends: weigh.Ends | None = None) -> Scale:
         """A scale of those hosts that ``which`` (a mask, or places) names, with its own
-        ends."""
+        ends where none are given."""
         is_one = isinstance(self.factor, float)
         factor = self.factor if is_one else self.factor[which]  # type: ignore[index]
-        return Scale(self.weigher, self.raw[which], factor)
+        return Scale(self.weigher, self.raw[which], factor, ends)
 
     def copy(self) -> Scale:
         """One whose scores may be changed."""

@@ -19,14 +19,16 @@ from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.plugins.choosers import Chosen
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
-from gantt.state.column import Bools, Floats, Int64s
+from gantt.state.column import NO_ROW, Bools, Floats, Int64s
 
 
 class RemainingHosts:
     """``hosts`` that are left and their ``weights`` (float64[len(hosts)]); ``full``:
-    rows of those that have no more room by what they report."""
+    rows of those that have no more room by what they report. ``chosen``: what a driver
+    of another package chose, in whose order they are tried."""
 
     def __init__(self, start: FeasibleHosts) -> None:
         self._policy = start.policy
@@ -37,6 +39,8 @@ class RemainingHosts:
         self._scales: tuple[Scale, ...] = start.scales
         self.weights: Floats = start.weights
         self.full: set[int] = set()
+        self.chosen: Chosen | None = None
+        self._consumed = 0
         self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
 
@@ -49,6 +53,7 @@ class RemainingHosts:
     def consume(self, place: int, instance_uuid: str, following: str = "") -> None:
         """The next instance, called ``following`` if it has a name, finds
         ``instance_uuid`` on the host at ``place``."""
+        self._consumed += 1
         spec = self.request.spec
         if following:
             spec = replace(spec, instance_uuid=following)
@@ -95,6 +100,25 @@ class RemainingHosts:
             self._start, self.weights = None, self.weights.copy()
             self._put_last()
 
+    def follow(self, chosen: Chosen) -> None:
+        """Try hosts as ``chosen`` from now on: weights no longer matter."""
+        self.chosen = chosen
+        self.hosts = self.hosts.at(chosen.places)
+        self._policy, self._scales = replace(self._policy, weighers=()), ()
+        self.weigh()
+
+    def to_try(self, chosen: Chosen) -> Int64s:
+        """int64: places of the hosts that are left for the next instance, the best
+        first; once all instances have their host: of those for any."""
+        orders, rows = chosen.orders, self.hosts.rows
+        at = self._consumed
+        wanted = orders[at] if at < len(orders) else chosen.rows
+        place_of = np.full(self.hosts.fleet.hosts.height, NO_ROW, np.int64)
+        place_of[rows] = np.arange(len(rows))
+        places = place_of[wanted]
+        left: Int64s = places[places != NO_ROW]
+        return left
+
     def weigh(self) -> None:
         """Weights over the hosts that are left."""
         self._start = None
@@ -112,8 +136,11 @@ class RemainingHosts:
         return weigh.best(self.weights, count)
 
     def left(self) -> Int64s:
-        """int64: rows of the hosts that are left and not known to be full."""
+        """int64: rows of the hosts that are left for the next instance and not known
+        to be full."""
         rows = self.hosts.rows
+        if self.chosen is not None:
+            rows = rows[self.to_try(self.chosen)]
         return rows[~np.isin(rows, list(self.full))] if self.full else rows
 
     def _judge_again(self, place: int) -> None:

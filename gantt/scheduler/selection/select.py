@@ -41,6 +41,11 @@ class Pick(Struct, frozen=True):
     candidate: Candidate
 
 
+def seed_of(rng: Dice | None) -> int:
+    """For a plug-in that draws by itself, in a thread of its own."""
+    return 0 if rng is None else rng.randrange(2**32)
+
+
 def choices_per_instance(options: SchedulerOptions, count: int) -> int:
     """How many alternative hosts a claim has for each of ``count`` instances: a list
     for every one of a thousand would cost more than a lost race."""
@@ -135,7 +140,13 @@ def in_order(
     remaining: RemainingHosts, size: int, options: SchedulerOptions, rng: Dice | None
 ) -> Iterator[list[int]]:
     """Places by weight, the best first, ``size`` at a time; the very first is drawn
-    from the best ``host_subset_size``. The later ones are sorted on demand."""
+    from the best ``host_subset_size``. The later ones are sorted on demand. Where a
+    driver of another package chose: as it says."""
+    if remaining.chosen is not None:
+        places = remaining.to_try(remaining.chosen).tolist()
+        for start in range(0, len(places), size):
+            yield places[start : start + size]
+        return
     weights = remaining.weights
     subset = min(options.host_subset_size, len(weights))
     first = min(max(size, subset), len(weights))

@@ -1,0 +1,281 @@
+"""Drivers of other packages run as filters and weighers do: with no lock held, with a
+time limit, in a bounded set of threads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from gantt.errors import Busy, NoValidHost, PluginFailed
+from gantt.model.advice import AdviceHost, AdviceRequest
+from gantt.model.hosts import ServerGroup
+from gantt.model.requests import CandidateRequest, RequestGroup
+from gantt.model.spec import InstanceGroup
+from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.options import SchedulerOptions
+from tests.engine.test_plugin_threads import (
+    HOSTS,
+    PATIENCE_S,
+    Fleet,
+    Gate,
+    Thread,
+    eventually,
+    hook,
+    policy,
+)
+from tests.engine.test_scheduling import ask, report
+from tests.scheduler.choosers import install_told, named
+
+
+def options(**more: Any) -> SchedulerOptions:
+    return policy(driver="told", **more)
+
+
+def best(hosts: Hosts, weights: Any, count: int, _seed: int) -> list[Any]:
+    hook(hosts)
+    return [np.argsort(-weights, kind="stable")] * count
+
+
+@pytest.fixture(autouse=True)
+def _hooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    hook.__init__()  # type: ignore[misc]
+    install_told(monkeypatch, best)
+    yield
+    hook.does = lambda _seen: None
+
+
+@pytest.fixture
+def open_fleet() -> Iterator[Fleet]:
+    fleet = Fleet()
+    yield fleet
+    for engine in fleet.engines:
+        engine.close()
+
+
+# -- locks and time --------------------------------------------------------------------
+
+
+def test_reads_writes_searches_and_claims_go_on_while_it_blocks(
+    open_fleet: Fleet,
+) -> None:
+    engine = open_fleet(options())
+    gate = Gate()
+    blocked = Thread(lambda: engine.schedule(ask()))
+    assert gate.is_reached.wait(PATIENCE_S)
+
+    def others() -> int:
+        report(engine, "c", vcpus=8)
+        groups = (RequestGroup(resources={"VCPU": 1}),)
+        engine.find_candidates(CandidateRequest(groups))
+        return engine.read(lambda state: state.fleet.hosts.count)
+
+    assert Thread(others).answer == len(HOSTS)
+    assert blocked.is_alive()
+    gate.open()
+    assert blocked.answer[0][0].service_host in HOSTS
+
+
+def test_it_may_read_the_books_itself(open_fleet: Fleet) -> None:
+    """It would wait for itself if a lock were held."""
+    engine = open_fleet(options())
+    counts: list[int] = []
+    hook.does = lambda _seen: counts.append(
+        engine.read(lambda state: state.fleet.hosts.count)
+    )
+    engine.schedule(ask(count=2))
+    engine.decide(ask())
+    assert counts == [len(HOSTS)] * 2
+
+
+def test_a_call_that_blocks_fails_its_request_and_suspends_the_driver(
+    open_fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = open_fleet(options(plugin_time_limit_s=0.05))
+    gate = Gate()
+    with pytest.raises(PluginFailed, match=r"driver told, .*did not return within"):
+        engine.schedule(ask())
+    with pytest.raises(PluginFailed, match=r"driver told, .*is suspended: a call .*"):
+        engine.schedule(ask())
+    assert hook.calls == 1
+    counts = engine.counts()
+    assert counts["plugin_calls_late"] == counts["plugin_threads_blocked"] == 1
+    assert counts["plugins_suspended"] == 1
+    # Where an operator chose the host, it is not needed.
+    assert engine.schedule(ask(force_hosts=("b",)))[0][0].service_host == "b"
+    with caplog.at_level(logging.WARNING):
+        gate.open()
+        eventually(lambda: engine.counts()["plugins_suspended"] == 0)
+    assert "The driver told, " in caplog.text
+    assert "has returned after" in caplog.text
+    assert engine.schedule(ask())
+
+
+def test_threads_are_bounded_together_with_those_of_filters(open_fleet: Fleet) -> None:
+    wanted = options(plugin_time_limit_s=0.05, plugin_threads=1)
+    engine = open_fleet(wanted)
+    gate = Gate()
+    with pytest.raises(PluginFailed, match="did not return"):
+        engine.schedule(ask())
+    # Made anew it is not suspended, but there is no thread left.
+    engine.decide_by(options(plugin_time_limit_s=1.0, plugin_threads=1))
+    with pytest.raises(PluginFailed, match=r"told, .*not called: all 1 threads"):
+        engine.schedule(ask())
+    gate.open()
+    eventually(lambda: engine.counts()["plugin_threads_blocked"] == 0)
+    assert engine.schedule(ask())
+
+
+def test_one_that_raises_fails_its_request_by_name(open_fleet: Fleet) -> None:
+    engine = open_fleet(options())
+
+    def fail(_seen: object) -> None:
+        raise KeyError("no such row")
+
+    hook.does = fail
+    with pytest.raises(PluginFailed, match="driver told, .* failed in choose: Key"):
+        engine.schedule(ask())
+    record = engine.decisions()[0]
+    assert (record.driver, record.chosen) == ("told", ())
+    assert "no such row" in (record.failure or "")
+    assert not engine.read(lambda state: state.fleet.claims.by_instance)
+
+
+# -- what changes meanwhile ------------------------------------------------------------
+
+
+def _once(does: Callable[[], object]) -> None:
+    def first(_seen: object) -> None:
+        hook.does = lambda _seen: None
+        does()
+
+    hook.does = first
+
+
+def test_a_decision_goes_on_after_writes(open_fleet: Fleet) -> None:
+    engine = open_fleet(options())
+
+    def write() -> None:
+        report(engine, "b", vcpus=64)
+        report(engine, "new")
+
+    _once(write)
+    found = engine.decide(ask())
+    assert {one.host for one in found.scores} == set(HOSTS)
+    assert hook.calls == 1
+
+
+def test_a_decision_begins_anew_when_a_host_is_gone(open_fleet: Fleet) -> None:
+    engine = open_fleet(options())
+
+    def replace_host() -> None:
+        engine.delete_host("a", "a")
+        report(engine, "z")  # at the row that was free
+
+    _once(replace_host)
+    found = engine.decide(ask())
+    assert {one.host for one in found.scores} == {"b", "c", "z"}
+    assert hook.calls == 2
+
+
+def test_hosts_that_never_stay_end_a_decision(open_fleet: Fleet) -> None:
+    engine = open_fleet(options())
+    report(engine, "n0")
+    names = iter(range(1_000))
+
+    def replace_host(_seen: object) -> None:
+        number = next(names)
+        report(engine, f"n{number + 1}")
+        engine.delete_host(f"n{number}", f"n{number}")
+
+    hook.does = replace_host
+    with pytest.raises(Busy, match="removed or moved 11 times"):
+        engine.decide(ask())
+
+
+def test_a_host_that_fills_up_meanwhile_is_not_claimed(open_fleet: Fleet) -> None:
+    engine = open_fleet(options(), None)
+    chosen = engine.schedule(
+        ask(),
+    )[0][0].service_host
+
+    def fill() -> None:
+        report(engine, chosen, vcpus=1, memory_mb=1024)
+
+    _once(fill)
+    assert engine.schedule(ask())[0][0].service_host != chosen
+
+
+# -- what it decides -------------------------------------------------------------------
+
+
+def test_its_order_gives_host_and_alternates(
+    open_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_told(monkeypatch, named("c a b"))
+    engine = open_fleet(options())
+    ((chosen, *others),) = engine.schedule(ask())
+    assert [one.service_host for one in (chosen, *others)] == ["c", "a", "b"]
+    record = engine.decisions()[0]
+    assert record.driver == "told"
+    assert record.steps[-1].name == "driver told"
+
+
+def test_instances_go_where_it_says(
+    open_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_told(monkeypatch, named("b", "b a", "a"))
+    engine = open_fleet(options(use_placement="always"))
+    found = engine.schedule(ask(count=3))
+    assert [row[0].service_host for row in found] == ["b", "b", "a"]
+    assert {one.service_host for row in found for one in row[1:]} <= {"a", "b"}
+
+
+def test_members_of_a_group_are_kept_apart(
+    open_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_told(monkeypatch, named(*["c a b"] * 3))
+    filters = ("ComputeFilter", "ServerGroupAntiAffinityFilter")
+    engine = open_fleet(replace(options(), enabled_filters=filters))
+    uuid = "5fa8a2f4-29f8-4b8f-a3b6-5b1b7f0f5c11"
+    engine.set_server_group(ServerGroup(uuid, "apart", "anti-affinity"))
+    group = InstanceGroup(uuid, "anti-affinity")
+    found = engine.schedule(ask(count=3, instance_group=group))
+    assert [row[0].service_host for row in found] == ["c", "a", "b"]
+
+
+def test_explanations_name_it(
+    open_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_told(monkeypatch, lambda h, w, count, _: [np.zeros(0, np.int64)] * count)
+    engine = open_fleet(options())
+    found = engine.decide(ask())
+    assert (found.failure, found.chosen) == ("No valid host was found.", ())
+    assert found.why is not None
+    assert (found.why.steps[-1].name, found.why.steps[-1].after) == ("driver told", 0)
+    with pytest.raises(NoValidHost):
+        engine.schedule(ask())
+
+
+def test_a_record_has_hosts_in_its_order(
+    open_fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_told(monkeypatch, named("b c"))
+    engine = open_fleet(options(weighers=("HookedWeigher",)))
+    found = engine.decide(ask())
+    assert [one.host for one in found.scores] == ["b", "c"]
+
+
+def test_advice_follows_it(open_fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_told(monkeypatch, named("c a"))
+    engine = open_fleet(options())
+    hosts = tuple(AdviceHost(one, one) for one in HOSTS)
+    found = engine.advise(AdviceRequest(ask().spec, hosts))
+    assert found.decided, found.why
+    assert [one.host for one in found.hosts] == ["c", "a", "b"]
+    assert [one.weight for one in found.hosts] == [2.0, 1.0, None]
+    assert found.hosts[-1].refused_by == "driver told"
