@@ -200,6 +200,7 @@ def pick_hosts(
     remaining = RemainingHosts(feasible)
     if held:
         hold(remaining, feasible, held, driver.policy.options.choices, budget)
+    # a driver of another package says in which order; the columns may be newer then
     if driver.chooser is not None:
         chooser, weights = driver.chooser, remaining.weights
         count, seed = request.count, seed_of(rng)

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from gantt.errors import Busy, NoValidHost, PluginFailed
 from gantt.model.advice import AdviceHost, AdviceRequest
-from gantt.model.hosts import ServerGroup
+from gantt.model.hosts import ServerGroup, Service
 from gantt.model.requests import CandidateRequest, RequestGroup
-from gantt.model.spec import InstanceGroup
+from gantt.model.spec import Flavor, InstanceGroup
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
 from tests.engine.test_plugin_threads import (
@@ -259,6 +259,23 @@ def test_explanations_name_it(
     assert (found.why.steps[-1].name, found.why.steps[-1].after) == ("driver told", 0)
     with pytest.raises(NoValidHost):
         engine.schedule(ask())
+
+
+def test_refusals_name_the_same_change_as_without_it(open_fleet: Fleet) -> None:
+    changes = []
+    for wanted in (policy(), options()):
+        engine = open_fleet(wanted)
+        huge = Flavor(vcpus=64, memory_mb=1024, root_gb=10)
+        whys = [engine.decide(ask(flavor=huge)).why]
+        for host in HOSTS:
+            engine.update_service(Service(host, disabled=True))
+        whys.append(engine.decide(ask()).why)
+        changes.append([one.change for one in whys if one is not None])
+    ours, with_a_driver = changes
+    assert ours == with_a_driver
+    assert "VCPU" in (ours[0] or "")
+    assert ours[1] == "take ComputeFilter out of enabled_filters"
+    assert hook.calls > 0
 
 
 def test_a_record_has_hosts_in_its_order(
