@@ -32,7 +32,7 @@ from tests.engine.faults import FaultyStore
 HOSTS = 100
 COMMITTER = "gantt-committer"
 BOUNDS = {
-    "select": (408, 240),
+    "select": (406, 240),
     "set inventories": (152, 87),
     "unchanged report": (68, 31),
     "changed report": (168, 92),

@@ -145,10 +145,23 @@ class CachedShape:
         return True
 
     def _stamps_of(self, state: State) -> tuple[object, ...]:
-        """What must not change."""
+        """What must not change: aggregates and groups, the age of computes, the hosts
+        and their providers, trees and sharing, names, and aggregates of segments."""
+        fleet = state.fleet
+        stamps = (
+            fleet.context_touched,
+            fleet.services.oldest_compute,
+            fleet.hosts.count,
+            fleet.hosts.height,
+            fleet.hosts.structure,
+            state.providers.structure,
+            state.classes.moves,
+            state.traits.moves,
+            state.aggregates.moves,
+        )
         if not self._segments:
-            return _stamps(state)
-        return (*_stamps(state), *map(in_books(state), self._segments))
+            return stamps
+        return (*stamps, *map(in_books(state), self._segments))
 
     def _take_in(
         self, state: State, changed: Changed, now: int, budget: Budget
@@ -259,20 +272,3 @@ class CachedShape:
 def _reads_use(one: Filter | Weigher) -> bool:
     """Whether a claim may change its result for a host."""
     return one.cacheable is None or not OF_USE.isdisjoint(one.cacheable.needs)
-
-
-def _stamps(state: State) -> tuple[object, ...]:
-    """Of every shape: aggregates and groups, the age of computes, the hosts and their
-    providers, trees and sharing, and names."""
-    fleet = state.fleet
-    return (
-        fleet.context_touched,
-        fleet.services.oldest_compute,
-        fleet.hosts.count,
-        fleet.hosts.height,
-        fleet.hosts.structure,
-        state.providers.structure,
-        state.classes.moves,
-        state.traits.moves,
-        state.aggregates.moves,
-    )

@@ -185,8 +185,12 @@ class CachingDriver(Driver):
         asked = self.policy.uncached_weighers
         if not asked or len(hosts.rows) < 2:
             return []
-        found = [scale_of(one, hosts, request) for one in asked]
-        return [one for one in found if one is not None]
+        found = []
+        for one in asked:
+            scale = scale_of(one, hosts, request)
+            if scale is not None:
+                found.append(scale)
+        return found
 
 
 def _shape_reader(policy: Policy) -> Callable[[RequestSpec], tuple[Any, ...]]:

@@ -112,7 +112,8 @@ def _names(spec: RequestSpec) -> int:
     """How many names all lists of a request have together."""
     count = len(spec.ignore_hosts) + len(spec.force_hosts) + len(spec.force_nodes)
     count += len(spec.retry_hosts) + len(spec.requested_networks)
-    count += sum(len(each.segments or ()) for each in spec.requested_networks)
+    for each in spec.requested_networks:
+        count += len(each.segments or ())
     for values in spec.scheduler_hints.values():
         count += len(values)
     place, group = spec.requested_destination, spec.instance_group
