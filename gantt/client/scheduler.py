@@ -16,6 +16,7 @@ from msgspec import Struct
 from gantt import errors
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
+from gantt.model.bounds import MAX_NAME, MAX_TEXT
 from gantt.model.forms import fleet, scalars
 from gantt.model.forms.spec import read_spec
 from gantt.model.forms.stats import read_stats
@@ -259,7 +260,7 @@ def _read_context(context: Any) -> _Caller:
             scalars.text("context.roles", role)
             for role in scalars.items("context.roles", roles)
         ),
-        request_id=_context_text(context, "request_id") or "",
+        request_id=_context_text(context, "request_id", MAX_NAME) or "",
     )
 
 
@@ -269,9 +270,9 @@ def _attribute(context: Any, name: str) -> Any:
     return getattr(context, name, None)
 
 
-def _context_text(context: Any, name: str) -> str | None:
+def _context_text(context: Any, name: str, longest: int = MAX_TEXT) -> str | None:
     value = _attribute(context, name)
-    return None if value is None else scalars.text(f"context.{name}", value)
+    return None if value is None else scalars.text(f"context.{name}", value, longest)
 
 
 def _opened(url: str, token: str | None, *, create: bool) -> Any:

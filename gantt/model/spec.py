@@ -18,6 +18,7 @@ from gantt.model.bounds import (
     ExtraSpecs,
     Lease,
     Name,
+    RequestId,
     Text,
     Whole,
 )
@@ -185,7 +186,7 @@ class ScheduleRequest(Struct, frozen=True):
     return_alternates: bool = True
     dry_run: bool = False
     lease_s: Lease | None = None
-    request_id: Text = ""
+    request_id: RequestId = ""
     user_id: Text | None = None
     project_id: Text | None = None
     only_project: Text | None = None

@@ -36,7 +36,7 @@ _COUNTERS: Final = {
     "rpc_refused": "Such calls that were answered with an error, the unreadable ones "
     "left out.",
     "rpc_unreadable": "Such calls that could not be read.",
-    "rpc_unknown_fields": "Fields of newer objects that were ignored.",
+    "rpc_unknown_fields": "Fields of newer objects in requests that were ignored.",
     "rpc_casts": "Casts about instances and aggregates.",
     "rpc_casts_refused": "Such casts that were refused.",
     "rpc_syncs_corrected": "Casts of a host's instances that were news.",

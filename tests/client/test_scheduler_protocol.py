@@ -213,6 +213,14 @@ def test_refusals_name_the_field(client: SchedulerClient) -> None:
         client.select_destinations(None, {"flavour": {}})
 
 
+def test_request_id_is_as_long_as_tables_hold(client: SchedulerClient) -> None:
+    longest = {"user_id": "u", "project_id": "p", "request_id": "x" * 255}
+    client.select_destinations(longest, SPEC, instance_uuids=[str(uuid4())])
+    assert client.explain("x" * 255).request_id == "x" * 255
+    with pytest.raises(errors.Invalid, match=r"request_id has 256 .* limit is 255"):
+        client.select_destinations({**longest, "request_id": "x" * 256}, SPEC)
+
+
 def test_disabled_service_is_not_selected(client: SchedulerClient) -> None:
     client.update_service(None, {"host": "h1", "disabled": True})
     client.update_service(None, {"host": "h2", "forced_down": True})

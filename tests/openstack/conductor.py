@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid as uuids
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,12 +41,17 @@ def options(url: str, **others: Any) -> cfg.ConfigOpts:
 
 @contextmanager
 def conductor(
-    url: str = MEMORY, version: str | None = None, timeout_s: int = 30
+    url: str = MEMORY,
+    version: str | None = None,
+    timeout_s: int = 30,
+    trusts: Sequence[str] = (),
 ) -> Iterator[SchedulerAPI]:
     """Nova's client; ``version``: the newest that it may send; ``timeout_s``: when it
-    gives up on a call."""
+    gives up on a call; ``trusts``: modules whose exceptions it makes anew, beside
+    Nova's own."""
+    modules = [*nova_rpc.get_allowed_exmods(), *trusts]
     transport = messaging.get_rpc_transport(
-        CONF, url=url, allowed_remote_exmods=nova_rpc.get_allowed_exmods()
+        CONF, url=url, allowed_remote_exmods=modules
     )
     before, nova_rpc.TRANSPORT = nova_rpc.TRANSPORT, transport
     CONF.set_override("scheduler", version, "upgrade_levels")
@@ -69,11 +74,12 @@ def raw(
     method: str,
     version: str = "4.5",
     of: dict[str, object] | None = None,
+    topic: str = "scheduler",
     **arguments: Any,
 ) -> Any:
     """Call with exactly these arguments; ``of``: the request's context."""
     client = messaging.get_rpc_client(
-        nova_rpc.TRANSPORT, messaging.Target(topic="scheduler", version="4.0")
+        nova_rpc.TRANSPORT, messaging.Target(topic=topic, version="4.0")
     )
     prepared = client.prepare(version=version, timeout=10)
     return prepared.call(of or {}, method, **arguments)

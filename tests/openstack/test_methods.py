@@ -5,19 +5,23 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, cast
+from uuid import NAMESPACE_OID, uuid5
 
 import oslo_messaging as messaging
 import pytest
 from nova import exception, objects
+from nova.objects import base
 from nova.scheduler.rpcapi import SchedulerAPI
 
 import gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import StoreFailed
+from gantt.model.forms.document import VERSIONS
 from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
+from gantt.openstack.rpc import newer_fields
 from gantt.openstack.rpc.faults import NOT_ENOUGH
 from gantt.openstack.rpc.server import RpcServer
 from tests.openstack import fleet
@@ -160,6 +164,35 @@ def test_a_rebuild_is_checked_and_claims_nothing(rig: Rig) -> None:
     assert (chosen.service_host, chosen.allocation_request) == ("b", "null")
 
 
+@pytest.mark.parametrize("operation", ["migrate", "resize"])
+def test_a_move_stays_in_its_cell_unless_it_may_leave(rig: Rig, operation: str) -> None:
+    far = str(uuid5(NAMESPACE_OID, "cell2"))
+    fleet.add_hosts(rig.gantt, "near1", "near2")
+    fleet.add_hosts(rig.gantt, "far1", "far2", cell=far)
+    cell = objects.CellMapping(uuid=fleet.CELL, name="cell1")
+
+    def hosts(*, may_leave: bool, ignored: list[str]) -> list[str]:
+        asked = spec(
+            requested_destination=objects.Destination(
+                cell=cell, allow_cross_cell_move=may_leave
+            ),
+            ignore_hosts=ignored,
+            scheduler_hints={"_nova_check_type": [operation]},
+        )
+        (found,) = api.select_destinations(context(), asked, instances(), True, True)
+        assert len({one.cell_uuid for one in found}) == 1  # alternates are in it too
+        return sorted(one.service_host for one in found)
+
+    with nova() as api:
+        assert hosts(may_leave=False, ignored=[]) == ["near1", "near2"]
+        assert hosts(may_leave=False, ignored=["near1"]) == ["near2"]
+        with pytest.raises(exception.NoValidHost):
+            hosts(may_leave=False, ignored=["near1", "near2"])
+        # Allowed to leave, it still prefers its own cell.
+        assert hosts(may_leave=True, ignored=["near1"]) == ["near2"]
+        assert hosts(may_leave=True, ignored=["near1", "near2"]) == ["far1", "far2"]
+
+
 # -- refusals ------------------------------------------------------------------------
 
 
@@ -290,11 +323,18 @@ def test_the_caller_hears_which_field_cannot_be_read(
     assert rig.counted("rpc_unreadable") == 1
 
 
-@pytest.mark.parametrize("request_id", [7, "x" * 100_000, "\ud800"])
+@pytest.mark.parametrize("request_id", [7, "x" * 256, "\ud800"])
 def test_a_context_that_cannot_be_read_is_named(rig: Rig, request_id: object) -> None:
     with nova(), pytest.raises(exception.Invalid, match="context.request_id"):
         raw("select_destinations", of={"request_id": request_id}, **_arguments())
     assert rig.counted("rpc_unreadable") == 1
+
+
+def test_the_longest_request_id_is_kept(rig: Rig) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    with nova():
+        raw("select_destinations", of={"request_id": "x" * 255}, **_arguments())
+    assert len(rig.gantt.decisions(request_id="x" * 255)) == 1
 
 
 def test_a_newer_request_is_accepted_and_its_new_fields_counted(rig: Rig) -> None:
@@ -309,20 +349,129 @@ def test_a_newer_request_is_accepted_and_its_new_fields_counted(rig: Rig) -> Non
     assert rig.counted("rpc_unknown_fields") == 2
 
 
+@pytest.mark.parametrize("version", ["1.15", "1.99"])
+def test_new_fields_of_objects_within_a_request_are_counted(
+    rig: Rig, version: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fleet.add_hosts(rig.gantt, "a")
+    arguments = _arguments()
+    asked = arguments["spec_obj"]
+    asked["nova_object.version"] = version
+    data = asked["nova_object.data"]
+    _renew(data["flavor"], "1.9", mood="blue", swap=0)
+    _renew(data["image"]["nova_object.data"]["properties"], "1.99", hw_new="x")
+    levels = objects.RequestLevelParams(root_required={"COMPUTE_NODE"})
+    data["request_level_params"] = levels.obj_to_primitive()
+    networks = objects.NetworkRequestList(objects=[objects.NetworkRequest()])
+    data["requested_networks"] = networks.obj_to_primitive()
+    (network,) = data["requested_networks"]["nova_object.data"]["objects"]
+    _renew(network, "1.4", segment_id=None)
+    _renew(data["limits"], "1.9", not_read=1)
+    rig.server.methods._counts.clear()
+    with nova(), suppress(exception.NoValidHost):
+        raw("select_destinations", **arguments)
+    assert rig.server.methods.counts()["rpc_unknown_fields"] == 3
+    assert (
+        "Flavor.mood, ImageMetaProps.hw_new, NetworkRequest.segment_id" in caplog.text
+    )
+
+
+@pytest.mark.parametrize("kind", sorted(newer_fields.KNOWN))
+def test_known_fields_are_those_of_novas_objects(kind: str) -> None:
+    (nova_kind, *_) = base.NovaObjectRegistry.obj_classes()[kind]
+    assert VERSIONS[kind] == nova_kind.VERSION
+    assert newer_fields.KNOWN[kind] == nova_kind.fields.keys()
+
+
 @pytest.mark.parametrize(
-    ("method", "version", "arguments"),
+    "odd",
     [
-        ("select_destinations", "5.0", {}),
-        ("select_destinations", "4.5", {"surprise": 1}),
-        ("no_such_method", "4.5", {}),
-        ("_select", "4.5", {}),
+        None,
+        [],
+        {"instance_type": {}},
+        {"nova_object.data": {"flavor": [[{"nova_object.data": 1}], 7]}},
+        {"nova_object.name": [], "nova_object.data": {}},
+        {"nova_object.name": "Flavor", "nova_object.data": {"a": 1}},
+        {
+            "nova_object.name": "Flavor",
+            "nova_object.version": "2.0",
+            "nova_object.data": {"colour": 1},
+        },
     ],
 )
-def test_what_is_not_of_the_interface_is_refused_at_once(
-    rig: Rig, method: str, version: str, arguments: dict[str, Any]
+def test_forms_that_are_not_newer_objects_have_no_newer_fields(odd: Any) -> None:
+    assert list(newer_fields.newer_fields(odd)) == []
+
+
+def _renew(primitive: dict[str, Any], version: str, **fields: Any) -> None:
+    """As of a release to come."""
+    primitive["nova_object.version"] = version
+    primitive["nova_object.data"] |= fields
+
+
+class Stock:
+    """A method and a version as a nova-scheduler has them, and nothing behind it."""
+
+    target = messaging.Target(version="4.5")
+
+    def select_destinations(self, context: Any, spec_obj: Any = None) -> None:
+        """It is only there to be missed."""
+
+
+@pytest.fixture(scope="module")
+def stock(served: Rig) -> Iterator[str]:
+    """The topic of a server that is the library's own."""
+    transport = served.server._transport
+    target = messaging.Target(exchange="nova", topic="stock", server="one")
+    server = messaging.get_rpc_server(transport, target, [Stock()])
+    server.start()
+    yield "stock"
+    server.stop()
+    server.wait()
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "arguments", "kind"),
+    [
+        ("select_destinations", "5.0", {}, "UnsupportedVersion"),
+        ("select_destinations", "4.6", {}, "UnsupportedVersion"),
+        ("select_destinations", "4.5", {"surprise": 1}, "TypeError"),
+        ("no_such_method", "4.5", {}, "NoSuchMethod"),
+        ("_select", "4.5", {}, "NoSuchMethod"),
+    ],
+)
+@pytest.mark.parametrize("trusts_library", [False, True])
+def test_what_is_not_of_the_interface_is_refused_as_by_the_library(
+    rig: Rig,
+    stock: str,
+    method: str,
+    version: str,
+    arguments: dict[str, Any],
+    kind: str,
+    trusts_library: bool,
 ) -> None:
-    with nova(), pytest.raises((messaging.RemoteError, TypeError)):
-        raw(method, version, **arguments)
+    """Nova's callers do not trust the library's module: they make a RemoteError."""
+    trusted = ["oslo_messaging.rpc.dispatcher"] if trusts_library else []
+    heard = []
+    for topic in ("scheduler", stock):
+        with (
+            conductor(MEMORY, trusts=trusted),
+            pytest.raises((Exception,)) as caught,
+        ):
+            raw(method, version, topic=topic, **arguments)
+        text = (
+            str(caught.value).partition("\n")[0].replace("Stock.", "SchedulerMethods.")
+        )
+        heard.append((type(caught.value).__name__, text))
+    assert heard[0] == heard[1]
+    made, text = heard[0]
+    if kind == "TypeError":
+        assert made == kind
+    elif trusts_library:
+        assert made == f"{kind}_Remote"
+    else:
+        assert made == "RemoteError"
+        assert f"Remote error: {kind}" in text
 
 
 def _arguments() -> dict[str, Any]:

@@ -58,7 +58,7 @@ Records = Annotated[int, Meta(ge=0, le=MOST_RECORDS)]
 class Context(Struct, frozen=True):
     """On whose behalf; other fields of a context are ignored."""
 
-    request_id: str | None = None
+    request_id: RequestId | None = None
     user_id: str | None = None
     project_id: str | None = None
 

@@ -79,7 +79,7 @@ def request(value: ScheduleRequest) -> ScheduleRequest:
         scalars.flag("return_alternates", value.return_alternates),
         scalars.flag("dry_run", value.dry_run),
         None if value.lease_s is None else scalars.seconds("lease", value.lease_s),
-        scalars.text("request_id", value.request_id),
+        scalars.text("request_id", value.request_id, MAX_NAME),
         _text("user_id", value.user_id),
         _text("project_id", value.project_id),
     )

@@ -12,32 +12,25 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import oslo_messaging as messaging
 
 from gantt.client import SchedulerClient
 from gantt.errors import GanttError, Invalid
+from gantt.model.bounds import MAX_NAME, MAX_TEXT
 from gantt.model.forms import fleet, scalars
-from gantt.model.forms.document import DATA, VERSION, VERSIONS, is_envelope
+from gantt.model.forms.document import is_envelope
 from gantt.model.forms.primitive import spec_primitive
 from gantt.model.forms.spec import read_spec
 from gantt.model.scheduling import SchedulerProtocol, Selections
 from gantt.model.spec import ScheduleRequest
 from gantt.openstack.rpc import faults, replies
+from gantt.openstack.rpc.newer_fields import newer_fields
 
 LOG = logging.getLogger(__name__)
 
 Context = Mapping[str, Any]
-
-# Fields of RequestSpec 1.15.
-_KNOWN: Final = frozenset(
-    "id image numa_topology pci_requests project_id user_id availability_zone flavor "
-    "num_instances ignore_hosts force_hosts force_nodes requested_destination retry "
-    "limits instance_group scheduler_hints instance_uuid security_groups "
-    "network_metadata is_bfv requested_resources request_level_params "
-    "requested_networks".split()
-)
 
 
 class Source(Protocol):
@@ -208,18 +201,12 @@ class SchedulerMethods:
             raise
 
     def _note_unknown(self, spec: Any) -> None:
-        """Count and log the fields of a newer RequestSpec that are ignored."""
-        if not isinstance(spec, dict) or spec.get(VERSION) in (
-            None,
-            VERSIONS["RequestSpec"],
-        ):
-            return
-        data = spec.get(DATA)
-        unknown = data.keys() - _KNOWN if isinstance(data, dict) else set()
+        """Count and log the fields of newer objects that are ignored."""
+        unknown = list(newer_fields(spec))
         if unknown and self._count("rpc_unknown_fields", len(unknown)):
             LOG.warning(
-                "RequestSpec %s has fields that are ignored here: %s",
-                *(spec[VERSION], ", ".join(sorted(map(str, unknown))[:20])),
+                "A request has fields of newer objects, which are ignored here: %s",
+                ", ".join(sorted(set(unknown))[:20]),
             )
 
     # -- casts -----------------------------------------------------------------------
@@ -348,7 +335,7 @@ def _request(
         spec=read_spec(spec, filter_properties),
         instance_uuids=None if uuids is None else tuple(uuids),
         return_alternates=return_alternates,
-        request_id=_text(context, "request_id") or "",
+        request_id=_text(context, "request_id", MAX_NAME) or "",
         user_id=_text(context, "user_id"),
         project_id=_text(context, "project_id"),
     )
@@ -357,11 +344,11 @@ def _request(
 def _id_of(context: Context) -> str:
     """The request's id for the log; "" where it cannot be read."""
     try:
-        return _text(context, "request_id") or ""
+        return _text(context, "request_id", MAX_NAME) or ""
     except Invalid:
         return ""
 
 
-def _text(context: Context, name: str) -> str | None:
+def _text(context: Context, name: str, longest: int = MAX_TEXT) -> str | None:
     value = context.get(name)
-    return None if value is None else scalars.text(f"context.{name}", value)
+    return None if value is None else scalars.text(f"context.{name}", value, longest)

@@ -180,6 +180,10 @@ def test_no_valid_host_is_409_with_reasons(client: WsgiClient) -> None:
         ({"request_spec": SPEC, "lease": 0}, "$.lease"),
         ({"request_spec": SPEC, "lease": 1e9}, "$.lease"),
         ({"request_spec": SPEC, "instance_uuids": [7]}, "$.instance_uuids[0]"),
+        (
+            {"request_spec": SPEC, "context": {"request_id": "x" * 256}},
+            "$.context.request_id",
+        ),
         ({"request_spec": {**SPEC, "colour": 1}}, "colour"),
         ({"request_spec": {}}, "request_spec.flavor"),
         ({"request_spec": {"flavor": {"vcpus": "2"}}}, "request_spec.flavor.vcpus"),
