@@ -123,9 +123,7 @@ def rank(
     mine, weights = at[passing], remaining.weights
     if options.advice_weights == "add":
         weights = weights + _normalised(given[mine])
-    subset = options.advice_subset_size
-    if is_evacuation(request):
-        subset = max(subset, options.advice_evacuate_subset_size)
+    subset = _subset_size(request, options)
     if driver.chooser is not None:
         chooser, seed = driver.chooser, seed_of(rng)
         chosen = chooser.choose(feasible, remaining.hosts, weights, 1, seed)
@@ -165,6 +163,14 @@ def _weights(request: AdviceRequest) -> Floats:
     least = min(weights.values(), default=0.0)
     found = [weights.get(name, least) for name in request.names]
     return np.array(found, np.float64)
+
+
+def _subset_size(request: AdviceRequest, options: AdviceOptions) -> int:
+    """From how many of the best hosts the first is drawn."""
+    subset = options.advice_subset_size
+    if is_evacuation(request):
+        subset = max(subset, options.advice_evacuate_subset_size)
+    return subset
 
 
 def _normalised(weights: Floats) -> Floats:

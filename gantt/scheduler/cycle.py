@@ -200,21 +200,11 @@ def pick_hosts(
     remaining = RemainingHosts(feasible)
     if held:
         hold(remaining, feasible, held, driver.policy.options.choices, budget)
-    # a driver of another package says in which order; the columns may be newer then
-    if driver.chooser is not None:
-        chooser, weights = driver.chooser, remaining.weights
-        count, seed = request.count, seed_of(rng)
-        chosen = chooser.choose(feasible, remaining.hosts, weights, count, seed)
-        if chosen is not None:
-            feasible = feasible.only(chosen.places, chooser.mask_name)
-            remaining.follow(chosen)
+    if driver.chooser is not None:  # of another package; columns may be newer then
+        feasible = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
     candidates = RemainingCandidates(feasible.candidates, budget)
     picks = select(
-        remaining,
-        candidates,
-        request.names,
-        driver.policy.options,
-        rng,
+        *(remaining, candidates, request.names, driver.policy.options, rng),
         has_alternates=request.return_alternates and not is_trial,
         is_trial=is_trial,
         pause=within(state, feasible, pause),

@@ -19,7 +19,7 @@ from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.plugins.choosers import Chosen
+from gantt.scheduler.plugins.choosers import Chosen, GuardedChooser
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
 from gantt.state.column import NO_ROW, Bools, Floats, Int64s
@@ -100,7 +100,18 @@ class RemainingHosts:
             self._start, self.weights = None, self.weights.copy()
             self._put_last()
 
-    def follow(self, chosen: Chosen) -> None:
+    def ask(
+        self, chooser: GuardedChooser, feasible: FeasibleHosts, count: int, seed: int
+    ) -> FeasibleHosts:
+        """Let ``chooser`` choose for ``count`` instances; the hosts that are tried.
+        Raises PluginFailed, Invalid, Moved."""
+        chosen = chooser.choose(feasible, self.hosts, self.weights, count, seed)
+        if chosen is None:
+            return feasible
+        self._follow(chosen)
+        return feasible.only(chosen.places, chooser.mask_name)
+
+    def _follow(self, chosen: Chosen) -> None:
         """Try hosts as ``chosen`` from now on: weights no longer matter."""
         self.chosen = chosen
         self.hosts = self.hosts.at(chosen.places)
