@@ -2,7 +2,7 @@
 
 Two engines claim from threads of this process. While the server is gone callers hear
 that it is, or that the outcome is unknown; once it is back both engines go on by
-themselves. GANTT_CRASH_ROUNDS (default 6) and GANTT_CRASH_SEED as in test_kill; a sixth
+themselves. GANTT_CRASH_ROUNDS (default 3) and GANTT_CRASH_SEED as in test_kill; a sixth
 of them.
 """
 
