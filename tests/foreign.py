@@ -7,13 +7,12 @@ makes its tables with its own migrations, and is asked through its own applicati
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
 
 from tests.api.wsgi_client import Answer, WsgiClient
+from tests.forks import FORKS
 
 STOP_S = 30.0
 ATTEMPTS = 20
@@ -22,8 +21,8 @@ ATTEMPTS = 20
 class Placement:
     """Sends requests to a process that ``placement_on`` started."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+    def __init__(self, requests: Connection) -> None:
+        self._requests = requests
 
     def __call__(
         self, method: str, target: str, *, version: int = 39, body: object = None
@@ -34,43 +33,38 @@ class Placement:
         and write: it is asked again then, as a client would.
         """
         for _ in range(ATTEMPTS):
-            answer = self._send([method, target, version, body])
+            answer = self._send((method, target, version, body))
             if answer.status != 500 or "database is locked" not in answer.text:
                 break
         return answer
 
-    def _send(self, request: list[object]) -> Answer:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        assert line, f"Placement has ended: {self._process.wait(STOP_S)}"
-        status, reason, headers, text = json.loads(line)
-        return Answer(status, reason, headers, text.encode())
+    def _send(self, request: tuple[str, str, int, object]) -> Answer:
+        self._requests.send(request)
+        try:
+            answer = self._requests.recv()
+        except EOFError:
+            raise AssertionError("Placement has ended: see its traceback") from None
+        assert isinstance(answer, Answer)
+        return answer
 
 
 @contextmanager
 def placement_on(url: str) -> Iterator[Placement]:
     """Placement on ``url``, its tables brought to its own newest revision."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", __name__, url],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    ours, theirs = FORKS.Pipe()
+    process = FORKS.Process(target=_serve, args=(url, theirs))
+    process.start()
+    theirs.close()
     try:
-        yield Placement(process)
+        yield Placement(ours)
     finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(STOP_S)
-        assert process.stdout is not None
-        process.stdout.close()
+        ours.close()
+        process.join(STOP_S)
+        process.close()
 
 
-def _serve(url: str) -> None:
-    """Answer each line of standard input with a line on standard output."""
+def _serve(url: str, requests: Connection) -> None:
+    """Answer what comes until the other end is closed."""
     from oslo_config import cfg
     from placement import conf, db_api, deploy
     from placement.db.sqlalchemy import migration
@@ -91,12 +85,7 @@ def _serve(url: str) -> None:
     db_api.configure(options)
     migration.upgrade("head")
     call = WsgiClient(deploy.loadapp(options))
-    for line in sys.stdin:
-        method, target, version, body = json.loads(line)
-        answer = call(method, target, version=version, body=body)
-        told = [answer.status, answer.reason, answer.headers, answer.text]
-        print(json.dumps(told), flush=True)
-
-
-if __name__ == "__main__":
-    _serve(sys.argv[1])
+    with suppress(EOFError):
+        while True:
+            method, target, version, body = requests.recv()
+            requests.send(call(method, target, version=version, body=body))

@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from gantt.conf import FeedOptions, RpcOptions
 from gantt.errors import GanttError
 from gantt.openstack.presence import VERSION, Presence
-from tests.openstack.feed.conftest import schema
 from tests.openstack.feed.nova_databases import (
     CELL0,
     ApiDatabase,
@@ -26,8 +25,6 @@ from tests.openstack.feed.nova_databases import (
     now,
 )
 from tests.openstack.feed.test_cells import UNUSABLE
-
-__all__ = ["schema"]  # a fixture
 
 NOW = now()
 

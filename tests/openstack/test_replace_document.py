@@ -20,12 +20,9 @@ from gantt.connection import connect
 from tests.brokers import Rabbitmq
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, eventually, instances, spec
-from tests.openstack.feed.conftest import schema
 from tests.openstack.processes import Scheduler
 from tests.openstack.test_presence import SERVICES, Nova, rows
 from tests.tidy.source import ROOT
-
-__all__ = ["schema"]  # a fixture
 
 DOCUMENT = (ROOT / "docs" / "replace.md").read_text(encoding="utf-8")
 FEED = (ROOT / "docs" / "feed.md").read_text(encoding="utf-8")

@@ -2,55 +2,55 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 
 from gantt.model import rows
-from gantt.model.changes import Cursor
+from gantt.model.changes import Change, Cursor, LogEntry
+from gantt.model.rows import TRAITS, NameRow
 from gantt.store import Store, open_store, schema
+from tests.forks import FORKS
 from tests.store import books
 
 BATCHES, PER_BATCH = 40, 3
+WAIT_S = 60.0
 
-PROGRAM = """
-import sys
-from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.model.rows import TRAITS, NameRow
-from gantt.store import Store, open_store
 
-url, first, batches, size = sys.argv[1], *map(int, sys.argv[2:])
-store = open_store(url)
-known, number = Cursor(), first
-for count in range(batches):
-    transaction = store.begin()
-    tail = transaction.tail(known)
-    assert tail is not None
-    known = Cursor(tail[-1].revision, tail[-1].batch) if tail else known
-    batch, entries = f"{first}-{count}", []
-    for place in range(size):
-        row = NameRow(number, f"CUSTOM_{number}", None, None)
-        entries.append(LogEntry(known.revision + 1 + place, batch, 0, "Test", "",
-                                (Change(TRAITS, number, None, row),)))
-        number += 1
-    transaction.write(entries)
-    transaction.commit()
-    known = Cursor(entries[-1].revision, batch)
-store.close()
-"""
+def _write(url: str, first: int) -> None:
+    """All batches, whose rows are numbered from ``first``."""
+    store = open_store(url)
+    known, number = Cursor(), first
+    for count in range(BATCHES):
+        transaction = store.begin()
+        tail = transaction.tail(known)
+        assert tail is not None
+        known = Cursor(tail[-1].revision, tail[-1].batch) if tail else known
+        batch, entries = f"{first}-{count}", []
+        for place in range(PER_BATCH):
+            row = NameRow(number, f"CUSTOM_{number}", None, None)
+            change = Change(TRAITS, number, None, row)
+            revision = known.revision + 1 + place
+            entries.append(LogEntry(revision, batch, 0, "Test", "", (change,)))
+            number += 1
+        transaction.write(entries)
+        transaction.commit()
+        known = Cursor(entries[-1].revision, batch)
+    store.close()
+
+
+def _at_once(run: Callable[..., object], *each: tuple[object, ...]) -> None:
+    """A process for each, with these arguments. A failing one has shown its
+    traceback."""
+    started = [FORKS.Process(target=run, args=arguments) for arguments in each]
+    for one in started:
+        one.start()
+    for one in started:
+        one.join(WAIT_S)
+    assert [one.exitcode for one in started] == [0] * len(started)
 
 
 def test_two_writers_lose_no_batch(url: str) -> None:
     schema.sync(url)
-    sizes = (str(BATCHES), str(PER_BATCH))
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, url, first, *sizes], stderr=subprocess.PIPE
-        )
-        for first in ("1000", "2000")
-    ]
-    for writer in writers:
-        _, told = writer.communicate(timeout=60)
-        assert writer.returncode == 0, told.decode()
+    _at_once(_write, (url, 1000), (url, 2000))
     store = open_store(url)
     log = store.tail(Cursor())
     assert log is not None
@@ -69,12 +69,5 @@ def _traits(store: Store) -> list[rows.NameRow]:
 
 
 def test_processes_can_create_the_tables_at_once(url: str) -> None:
-    program = "import sys; from gantt.store import schema; schema.sync(sys.argv[1])"
-    makers = [
-        subprocess.Popen([sys.executable, "-c", program, url], stderr=subprocess.PIPE)
-        for _ in range(3)
-    ]
-    for maker in makers:
-        _, told = maker.communicate(timeout=60)
-        assert maker.returncode == 0, told.decode()
+    _at_once(schema.sync, *[(url,)] * 3)
     schema.check(url)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,28 +16,10 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.openstack.feed import Feed
 from gantt.scheduler.options import SchedulerOptions
-from tests.openstack.feed import make_schema
 from tests.openstack.feed.nova_databases import CELL0, ApiDatabase, CellDatabase
 
 # As short as options allow, so that tests need not wait.
 OPTIONS: dict[str, Any] = {"feed_interval": 0.1, "feed_overlap": 5.0, "feed_retry": 0.5}
-
-
-@pytest.fixture(scope="session")
-def schema(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with empty databases: copying them is quicker than migrating."""
-    folder = tmp_path_factory.mktemp("nova")
-    made = subprocess.run(
-        [
-            *(sys.executable, make_schema.__file__),
-            *(f"sqlite:///{folder}/{name}.db" for name in ("api", "cell")),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 0, made.stderr
-    return folder
 
 
 class Cloud:
