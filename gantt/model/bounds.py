@@ -19,6 +19,20 @@ MAX_REAL: Final = 3.5e38
 MAX_EXTRA_SPECS: Final = 256
 """Each may be checked on all hosts while no other decision runs."""
 MAX_LEASE_S: Final = 86_400.0
+MAX_CELLS: Final = 64
+"""NUMA cells of a host."""
+MAX_CPUS: Final = 8_192
+"""CPUs of a host, numbered from 0: as many as Linux supports."""
+MAX_PAGE_SIZES: Final = 16
+"""Sizes of memory pages in a cell."""
+MAX_PAGES: Final = 2**40
+"""Memory pages of one size in a cell."""
+MAX_POOLS: Final = 4_096
+"""Pools of devices of a host."""
+MAX_TAGS: Final = 64
+"""Fields of a pool of devices."""
+MAX_DEVICES: Final = 65_536
+"""Devices that a host lists by address."""
 
 Whole = Annotated[int, Meta(ge=-MAX_WHOLE - 1, le=MAX_WHOLE)]
 Amount = Annotated[int, Meta(ge=0, le=MAX_WHOLE)]

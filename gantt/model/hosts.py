@@ -19,8 +19,8 @@ class HostStats(Struct, frozen=True):
 
     JSON columns come in decoded: ``cpu_info`` (object), ``supported_instances`` (list
     of [arch, hv_type, vm_mode]), ``metrics`` (list of {name, value, …}), ``pci_stats``
-    (list of pools), ``stats`` (object), ``numa_topology`` and ``extra_resources`` (as
-    they came).
+    (list of pools), ``stats`` (object), ``numa_topology`` (object: Nova's or plain) and
+    ``extra_resources`` (as they came).
     """
 
     id: Whole | UnsetType | None = UNSET
@@ -56,6 +56,8 @@ class HostStats(Struct, frozen=True):
     # already counts (they are on the host, and their claims are no longer taken off).
     traits: tuple[Name, ...] | UnsetType = UNSET
     instances: tuple[str, ...] | UnsetType = UNSET
+    # Whether instances start on the CPUs, pages and devices that their claims name.
+    obeys_claims: bool | UnsetType = UNSET
 
 
 class Service(Struct, frozen=True):

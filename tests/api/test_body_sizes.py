@@ -100,7 +100,10 @@ def host_report() -> Any:
             id=number,
             cpuset=list(range(number * each, (number + 1) * each)),
             pcpuset=list(range(number * each, (number + 1) * each)),
-            siblings=[[cpu, cpu + each // 2] for cpu in range(each)],
+            siblings=[
+                [cpu, cpu + each // 2]
+                for cpu in range(number * each, number * each + each // 2)
+            ],
             memory=1_048_576,
             cpu_usage=0,
             memory_usage=0,

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from gantt.errors import Invalid
 from gantt.model.forms import scalars
+from gantt.model.forms.device_pools import flat_pools, pools_of
 from gantt.model.forms.document import (
     NAME,
     Fields,
@@ -23,6 +24,7 @@ from gantt.model.forms.document import (
     opened,
     opened_all,
 )
+from gantt.model.forms.host_topology import read_cells, unwrapped
 from gantt.model.hosts import HostStats
 
 Reader = Callable[[str, Any], Any]
@@ -110,17 +112,16 @@ def _triple(path: str, value: Any) -> list[str]:
 
 
 def _pools(path: str, value: Any) -> list[dict[str, Any]] | None:
-    """Pools of devices, with the tags of PciDevicePool objects among their fields."""
-    found = scalars.decoded(path, value)
-    if found is None:
-        return None
-    pools = []
-    for part in opened_all(found, "PciDevicePool", path, Reading()):
-        part.need("count", lambda at, count: scalars.whole(at, count, 0))
-        fields = scalars.plain(part.path, part.fields)
-        tags = fields.pop("tags", None)
-        pools.append({**(tags if isinstance(tags, dict) else {}), **fields})
-    return pools
+    found = flat_pools(path, value)
+    if found is not None:
+        pools_of(path, found)
+    return found
+
+
+def _topology(path: str, value: Any) -> dict[str, Any] | None:
+    found = _json_object(path, unwrapped(path, value))
+    read_cells(path, found)
+    return found
 
 
 def _metrics(path: str, value: Any) -> list[dict[str, Any]] | None:
@@ -201,11 +202,12 @@ _FIELDS: Final[dict[str, Reader]] = {
     "pci_stats": _pools,
     "extra_resources": _json,
     "stats": _counters,
-    "numa_topology": _json_object,
+    "numa_topology": _topology,
     "cpu_allocation_ratio": scalars.real,
     "ram_allocation_ratio": scalars.real,
     "disk_allocation_ratio": scalars.real,
     "mapped": scalars.whole,
+    "obeys_claims": scalars.flag,
     "traits": _names,
     "instances": _uuids,
 }
@@ -216,5 +218,5 @@ _COLUMNS: Final = {
 }
 _NOT_NULL: Final = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used traits "
-    "instances".split()
+    "instances obeys_claims".split()
 )

@@ -18,9 +18,12 @@ from msgspec import UNSET, Meta, Struct
 
 from gantt.model.bounds import MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE, Text
 from gantt.model.forms import fleet, nouns, scalars
+from gantt.model.forms.device_pools import pools_of
 from gantt.model.forms.document import DATA, NAME
+from gantt.model.forms.host_topology import read_cells
 from gantt.model.forms.spec import ROOT, read_spec
 from gantt.model.forms.stats import COUNTS, read_stats
+from gantt.model.forms.stats import ROOT as STATS
 from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, Service
 from gantt.model.spec import SPEC_VERSION, RequestSpec, ScheduleRequest
 
@@ -187,7 +190,11 @@ def _are_sound(found: HostStats) -> bool:
     ]
     raw = _encode(columns)
     _decode_columns(raw)
-    _, _, metrics, pools, _, counters, _ = columns
+    _, _, metrics, pools, _, counters, topology = columns
+    if topology is not None:
+        read_cells(f"{STATS}.numa_topology", topology)
+    if pools is not None and all(map(_is_pool, pools)):
+        pools_of(f"{STATS}.pci_stats", pools)
     return (
         len(raw) <= MAX_TEXT
         and all(map(_is_metric, metrics or ()))

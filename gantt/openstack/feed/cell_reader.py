@@ -37,7 +37,7 @@ _UUIDS = 500
 class CellNews(Struct):
     """What one reading found. ``since``: from when the next one reads; ``gone``:
     (host, node); ``gone_services``: hosts; ``left``: (host, instance) of migrations
-    that ended elsewhere; ``unreadable``: columns of hosts, as text."""
+    that ended elsewhere; ``unreadable``: columns of hosts and why, as text."""
 
     since: datetime | None
     is_full: bool
@@ -194,7 +194,9 @@ class CellReader:
                 continue
             stats, bad = report_of(dict(zip(t.STATS, row[_STATS_AT:], strict=True)))
             found.append(HostReport(host, node, stats))
-            unreadable += [f"{name} of host {host}, node {node}" for name in bad]
+            unreadable += [
+                f"{name} of host {host}, node {node} ({why})" for name, why in bad
+            ]
         return tuple(found), tuple(unreadable)
 
     def _on_after(

@@ -12,9 +12,11 @@ from gantt.errors import Invalid
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostStats
 
+_Bad = tuple[tuple[str, str], ...]
 
-def report_of(fields: Mapping[str, Any]) -> tuple[HostStats, tuple[str, ...]]:
-    """The report, and the columns that could not be read."""
+
+def report_of(fields: Mapping[str, Any]) -> tuple[HostStats, _Bad]:
+    """The report, and the columns that could not be read, each with why."""
     said = {
         name: None if value == "" else value
         for name, value in fields.items()
@@ -31,14 +33,14 @@ _NEVER_NULL = frozenset(
 )
 
 
-def _one_by_one(said: Mapping[str, Any]) -> tuple[HostStats, tuple[str, ...]]:
+def _one_by_one(said: Mapping[str, Any]) -> tuple[HostStats, _Bad]:
     good: dict[str, Any] = {}
     bad = []
     for name, value in said.items():
         try:
             good[name] = getattr(read_stats({name: value}), name)
-        except Invalid:
-            bad.append(name)
+        except Invalid as error:
+            bad.append((name, error.message))
             if name not in _NEVER_NULL:
                 good[name] = None
     return HostStats(**good), tuple(bad)

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from gantt.errors import Invalid
+from gantt.model.forms.host_topology import read_host
 from gantt.model.hosts import HostStats
 from gantt.model.names import MAX_INT, MAX_RATIO
 
@@ -52,7 +53,8 @@ def news(stats: HostStats, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(host: str, node: str, found: dict[str, Any]) -> None:
-    """What the columns could not hold is refused by name. Raises Invalid."""
+    """What the columns could not hold is refused by name, and a topology that cannot
+    be. Raises Invalid."""
     for name, value in found.items():
         if value is None:
             continue
@@ -70,11 +72,19 @@ def check(host: str, node: str, found: dict[str, Any]) -> None:
                 rule = f"a number from 0 to {MAX_RATIO}"
         elif name in _TEXTS and not isinstance(value, str):
             rule = "a text"
+        elif name == "obeys_claims" and not isinstance(value, bool):
+            rule = "true or false"
         if rule is not None:
             raise Invalid(
                 f"The report of host {host}, node {node} cannot be stored: "
                 f"{name} must be {rule}; got {value!r}."
             )
+    try:
+        read_host(found)
+    except Invalid as error:
+        raise Invalid(
+            f"The report of host {host}, node {node} cannot be stored: {error.message}"
+        ) from None
 
 
 def text_of(host: str, node: str, stats: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from gantt.openstack.feed.releases import check_versions, release_of
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import CellDatabase, node_values, now
 from tests.openstack.feed.waiting import until
+from tests.topology import synthetic
 
 
 def stopped(cloud: Cloud, **options: Any) -> tuple[Feed, CellFeed]:
@@ -303,7 +305,28 @@ def test_a_row_that_cannot_be_read_costs_only_its_column(
     assert (first.stats["cpu_info"], first.stats["stats"]) == (None, None)
     assert first.stats["vcpus"] == 64
     assert second.stats["cpu_info"]["model"] == "EPYC"
-    assert "cpu_info of host h1, node h1" in caplog.text
+    assert "cpu_info of host h1, node h1 (stats.cpu_info must be" in caplog.text
+
+
+def test_a_topology_that_cannot_be_costs_only_itself(
+    cloud: Cloud, caplog: pytest.LogCaptureFixture
+) -> None:
+    database, good = cloud.cell("one"), synthetic.nova_form(synthetic.four_cells())
+    bad = synthetic.nova_form(synthetic.four_cells())
+    first, second, *_ = bad["numa_topology"]["nova_object.data"]["cells"]
+    second["nova_object.data"]["cpuset"] = first["nova_object.data"]["cpuset"]
+    pools = json.dumps([{"count": 1, "vendor_id": "1", "product_id": "1"}])
+    for host, topology in (("h1", bad), ("h2", good)):
+        text = json.dumps(topology["numa_topology"])
+        database.host(host, numa_topology=text, pci_stats=pools)
+    with caplog.at_level(logging.WARNING):
+        feed = cloud.feed()
+    refused, taken = cloud.books.list_hosts()
+    assert refused.stats["numa_topology"] is None
+    assert refused.stats["pci_stats"] == taken.stats["pci_stats"] != []
+    assert taken.stats["numa_topology"] == good["numa_topology"]
+    assert feed.counts()["unreadable"] == 1
+    assert "cells.1.siblings has CPUs 8,40; the cell has only" in caplog.text
 
 
 def test_a_failed_migration_ends_the_promise_of_its_target(cloud: Cloud) -> None:

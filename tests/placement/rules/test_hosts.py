@@ -308,3 +308,30 @@ def test_an_instance_that_a_report_lists_is_on_the_host() -> None:
     desk.do(c.DeleteInstance("h1", server(1)))
     desk.do(first)
     assert desk.host().instances == (server(1), server(2))
+
+
+@pytest.mark.parametrize(
+    ("facts", "named"),
+    [
+        (
+            {"numa_topology": {"cells": [{"id": 0, "cpuset": [0], "memory": -1}]}},
+            "h1, node n1 cannot be stored: stats.numa_topology.cells.0.memory must be",
+        ),
+        ({"pci_stats": [{"count": -1}]}, "pci_stats.0.count must be .* not -1"),
+        ({"obeys_claims": "yes"}, "obeys_claims must be true or false; got 'yes'"),
+    ],
+)
+def test_what_of_a_host_cannot_be_is_refused_and_the_last_report_stands(
+    facts: dict[str, Any], named: str
+) -> None:
+    good = {
+        "numa_topology": {"cells": [{"id": 0, "cpuset": [0], "memory": 1}]},
+        "pci_stats": [{"count": 1}],
+        "obeys_claims": True,
+    }
+    desk = FleetDesk()
+    before = desk.do(report(1, **good))
+    with pytest.raises(Invalid, match=named):
+        desk.do(report(1, **facts))
+    assert desk.host() == before
+    assert {name: before.stats[name] for name in good} == good
