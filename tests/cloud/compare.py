@@ -47,7 +47,9 @@ FREE = {
     "local_gb": 40,
     "local_gb_used": 0,
     "free_disk_gb": 40,
-    "disk_available_least": 40,
+    # As computes with the fake driver have it once they run.
+    "disk_available_least": 0,
+    "cpu_allocation_ratio": 1.0,
 }
 
 
