@@ -139,20 +139,24 @@ def rank(
     if request.mode == "decide":
         fresh_s = driver.policy.options.report_age_s if is_current else None
         _keep_sure(state, causes, sent, now, fresh_s)
-    is_last = np.ones(len(sent), np.bool_)
-    is_last[mine[places]] = False
-    last = np.flatnonzero(is_last)
-    order = np.concatenate((mine[places], last))
+    order = _first(mine[places], len(sent))
     return Ranked(
         feasible,
         order,
         weights[places],
-        causes[last],
+        causes[order[len(places) :]],
         (*(one.name for one in feasible.masks), BOOKS),
         sent[order],
         state.fleet.hosts.names(),
         best,
     )
+
+
+def _first(positions: Int64s, size: int) -> Int64s:
+    """int64[size]: these, then all others."""
+    is_other = np.ones(size, np.bool_)
+    is_other[positions] = False
+    return np.concatenate((positions, np.flatnonzero(is_other)))
 
 
 def _weights(request: AdviceRequest) -> Floats:
