@@ -43,9 +43,12 @@ _PR_SET_PDEATHSIG: Final = 1
 TAKEN: Final = {signal.SIGTERM, signal.SIGHUP}
 
 
-def run_worker(source: Source, number: int, folder: Path | None = None) -> None:
+def run_worker(
+    source: Source, number: int, served: ctypes.c_bool, folder: Path | None = None
+) -> None:
     """Serve until SIGTERM, then drain and end the process. ``number``: 0 is the first
-    worker of this host; ``folder``: where it tells how it is."""
+    worker of this host; ``served``: its shared ``value`` is set to true once it serves;
+    ``folder``: where it tells how it is."""
     # Signals are taken by ``sigwait`` below: no handler runs in the middle of a turn.
     signal.pthread_sigmask(signal.SIG_BLOCK, TAKEN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the parent sends SIGTERM
@@ -55,7 +58,7 @@ def run_worker(source: Source, number: int, folder: Path | None = None) -> None:
     try:
         settings = source.load()
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
-        _serve(source, settings, number, folder)
+        _serve(source, settings, number, served, folder)
         status = 0
     except GanttError as error:
         LOG.error("%s", error)
@@ -67,7 +70,11 @@ def run_worker(source: Source, number: int, folder: Path | None = None) -> None:
 
 
 def _serve(
-    source: Source, settings: Settings, number: int, folder: Path | None
+    source: Source,
+    settings: Settings,
+    number: int,
+    served: ctypes.c_bool,
+    folder: Path | None,
 ) -> None:
     from gantt.openstack.feed import Feed
     from gantt.openstack.routed_networks import RoutedNetworks
@@ -100,6 +107,7 @@ def _serve(
             feed = facts if isinstance(facts, Feed) else None
             signs = WorkerSigns(gantt, server, feed, presence, threads)
             stack.callback(signs.tell(folder, number).close)
+        served.value = True
         LOG.info("Serving as scheduler %s (process %d)", options.host, os.getpid())
         while signal.sigwait(TAKEN) != signal.SIGTERM:
             _reload(source, gantt, networks)

@@ -6,6 +6,7 @@ library nor an engine.
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import multiprocessing
 import os
@@ -16,8 +17,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.sharedctypes import RawValue
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from gantt.conf import Settings, Source, neutron_session
 from gantt.engine.opening import check_options
@@ -25,20 +29,19 @@ from gantt.errors import Refused
 from gantt.observe.endpoint import answering
 from gantt.observe.logs import configure_logging
 from gantt.observe.metrics import FOLDER, exposition
+from gantt.observe.restarts import Restarts
 from gantt.openstack.rpc import vital_signs
 from gantt.openstack.rpc.worker import TAKEN, run_worker
 from gantt.store import schema
 
 LOG = logging.getLogger(__name__)
 
-# A worker that dies sooner is not replaced: the next one would die as well.
-SETTLED_S: Final = 2.0
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(source: Source) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Raises Refused before a worker starts;
-    SystemExit(1) when a worker cannot run, or had to be killed."""
+    SystemExit(1) when no worker can start, or one had to be killed."""
     settings = source.load()
     check(settings)
     configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
@@ -87,6 +90,14 @@ def check(settings: Settings) -> None:
     schema.check(url, store)
 
 
+class _Worker(Struct, frozen=True):
+    """``began``: monotonic seconds; ``served``: set once its start has succeeded."""
+
+    process: BaseProcess
+    began: float
+    served: ctypes.c_bool
+
+
 class Workers:
     """``count`` processes; ``drain_s``: how long they may take to end; ``folder``:
     where they tell how they are."""
@@ -99,19 +110,25 @@ class Workers:
         self._is_draining = False
         self._drain_s = drain_s
         self._context = multiprocessing.get_context("spawn")
-        self._running: dict[int, tuple[BaseProcess, float]] = {}
+        self._running: dict[int, _Worker] = {}
+        self._restarts = Restarts(count)
         self._count = count
         self._signals, self._told = os.pipe()
+        os.set_blocking(self._told, False)
 
     def run(self) -> bool:
         """Until a signal to stop; whether all ended well."""
-        restore = [self._take(one) for one in (*_STOPS, signal.SIGHUP)]
+        restore = [_take(one) for one in (*_STOPS, signal.SIGHUP)]
+        # A handler in Python may wait: of two signals at once, the kernel can give one
+        # to a thread whose interruption wakes nothing.
+        before = signal.set_wakeup_fd(self._told)
         try:
             for number in range(self._count):
                 self._start(number)
             is_well = self._watch()
             return self._end() and is_well
         finally:
+            signal.set_wakeup_fd(before)
             for undo in restore:
                 undo()
             os.close(self._signals)
@@ -129,19 +146,12 @@ class Workers:
             return ""
         return vital_signs.unready(self._folder, self._count)
 
-    def _take(self, number: signal.Signals) -> Callable[[], object]:
-        before = signal.signal(number, lambda got, _: self._tell(got))
-        return lambda: signal.signal(number, before)
-
-    def _tell(self, number: int) -> None:
-        os.write(self._told, bytes((number,)))
-
     def _start(self, number: int) -> None:
-        if self._folder is not None:
-            vital_signs.file_of(self._folder, number).unlink(missing_ok=True)
+        # Without a lock, which a worker that is killed could keep.
+        served = RawValue(ctypes.c_bool, False)
         process = self._context.Process(
             target=run_worker,
-            args=(self._source, number, self._folder),
+            args=(self._source, number, served, self._folder),
             name=f"scheduler-{number}",
         )
         # A worker inherits that these wait: until it takes them they would end it.
@@ -150,37 +160,50 @@ class Workers:
             process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        self._running[number] = process, time.monotonic()
+        self._running[number] = _Worker(process, time.monotonic(), served)
 
     def _watch(self) -> bool:
-        """Until a signal to stop, or until a worker cannot run: then False."""
+        """Until a signal to stop, or until no worker can start: then False."""
         while True:
-            sentinels = [process.sentinel for process, _ in self._running.values()]
-            if self._signals in wait([self._signals, *sentinels]):
+            sentinels = [one.process.sentinel for one in self._running.values()]
+            pause = self._restarts.next_s(time.monotonic())
+            if self._signals in wait([self._signals, *sentinels], pause):
                 got = os.read(self._signals, 1)[0]
                 if got in _STOPS:
                     self._is_draining = True
                     return True
                 self._send(signal.Signals(got))
-            for number, (process, began) in list(self._running.items()):
-                if process.is_alive():
-                    continue
-                LOG.error("Worker %d ended with %s", number, process.exitcode)
-                if time.monotonic() - began < SETTLED_S:
-                    return False
+            for number, worker in list(self._running.items()):
+                if not worker.process.is_alive():
+                    self._note_end(number, worker)
+            if self._restarts.are_futile:
+                return False
+            for number in self._restarts.take_due(time.monotonic()):
                 self._start(number)
 
+    def _note_end(self, number: int, worker: _Worker) -> None:
+        del self._running[number]
+        if self._folder is not None:
+            vital_signs.file_of(self._folder, number).unlink(missing_ok=True)
+        self._restarts.ended(
+            *(number, time.monotonic()),
+            status=worker.process.exitcode,
+            began=worker.began,
+            served=worker.served.value,
+        )
+
     def _send(self, number: signal.Signals) -> None:
-        for process, _ in self._running.values():
-            if process.pid is not None and process.is_alive():
-                os.kill(process.pid, number)
+        for worker in self._running.values():
+            if worker.process.pid is not None and worker.process.is_alive():
+                os.kill(worker.process.pid, number)
 
     def _end(self) -> bool:
         """Ask all to drain, and kill those that take too long: whether none did."""
         self._send(signal.SIGTERM)
         deadline = time.monotonic() + self._drain_s
         is_well = True
-        for number, (process, _) in self._running.items():
+        for number, worker in self._running.items():
+            process = worker.process
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
                 LOG.error("Worker %d did not drain in %g s", number, self._drain_s)
@@ -188,3 +211,9 @@ class Workers:
                 process.join()
                 is_well = False
         return is_well
+
+
+def _take(number: signal.Signals) -> Callable[[], object]:
+    """Have this signal written to the pipe; what undoes it."""
+    before = signal.signal(number, lambda *_: None)
+    return lambda: signal.signal(number, before)
