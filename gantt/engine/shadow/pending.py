@@ -35,6 +35,11 @@ class Waiting:
         """The hosts that it keeps."""
         return self.observed.hosts
 
+    @property
+    def ended_first(self) -> bool:
+        """Whether Nova had decided before Gantt did."""
+        return self.ended_at is not None and self.ended_at <= self.observed.judged.at
+
     def judge_again(self, observed: Observed) -> None:
         """A later stage of the same request; it counts instead of the first."""
         with self._lock:

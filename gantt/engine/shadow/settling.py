@@ -119,7 +119,8 @@ class Settling:
             one.seen_at = now if one.seen_at is None else one.seen_at
             if is_awaited and now < min(one.seen_at + _END_S, one.until):
                 return None
-            return Outcome(seen, True, one.nova_s)
+            is_late = seen.learnt_from == "remote allocations" and one.ended_first
+            return Outcome(seen, True, one.nova_s, is_late)
         is_unnamed = uuid is None and one.ended_at is not None
         if now < one.until and not is_unnamed:
             return None

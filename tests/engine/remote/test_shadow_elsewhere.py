@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid as uuids
 from collections.abc import Callable, Iterator
 
@@ -82,6 +83,22 @@ def test_claim_is_learnt_by_asking(boot: Callable[[str], ShadowRecord]) -> None:
     assert [one.host for one in found] == ["h1", "h2"]
     assert {one.learnt_from for one in found} == {"remote allocations"}
     assert {one.verdict for one in found} <= {"same", "ranked"}
+
+
+def test_claim_that_was_there_before_the_decision_makes_it_late(
+    boot: Callable[[str], ShadowRecord], there: Elsewhere, engine: Gantt
+) -> None:
+    assert not boot("h1").is_late
+    uuid, at = str(uuids.uuid4()), int(time.time() * 1_000_000)
+    spec = RequestSpec(SMALL, instance_uuid=uuid, project_id="p", user_id="u")
+    found = {there.providers["h1"]: AMOUNTS}
+    there.books.set_allocations(
+        [ConsumerAllocations(uuid, found, "p", "u", generation=None)]
+    )
+    engine.shadow_event(ShadowEvent(spec, at=at - 5_000_000))
+    engine.shadow_event(ShadowEvent(spec, "end", at=at - 4_000_000))
+    until(lambda: len(engine.shadow_records(instance_uuid=uuid)) == 1)
+    assert engine.shadow_records(instance_uuid=uuid)[0].is_late
 
 
 def test_question_that_fails_is_asked_again(
