@@ -1,0 +1,71 @@
+"""Nova's databases on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+import gantt
+from gantt.conf.feed import FLAVOR, IMAGE, FeedOptions
+from gantt.engine.gantt import Gantt
+from gantt.openstack.feed import Feed
+from gantt.openstack.feed.tables import API, CELL
+from tests.databases import Databases
+from tests.openstack.feed.conftest import OPTIONS
+from tests.openstack.feed.nova_databases import ApiDatabase, CellDatabase
+from tests.openstack.feed.waiting import until
+
+pytestmark = pytest.mark.server("postgresql")
+
+
+@pytest.fixture
+def nova(databases: Databases) -> Iterator[tuple[ApiDatabase, CellDatabase]]:
+    with ExitStack() as stack:
+        urls = [
+            stack.enter_context(databases.database("postgresql", is_furnished=False))
+            for _ in range(2)
+        ]
+        api, cell = ApiDatabase(urls[0]), CellDatabase(urls[1])
+        for one, tables in ((api, API), (cell, CELL)):
+            stack.callback(one.close)
+            one.make_tables(tables.tables)
+        yield api, cell
+
+
+def test_the_feed_follows_what_changes(
+    nova: tuple[ApiDatabase, CellDatabase],
+) -> None:
+    api, cell = nova
+    api.map_cell("one", cell.url)
+    node = cell.host("h1")
+    key, instance = cell.instance("h1")
+    _, aggregate = api.aggregate("a", ["h1"], ssd="true")
+    api.group("affinity", [instance], '{"max_server_per_host": 3}')
+    facts = frozenset({FLAVOR, IMAGE})
+    options = FeedOptions(
+        api_url=api.url, facts=facts, **OPTIONS | {"feed_full_interval": 1.0}
+    )
+    with closing(gantt.connect("memory://")) as books:
+        assert isinstance(books, Gantt)
+        feed = Feed(options, books)
+        try:
+            feed.start()
+            (host,) = books.list_hosts()
+            assert (host.instances, host.aggregates) == ((instance,), (aggregate,))
+            cell.change("compute_nodes", node, vcpus=65)
+            until(lambda: books.list_hosts()[0].stats["vcpus"] == 65)
+            cell.host("h2")
+            cell.change("instances", key, host="h2")
+            until(
+                lambda: (
+                    [one.instances for one in books.list_hosts()] == [(), (instance,)]
+                )
+            )
+            cell.soft_delete("compute_nodes", node)
+            until(lambda: [one.host for one in books.list_hosts()] == ["h2"])
+            assert feed.counts()["cell_failures"] == feed.counts()["failures"] == 0
+        finally:
+            feed.stop()
+        assert books.verify().problems == ()
