@@ -241,6 +241,44 @@ def test_the_documented_rights_are_enough_and_none_can_be_left_out(
                 assert missing.partition(" TO ")[0] in said
 
 
+@pytest.mark.server("mariadb")
+def test_heartbeats_and_searches_go_on_when_the_database_answers_again(
+    databases: Any,
+) -> None:
+    server = databases.server("mariadb")
+    with ExitStack() as stack:
+        urls = [
+            stack.enter_context(databases.database("mariadb", is_furnished=False))
+            for _ in range(2)
+        ]
+        _make_tables(*urls)
+        nova = Nova(*urls)
+        stack.callback(nova.close)
+        feed = FeedOptions(
+            api_url=nova.api.url, database_url=nova.cell.url, feed_timeout=1.0
+        )
+        given = {"report_interval": 0.1, "discover_hosts_in_cells_interval": 1}
+        user = sa.make_url(nova.cell.url).username or ""
+        password = sa.make_url(nova.cell.url).password or ""
+        writer = {"write_user": user, "write_password": str(password)}
+        options = RpcOptions(host="one", **writer, **given)  # type: ignore[arg-type]
+        presence = Presence(options, feed)
+        presence.start()
+        try:
+            _wait(lambda: presence.counts()["presence_beats"] > 0)
+            server.stand_still()
+            try:
+                _wait(lambda: presence.counts()["presence_failures"] > 1)
+            finally:
+                server.go_on()
+            before = presence.counts()["presence_beats"]
+            nova.cell.host("new", mapped=0)
+            _wait(lambda: presence.counts()["presence_beats"] > before)
+            _wait(lambda: presence.counts()["presence_hosts_mapped"] == 1)
+        finally:
+            presence.stop()
+
+
 def _make_tables(api: str, cell: str) -> None:
     """Those that are written, as Nova's models have them: migrations take longer."""
     from nova.db.api import models as api_models
