@@ -9,7 +9,7 @@ it reports counts, only the host knows. Facts: nova-scheduler 12.2, 12.4.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from msgspec.structs import replace
@@ -57,13 +57,12 @@ def select(
         found = _sieved(left, request, cells, sockets, mapped)
         if isinstance(found, Lack):
             return found
-        shares = _shares(left, found, request.count, mapped)
-        given = sum(count for _, count in shares)
-        for place, count in shares:
-            taken.append(_take_from(left, place, count, request.request_id))
+        given = list(_given(left, found, request, mapped))
+        taken += given
+        count = sum(each.count for each in given)
         left = [pool for pool in left if pool.count]
-        if given < request.count:
-            return _lack(request, given, "")
+        if count < request.count:
+            return _lack(request, count, "and not linked to one another")
     return tuple(left), tuple(taken)
 
 
@@ -104,8 +103,10 @@ def _sieved(
             for place in places
             if 0 < mapped.get(pools[place].rp_uuid or "", 0) <= pools[place].count
         ]
-        if _count(pools, places) < request.count:
-            return _lack(request, _count(pools, places), "of the providers allocated")
+        givers = {pools[place].rp_uuid or "" for place in places}
+        has = sum(mapped[uuid] for uuid in givers)
+        if has < request.count:
+            return _lack(request, has, "of the providers allocated")
     places = _live_migratable(pools, places, request)
     if _count(pools, places) < request.count:
         return _lack(request, _count(pools, places), "by live_migratable")
@@ -196,31 +197,34 @@ def _may_be_given(pool: Pool, request: DeviceRequest) -> bool:
 def _live_migratable(
     pools: list[Pool], places: list[int], request: DeviceRequest
 ) -> list[int]:
+    """If all descriptions say the same: Nova's texts, letter by letter."""
     asked = {wanted.get("live_migratable") for wanted in request.wanted}
-    if len(asked) != 1 or asked == {None}:
+    if asked not in ({"true"}, {"false"}):
         return places
-    (value,) = asked
     return [
-        place
-        for place in places
-        if _is_true(pools[place].tags.get("live_migratable")) == _is_true(value)
+        place for place in places if pools[place].tags.get("live_migratable") in asked
     ]
 
 
-def _shares(
-    pools: list[Pool], places: list[int], count: int, mapped: Mapping[str, int]
-) -> list[tuple[int, int]]:
-    """How many devices each place gives: with providers as Placement allocated them,
-    else the first pools all that they have."""
-    if mapped:
-        return [(place, mapped[pools[place].rp_uuid or ""]) for place in places]
-    shares: list[tuple[int, int]] = []
+def _given(
+    pools: list[Pool],
+    places: list[int],
+    request: DeviceRequest,
+    mapped: Mapping[str, int],
+) -> Iterator[TakenDevices]:
+    """With providers, each gives what Placement allocated; else the first pools all
+    that they have."""
+    still = request.count
+    of_provider = dict(mapped)
     for place in places:
-        if count <= 0:
-            break
-        shares.append((place, min(count, pools[place].count)))
-        count -= shares[-1][1]
-    return shares
+        uuid = pools[place].rp_uuid or ""
+        count = min(of_provider.get(uuid, 0) if mapped else still, pools[place].count)
+        if count:
+            yield _take_from(pools, place, count, request.request_id)
+            still -= count
+            of_provider[uuid] = of_provider.get(uuid, 0) - count
+        if not still:
+            return
 
 
 def _take_from(

@@ -93,7 +93,9 @@ def _isolated(
     used = _first_threads([core & -core for core in whole], 1, wanted)
     if used is None:
         return Lack("siblings", wanted, len(whole), "free cores", host.id, "isolate")
-    return _packed(cell, used, [c for c in cores if not c & mask(used)], reserved)
+    # The emulator's CPU takes its siblings with it, too: none may be in use.
+    busy = cores_with(host, mask(used) | host.pinned)
+    return _packed(cell, used, [core for core in cores if not core & busy], reserved)
 
 
 def _first_threads(cores: list[Cpus], together: int, wanted: int) -> list[int] | None:

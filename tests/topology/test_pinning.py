@@ -102,3 +102,14 @@ def test_isolated_vcpus_leave_no_core_for_the_emulator() -> None:
     lack = pack(cell, pinned_cell(2, threads="isolate"), reserved=1)
     assert isinstance(lack, Lack)
     assert (lack.what, lack.asked, lack.has) == ("siblings", 3, 2)
+
+
+def test_beside_isolated_vcpus_the_emulator_gets_a_core_of_its_own() -> None:
+    cell = host_cell(pinned=mask([3]))
+    packing = pack(cell, pinned_cell(2, threads="isolate"), reserved=1)
+    assert _cpus(packing) == [0, 4]
+    assert isinstance(packing, Packing)
+    assert list(numbers(packing.emulator)) == [6]
+    lack = pack(cell, pinned_cell(3, threads="isolate"), reserved=1)
+    assert isinstance(lack, Lack)
+    assert (lack.asked, lack.has) == (4, 3)

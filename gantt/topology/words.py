@@ -1,0 +1,61 @@
+"""What a host lacks, as a sentence for people.
+
+Apart from the fit, which gives amounts: refusals, explanations and the command line say
+them in the same words.
+"""
+
+from __future__ import annotations
+
+from gantt.model.topology import Lack
+
+
+def sentence(lack: Lack) -> str:
+    """For example: cell 1 has 3 of 4 free pinned CPUs; 2 MB pages: 512 of 1,024."""
+    # Instance cells that compete: the further lack is that of a host cell.
+    if lack.cell is None:
+        return "; ".join([_whole(lack), *map(sentence, lack.more)])
+    first, *more = (_part(one) for one in (lack, *lack.more))
+    return "; ".join([f"cell {lack.cell} has {first}", *more])
+
+
+def _amounts(lack: Lack) -> str:
+    return f"{lack.has:,} of {lack.asked:,}"
+
+
+def _part(lack: Lack) -> str:
+    match lack.what:
+        case "cpus":
+            return f"{_amounts(lack)} free pinned CPUs"
+        case "siblings" if lack.detail == "isolate":
+            return f"{_amounts(lack)} free cores for isolated CPUs"
+        case "siblings" if lack.detail == "require":
+            return f"{_amounts(lack)} free pinned CPUs with siblings"
+        case "siblings":
+            return f"{_amounts(lack)} free pinned CPUs with the emulator's"
+        case "shared_cpus":
+            return f"{_amounts(lack)} shared CPUs"
+        case "pages":
+            return f"{lack.detail} pages: {_amounts(lack)}"
+        case "page_size" if lack.unit == "MB":
+            return f"{lack.detail} pages that do not divide {lack.asked:,} MB"
+        case "page_size":
+            return f"no {_with_pages(lack.detail)}"
+    return f"{_amounts(lack)} MB of memory"
+
+
+def _with_pages(detail: str) -> str:
+    return detail if detail.endswith("pages") else f"{detail} pages"
+
+
+def _whole(lack: Lack) -> str:
+    match lack.what:
+        case "devices":
+            return f"the host has {_amounts(lack)} devices {lack.detail}"
+        case "networks":
+            return f"no cells are near {lack.detail}"
+    if lack.unit == "placements":
+        return (
+            f"the search ended after {lack.has:,} steps; {lack.asked:,} placements of "
+            "the cells are possible"
+        )
+    return f"the host has {_amounts(lack)} NUMA cells that can carry the instance's"
