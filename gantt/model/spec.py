@@ -118,14 +118,23 @@ class RequestedNetwork(Struct, frozen=True):
     trouble: Text = ""
 
 
+class NetworkMetadata(Struct, frozen=True):
+    """Networks of the instance to which its NUMA cells must be near: ``physnets`` by
+    the names of physical networks, ``tunneled``: one that is tunnelled."""
+
+    physnets: frozenset[Name] = frozenset()
+    tunneled: bool = False
+
+
 class RequestSpec(Struct, frozen=True):
     """One request for instances that are alike.
 
     ``scheduler_hints``: values as tuples. ``retry_hosts``: (host, node) pairs tried
-    before. ``numa_topology`` is kept unparsed (a JSON object), and ``pci_requests`` are
-    the fields of Nova's InstancePCIRequest: only plug-ins read them. ``unset`` and
-    ``nulls``: which fields ("image.id") of Nova's object, if it came as one, were not
-    set, or null; here both are empty.
+    before. ``numa_topology`` (a JSON object) and ``pci_requests`` (the fields of Nova's
+    InstancePCIRequest) are kept as they came, for plug-ins;
+    ``gantt.scheduler.request.topology`` reads them. ``unset`` and ``nulls``: which
+    fields ("image.id") of Nova's object, if it came as one, were not set, or null; here
+    both are empty.
     """
 
     flavor: Flavor = Flavor()
@@ -146,6 +155,7 @@ class RequestSpec(Struct, frozen=True):
     requested_resources: tuple[ResourceGroup, ...] = ()
     request_level_params: RequestLevel = RequestLevel()
     requested_networks: tuple[RequestedNetwork, ...] = ()
+    network_metadata: NetworkMetadata = NetworkMetadata()
     numa_topology: dict[str, Any] | None = None
     pci_requests: tuple[dict[str, Any], ...] = ()
     version: str = SPEC_VERSION

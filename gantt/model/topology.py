@@ -121,12 +121,14 @@ class InstanceCell(Struct, frozen=True):
 
 class DeviceRequest(Struct, frozen=True):
     """``count`` devices alike, each like one of ``wanted``: objects whose keys must
-    equal those of a pool. ``is_of_flavor``: requested by an alias in the flavor, not by
-    a port. ``affinity``: how near its cells the instance wants them."""
+    equal those of a pool; None: the pool must not have that tag, or have null there
+    (``physical_network`` of a tunnelled network). ``is_of_flavor``: requested by an
+    alias in the flavor, not by a port. ``affinity``: how near its cells the instance
+    wants them."""
 
     request_id: str | None
     count: int
-    wanted: tuple[dict[str, str | tuple[str, ...]], ...]
+    wanted: tuple[dict[str, str | tuple[str, ...] | None], ...]
     is_of_flavor: bool = False
     affinity: Affinity = "legacy"
 

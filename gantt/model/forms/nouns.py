@@ -18,6 +18,7 @@ from gantt.model.spec import (
     Flavor,
     Image,
     InstanceGroup,
+    NetworkMetadata,
     RequestedNetwork,
     RequestLevel,
     ResourceGroup,
@@ -170,6 +171,13 @@ def network(part: Fields) -> RequestedNetwork:
         segments=frozenset(part.names("segments")) if segments else None,
         trouble=(part.text("trouble") or "") if is_own else "",
     )
+    part.done()
+    return found
+
+
+def network_metadata(part: Fields) -> NetworkMetadata:
+    """Networks that the instance's cells must be near to."""
+    found = NetworkMetadata(frozenset(part.names("physnets")), part.flag("tunneled"))
     part.done()
     return found
 

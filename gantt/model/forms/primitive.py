@@ -24,6 +24,7 @@ from gantt.model.spec import (
     Flavor,
     Image,
     InstanceGroup,
+    NetworkMetadata,
     RequestedNetwork,
     RequestLevel,
     RequestSpec,
@@ -79,6 +80,7 @@ class _Writer:
             ],
             "request_level_params": self._level(spec.request_level_params),
             "requested_networks": self._networks(spec.requested_networks),
+            "network_metadata": self._near(spec.network_metadata),
         }
         is_empty = {
             "retry": not spec.retry_hosts,
@@ -86,6 +88,7 @@ class _Writer:
             "num_instances": spec.num_instances == 1,
             "request_level_params": spec.request_level_params == RequestLevel(),
             "requested_networks": not spec.requested_networks,
+            "network_metadata": spec.network_metadata == NetworkMetadata(),
         }
         required = ("instance_uuid",)
         return wrapped("RequestSpec", self._set(data, "", required, is_empty))
@@ -169,6 +172,10 @@ class _Writer:
         }
         written = self._set(data, "request_level_params.")
         return wrapped("RequestLevelParams", written)
+
+    def _near(self, networks: NetworkMetadata) -> dict[str, Any]:
+        data = {"physnets": sorted(networks.physnets), "tunneled": networks.tunneled}
+        return wrapped("NetworkMetadata", self._set(data, "network_metadata."))
 
     def _group(self, group: InstanceGroup) -> dict[str, Any]:
         # Nova's filters read both names of the policy, so both are written.

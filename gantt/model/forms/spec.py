@@ -21,7 +21,7 @@ from gantt.model.forms.document import (
     lowered,
     opened,
 )
-from gantt.model.spec import SPEC_VERSION, RequestLevel, RequestSpec
+from gantt.model.spec import SPEC_VERSION, NetworkMetadata, RequestLevel, RequestSpec
 
 ROOT = "request_spec"
 
@@ -89,6 +89,7 @@ def _fields(part: Fields) -> RequestSpec:
     if flavor is None:
         raise Invalid(f"{part.at('flavor')} is missing; a request must have a flavor.")
     level = part.one("request_level_params", "RequestLevelParams", nouns.request_level)
+    near = part.one("network_metadata", "NetworkMetadata", nouns.network_metadata)
     return RequestSpec(
         flavor=flavor,
         image=part.one("image", "ImageMeta", nouns.image),
@@ -115,6 +116,7 @@ def _fields(part: Fields) -> RequestSpec:
         requested_networks=part.many(
             "requested_networks", "NetworkRequest", nouns.network
         ),
+        network_metadata=NetworkMetadata() if near is None else near,
         numa_topology=part.get("numa_topology", nouns.numa_topology),
         pci_requests=nouns.pci_requests(part, "pci_requests"),
     )

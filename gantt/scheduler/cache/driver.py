@@ -47,6 +47,7 @@ _ALWAYS_READ = (
     "is_bfv",
     "requested_resources",
     "request_level_params",
+    "network_metadata",
     "numa_topology",
     "pci_requests",
 )

@@ -56,7 +56,10 @@ class LegacySpec(LegacyObject):
             scheduler_hints=hints,
             instance_uuid=spec.instance_uuid,
             security_groups=LegacyList(),
-            network_metadata=LegacyObject(physnets=set(), tunneled=False),
+            network_metadata=LegacyObject(
+                physnets=set(spec.network_metadata.physnets),
+                tunneled=spec.network_metadata.tunneled,
+            ),
             is_bfv=spec.is_bfv,
             requested_resources=[_resources(one) for one in spec.requested_resources],
             request_level_params=LegacyObject(

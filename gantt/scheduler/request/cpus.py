@@ -6,12 +6,17 @@ amounts express the same in three ways, which may contradict each other.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, cast
+
+from msgspec import Struct
 
 from gantt.errors import Invalid
+from gantt.model.forms.instance_topology import MOST_CPUS
 from gantt.model.spec import RequestSpec
+from gantt.model.topology import CpuPolicy, Cpus, ThreadPolicy
 from gantt.scheduler.request import settings
-from gantt.scheduler.request.demand import Demand
+from gantt.scheduler.request.demand import Demand, take_in_groups
 
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 _POLICY: Final = "hw:cpu_policy"
@@ -22,8 +27,20 @@ _REALTIME: Final = "hw:cpu_realtime"
 _REALTIME_MASK: Final = "hw:cpu_realtime_mask"
 _POLICIES: Final = ("dedicated", "mixed", "shared")
 _THREAD_POLICIES: Final = ("isolate", "prefer", "require")
-# A mask is a set of CPUs of one instance; no machine has more than this.
-_MOST_CPUS: Final = 65_536
+
+
+class Pinning(Struct, frozen=True):
+    """``policy`` None: not given. ``pinned``: the vCPUs that are pinned.
+    ``isolates_emulator``: it gets a pinned CPU of its own."""
+
+    policy: CpuPolicy | None = None
+    threads: ThreadPolicy | None = None
+    pinned: Cpus = 0
+    isolates_emulator: bool = False
+
+    @property
+    def is_pinning(self) -> bool:
+        return self.policy in ("dedicated", "mixed")
 
 
 def pin(spec: RequestSpec, demand: Demand) -> bool:
@@ -53,6 +70,41 @@ def pin(spec: RequestSpec, demand: Demand) -> bool:
     elif threads == "require":
         demand.main.required.add(HYPERTHREADING)
     return policy == "dedicated"
+
+
+def pinning(spec: RequestSpec) -> Pinning:
+    """Which vCPUs are pinned, and how, by all the rules of Nova's API (``pin`` takes
+    amounts of requests that it made under older rules). Raises Invalid."""
+    demand = Demand()
+    take_in_groups(spec.flavor.extra_specs, demand)
+    emulator = _emulator_policy(spec)
+    policy = cpu_policy(spec)
+    _check_explicit(spec, demand, policy, emulator == "isolate")
+    if policy is None and demand.total("PCPU"):
+        policy = "dedicated"
+    elif policy is None and demand.total("VCPU"):
+        policy = "shared"
+    threads = _threads_or_trait(spec, demand)
+    if policy not in ("dedicated", "mixed"):
+        _check_unpinned(spec, threads, emulator)
+    realtime = _realtime(spec, emulator)
+    mask = spec.flavor.extra_specs.get(_MASK)
+    if mask and policy != "mixed":
+        raise Invalid(
+            f"{_MASK}={mask!r} is for {_POLICY}=mixed: set it, or leave it out"
+        )
+    pinned: Cpus = 0
+    if policy == "dedicated":
+        check_count(spec.flavor.vcpus)
+        pinned = (1 << spec.flavor.vcpus) - 1
+    elif policy == "mixed":
+        pinned = _mixed(spec, mask, realtime)
+    return Pinning(
+        cast(CpuPolicy | None, policy),
+        cast(ThreadPolicy | None, threads),
+        pinned,
+        emulator == "isolate",
+    )
 
 
 def cpu_policy(spec: RequestSpec) -> str | None:
@@ -87,8 +139,7 @@ def thread_policy(spec: RequestSpec) -> str | None:
 def parse_mask(key: str, text: str, vcpus: int) -> frozenset[int]:
     """The CPUs that a mask names: "0-3,^1" and the like; one that begins with ``^``
     takes from all. Raises Invalid when it is malformed or exceeds the instance."""
-    if not 0 <= vcpus <= _MOST_CPUS:
-        raise Invalid(f"{key} is a mask over {vcpus} vCPUs: no host has so many")
+    check_count(vcpus)
     chosen: set[int] = set()
     removed: set[int] = set()
     if text.strip().startswith("^"):
@@ -99,6 +150,23 @@ def parse_mask(key: str, text: str, vcpus: int) -> frozenset[int]:
             taken = removed if rule.startswith("^") else chosen
             taken.update(_span(key, text, rule.removeprefix("^"), vcpus))
     return frozenset(chosen - removed)
+
+
+def mask_of(numbers: Iterable[int]) -> Cpus:
+    """The set as a bit mask."""
+    mask = 0
+    for number in numbers:
+        mask |= 1 << number
+    return mask
+
+
+def check_count(vcpus: int) -> None:
+    """Raises Invalid: no host has so many."""
+    if vcpus > MOST_CPUS:
+        raise Invalid(
+            f"the flavor has {vcpus} vCPUs, which are told apart here: no host has so "
+            f"many; give it at most {MOST_CPUS}"
+        )
 
 
 def _span(key: str, text: str, rule: str, vcpus: int) -> range:
@@ -140,8 +208,74 @@ def _dedicated_count(spec: RequestSpec) -> int:
     return pinned
 
 
+def _mixed(spec: RequestSpec, mask: str | None, realtime: Cpus | None) -> Cpus:
+    """The pinned vCPUs of a mixed instance: those of one of the two masks."""
+    if mask and realtime is not None:
+        raise Invalid(
+            f"{_MASK}={mask!r} and {_REALTIME} both say which CPUs of {_POLICY}=mixed "
+            "are pinned: say only one of them"
+        )
+    _dedicated_count(spec)
+    if mask:
+        return mask_of(parse_mask(_MASK, mask, spec.flavor.vcpus))
+    return realtime or 0
+
+
+def _threads_or_trait(spec: RequestSpec, demand: Demand) -> str | None:
+    """The thread policy, or what a trait says of it. Raises Invalid."""
+    threads = thread_policy(spec)
+    image = spec.image.properties.get("traits_required") if spec.image else None
+    parts = demand.parts.values()
+    by_trait = None
+    if any(HYPERTHREADING in part.forbidden for part in parts):
+        by_trait = "isolate"
+    elif any(HYPERTHREADING in part.required for part in parts) or (
+        isinstance(image, list | tuple | set | frozenset) and HYPERTHREADING in image
+    ):
+        by_trait = "require"
+    if by_trait is None or threads is None:
+        return by_trait or threads
+    raise Invalid(
+        f"{_THREADS}={threads} and the trait {HYPERTHREADING} both say how threads are "
+        "used: say only one of them"
+    )
+
+
+def _realtime(spec: RequestSpec, emulator: str | None) -> Cpus | None:
+    """The real-time vCPUs; None: none. Raises Invalid."""
+    if not _is_realtime(spec):
+        return None
+    text, vcpus = _realtime_mask(spec), spec.flavor.vcpus
+    check_count(vcpus)
+    chosen = frozenset(range(vcpus))
+    if text:
+        chosen = parse_mask(_REALTIME_MASK, text, vcpus)
+    if emulator is None and not 0 < len(chosen) < vcpus:
+        raise Invalid(
+            f"{_REALTIME} with {_REALTIME_MASK}={text!r} makes {len(chosen)} of "
+            f"{vcpus} CPUs real-time: leave some of them ordinary, or say where "
+            f"emulator threads run with {_EMULATOR}"
+        )
+    return mask_of(chosen)
+
+
+def _check_unpinned(
+    spec: RequestSpec, threads: str | None, emulator: str | None
+) -> None:
+    if threads is not None:
+        raise Invalid(_needs_pinning(_THREADS, threads))
+    if emulator == "isolate":
+        raise Invalid(_needs_pinning(_EMULATOR, emulator))
+    if _is_realtime(spec):
+        raise Invalid(_needs_pinning(_REALTIME, "true"))
+
+
+def _is_realtime(spec: RequestSpec) -> bool:
+    return settings.truth(_REALTIME, spec.flavor.extra_specs.get(_REALTIME, ""))
+
+
 def _realtime_mask(spec: RequestSpec) -> str | None:
-    if not settings.truth(_REALTIME, spec.flavor.extra_specs.get(_REALTIME, "")):
+    if not _is_realtime(spec):
         return None
     image = settings.of_image(spec, _REALTIME_MASK)
     return str(image) if image else spec.flavor.extra_specs.get(_REALTIME_MASK)

@@ -6,45 +6,43 @@ parses the request, and makes request groups where devices have inventory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, cast
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec, ResourceGroup
+from gantt.model.topology import Affinity, DeviceRequest
 from gantt.scheduler.request import settings
-from gantt.scheduler.request.features import custom_name
+from gantt.scheduler.request.features import AFFINITIES, custom_name, device_affinity
 
 _ALIAS: Final = "pci_passthrough:alias"
 _MANAGED: Final = "COMPUTE_MANAGED_PCI_DEVICE"
 _MIGRATABLE: Final = "HW_PCI_LIVE_MIGRATABLE"
 _MOST_DEVICES: Final = 1024
+Value: TypeAlias = str | tuple[str, ...] | None
 # Standard classes of devices.
 _STANDARD: Final = frozenset({"FPGA", "PCI_DEVICE", "PGPU", "SRIOV_NET_VF", "VGPU"})
 
 
-class DeviceRequest(Struct, frozen=True):
-    """``count`` devices alike, each like one of ``wanted``. ``is_of_flavor``: requested
-    by an alias in the flavor, not by a port."""
-
-    request_id: str | None
-    count: int
-    is_of_flavor: bool
-    wanted: tuple[dict[str, Any], ...]
-
-    @property
-    def suffixes(self) -> list[str]:
-        """The request groups of its devices, one for each."""
-        return [f"{self.request_id}-{place}" for place in range(self.count)]
-
-
 def requests(spec: RequestSpec) -> tuple[DeviceRequest, ...]:
     """The devices of ``spec.pci_requests``. Raises Invalid when it is malformed."""
-    return tuple(map(_read, spec.pci_requests)) if spec.pci_requests else ()
+    if not spec.pci_requests:
+        return ()
+    asked = device_affinity(spec)
+    return tuple(_read(entry, asked) for entry in spec.pci_requests)
 
 
-def is_remote_managed(wanted: dict[str, Any]) -> bool:
+def wanted(
+    spec: RequestSpec, aliases: tuple[dict[str, Any], ...]
+) -> tuple[DeviceRequest, ...]:
+    """The same, and those of the flavor's aliases unless devices of the flavor are
+    among them. Requests for no device are left out. Raises Invalid."""
+    return tuple(one for one in requests(with_aliases(spec, aliases)) if one.count)
+
+
+def is_remote_managed(wanted: Mapping[str, Value]) -> bool:
     """Whether a device must be one that another machine's agent manages."""
     return settings.truth("remote_managed", wanted.get("remote_managed") or "")
 
@@ -57,26 +55,41 @@ def with_groups(
     """``spec`` with a resource group for each device of a flavor that has none yet,
     where devices have inventory. ``aliases``: the meaning of device names in flavors.
     Raises Invalid."""
+    return _grouped(with_aliases(spec, aliases), knows_trait)
+
+
+def with_aliases(spec: RequestSpec, aliases: tuple[dict[str, Any], ...]) -> RequestSpec:
+    """``spec`` with a PCI request for each alias of its flavor, unless it has such.
+    Raises Invalid."""
     asked = spec.flavor.extra_specs.get(_ALIAS)
-    if asked and not any(request.is_of_flavor for request in requests(spec)):
-        made = tuple(_of_alias(asked, part, aliases) for part in asked.split(","))
-        spec = structs.replace(spec, pci_requests=(*spec.pci_requests, *made))
-    return _grouped(spec, knows_trait)
+    if not asked or any(_is_of_flavor(entry) for entry in spec.pci_requests):
+        return spec
+    affinity = device_affinity(spec)
+    made: dict[str, dict[str, Any]] = {}
+    for part in asked.split(","):
+        one = _of_alias(asked, part, aliases, affinity)
+        while one["request_id"] in made:
+            one["request_id"] += "_"
+        made[one["request_id"]] = one
+    return structs.replace(spec, pci_requests=(*spec.pci_requests, *made.values()))
+
+
+def _is_of_flavor(entry: Mapping[str, Any]) -> bool:
+    return entry.get("alias_name") is not None
 
 
 def _of_alias(
-    asked: str, part: str, aliases: tuple[dict[str, Any], ...]
+    asked: str,
+    part: str,
+    aliases: tuple[dict[str, Any], ...],
+    affinity: Affinity | None,
 ) -> dict[str, Any]:
     """The request for ``name:count``, under the alias's name."""
     name, _, count = (text.strip() for text in part.partition(":"))
     if not (count.isascii() and count.isdigit() and len(count) < 9):
         raise Invalid(f"extra spec {_ALIAS}={asked!r}: {part!r} is not NAME:COUNT")
-    wanted = [
-        {key: value for key, value in one.items() if key not in ("name", "numa_policy")}
-        for one in aliases
-        if one.get("name") == name
-    ]
-    if not wanted:
+    meant = [one for one in aliases if one.get("name") == name]
+    if not meant:
         raise Invalid(
             f"extra spec {_ALIAS}={asked!r}: there is no alias {name!r}; add it to "
             "[pci] alias, or correct the name"
@@ -85,8 +98,32 @@ def _of_alias(
         "request_id": name,
         "alias_name": name,
         "count": int(count),
-        "spec": wanted,
+        "spec": [_of_device(one) for one in meant],
+        "numa_policy": affinity or _same(name, "numa_policy", meant) or "legacy",
     }
+
+
+def _of_device(alias: Mapping[str, Any]) -> dict[str, Any]:
+    """An alias in the terms of pools."""
+    found = {
+        key: value
+        for key, value in alias.items()
+        if key not in ("name", "numa_policy", "device_type", "capability_type")
+    }
+    if alias.get("device_type") is not None:
+        found["dev_type"] = alias["device_type"]
+    return found
+
+
+def _same(name: str, key: str, meant: list[dict[str, Any]]) -> Any:
+    """What all aliases of one name say. Raises Invalid when they differ."""
+    values = {str(one.get(key) or "legacy") for one in meant}
+    if len(values) > 1:
+        raise Invalid(
+            f"[pci] alias {name!r} is there {len(meant)} times, with {key} "
+            f"{', '.join(sorted(values))}: aliases of one name must agree on it"
+        )
+    return values.pop()
 
 
 def _grouped(spec: RequestSpec, knows_trait: Callable[[str], bool]) -> RequestSpec:
@@ -103,7 +140,7 @@ def _grouped(spec: RequestSpec, knows_trait: Callable[[str], bool]) -> RequestSp
     return structs.replace(spec, requested_resources=(*spec.requested_resources, *made))
 
 
-def _read(entry: dict[str, Any]) -> DeviceRequest:
+def _read(entry: dict[str, Any], asked: Affinity | None) -> DeviceRequest:
     count, wanted = entry.get("count"), entry.get("spec") or []
     if (
         not isinstance(count, int)
@@ -115,12 +152,28 @@ def _read(entry: dict[str, Any]) -> DeviceRequest:
             f"pci_requests cannot be read: count={count!r}, spec={wanted!r}; give a "
             f"count from 0 to {_MOST_DEVICES} and a list of objects"
         )
+    affinity = entry.get("numa_policy") or "legacy"
+    if "numa_policy" not in entry and asked is not None:
+        affinity = asked
+    if affinity not in AFFINITIES:
+        raise Invalid(
+            f"pci_requests has numa_policy={affinity!r}: give {' or '.join(AFFINITIES)}"
+        )
     return DeviceRequest(
         entry.get("request_id"),
         count,
-        entry.get("alias_name") is not None,
-        tuple(wanted),
+        tuple({key: _value(one[key]) for key in one} for one in wanted),
+        _is_of_flavor(entry),
+        cast(Affinity, affinity),
     )
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, list | tuple | set | frozenset):
+        return tuple(map(str, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return None if value is None else str(value)
 
 
 def _group(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, cast
 
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec
+from gantt.model.topology import Affinity
 from gantt.scheduler.request import settings
 from gantt.scheduler.request.demand import DraftGroup
 
@@ -28,6 +29,7 @@ TPM_MODELS: Final = {
     "tpm-tis": "COMPUTE_SECURITY_TPM_TIS",
     "tpm-crb": "COMPUTE_SECURITY_TPM_CRB",
 }
+AFFINITIES: Final = ("legacy", "preferred", "required", "socket")
 ADDRESS_SPACES: Final = {
     "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
     "emulate": "COMPUTE_ADDRESS_SPACE_EMULATED",
@@ -56,6 +58,13 @@ def image_traits(spec: RequestSpec, part: DraftGroup) -> None:
 def custom_name(text: str) -> str:
     """``text`` as the name of a custom class or trait."""
     return f"CUSTOM_{_NOT_IN_NAMES.sub('_', text.upper().removeprefix('CUSTOM_'))}"
+
+
+def device_affinity(spec: RequestSpec) -> Affinity | None:
+    """How near its cells the instance wants its devices; None: flavor and image do not
+    say. Raises Invalid."""
+    found = settings.agreed(spec, "hw:pci_numa_affinity_policy", AFFINITIES)
+    return cast(Affinity | None, found)
 
 
 def asks_tpm(spec: RequestSpec) -> bool:
@@ -100,8 +109,7 @@ def _tpm(spec: RequestSpec, part: DraftGroup) -> None:
 
 
 def _socket_affinity(spec: RequestSpec, part: DraftGroup) -> None:
-    allowed = ("legacy", "preferred", "required", "socket")
-    if settings.agreed(spec, "hw:pci_numa_affinity_policy", allowed) == "socket":
+    if device_affinity(spec) == "socket":
         part.required.add("COMPUTE_SOCKET_PCI_NUMA_AFFINITY")
 
 

@@ -114,6 +114,7 @@ def _names(spec: RequestSpec) -> int:
     count += len(spec.retry_hosts) + len(spec.requested_networks)
     for each in spec.requested_networks:
         count += len(each.segments or ())
+    count += len(spec.network_metadata.physnets)
     for values in spec.scheduler_hints.values():
         count += len(values)
     place, group = spec.requested_destination, spec.instance_group

@@ -1,0 +1,124 @@
+"""The NUMA topology that a request already bears, as Nova's API made it.
+
+Every version of InstanceNUMATopology and InstanceNUMACell since Rocky, as a primitive
+or with the same fields as a plain object. Separate from reading requests because these
+keep it as it came. Which CPUs an earlier host pinned (``cpu_pinning_raw``) is ignored:
+each host fits anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from msgspec import Struct
+
+from gantt.errors import Invalid
+from gantt.model.forms import scalars
+from gantt.model.forms.document import Fields, Reading, opened
+from gantt.model.topology import (
+    ANY_PAGES,
+    CpuPolicy,
+    Cpus,
+    InstanceCell,
+    ThreadPolicy,
+)
+
+MOST_CPUS: Final = 65_536
+"""No machine has more; bounds the width of a bit mask."""
+MOST_CELLS: Final = 128
+_POLICIES: Final = ("dedicated", "mixed", "shared")
+_THREADS: Final = ("isolate", "prefer", "require")
+_EMULATOR: Final = ("isolate", "share")
+
+
+class GivenTopology(Struct, frozen=True):
+    """``cells`` in the order in which they are fitted."""
+
+    cells: tuple[InstanceCell, ...]
+    isolates_emulator: bool = False
+
+
+def read_instance_topology(value: Any, path: str = "numa_topology") -> GivenTopology:
+    """The cells. Raises Invalid, which names the field."""
+    part = opened(value, "InstanceNUMATopology", path, Reading())
+    parts = part.parts("cells", "InstanceNUMACell")
+    if not 0 < len(parts) <= MOST_CELLS:
+        raise Invalid(
+            f"{path}.cells has {len(parts)} cells: give 1 to {MOST_CELLS}, or leave "
+            f"{path} out"
+        )
+    cells = tuple(_cell(one, place) for place, one in enumerate(parts))
+    _check_disjoint(cells, path)
+    policy = _one_of(part, "emulator_threads_policy", _EMULATOR)
+    is_pinning = any(cell.policy in ("dedicated", "mixed") for cell in cells)
+    if policy == "isolate" and not is_pinning:
+        raise Invalid(
+            f"{path}.emulator_threads_policy is isolate, and no cell pins CPUs: give "
+            "cells a cpu_policy of dedicated or mixed, or leave it out"
+        )
+    return GivenTopology(cells, policy == "isolate")
+
+
+def _cell(part: Fields, place: int) -> InstanceCell:
+    shared, pinned = _cpus(part, "cpuset"), _cpus(part, "pcpuset")
+    policy = cast(CpuPolicy | None, _one_of(part, "cpu_policy", _POLICIES))
+    if policy == "dedicated" and not pinned:
+        # Before Victoria a cell had one set, whatever its policy.
+        shared, pinned = 0, shared
+    if pinned and policy not in ("dedicated", "mixed"):
+        raise Invalid(
+            f"{part.at('pcpuset')} names CPUs to pin, and {part.at('cpu_policy')} is "
+            f"{scalars.shown(policy)}: make it dedicated or mixed"
+        )
+    memory = part.need("memory", lambda at, v: scalars.whole(at, v, 1))
+    cell_id = part.get("id", lambda at, v: scalars.whole(at, v, -1))
+    return InstanceCell(
+        place if cell_id is None else cell_id,
+        shared,
+        pinned,
+        memory,
+        _page_kib(part, memory),
+        policy,
+        cast(ThreadPolicy | None, _one_of(part, "cpu_thread_policy", _THREADS)),
+    )
+
+
+def _page_kib(part: Fields, memory: int) -> int | None:
+    found = part.get("pagesize", lambda at, v: scalars.whole(at, v, ANY_PAGES))
+    if found == 0:
+        raise scalars.refusal(
+            part.at("pagesize"), "a size in KiB, -1 (small), -2 (large) or -3", found
+        )
+    if found is not None and found > 0 and memory * 1024 % found:
+        raise Invalid(
+            f"{part.at('pagesize')} is {found} KiB, and the memory of the cell "
+            f"({memory} MB) is no multiple of it: change one of them"
+        )
+    return found
+
+
+def _cpus(part: Fields, name: str) -> Cpus:
+    mask = 0
+    for number in part.get(name, scalars.items) or ():
+        mask |= 1 << scalars.whole(part.at(name), number, 0, MOST_CPUS - 1)
+    return mask
+
+
+def _check_disjoint(cells: tuple[InstanceCell, ...], path: str) -> None:
+    """No vCPU is in two sets."""
+    seen = 0
+    for place, cell in enumerate(cells):
+        both = seen & (cell.cpus | cell.pcpus) | cell.cpus & cell.pcpus
+        if both:
+            raise Invalid(
+                f"{path}.cells.{place} has vCPU {(both & -both).bit_length() - 1} a "
+                "second time: put it into one set of one cell"
+            )
+        seen |= cell.cpus | cell.pcpus
+
+
+def _one_of(part: Fields, name: str, allowed: tuple[str, ...]) -> str | None:
+    found = part.text(name)
+    if found is not None and found not in allowed:
+        raise scalars.refusal(part.at(name), f"one of {', '.join(allowed)}", found)
+    return found

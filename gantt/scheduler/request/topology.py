@@ -1,0 +1,65 @@
+"""What an instance asks to be fitted: NUMA cells, pinned CPUs, pages and devices.
+
+From a request to ``Wanted``. A topology or PCI requests that the request bears, as
+Nova's API makes them, are taken as they are; otherwise they are derived from flavor and
+image by the rules of that API. Separate from ``shape``, which asks for amounts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+from gantt.model.forms.instance_topology import GivenTopology, read_instance_topology
+from gantt.model.spec import RequestSpec
+from gantt.model.topology import Wanted
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request import cells, cpus, devices
+
+TOPOLOGY_FILTER: Final = "NUMATopologyFilter"
+DEVICES_FILTER: Final = "PciPassthroughFilter"
+
+
+def wanted_of(
+    spec: RequestSpec, options: SchedulerOptions, filters: Container[str]
+) -> Wanted | None:
+    """What ``spec`` asks of a host beyond amounts, as far as ``filters`` (names of
+    those that apply; none where hosts are forced) enforce it; None: nothing.
+
+    NUMATopologyFilter enforces cells, devices near them and networks near them;
+    PciPassthroughFilter devices. Ratios are left open: they are the host's. Raises
+    Invalid, with key and value, for what contradicts itself or never fits, whichever
+    filters apply.
+    """
+    given = topology_of(spec)
+    wanted = devices.wanted(spec, options.pci_alias)
+    if given is None or TOPOLOGY_FILTER not in filters:
+        if wanted and DEVICES_FILTER in filters:
+            return Wanted(devices=wanted)
+        return None
+    networks = spec.network_metadata
+    return Wanted(
+        cells=given.cells,
+        isolates_emulator=given.isolates_emulator,
+        devices=wanted,
+        physical_networks=networks.physnets,
+        is_tunnelled=networks.tunneled,
+    )
+
+
+def topology_of(spec: RequestSpec) -> GivenTopology | None:
+    """The cells that ``spec`` bears, or those that follow from flavor and image. None:
+    it asks for none, or says so itself (null in Nova's object). Raises Invalid."""
+    if spec.numa_topology is not None:
+        return read_instance_topology(spec.numa_topology)
+    if "numa_topology" in spec.nulls or _is_plain(spec):
+        return None
+    pinning = cpus.pinning(spec)
+    found = cells.cells_of(spec, pinning)
+    return GivenTopology(found, pinning.isolates_emulator) if found else None
+
+
+def _is_plain(spec: RequestSpec) -> bool:
+    return not spec.flavor.extra_specs and (
+        spec.image is None or not spec.image.properties
+    )

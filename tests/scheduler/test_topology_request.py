@@ -1,0 +1,329 @@
+"""From flavor, image and ports to what an instance asks to be fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantt.errors import Invalid
+from gantt.model.spec import Flavor, Image, NetworkMetadata, RequestSpec
+from gantt.model.topology import ANY_PAGES, LARGE_PAGES, SMALL_PAGES, Wanted
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.topology import wanted_of
+
+BOTH = frozenset({"NUMATopologyFilter", "PciPassthroughFilter"})
+OPTIONS = SchedulerOptions()
+DEDICATED = {"hw:cpu_policy": "dedicated"}
+MIXED = {"hw:cpu_policy": "mixed"}
+ISOLATED = {"hw:emulator_threads_policy": "isolate"}
+REALTIME = {"hw:cpu_realtime": "yes"}
+TWO = {"hw:numa_nodes": "2"}
+LARGE = {"hw:mem_page_size": "large"}
+HYPERTHREADING = "trait:HW_CPU_HYPERTHREADING"
+Texts = dict[str, str]
+Properties = dict[str, Any]
+
+
+def a_spec(
+    extra_specs: Texts | None = None,
+    properties: Properties | None = None,
+    **fields: Any,
+) -> RequestSpec:
+    flavor = Flavor(vcpus=4, memory_mb=1024, extra_specs=extra_specs or {})
+    image = None if properties is None else Image(properties=properties)
+    return RequestSpec(**{"flavor": flavor, "image": image, **fields})
+
+
+def wanted(
+    spec: RequestSpec,
+    filters: frozenset[str] = BOTH,
+    options: SchedulerOptions = OPTIONS,
+) -> Wanted:
+    found = wanted_of(spec, options, filters)
+    assert found is not None
+    return found
+
+
+def cells(
+    extra_specs: Texts, properties: Properties | None = None
+) -> list[tuple[int, int, int]]:
+    """(shared, pinned, MB) of each cell; CPUs as bit masks."""
+    found = wanted(a_spec(extra_specs, properties)).cells
+    assert [cell.id for cell in found] == list(range(len(found)))
+    return [(cell.cpus, cell.pcpus, cell.memory) for cell in found]
+
+
+def explicit(**changed: str) -> Texts:
+    said = {
+        "hw__numa_cpus.0": "0-2",
+        "hw__numa_cpus.1": "3",
+        "hw__numa_mem.0": "1000",
+        "hw__numa_mem.1": "24",
+        **changed,
+    }
+    return TWO | {key.replace("__", ":"): one for key, one in said.items() if one}
+
+
+# ------------------------------------------------------------------------ NUMA cells
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties"),
+    [
+        ({}, None),
+        ({}, {"hw_disk_bus": "virtio"}),
+        ({"hw:cpu_policy": "shared"}, None),
+        ({"resources:VCPU": "4"}, None),
+        ({"hw:emulator_threads_policy": "share"}, None),
+        ({"hw:locked_memory": "false"}, None),
+        ({"hw:pmem": "", "hw:numa_nodes": "", "hw:mem_page_size": ""}, None),
+    ],
+)
+def test_nothing_to_fit(extra_specs: Texts, properties: Properties | None) -> None:
+    assert wanted_of(a_spec(extra_specs, properties), OPTIONS, BOTH) is None
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "expected"),
+    [
+        (TWO, None, [(0b0011, 0, 512), (0b1100, 0, 512)]),
+        ({}, {"hw_numa_nodes": 2}, [(0b0011, 0, 512), (0b1100, 0, 512)]),
+        ({}, {"hw_numa_nodes": "1"}, [(0b1111, 0, 1024)]),
+        (explicit(), None, [(0b0111, 0, 1000), (0b1000, 0, 24)]),
+        (
+            explicit(**{"hw__numa_cpus.0": "^3", "hw__numa_mem.1": "24"}),
+            None,
+            [(0b0111, 0, 1000), (0b1000, 0, 24)],
+        ),
+        # The image says which, as Nova's object and as Glance have it.
+        (
+            TWO,
+            {"hw_numa_cpus": [[0, 1, 2], [3]], "hw_numa_mem": [1000, 24]},
+            [(0b0111, 0, 1000), (0b1000, 0, 24)],
+        ),
+        (
+            TWO,
+            {
+                "hw_numa_cpus.0": "0-2",
+                "hw_numa_cpus.1": "3",
+                "hw_numa_mem.0": "1000",
+                "hw_numa_mem.1": "24",
+            },
+            [(0b0111, 0, 1000), (0b1000, 0, 24)],
+        ),
+        (DEDICATED, None, [(0, 0b1111, 1024)]),
+        (DEDICATED | TWO, None, [(0, 0b0011, 512), (0, 0b1100, 512)]),
+        ({}, {"hw_cpu_policy": "dedicated"}, [(0, 0b1111, 1024)]),
+        ({"resources:PCPU": "4"}, None, [(0, 0b1111, 1024)]),
+        ({"resources1:PCPU": "2", "resources2:PCPU": "2", "group_policy": "none"}, None,
+         [(0, 0b1111, 1024)]),
+        (MIXED | {"hw:cpu_dedicated_mask": "^0"}, None, [(0b0001, 0b1110, 1024)]),
+        (
+            MIXED | TWO | {"hw:cpu_dedicated_mask": "0,2"},
+            None,
+            [(0b0010, 0b0001, 512), (0b1000, 0b0100, 512)],
+        ),
+        (
+            MIXED | TWO | {"hw:cpu_dedicated_mask": "0-1"},
+            None,
+            [(0, 0b0011, 512), (0b1100, 0, 512)],
+        ),
+        (
+            MIXED | REALTIME | {"hw:cpu_realtime_mask": "^0"},
+            None,
+            [(0b0001, 0b1110, 1024)],
+        ),
+        ({"hw:pmem": "6GB"}, None, [(0b1111, 0, 1024)]),
+        ({"hw:cpu_policy": "shared"} | LARGE, None, [(0b1111, 0, 1024)]),
+    ],
+)  # fmt: skip
+def test_cells(
+    extra_specs: Texts,
+    properties: Properties | None,
+    expected: list[tuple[int, int, int]],
+) -> None:
+    assert cells(extra_specs, properties) == expected
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "policy", "threads"),
+    [
+        (TWO, None, None, None),
+        (TWO | {"hw:cpu_policy": "shared"}, None, "shared", None),
+        (TWO | {"resources:VCPU": "4"}, None, "shared", None),
+        (DEDICATED, {"hw_cpu_policy": "shared"}, "dedicated", None),
+        (
+            DEDICATED | {"hw:cpu_thread_policy": "require"},
+            None,
+            "dedicated",
+            "require",
+        ),
+        (
+            DEDICATED | {"hw:cpu_thread_policy": "prefer"},
+            {"hw_cpu_thread_policy": "isolate"},
+            "dedicated",
+            "isolate",
+        ),
+        (DEDICATED | {HYPERTHREADING: "required"}, None, "dedicated", "require"),
+        (DEDICATED | {HYPERTHREADING: "forbidden"}, None, "dedicated", "isolate"),
+        (
+            DEDICATED,
+            {"traits_required": ["HW_CPU_HYPERTHREADING"]},
+            "dedicated",
+            "require",
+        ),
+    ],
+)
+def test_policies_are_those_of_every_cell(
+    extra_specs: Texts,
+    properties: Properties | None,
+    policy: str | None,
+    threads: str | None,
+) -> None:
+    for cell in wanted(a_spec(extra_specs, properties)).cells:
+        assert (cell.policy, cell.threads) == (policy, threads)
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "expected"),
+    [
+        (DEDICATED, False),
+        (DEDICATED | {"hw:emulator_threads_policy": "share"}, False),
+        (DEDICATED | ISOLATED, True),
+        ({"resources:PCPU": "5"} | ISOLATED, True),
+        (MIXED | ISOLATED | {"hw:cpu_dedicated_mask": "0"}, True),
+        # Emulator threads elsewhere: all CPUs may be real-time.
+        (DEDICATED | ISOLATED | REALTIME, True),
+    ],
+)
+def test_emulator_threads(extra_specs: Texts, expected: bool) -> None:
+    assert wanted(a_spec(extra_specs)).isolates_emulator is expected
+
+
+@pytest.mark.parametrize(
+    ("flavor", "image", "expected"),
+    [
+        ("small", None, SMALL_PAGES),
+        ("large", None, LARGE_PAGES),
+        ("any", None, ANY_PAGES),
+        ("2048", None, 2048),
+        ("2MB", None, 2048),
+        ("2MiB", None, 2048),
+        ("0.5GB", None, 524_288),
+        ("4KB", None, 4),
+        ("any", "small", SMALL_PAGES),
+        ("large", "2MB", 2048),
+        ("any", 4, 4),
+        ("large", None, LARGE_PAGES),
+    ],
+)
+def test_page_sizes(flavor: str, image: object, expected: int) -> None:
+    properties = None if image is None else {"hw_mem_page_size": image}
+    found = wanted(a_spec({"hw:mem_page_size": flavor}, properties))
+    assert [cell.page_kib for cell in found.cells] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "words"),
+    [
+        ({"hw:numa_nodes": "0"}, None, "hw:numa_nodes='0'"),
+        ({"hw:numa_nodes": "two"}, None, "hw:numa_nodes='two'"),
+        ({"hw:numa_nodes": "1000"}, None, "give 1 to 128"),
+        ({"hw:numa_nodes": "3"}, None, "4 vCPUs and 1024 MB cannot be divided evenly"),
+        ({"hw:numa_nodes": "8"}, None, "hw:numa_nodes=8"),
+        (TWO, {"hw_numa_nodes": 2}, "hw_numa_nodes=2"),
+        (explicit(), {"hw_numa_cpus": [[0, 1], [2, 3]]}, "hw_numa_cpus.N"),
+        (explicit(**{"hw__numa_mem.1": ""}), None, "nothing of hw:numa_mem.1"),
+        (explicit(**{"hw__numa_cpus.0": ""}), None, "nothing of hw:numa_cpus.0"),
+        (explicit(**{"hw__numa_cpus.2": "0"}), None, "hw:numa_cpus.2='0'"),
+        (explicit(**{"hw__numa_cpus.x": "0"}), None, "hw:numa_cpus.x='0'"),
+        (explicit(**{"hw__numa_cpus.1": "4"}), None, "names CPU 4, the flavor has 4"),
+        (explicit(**{"hw__numa_cpus.1": "2-3"}), None, "hw:numa_cpus.1 has vCPU 2"),
+        (explicit(**{"hw__numa_cpus.0": "0-1"}), None, "vCPU 2 of 4 is in no"),
+        (explicit(**{"hw__numa_mem.1": "25"}), None, "1000+25 MB, together 1025"),
+        (explicit(**{"hw__numa_mem.1": "0"}), None, "hw:numa_mem.1='0'"),
+        ({"hw:mem_page_size": "huge"}, None, "hw:mem_page_size='huge'"),
+        ({"hw:mem_page_size": "2mb"}, None, "hw:mem_page_size='2mb'"),
+        ({"hw:mem_page_size": "0"}, None, "hw:mem_page_size='0'"),
+        ({"hw:mem_page_size": "3MB"}, None, "no multiple of it"),
+        ({}, {"hw_mem_page_size": "2MB"}, "does not set hw:mem_page_size"),
+        (
+            {"hw:mem_page_size": "small"},
+            {"hw_mem_page_size": "any"},
+            "an image chooses only if",
+        ),
+        (LARGE, {"hw_mem_page_size": "x"}, "hw_mem_page_size='x'"),
+        ({"hw:locked_memory": "true"}, None, "hw:locked_memory"),
+        (TWO | {"hw:locked_memory": "true"}, None, "needs a page size"),
+        ({}, {"hw_locked_memory": True}, "hw_locked_memory"),
+        (
+            LARGE | {"hw:locked_memory": "true"},
+            {"hw_locked_memory": False},
+            "let them agree",
+        ),
+        ({"hw:cpu_thread_policy": "prefer"}, None, "hw:cpu_thread_policy=prefer"),
+        ({HYPERTHREADING: "required"}, None, "is for pinned CPUs"),
+        (
+            DEDICATED | {HYPERTHREADING: "required", "hw:cpu_thread_policy": "require"},
+            None,
+            "both say how threads are used",
+        ),
+        (ISOLATED | TWO, None, "hw:emulator_threads_policy=isolate is for pinned"),
+        (REALTIME, None, "hw:cpu_realtime=true is for pinned"),
+        (DEDICATED | REALTIME, None, "makes 4 of 4 CPUs real-time"),
+        (
+            DEDICATED | REALTIME | {"hw:cpu_realtime_mask": "^0-3"},
+            None,
+            "makes 0 of 4 CPUs real-time",
+        ),
+        (DEDICATED | {"hw:cpu_dedicated_mask": "0"}, None, "is for hw:cpu_policy=mix"),
+        ({"hw:cpu_dedicated_mask": "0"}, None, "is for hw:cpu_policy=mixed"),
+        (MIXED, None, "does not say which CPUs are pinned"),
+        (MIXED | {"hw:cpu_dedicated_mask": "0-3"}, None, "pins 4 of 4 CPUs"),
+        (
+            MIXED | REALTIME | {"hw:cpu_dedicated_mask": "0"} | ISOLATED,
+            None,
+            "say only one of them",
+        ),
+        ({"resources:PCPU": "3"}, None, "ask for 4"),
+    ],
+)
+def test_impossible_topologies_are_refused(
+    extra_specs: Texts, properties: Properties | None, words: str
+) -> None:
+    # Whichever filters are enabled.
+    for filters in (BOTH, frozenset[str]()):
+        with pytest.raises(Invalid) as caught:
+            wanted_of(a_spec(extra_specs, properties), OPTIONS, filters)
+        assert words in caught.value.message
+
+
+# ----------------------------------------------------------- which filters ask for it
+
+
+NIC = {
+    "request_id": "r1",
+    "count": 1,
+    "spec": [{"physical_network": "p1", "remote_managed": True}],
+}
+
+
+def test_only_what_a_filter_checks_is_wanted() -> None:
+    spec = a_spec(
+        TWO,
+        pci_requests=(NIC,),
+        network_metadata=NetworkMetadata(frozenset({"p1"}), tunneled=True),
+    )
+    whole = wanted(spec)
+    assert len(whole.cells) == 2 and len(whole.devices) == 1
+    assert whole.physical_networks == {"p1"} and whole.is_tunnelled
+    # Devices are fitted near the cells.
+    assert wanted(spec, frozenset({"NUMATopologyFilter"})) == whole
+    devices = wanted(spec, frozenset({"PciPassthroughFilter"}))
+    assert devices == Wanted(devices=whole.devices)
+    assert wanted_of(spec, OPTIONS, frozenset()) is None
+    # Without cells, nothing is near them.
+    alone = a_spec(pci_requests=(NIC,), network_metadata=spec.network_metadata)
+    assert wanted(alone) == Wanted(devices=whole.devices)
+    assert wanted_of(alone, OPTIONS, {"NUMATopologyFilter"}) is None
