@@ -128,17 +128,23 @@ def _lack(request: DeviceRequest, has: int, why: str) -> Lack:
     return Lack("devices", request.count, has, "devices", None, detail)
 
 
-def _text(value: str | tuple[str, ...]) -> str:
+def _text(value: str | tuple[str, ...] | None) -> str:
+    if value is None:
+        return "none"
     return value if isinstance(value, str) else "+".join(value)
 
 
-def _matches(pool: Pool, wanted: Mapping[str, str | tuple[str, ...]]) -> bool:
-    """Texts whatever their case; of lists, all that is wanted is there."""
+def _matches(pool: Pool, wanted: Mapping[str, str | tuple[str, ...] | None]) -> bool:
+    """Texts whatever their case; of lists, all that is wanted is there; None: the pool
+    has no such tag."""
     for key, value in wanted.items():
         if key in NOT_OF_POOLS:
             continue
         has = pool.tags.get(key)
-        if isinstance(value, str):
+        if value is None:
+            if has is not None:
+                return False
+        elif isinstance(value, str):
             if not isinstance(has, str) or has.lower() != value.lower():
                 return False
         elif not isinstance(has, tuple) or not set(value) <= set(has):

@@ -12,7 +12,7 @@ from gantt.model.topology import Affinity, Device, DeviceRequest, Lack, Pool
 from gantt.topology.devices import select
 from tests.topology.machines import named, pool
 
-Tags = dict[str, str | tuple[str, ...]]
+Tags = dict[str, str | tuple[str, ...] | None]
 
 
 def request(*wanted: Tags, count: int = 1, **more: Any) -> DeviceRequest:
@@ -62,6 +62,12 @@ def test_requests_share_what_is_there() -> None:
     pools = (pool(2), pool(2))
     assert _taken(pools, request(count=3), request()) == [(0, 2), (1, 1), (1, 1)]
     assert _lack(_taken(pools, request(count=3), request(count=2)), 2, 1)
+
+
+def test_a_tag_of_none_asks_for_pools_without_it() -> None:
+    tagged, plain = pool(1, physical_network="x"), pool(1)
+    assert _taken((tagged, plain), request({"physical_network": None})) == [(1, 1)]
+    assert _lack(_taken((tagged,), request({"physical_network": None})), 1, 0)
 
 
 def test_texts_match_whatever_their_case() -> None:

@@ -49,7 +49,6 @@ VERSIONS: Final[Mapping[str, str]] = {
     "NUMACell": "1.5",
     "NUMAPagesTopology": "1.1",
     "NUMATopology": "1.2",
-    "NetworkMetadata": "1.0",
     "NUMATopologyLimits": "1.1",
     "PciDevice": "1.7",
     "PciDevicePool": "1.1",
