@@ -16,8 +16,9 @@ from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE, grouped
-from gantt.state.reports import AMOUNTS, amounts
+from gantt.state.reports import AMOUNTS, Topologies, amounts
 from gantt.state.state import State
+from gantt.state.topology_columns import TopologyColumns
 
 _Claimed = dict[int, tuple[int, int, int, int]]
 _CLAIMED = (
@@ -47,6 +48,7 @@ def fleet_problems(state: State) -> Iterator[str]:
             *_host_service(fleet, row),
             *_host_aggregates(fleet, row, bearers),
             *_host_factors(fleet, row),
+            *_host_topology(fleet, row),
         ):
             yield f"{where}: {what}"
     yield from _left_over(fleet)
@@ -155,6 +157,19 @@ def _host_factors(fleet: Fleet, row: int) -> Iterator[str]:
             yield f"{'.'.join(factor.path)} is taken for {factor.values[code]!r}"
 
 
+def _host_topology(fleet: Fleet, row: int) -> Iterator[str]:
+    hosts = fleet.hosts
+    if hosts.reported[row] != Topologies().read(hosts.stats[row]):
+        yield "its cells and devices were read as something else"
+    again = TopologyColumns()
+    again.put(0, hosts.left[row])
+    wanted, found = again.of_row(0), hosts.topology.of_row(row)
+    for name, value in wanted.items():
+        is_coded = name not in ("facts", "beyond")
+        if found[name] != value and not (is_coded and hosts.topology.is_full):
+            yield f"{name} of its topology are {found[name]}, not {value}"
+
+
 def _text(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
@@ -163,9 +178,12 @@ def _left_over(fleet: Fleet) -> Iterator[str]:
     """Rows in which there is no host."""
     hosts = fleet.hosts
     live = set(hosts.live_rows().tolist())
+    nothing = TopologyColumns().of_row(0)
     for row in range(hosts.height):
         if row not in live and hosts.aggregates.labels_of(row):
             yield f"row {row}: no host, yet it is in an aggregate"
+        if row not in live and hosts.topology.of_row(row) != nothing:
+            yield f"row {row}: no host, yet there are cells or devices"
     for factor in hosts.factors():
         if any(factor.codes[row] for row in range(hosts.height) if row not in live):
             yield f"factor {'.'.join(factor.path)}: has a value where there is no host"

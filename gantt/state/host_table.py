@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
+from gantt.model.topology import HostTopology
 from gantt.state.bits import BitMatrix
 from gantt.state.column import (
     NO_ROW,
@@ -26,7 +27,8 @@ from gantt.state.column import (
     time_in,
 )
 from gantt.state.factors import Factor, Factors
-from gantt.state.reports import AMOUNTS, Reports, amounts
+from gantt.state.reports import AMOUNTS, TOPOLOGY, Reports, Topologies, amounts
+from gantt.state.topology_columns import TopologyColumns
 
 _Index = dict[Any, list[int]]
 
@@ -131,8 +133,9 @@ class _ByHost(NamedTuple):
 
 class Hosts(HostColumns):
     """One row per compute node, with what of it fits no column. ``stats``: what it
-    reports, by field; parts of it are shared and not to be changed. The names and the
-    id of a host never change."""
+    reports, by field; parts of it are shared and not to be changed. ``reported``: its
+    cells and devices; ``left``: these less pending claims; ``topology``: what is left,
+    as arrays. The names and the id of a host never change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -141,6 +144,9 @@ class Hosts(HostColumns):
         self.uuids: list[str | None] = []
         self.stats: list[dict[str, Any]] = []
         self.cells: list[str | None] = []
+        self.reported: list[HostTopology] = []
+        self.left: list[HostTopology] = []
+        self.topology = TopologyColumns()
         self.aggregates = BitMatrix()
         self._raw: list[str] = []
         self.row_by_id: dict[int, int] = {}
@@ -152,6 +158,7 @@ class Hosts(HostColumns):
         # Moves when another provider, or none, stands for a host.
         self.structure = 0
         self._reports = Reports()
+        self._topologies = Topologies()
         self._factors = Factors()
 
     # -- looking up ---------------------------------------------------------------
@@ -254,6 +261,8 @@ class Hosts(HostColumns):
         self.hosts[row] = self.nodes[row] = self._raw[row] = ""
         self.cells[row] = None
         self.stats[row] = {}
+        self.reported[row] = self.left[row] = HostTopology()
+        self.topology.remove(row)
         self.give_back(row)
         self.structure += 1
         return row
@@ -315,6 +324,8 @@ class Hosts(HostColumns):
             self.uuids.append(None)
             self.cells.append(None)
             self.stats.append({})
+            self.reported.append(HostTopology())
+            self.left.append(HostTopology())
         self.id[row] = values.id
         self.hosts[row], self.nodes[row] = values.host, values.node
         self.row_by_id[values.id] = row
@@ -330,6 +341,14 @@ class Hosts(HostColumns):
         for column, amount in zip(AMOUNTS, amounts(new), strict=True):
             getattr(self, column)[row] = amount
         self._factors.change(row, old, new, len(self.id))
+        if any(new.get(name) is not old.get(name) for name in TOPOLOGY):
+            self.reported[row] = self._topologies.read(new)
+            self.settle_topology(row)
+
+    def settle_topology(self, row: int) -> None:
+        """What is left of the host's cells and devices after pending claims."""
+        self.left[row] = self.reported[row]
+        self.topology.put(row, self.left[row])
 
     def _settle(self, row: int) -> None:
         """What is left after claims."""

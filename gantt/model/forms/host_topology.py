@@ -190,6 +190,12 @@ def _check_cell(part: Fields, cell: HostCell) -> None:
                 "sets: a CPU is a thread of one core."
             )
         seen |= threads
+    lacking = cell.pcpus & ~seen if cell.siblings else 0
+    if lacking:
+        raise Invalid(
+            f"{part.at('siblings')} lacks CPUs {text_of(lacking)}: list each CPU that "
+            "can be pinned, or no siblings at all."
+        )
     _check_pages(part, cell)
 
 

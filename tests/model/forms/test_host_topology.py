@@ -133,9 +133,10 @@ def cells(**fields: Any) -> dict[str, Any]:
 
 
 IMPOSSIBLE: list[tuple[Any, str]] = [
-    (cells(cpuset=[3, 4, 5]), r"1.cpuset has CPUs 3, which are in cell 0 too"),
-    (cells(pcpuset=[0, 1, 6]), r"1.pcpuset has CPUs 0-1, which are in cell 0 too"),
+    (cells(cpuset=[3, 4], siblings=[]), r"1.cpuset has CPUs 3, which are in cell 0"),
+    (cells(pcpuset=[0, 1], siblings=[]), r"1.pcpuset has CPUs 0-1, which are in cell"),
     (cells(siblings=[[4, 6]]), r"1.siblings has CPUs 6; the cell has only 4-5"),
+    (cells(siblings=[[4]]), r"1.siblings lacks CPUs 5: list each CPU that can be"),
     (cells(siblings=[[4, 5], [5]]), r"1.siblings has CPUs 5 in two sets"),
     (cells(pinned_cpus=[6]), r"1.pinned_cpus has CPUs 6; only .* pinned: 4-5"),
     (cells(pcpuset=[], pinned_cpus=[4]), r"1.pinned_cpus has CPUs 4; .* none"),

@@ -1,0 +1,231 @@
+"""Hosts that cannot fit an instance's NUMA cells and devices, by passes over arrays.
+
+Necessary conditions only: what passes is fitted one by one (``topology.fit``), what
+does not pass never fits. Apart from the filters because two of them ask.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+from msgspec.structs import replace
+
+from gantt.model.topology import (
+    ANY_PAGES,
+    LARGE_PAGES,
+    SMALL_PAGES,
+    DeviceRequest,
+    InstanceCell,
+    Lack,
+    Pool,
+    Wanted,
+)
+from gantt.scheduler.hosts import Hosts
+from gantt.state.column import ANY, Bools, Int64s
+from gantt.state.topology_columns import (
+    ANY_KIND,
+    MOST_PAGE_SIZES,
+    OF_ONE_POOL,
+    Tags,
+    TopologyColumns,
+)
+from gantt.topology.cells import is_pinned
+from gantt.topology.devices import select
+
+_KIB: Final = 1024
+# A request for devices, and int64[cells + 1, rows]: those that it may get.
+_Free = tuple[DeviceRequest, Int64s]
+# Along the first axis, which is that of cells.
+ADD: Final = np.add.reduce
+
+
+def mask_of(hosts: Hosts, wanted: Wanted) -> Bools:
+    """bool[n]: False where ``wanted`` cannot fit what is left of the host."""
+    table = hosts.fleet.hosts
+    found = _every_row(table.topology, table.height, wanted)
+    return found if hosts.is_every_row else found[hosts.rows]
+
+
+def _every_row(columns: TopologyColumns, height: int, wanted: Wanted) -> Bools:
+    rows = min(height, len(columns.cells))
+    devices = [(one, _free(columns, rows, one)) for one in _joined(wanted.devices)]
+    found = np.ones(height, np.bool_)
+    if wanted.cells:
+        found[:rows] = _with_cells(_View(columns, rows), wanted, devices)
+    if wanted.cells or devices:
+        found[rows:] = False  # hosts beyond the arrays report neither
+    for request, free in devices:
+        if wanted.cells and request.affinity in ("required", "socket"):
+            free = free[:-1]  # those at no cell are not near
+        found[:rows] &= ADD(free) >= request.count
+    return found
+
+
+class _View:
+    """The first ``rows`` rows of the columns."""
+
+    def __init__(self, columns: TopologyColumns, rows: int) -> None:
+        self.columns, self.rows = columns, rows
+        places = np.arange(columns.facts.shape[1])[:, None]
+        self.exists: Bools = places < columns.cells[:rows]
+
+    def fact(self, name: str) -> Int64s:
+        return self.columns.fact(name)[:, : self.rows]
+
+
+def _with_cells(view: _View, wanted: Wanted, devices: Sequence[_Free]) -> Bools:
+    """bool[rows]: as many host cells as instance cells could each carry one."""
+    carries = {}
+    for cell, reserved, count in _distinct(wanted):
+        able = view.exists & _cell(view, cell, reserved, wanted)
+        if len(wanted.cells) == 1:
+            _keep_near(able, view, wanted, devices)
+        carries[cell, reserved] = able, count
+    found = np.ones(view.rows, np.bool_)
+    any_able = np.zeros_like(view.exists)
+    for able, count in carries.values():
+        found &= ADD(able) >= count if count > 1 else ANY(able)
+        any_able |= able
+    if len(carries) > 1:
+        found &= ADD(any_able) >= len(wanted.cells)
+    if len(wanted.cells) > 1:
+        for near in _networks(view, wanted):
+            found &= ANY(near & any_able) | ~ANY(near)
+    return found
+
+
+def _distinct(wanted: Wanted) -> Iterable[tuple[InstanceCell, int, int]]:
+    """Instance cells that ask for the same as one, with what is reserved for the
+    emulator there, and how many there are."""
+    counts: Counter[tuple[InstanceCell, int]] = Counter()
+    for number, cell in enumerate(wanted.cells):
+        alike = replace(
+            cell,
+            id=0,
+            cpus=(1 << cell.cpus.bit_count()) - 1,
+            pcpus=(1 << cell.pcpus.bit_count()) - 1,
+        )
+        reserved = int(wanted.isolates_emulator and number == 0)
+        counts[alike, reserved] += 1
+    return [(cell, reserved, count) for (cell, reserved), count in counts.items()]
+
+
+# -- one instance cell ------------------------------------------------------------
+
+
+def _cell(view: _View, cell: InstanceCell, reserved: int, wanted: Wanted) -> Bools:
+    """bool[cells, rows]: which host cells may carry ``cell``."""
+    able = _memory(view, cell)
+    if is_pinned(cell):
+        pinned = cell.pcpus.bit_count()
+        able &= view.fact("free") >= pinned + reserved
+        if cell.threads == "isolate":
+            able &= view.fact("whole_cores") >= pinned
+        elif cell.threads == "require":
+            able &= view.fact("in_cores") >= pinned
+    if cell.policy != "dedicated":
+        able &= _shares(view, cell, wanted)
+    return able
+
+
+def _shares(view: _View, cell: InstanceCell, wanted: Wanted) -> Bools:
+    cpus, shared = cell.cpus.bit_count(), view.fact("shared")
+    able: Bools = shared >= cpus
+    if wanted.cpu_ratio is not None:
+        able &= view.fact("shared_used") + cpus <= shared * wanted.cpu_ratio
+    if wanted.ram_ratio is not None:
+        limit = view.fact("memory") * wanted.ram_ratio
+        able &= view.fact("memory_used") + cell.memory <= limit
+    return able
+
+
+def _memory(view: _View, cell: InstanceCell) -> Bools:
+    kib = cell.memory * _KIB
+    grain = view.fact("grain_kib")
+    if cell.page_kib in (None, SMALL_PAGES):
+        # Of shared instances without a page size, memory may be overcommitted.
+        is_free = cell.page_kib is not None or is_pinned(cell)
+        able: Bools = view.fact("free_kib" if is_free else "total_kib") >= kib
+        able &= kib % np.maximum(grain, 1) == 0
+        return able & (grain > 0) if cell.page_kib == SMALL_PAGES else able
+    columns = view.columns
+    able = np.zeros_like(view.exists)
+    if len(columns.page_sizes) == MOST_PAGE_SIZES:
+        return ~able
+    for code, size in enumerate(columns.page_sizes):
+        if cell.page_kib not in (size, LARGE_PAGES, ANY_PAGES) or kib % size:
+            continue
+        fits = columns.free_pages[code, :, : view.rows] >= kib // size
+        able |= fits & (grain != size) if cell.page_kib == LARGE_PAGES else fits
+    return able
+
+
+def _keep_near(
+    able: Bools, view: _View, wanted: Wanted, devices: Sequence[_Free]
+) -> None:
+    """Of the only instance cell: keep host cells near its networks and devices."""
+    for near in _networks(view, wanted):
+        able &= near | ~ANY(near)
+    for request, free in devices:
+        if request.affinity not in ("required", "legacy"):
+            continue
+        there = free[:-1]
+        if request.affinity == "legacy":
+            there = there + free[-1]
+        able &= there >= request.count
+
+
+def _networks(view: _View, wanted: Wanted) -> Iterable[Bools]:
+    """bool[cells, rows] for each network: which host cells are near it. One that is
+    near none, or has no array, is as near to all."""
+    columns = view.columns
+    for name in wanted.physical_networks:
+        if name in columns.networks:
+            yield columns.near[columns.networks.index(name), :, : view.rows]
+    if wanted.is_tunnelled:
+        yield view.fact("is_tunnelled") != 0
+
+
+# -- devices ----------------------------------------------------------------------
+
+
+def _joined(requests: Iterable[DeviceRequest]) -> list[DeviceRequest]:
+    """Requests for the same devices as one: each takes what the others leave."""
+    joined: dict[str, DeviceRequest] = {}
+    for request in requests:
+        key = f"{request.affinity} {request.wanted}"
+        known = joined.get(key)
+        count = request.count + (known.count if known else 0)
+        joined[key] = replace(request, count=count)
+    return list(joined.values())
+
+
+def _free(columns: TopologyColumns, rows: int, request: DeviceRequest) -> Int64s:
+    """int64[cells + 1, rows]: devices that ``request`` may get."""
+    codes = [
+        code
+        for code, tags in enumerate(columns.kinds)
+        if code == ANY_KIND or _may_give(tags, request)
+    ]
+    found: Int64s = columns.devices[codes[0], :, :rows]
+    for code in codes[1:]:
+        found = found + columns.devices[code, :, :rows]
+    return found
+
+
+def _may_give(tags: Tags, request: DeviceRequest) -> bool:
+    """Whether a pool of this kind may serve ``request``, as far as its kind tells."""
+    one = replace(
+        request,
+        count=1,
+        wanted=tuple(
+            {key: value for key, value in wanted.items() if key not in OF_ONE_POOL}
+            for wanted in request.wanted
+        ),
+    )
+    pool = Pool(1, None, tags)
+    answer = select((pool,), (one,), cells=None, sockets={}, providers={})
+    return not isinstance(answer, Lack)
