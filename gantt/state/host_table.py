@@ -341,9 +341,11 @@ class Hosts(HostColumns):
         for column, amount in zip(AMOUNTS, amounts(new), strict=True):
             getattr(self, column)[row] = amount
         self._factors.change(row, old, new, len(self.id))
-        if any(new.get(name) is not old.get(name) for name in TOPOLOGY):
-            self.reported[row] = self._topologies.read(new)
-            self.settle_topology(row)
+        for name in TOPOLOGY:
+            if new.get(name) is not old.get(name):
+                self.reported[row] = self._topologies.read(new)
+                self.settle_topology(row)
+                return
 
     def settle_topology(self, row: int) -> None:
         """What is left of the host's cells and devices after pending claims."""
