@@ -80,7 +80,7 @@ def test_fallback_query_can_be_disabled() -> None:
         ("require", None, True, False),
         ("isolate", None, False, True),
         (None, "isolate", False, True),
-        ("prefer", "require", True, False),
+        ("prefer", "require", False, False),
         ("require", "require", True, False),
     ],
 )

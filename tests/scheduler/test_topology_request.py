@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gantt.errors import Invalid
 from gantt.model.spec import Flavor, Image, NetworkMetadata, RequestSpec
-from gantt.model.topology import ANY_PAGES, LARGE_PAGES, SMALL_PAGES, Wanted
+from gantt.model.topology import (
+    ANY_PAGES,
+    LARGE_PAGES,
+    SMALL_PAGES,
+    DeviceRequest,
+    Wanted,
+)
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.exact_fit import unjudged
 from gantt.scheduler.request.topology import wanted_of
 
 BOTH = frozenset({"NUMATopologyFilter", "PciPassthroughFilter"})
@@ -20,9 +28,11 @@ ISOLATED = {"hw:emulator_threads_policy": "isolate"}
 REALTIME = {"hw:cpu_realtime": "yes"}
 TWO = {"hw:numa_nodes": "2"}
 LARGE = {"hw:mem_page_size": "large"}
+NO_TOPOLOGY = frozenset({"numa_topology"})
 HYPERTHREADING = "trait:HW_CPU_HYPERTHREADING"
 Texts = dict[str, str]
 Properties = dict[str, Any]
+Plain = dict[str, Any]
 
 
 def a_spec(
@@ -92,9 +102,15 @@ def test_nothing_to_fit(extra_specs: Texts, properties: Properties | None) -> No
         ({}, {"hw_numa_nodes": "1"}, [(0b1111, 0, 1024)]),
         (explicit(), None, [(0b0111, 0, 1000), (0b1000, 0, 24)]),
         (
-            explicit(**{"hw__numa_cpus.0": "^3", "hw__numa_mem.1": "24"}),
+            explicit(**{"hw__numa_cpus.0": "0-3,^3", "hw__numa_cpus.1": " 3 ,"}),
             None,
             [(0b0111, 0, 1000), (0b1000, 0, 24)],
+        ),
+        # A node may have memory alone.
+        (
+            explicit(**{"hw__numa_cpus.0": "0-3", "hw__numa_cpus.1": "^0-2"}),
+            None,
+            [(0b1111, 0, 1000), (0, 0, 24)],
         ),
         # The image says which, as Nova's object and as Glance have it.
         (
@@ -161,6 +177,12 @@ def test_cells(
         ),
         (
             DEDICATED | {"hw:cpu_thread_policy": "prefer"},
+            {"hw_cpu_thread_policy": "isolate"},
+            "dedicated",
+            "prefer",
+        ),
+        (
+            DEDICATED,
             {"hw_cpu_thread_policy": "isolate"},
             "dedicated",
             "isolate",
@@ -269,6 +291,13 @@ def test_page_sizes(flavor: str, image: object, expected: int) -> None:
             None,
             "both say how threads are used",
         ),
+        (
+            DEDICATED
+            | {HYPERTHREADING: "required"}
+            | {"trait2:HW_CPU_HYPERTHREADING": "forbidden"},
+            None,
+            "is required and forbidden",
+        ),
         (ISOLATED | TWO, None, "hw:emulator_threads_policy=isolate is for pinned"),
         (REALTIME, None, "hw:cpu_realtime=true is for pinned"),
         (DEDICATED | REALTIME, None, "makes 4 of 4 CPUs real-time"),
@@ -327,3 +356,179 @@ def test_only_what_a_filter_checks_is_wanted() -> None:
     alone = a_spec(pci_requests=(NIC,), network_metadata=spec.network_metadata)
     assert wanted(alone) == Wanted(devices=whole.devices)
     assert wanted_of(alone, OPTIONS, {"NUMATopologyFilter"}) is None
+
+
+# ------------------------------------------------------------------ what a spec bears
+
+
+def test_a_given_topology_wins() -> None:
+    cell: Plain = {"id": 1, "cpuset": [], "pcpuset": [0], "memory": 64}
+    cell["cpu_policy"] = "dedicated"
+    topology = {"cells": [cell]}
+    # Even where its flavor would be refused today.
+    spec = a_spec({"hw:numa_nodes": "3"}, numa_topology=topology)
+    (found,) = wanted(spec).cells
+    assert (found.id, found.pcpus, found.memory) == (1, 0b1, 64)
+    with pytest.raises(Invalid, match="numa_topology.cells.0.memory"):
+        wanted(a_spec(numa_topology={"cells": [{**cell, "memory": -1}]}))
+
+
+def test_nova_says_that_there_is_no_topology() -> None:
+    none = a_spec(TWO, nulls=NO_TOPOLOGY)
+    assert wanted_of(none, OPTIONS, BOTH) is None
+    unset = a_spec(TWO, unset=NO_TOPOLOGY)
+    assert len(wanted(unset).cells) == 2
+
+
+# --------------------------------------------------------------------------- devices
+
+GPU: Plain = {"vendor_id": "10de", "product_id": "1eb8"}
+VF: Plain = {"vendor_id": "8086", "dev_type": "type-VF"}
+ALIASES = (
+    GPU | {"name": "gpu", "numa_policy": "required"},
+    {"name": "nic", "vendor_id": "8086", "product_id": "1", "device_type": "type-VF"},
+    {"name": "nic", "vendor_id": "8086", "product_id": "2", "device_type": "type-VF"},
+    {"name": "odd", "resource_class": "A", "device_type": "vdpa"},
+    {"name": "two", "resource_class": "A", "device_type": "type-PF"},
+    {"name": "two", "resource_class": "A", "device_type": "type-VF"},
+    {"name": "far", "resource_class": "A", "numa_policy": "required"},
+    {"name": "far", "resource_class": "B", "numa_policy": "preferred"},
+    {"name": "moves", "resource_class": "A", "live_migratable": "yes"},
+    {"name": "lost", "resource_class": "A", "numa_policy": "there"},
+)  # fmt: skip
+WITH_ALIASES = SchedulerOptions(pci_alias=ALIASES)
+NEAR = "hw:pci_numa_affinity_policy"
+
+
+def asks(text: str) -> Texts:
+    return {"pci_passthrough:alias": text}
+
+
+def test_aliases() -> None:
+    found = wanted(a_spec(asks("gpu:2, nic:1,gpu:0")), options=WITH_ALIASES).devices
+    assert found == (
+        DeviceRequest("gpu", 2, (GPU,), is_of_flavor=True, affinity="required"),
+        DeviceRequest(
+            "nic",
+            1,
+            (VF | {"product_id": "1"}, VF | {"product_id": "2"}),
+            is_of_flavor=True,
+        ),
+    )
+    assert found[0].suffixes == ["gpu-0", "gpu-1"]
+
+
+def test_an_alias_that_can_migrate() -> None:
+    (found,) = wanted(a_spec(asks("moves:1")), options=WITH_ALIASES).devices
+    assert found.wanted == ({"resource_class": "A", "live_migratable": "true"},)
+
+
+def test_each_request_has_an_id_of_its_own() -> None:
+    found = wanted(a_spec(asks("gpu:1,gpu:2,gpu:1")), options=WITH_ALIASES).devices
+    assert [one.request_id for one in found] == ["gpu", "gpu_", "gpu__"]
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "expected"),
+    [
+        ({NEAR: "socket"}, None, "socket"),
+        ({}, {"hw_pci_numa_affinity_policy": "preferred"}, "preferred"),
+        ({}, None, "required"),
+    ],
+)
+def test_the_flavor_decides_on_affinity(
+    extra_specs: Texts, properties: Properties | None, expected: str
+) -> None:
+    spec = a_spec(asks("gpu:1") | extra_specs, properties)
+    (found,) = wanted(spec, options=WITH_ALIASES).devices
+    assert found.affinity == expected
+
+
+def test_ports() -> None:
+    virtual: Plain = {
+        "physical_network": None,
+        "remote_managed": True,
+        "dev_type": "vdpa",
+        "ids": ["a", 1],
+    }
+    port = {"request_id": "p1", "requester_id": "port", "count": 1, "spec": [virtual]}
+    spec = a_spec({NEAR: "required"}, pci_requests=(port,))
+    (found,) = wanted(spec).devices
+    said = {**virtual, "remote_managed": "true", "ids": ("a", "1")}
+    assert found == DeviceRequest("p1", 1, (said,), affinity="required")
+    # What the port says itself, as Nova's object has it, comes first.
+    for policy, expected in (("socket", "socket"), (None, "legacy")):
+        spec = a_spec(
+            {NEAR: "required"}, pci_requests=({**port, "numa_policy": policy},)
+        )
+        assert wanted(spec).devices[0].affinity == expected
+
+
+def test_given_devices_of_the_flavor_win() -> None:
+    mine = {"request_id": "r", "alias_name": "gpu", "count": 1, "spec": [GPU]}
+    spec = a_spec(asks("gpu:2,none:1"), pci_requests=(mine,))
+    assert [one.request_id for one in wanted(spec).devices] == ["r"]
+    port = {**mine, "alias_name": None}
+    both = a_spec(asks("gpu:2"), pci_requests=(port,))
+    found = wanted(both, options=WITH_ALIASES).devices
+    assert [one.request_id for one in found] == ["r", "gpu"]
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "words"),
+    [
+        (asks("gpu"), "'gpu' is not NAME:COUNT"),
+        (asks("gpu:x"), "'gpu:x' is not NAME:COUNT"),
+        (asks("gpu:1,"), "'' is not NAME:COUNT"),
+        (asks("tpu:1"), "there is no alias 'tpu'"),
+        (asks("odd:1"), "has device_type 'vdpa'"),
+        (asks("two:1"), "with device_type 'type-PF', 'type-VF'"),
+        (asks("far:1"), "with numa_policy 'required', 'preferred'"),
+        (asks("lost:1"), "numa_policy='there'"),
+        (asks("gpu:1") | {NEAR: "close"}, f"{NEAR}='close'"),
+        (asks("gpu:1025"), "count=1025"),
+    ],
+)
+def test_impossible_devices_are_refused(extra_specs: Texts, words: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        wanted_of(a_spec(extra_specs), WITH_ALIASES, BOTH)
+    assert words in caught.value.message
+
+
+# ------------------------------------------------------------- what no filter checks
+
+
+def test_unchecked_parts_are_named() -> None:
+    spec = a_spec(DEDICATED | asks("gpu:1"))
+    said = dict(unjudged(spec, frozenset()))
+    assert set(said) == BOTH
+    assert "hw:cpu_policy=dedicated" in said["NUMATopologyFilter"]
+    assert "pci_passthrough:alias=gpu:1" in said["PciPassthroughFilter"]
+    assert list(dict(unjudged(spec, {"NUMATopologyFilter"}))) == [
+        "PciPassthroughFilter"
+    ]
+    assert not [*unjudged(spec, BOTH)]
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "properties", "words"),
+    [
+        (LARGE, {"hw_mem_page_size": 4}, "hw:mem_page_size=large"),
+        ({"hw:pmem": "6GB"}, None, "hw:pmem=6GB"),
+        ({"resources:PCPU": "4"}, None, "resources:PCPU=4"),
+        ({"hw:cpu_policy": "shared"}, {"hw_numa_nodes": 2}, "hw_numa_nodes=2"),
+    ],
+)
+def test_what_asks_for_a_topology(
+    extra_specs: Texts, properties: Properties | None, words: str
+) -> None:
+    spec = a_spec(extra_specs, properties)
+    (said,) = dict(unjudged(spec, frozenset())).values()
+    assert words in said
+    assert wanted(spec).cells
+    assert not [*unjudged(replace(spec, nulls=NO_TOPOLOGY), frozenset())]
+
+
+def test_nothing_is_said_of_ordinary_requests() -> None:
+    for extra_specs in ({}, {"hw:cpu_policy": "shared"}, {"hw:numa_nodes": ""}):
+        assert not [*unjudged(a_spec(extra_specs), frozenset())]

@@ -16,7 +16,8 @@ Tags = dict[str, str | tuple[str, ...] | None]
 
 
 def request(*wanted: Tags, count: int = 1, **more: Any) -> DeviceRequest:
-    return DeviceRequest("r", count, wanted or ({"vendor_id": "8086"},), **more)
+    intel: Tags = {"vendor_id": "8086"}
+    return DeviceRequest("r", count, wanted or (intel,), **more)
 
 
 def _taken(
@@ -74,6 +75,13 @@ def test_texts_match_whatever_their_case() -> None:
     pools = (pool(1, trusted="true"), pool(1, trusted="True", product_id="15B3"))
     assert _taken(pools, request({"product_id": "15b3", "trusted": "TRUE"})) == [(1, 1)]
     assert _lack(_taken(pools, request({"physical_network": "x"})), 1, 0)
+
+
+def test_a_tunnelled_network_needs_pools_of_no_physical_one() -> None:
+    pools = (pool(1, physical_network="p1"), pool(1))
+    assert _taken(pools, request({"physical_network": None})) == [(1, 1)]
+    both = request({"physical_network": None}, count=2)
+    assert _lack(_taken(pools, both), 2, 1, "physical_network=none")
 
 
 def test_of_a_list_all_that_is_wanted_is_there() -> None:

@@ -207,10 +207,9 @@ class Scheduling:
         """Log once which extra specs no enabled filter checks, so that a host may
         refuse them."""
         asked = () if skips_filters(spec) else self.options.enabled_filters
-        for name, text in unjudged(spec, asked):
-            if name not in self._warned:
-                self._warned.add(name)
-                LOG.warning("%s", text)
+        for name, text in unjudged(spec, {*asked, *self._warned}):
+            self._warned.add(name)
+            LOG.warning("%s", text)
 
     # -- on the State -------------------------------------------------------------
 

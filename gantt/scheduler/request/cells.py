@@ -167,7 +167,8 @@ def _mask(spec: RequestSpec, key: str, value: Any) -> Cpus:
     """A set of vCPUs: as text, or as a list of numbers."""
     if isinstance(value, list | tuple | set | frozenset):
         value = ",".join(map(str, value))
-    return cpus.mask_of(cpus.parse_mask(key, str(value), spec.flavor.vcpus))
+    vcpus = spec.flavor.vcpus
+    return cpus.mask_of(cpus.parse_mask(key, str(value), vcpus, is_of_all=False))
 
 
 def _check_sets(spec: RequestSpec, masks: list[Cpus]) -> None:

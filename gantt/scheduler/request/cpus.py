@@ -122,12 +122,13 @@ def cpu_policy(spec: RequestSpec) -> str | None:
 
 
 def thread_policy(spec: RequestSpec) -> str | None:
-    """isolate, prefer, require, or None: not given. Raises Invalid."""
+    """isolate, prefer, require, or None: not given. A flavor that prefers overrides its
+    image, as in Nova. Raises Invalid."""
     flavor = _one_of(_THREADS, spec.flavor.extra_specs.get(_THREADS), _THREAD_POLICIES)
     named = settings.property_name(_THREADS)
     image = _one_of(named, settings.of_image(spec, _THREADS), _THREAD_POLICIES)
     if flavor in (None, "prefer"):
-        return image if image is not None else flavor
+        return flavor if flavor is not None else image
     if image is not None and image != flavor:
         raise Invalid(
             f"the flavor says {_THREADS}={flavor}, the image {named}={image}: let them "
@@ -136,13 +137,16 @@ def thread_policy(spec: RequestSpec) -> str | None:
     return flavor
 
 
-def parse_mask(key: str, text: str, vcpus: int) -> frozenset[int]:
-    """The CPUs that a mask names: "0-3,^1" and the like; one that begins with ``^``
-    takes from all. Raises Invalid when it is malformed or exceeds the instance."""
+def parse_mask(
+    key: str, text: str, vcpus: int, *, is_of_all: bool = True
+) -> frozenset[int]:
+    """The CPUs that a mask names: "0-3,^1" and the like; ``is_of_all``: one that begins
+    with ``^`` takes from all, else from none. Raises Invalid when it is malformed or
+    exceeds the instance."""
     check_count(vcpus)
     chosen: set[int] = set()
     removed: set[int] = set()
-    if text.strip().startswith("^"):
+    if is_of_all and text.strip().startswith("^"):
         chosen.update(range(vcpus))
     for rule in text.split(","):
         rule = rule.strip()
@@ -226,13 +230,16 @@ def _threads_or_trait(spec: RequestSpec, demand: Demand) -> str | None:
     threads = thread_policy(spec)
     image = spec.image.properties.get("traits_required") if spec.image else None
     parts = demand.parts.values()
-    by_trait = None
-    if any(HYPERTHREADING in part.forbidden for part in parts):
-        by_trait = "isolate"
-    elif any(HYPERTHREADING in part.required for part in parts) or (
+    is_forbidden = any(HYPERTHREADING in part.forbidden for part in parts)
+    is_required = any(HYPERTHREADING in part.required for part in parts) or (
         isinstance(image, list | tuple | set | frozenset) and HYPERTHREADING in image
-    ):
-        by_trait = "require"
+    )
+    if is_forbidden and is_required:
+        raise Invalid(
+            f"the trait {HYPERTHREADING} is required and forbidden: it says how "
+            "threads are used; say one of them"
+        )
+    by_trait = "isolate" if is_forbidden else "require" if is_required else None
     if by_trait is None or threads is None:
         return by_trait or threads
     raise Invalid(

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from gantt.errors import Invalid
 from gantt.model.spec import RequestSpec, ResourceGroup
-from gantt.model.topology import Affinity, DeviceRequest
+from gantt.model.topology import TYPE_PCI, TYPE_PF, TYPE_VF, Affinity, DeviceRequest
 from gantt.scheduler.request import settings
 from gantt.scheduler.request.features import AFFINITIES, custom_name, device_affinity
 
@@ -21,6 +21,7 @@ _ALIAS: Final = "pci_passthrough:alias"
 _MANAGED: Final = "COMPUTE_MANAGED_PCI_DEVICE"
 _MIGRATABLE: Final = "HW_PCI_LIVE_MIGRATABLE"
 _MOST_DEVICES: Final = 1024
+_TYPES: Final = (None, TYPE_PCI, TYPE_PF, TYPE_VF)
 Value: TypeAlias = str | tuple[str, ...] | None
 # Standard classes of devices.
 _STANDARD: Final = frozenset({"FPGA", "PCI_DEVICE", "PGPU", "SRIOV_NET_VF", "VGPU"})
@@ -94,6 +95,12 @@ def _of_alias(
             f"extra spec {_ALIAS}={asked!r}: there is no alias {name!r}; add it to "
             "[pci] alias, or correct the name"
         )
+    kind = _same(name, "device_type", meant)
+    if kind not in _TYPES:
+        raise Invalid(
+            f"[pci] alias {name!r} has device_type {kind!r}: give type-PCI, type-PF or "
+            "type-VF, or leave it out"
+        )
     return {
         "request_id": name,
         "alias_name": name,
@@ -112,18 +119,20 @@ def _of_device(alias: Mapping[str, Any]) -> dict[str, Any]:
     }
     if alias.get("device_type") is not None:
         found["dev_type"] = alias["device_type"]
+    if (migrates := alias.get("live_migratable")) is not None:
+        found["live_migratable"] = settings.truth("live_migratable", migrates)
     return found
 
 
 def _same(name: str, key: str, meant: list[dict[str, Any]]) -> Any:
     """What all aliases of one name say. Raises Invalid when they differ."""
-    values = {str(one.get(key) or "legacy") for one in meant}
-    if len(values) > 1:
+    values = [one.get(key) for one in meant]
+    if any(one != values[0] for one in values):
         raise Invalid(
             f"[pci] alias {name!r} is there {len(meant)} times, with {key} "
-            f"{', '.join(sorted(values))}: aliases of one name must agree on it"
+            f"{', '.join(map(repr, values))}: aliases of one name must agree on it"
         )
-    return values.pop()
+    return values[0]
 
 
 def _grouped(spec: RequestSpec, knows_trait: Callable[[str], bool]) -> RequestSpec:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterator
 from msgspec import Struct
 
 from gantt.model.spec import RequestSpec
+from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
 _SETTINGS = ("hw:numa_nodes", "hw:mem_page_size", "hw:pmem")
 _POLICY = "hw:cpu_policy"
@@ -22,6 +23,8 @@ def topology_of(spec: RequestSpec) -> str | None:
     """The part of ``spec`` that requires a topology; None: nothing does."""
     if spec.numa_topology is not None:
         return "numa_topology"
+    if "numa_topology" in spec.nulls:
+        return None  # Nova's API found none
     extra_specs = spec.flavor.extra_specs
     properties = {} if spec.image is None else spec.image.properties
     if not extra_specs and not properties:
@@ -60,9 +63,9 @@ class ExactFit(Struct, frozen=True):
 
 
 TOPOLOGY = ExactFit(
-    "NUMATopologyFilter", "a NUMA topology", "fitting cells and CPUs", topology_of
+    TOPOLOGY_FILTER, "a NUMA topology", "fitting cells and CPUs", topology_of
 )
-DEVICES = ExactFit("PciPassthroughFilter", "PCI devices", "fitting devices", devices_of)
+DEVICES = ExactFit(DEVICES_FILTER, "PCI devices", "fitting devices", devices_of)
 
 
 def refusal(kind: ExactFit, asked: str) -> str:

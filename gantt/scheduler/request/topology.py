@@ -28,15 +28,17 @@ def wanted_of(
 
     NUMATopologyFilter enforces cells, devices near them and networks near them;
     PciPassthroughFilter devices. Ratios are left open: they are the host's. Raises
-    Invalid, with key and value, for what contradicts itself or never fits, whichever
-    filters apply.
+    Invalid, with key and value: a topology that contradicts itself or never fits,
+    whichever filters apply; devices that cannot be, where a filter enforces them.
     """
     given = topology_of(spec)
-    wanted = devices.wanted(spec, options.pci_alias)
-    if given is None or TOPOLOGY_FILTER not in filters:
-        if wanted and DEVICES_FILTER in filters:
-            return Wanted(devices=wanted)
+    if TOPOLOGY_FILTER not in filters:
+        given = None
+    if given is None and DEVICES_FILTER not in filters:
         return None
+    wanted = devices.wanted(spec, options.pci_alias)
+    if given is None:
+        return Wanted(devices=wanted) if wanted else None
     networks = spec.network_metadata
     return Wanted(
         cells=given.cells,

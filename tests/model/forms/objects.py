@@ -115,4 +115,5 @@ def full() -> dict[str, Any]:
             "RequestLevelParams", "1.1", root_required=["T"], same_subtree=[["a", "b"]]
         ),
         requested_networks=nova("NetworkRequestList", "1.1", objects=[network]),
+        network_metadata=nova("NetworkMetadata", "1.0", physnets=["p"], tunneled=True),
     )

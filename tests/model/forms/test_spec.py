@@ -18,6 +18,7 @@ from gantt.model.spec import (
     Flavor,
     Image,
     InstanceGroup,
+    NetworkMetadata,
     RequestedNetwork,
     RequestLevel,
     RequestSpec,
@@ -83,6 +84,7 @@ def test_every_nova_field_is_read() -> None:
             root_required=frozenset("T"), same_subtree=(frozenset("ab"),)
         ),
         requested_networks=(RequestedNetwork(network_id="net"),),
+        network_metadata=NetworkMetadata(frozenset("p"), tunneled=True),
         numa_topology=objects.full()["nova_object.data"]["numa_topology"],
         pci_requests=({"count": 1, "spec": [{"vendor_id": "8086"}]},),
         unset=found.unset,
@@ -129,6 +131,9 @@ def test_segments_are_no_part_of_novas_object() -> None:
         objects.small(image=objects.nova("ImageMeta", "1.8")),
         objects.small(ignore_hosts=[], force_hosts=["a"], num_instances=3),
         objects.small(request_level_params=objects.nova("RequestLevelParams", "1.1")),
+        objects.small(
+            network_metadata=objects.nova("NetworkMetadata", "1.0", tunneled=False)
+        ),
         objects.small(
             instance_group=objects.nova("InstanceGroup", "1.11", policies=None)
         ),
