@@ -15,11 +15,11 @@ from nova.pci import request as their_devices
 from nova.virt import hardware
 
 from gantt.errors import Invalid
+from gantt.model.cpu_sets import mask_of
 from gantt.model.forms.instance_topology import GivenTopology, read_instance_topology
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.model.topology import InstanceCell
 from gantt.scheduler.request import devices
-from gantt.scheduler.request.cpus import mask_of
 from gantt.scheduler.request.features import device_affinity
 from gantt.scheduler.request.topology import topology_of
 from tests.nova import known_topologies, shapes, upstream

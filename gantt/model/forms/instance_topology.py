@@ -1,4 +1,4 @@
-"""The NUMA topology that a request already bears, as Nova's API made it.
+"""The NUMA topology that a request bears, as Nova's API made it.
 
 Every version of InstanceNUMATopology and InstanceNUMACell since Rocky, as a primitive
 or with the same fields as a plain object. Separate from reading requests because these
@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from msgspec import Struct
 
 from gantt.errors import Invalid
+from gantt.model.cpu_sets import mask_of, numbers_of
 from gantt.model.forms import scalars
 from gantt.model.forms.document import Fields, Reading, opened
 from gantt.model.topology import (
@@ -59,6 +60,25 @@ def read_instance_topology(value: Any, path: str = "numa_topology") -> GivenTopo
     return GivenTopology(cells, policy == "isolate")
 
 
+def plain_topology(topology: GivenTopology) -> dict[str, Any]:
+    """The same as a plain object, which ``read_instance_topology`` reads."""
+    return {
+        "cells": [
+            {
+                "id": cell.id,
+                "cpuset": [*numbers_of(cell.cpus)],
+                "pcpuset": [*numbers_of(cell.pcpus)],
+                "memory": cell.memory,
+                "pagesize": cell.page_kib,
+                "cpu_policy": cell.policy,
+                "cpu_thread_policy": cell.threads,
+            }
+            for cell in topology.cells
+        ],
+        "emulator_threads_policy": "isolate" if topology.isolates_emulator else None,
+    }
+
+
 def _cell(part: Fields, place: int) -> InstanceCell:
     shared, pinned = _cpus(part, "cpuset"), _cpus(part, "pcpuset")
     policy = cast(CpuPolicy | None, _one_of(part, "cpu_policy", _POLICIES))
@@ -98,10 +118,10 @@ def _page_kib(part: Fields, memory: int) -> int | None:
 
 
 def _cpus(part: Fields, name: str) -> Cpus:
-    mask = 0
-    for number in part.get(name, scalars.items) or ():
-        mask |= 1 << scalars.whole(part.at(name), number, 0, MOST_CPUS - 1)
-    return mask
+    return mask_of(
+        scalars.whole(part.at(name), number, 0, MOST_CPUS - 1)
+        for number in part.get(name, scalars.items) or ()
+    )
 
 
 def _check_disjoint(cells: tuple[InstanceCell, ...], path: str) -> None:

@@ -23,6 +23,12 @@ from gantt.model.spec import (
     ResourceGroup,
     ScheduleRequest,
 )
+from gantt.scheduler.explain.topology_concessions import (
+    OF_TOPOLOGY,
+    topology_concessions,
+    with_less,
+    without_devices,
+)
 from gantt.scheduler.request import cpus
 from gantt.scheduler.request.demand import group_key
 
@@ -43,6 +49,12 @@ ORDER: Final[tuple[Kind, ...]] = (
     "extra_spec",
     "image_property",
     "networks",
+    "page_size",
+    "thread_policy",
+    "pci_affinity",
+    "numa_nodes",
+    "cpu_policy",
+    "devices",
     "pci_requests",
     "numa_topology",
     "zone",
@@ -88,7 +100,12 @@ def concessions(request: ScheduleRequest) -> list[Relaxation]:
     """Every single constraint that can be left out, the smallest first."""
     spec = request.spec
     found = [*_of_request(spec), *_of_flavor(spec), *_of_image(spec)]
-    found += [*_of_groups(spec), *_of_place(spec), *amounts(spec)]
+    found += [
+        *topology_concessions(spec),
+        *_of_groups(spec),
+        *_of_place(spec),
+        *amounts(spec),
+    ]
     return sorted(dict.fromkeys(found), key=lambda one: ORDER.index(one.kind))
 
 
@@ -100,6 +117,12 @@ def conceded(request: ScheduleRequest, one: Relaxation) -> ScheduleRequest:
         spec = _with_amount(spec, one)
     elif one.kind in ("required", "forbidden"):
         spec = _without_trait(spec, one)
+    elif one.kind in OF_TOPOLOGY:
+        spec = with_less(spec, one)
+    elif one.kind == "pci_requests":
+        spec = without_devices(spec)
+    elif one.kind == "numa_topology":
+        spec = replace(spec, numa_topology=None, nulls=spec.nulls | {one.kind})
     elif one.kind in ("member_of", "not_member_of", "in_tree"):
         spec = _elsewhere(spec, one)
     else:
@@ -351,8 +374,6 @@ def _without(spec: RequestSpec, one: Relaxation) -> RequestSpec:
 
 _FIELDS: Final[dict[Kind, tuple[str, Any]]] = {
     "networks": ("requested_networks", ()),
-    "pci_requests": ("pci_requests", ()),
-    "numa_topology": ("numa_topology", None),
     "zone": ("availability_zone", None),
     "ignore_hosts": ("ignore_hosts", ()),
     "retry_hosts": ("retry_hosts", ()),

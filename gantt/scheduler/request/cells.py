@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from gantt.errors import Invalid
+from gantt.model.cpu_sets import mask_of
 from gantt.model.forms.instance_topology import MOST_CELLS
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import Cpus, InstanceCell
@@ -168,7 +169,7 @@ def _mask(spec: RequestSpec, key: str, value: Any) -> Cpus:
     if isinstance(value, list | tuple | set | frozenset):
         value = ",".join(map(str, value))
     vcpus = spec.flavor.vcpus
-    return cpus.mask_of(cpus.parse_mask(key, str(value), vcpus, is_of_all=False))
+    return mask_of(cpus.parse_mask(key, str(value), vcpus, is_of_all=False))
 
 
 def _check_sets(spec: RequestSpec, masks: list[Cpus]) -> None:

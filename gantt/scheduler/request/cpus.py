@@ -6,12 +6,12 @@ amounts express the same in three ways, which may contradict each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, cast
 
 from msgspec import Struct
 
 from gantt.errors import Invalid
+from gantt.model.cpu_sets import mask_of
 from gantt.model.forms.instance_topology import MOST_CPUS
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import CpuPolicy, Cpus, ThreadPolicy
@@ -154,14 +154,6 @@ def parse_mask(
             taken = removed if rule.startswith("^") else chosen
             taken.update(_span(key, text, rule.removeprefix("^"), vcpus))
     return frozenset(chosen - removed)
-
-
-def mask_of(numbers: Iterable[int]) -> Cpus:
-    """The set as a bit mask."""
-    mask = 0
-    for number in numbers:
-        mask |= 1 << number
-    return mask
 
 
 def check_count(vcpus: int) -> None:

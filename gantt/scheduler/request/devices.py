@@ -17,7 +17,7 @@ from gantt.model.topology import TYPE_PCI, TYPE_PF, TYPE_VF, Affinity, DeviceReq
 from gantt.scheduler.request import settings
 from gantt.scheduler.request.features import AFFINITIES, custom_name, device_affinity
 
-_ALIAS: Final = "pci_passthrough:alias"
+ALIAS: Final = "pci_passthrough:alias"
 _MANAGED: Final = "COMPUTE_MANAGED_PCI_DEVICE"
 _MIGRATABLE: Final = "HW_PCI_LIVE_MIGRATABLE"
 _MOST_DEVICES: Final = 1024
@@ -62,17 +62,32 @@ def with_groups(
 def with_aliases(spec: RequestSpec, aliases: tuple[dict[str, Any], ...]) -> RequestSpec:
     """``spec`` with a PCI request for each alias of its flavor, unless it has such.
     Raises Invalid."""
-    asked = spec.flavor.extra_specs.get(_ALIAS)
-    if not asked or any(_is_of_flavor(entry) for entry in spec.pci_requests):
+    asked = asked_aliases(spec)
+    if not asked:
         return spec
     affinity = device_affinity(spec)
     made: dict[str, dict[str, Any]] = {}
-    for part in asked.split(","):
-        one = _of_alias(asked, part, aliases, affinity)
+    for name, count in asked:
+        one = _of_alias(spec, name, count, aliases, affinity)
         while one["request_id"] in made:
             one["request_id"] += "_"
         made[one["request_id"]] = one
     return structs.replace(spec, pci_requests=(*spec.pci_requests, *made.values()))
+
+
+def asked_aliases(spec: RequestSpec) -> list[tuple[str, int]]:
+    """(name, count) of each alias of the flavor; none where ``spec`` bears devices of
+    it already. Raises Invalid."""
+    asked = spec.flavor.extra_specs.get(ALIAS)
+    if not asked or any(_is_of_flavor(entry) for entry in spec.pci_requests):
+        return []
+    found = []
+    for part in asked.split(","):
+        name, _, count = (text.strip() for text in part.partition(":"))
+        if not (count.isascii() and count.isdigit() and len(count) < 9):
+            raise Invalid(f"extra spec {ALIAS}={asked!r}: {part!r} is not NAME:COUNT")
+        found.append((name, int(count)))
+    return found
 
 
 def _is_of_flavor(entry: Mapping[str, Any]) -> bool:
@@ -80,20 +95,18 @@ def _is_of_flavor(entry: Mapping[str, Any]) -> bool:
 
 
 def _of_alias(
-    asked: str,
-    part: str,
+    spec: RequestSpec,
+    name: str,
+    count: int,
     aliases: tuple[dict[str, Any], ...],
     affinity: Affinity | None,
 ) -> dict[str, Any]:
-    """The request for ``name:count``, under the alias's name."""
-    name, _, count = (text.strip() for text in part.partition(":"))
-    if not (count.isascii() and count.isdigit() and len(count) < 9):
-        raise Invalid(f"extra spec {_ALIAS}={asked!r}: {part!r} is not NAME:COUNT")
+    """The request for ``count`` devices, under the alias's name."""
     meant = [one for one in aliases if one.get("name") == name]
     if not meant:
         raise Invalid(
-            f"extra spec {_ALIAS}={asked!r}: there is no alias {name!r}; add it to "
-            "[pci] alias, or correct the name"
+            f"extra spec {ALIAS}={spec.flavor.extra_specs[ALIAS]!r}: there is no alias "
+            f"{name!r}; add it to [pci] alias, or correct the name"
         )
     kind = _same(name, "device_type", meant)
     if kind not in _TYPES:
@@ -104,7 +117,7 @@ def _of_alias(
     return {
         "request_id": name,
         "alias_name": name,
-        "count": int(count),
+        "count": count,
         "spec": [_of_device(one) for one in meant],
         "numa_policy": affinity or _same(name, "numa_policy", meant) or "legacy",
     }
