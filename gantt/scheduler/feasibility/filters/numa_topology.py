@@ -21,7 +21,7 @@ class NUMATopologyFilter(Filter):
 
     cacheable = Cacheable(
         needs=(),
-        reads=("numa_topology", "flavor.extra_specs", "image.properties"),
+        reads=("numa_topology", "nulls", "flavor.extra_specs", "image.properties"),
         elementwise=True,
     )
 
