@@ -87,6 +87,7 @@ class WholeFleet:
                 initial_ratios=ratios,
                 writes_books=writes_books,
                 takes_uuid=not writes_books,
+                saved_at=report.saved_at,
             )
 
         good, refused = _checked(part.hosts, command, _name_of_host)

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from gantt.model.names import MAX_INT
+from gantt.model.topology import Fit
 
 
 class Inventory(Struct, frozen=True):
@@ -165,12 +166,14 @@ class Candidates(Struct, frozen=True):
 
 class Claimed(Struct, frozen=True):
     """``taken``: per instance, the index of the choice that was taken; ``generations``:
-    that of its consumer since (None: nothing is in the books)."""
+    that of its consumer since (None: nothing is in the books); ``fits``: the cells and
+    devices that its host must use (None: the host picks them, or there are none)."""
 
     claim: str
     taken: tuple[int, ...]
     leased_until: int | None = None
     generations: tuple[int | None, ...] = ()
+    fits: tuple[Fit | None, ...] = ()
 
 
 class Report(Struct, frozen=True):

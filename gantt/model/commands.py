@@ -31,6 +31,7 @@ from gantt.model.hosts import (
 )
 from gantt.model.rows import ClaimRow
 from gantt.model.spec import InstanceGroup
+from gantt.model.topology import Wanted
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -242,6 +243,7 @@ class UpdateHost(Command[HostView], frozen=True):
     one is so old (None: never). ``is_bare``: the report names no node: it is of the one
     that is known of the host, else of ``node``. ``takes_uuid``: where another host has
     this provider, it has moved here, and that host loses it; else that is refused.
+    ``saved_at``: when the host wrote the report, in microseconds; None: just now.
     """
 
     host: str
@@ -254,6 +256,7 @@ class UpdateHost(Command[HostView], frozen=True):
     renewed_after_us: int | None = None
     is_bare: bool = False
     takes_uuid: bool = False
+    saved_at: int | None = None
 
 
 class DeleteHost(Command[None], frozen=True):
@@ -329,10 +332,12 @@ class DeleteServerGroup(Command[None], frozen=True):
 
 class Choice(Struct, frozen=True):
     """One place for an instance. ``allocations``: provider uuid -> class -> amount;
-    empty where there is no inventory and the claim alone stands for the amounts."""
+    empty where there is no inventory and the claim alone stands for the amounts.
+    ``providers``: those of devices by request group, if devices are in the books."""
 
     host_id: int
     allocations: dict[str, dict[str, int]]
+    providers: dict[str, tuple[str, ...]] = {}
 
 
 class InstanceClaim(Struct, frozen=True):
@@ -355,7 +360,8 @@ class Claim(Command[Claimed], frozen=True):
     confirmed. ``is_remote``: a remote Placement checks amounts and stores the choices'
     allocations; here they are recorded with the claim, which must be leased until they
     are written there. ``asks_service``: the host must not be disabled or forced down.
-    Raises ClaimLost, Forbidden.
+    ``wanted``: cells and devices that each instance must find free on its host (None:
+    none), the fullest cells first if it ``packs``. Raises ClaimLost, Forbidden.
     """
 
     claim: str
@@ -371,6 +377,8 @@ class Claim(Command[Claimed], frozen=True):
     is_remote: bool = False
     asks_service: bool = True
     only_project: str | None = None
+    wanted: Wanted | None = None
+    packs: bool = False
 
 
 class ConfirmClaim(Command[None], frozen=True):

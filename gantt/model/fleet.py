@@ -20,11 +20,13 @@ it is forced down while it is unreadable."""
 
 
 class HostReport(Struct, frozen=True):
-    """What is known of one compute node."""
+    """What is known of one compute node. ``saved_at``: when Nova last wrote its row, in
+    microseconds since the epoch; None: just now."""
 
     host: Name
     node: Name
     stats: HostStats
+    saved_at: int | None = None
 
 
 class Cell(Struct, frozen=True):

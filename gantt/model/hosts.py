@@ -85,10 +85,12 @@ class HostAggregate(Struct, frozen=True):
 
 class Instance(Struct, frozen=True):
     """An instance on a host. ``facts``: what else a weigher may read, such as
-    ``flavorid`` and ``image_properties`` (object)."""
+    ``flavorid`` and ``image_properties`` (object). ``saved_at``: when Nova last wrote
+    its row; None: just now."""
 
     uuid: str
     facts: dict[str, Any] = {}
+    saved_at: int | None = None
 
 
 class ServerGroup(Struct, frozen=True):

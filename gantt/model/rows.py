@@ -192,7 +192,10 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     its allocations when they were made; None: it made none. ``remote``: what a remote
     Placement holds for it, as JSON text (``model.holding``); None: nothing.
     ``host_id`` NO_HOST: the host was deleted after the claim was confirmed; what it
-    allocated is still there to be released.
+    allocated is still there to be released. ``topology``: what of the host's NUMA cells
+    and devices is promised, as text (``topology.pending``); None: nothing.
+    ``counted_at``: when the host named the instance, in microseconds: a report saved
+    later counts what was promised; None: it has not yet.
     """
 
     id: int
@@ -208,6 +211,9 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     remote: str | None
     created_at: int | None
     updated_at: int | None
+    # After the times: fields of rows in the log are only appended.
+    topology: str | None = None
+    counted_at: int | None = None
 
     @property
     def is_over(self) -> bool:

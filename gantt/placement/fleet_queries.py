@@ -18,6 +18,8 @@ from gantt.state.state import State
 
 OWNED: Final = "_owned"
 """What rules keep within the stats of a host for themselves; no report said it."""
+SAVED: Final = "_saved_at"
+"""Beside it: when the host saved the last report, where that was told."""
 
 
 def hosts(
@@ -125,6 +127,7 @@ def _view(
     host, node = place
     shown = dict(stats)
     shown.pop(OWNED, None)
+    shown.pop(SAVED, None)
     return HostView(
         host,
         node,

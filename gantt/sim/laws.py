@@ -19,6 +19,7 @@ from gantt.model.answers import Claimed
 from gantt.model.changes import Cursor, LogEntry
 from gantt.model.rows import ROW_TYPES, Row
 from gantt.placement.rules import plan
+from gantt.sim import topology_laws
 from gantt.sim.history import Finding, Op, Tables
 from gantt.sim.reference import Reference
 from gantt.sim.snapshot import Snapshot
@@ -46,9 +47,12 @@ def judge(step: Step) -> Iterator[Finding]:
     yield from _identities(step)
     yield from _leases(step)
     command = step.command
+    if command is not None:
+        yield from topology_laws.early(step.before, step.after, command)
     if isinstance(command, c.Claim):
         yield from _claim(step, command, after)
         yield from _group(command, before, after)
+        yield from topology_laws.once(command, step.after)
     elif command is not None and has_model(command):
         yield from _as_modelled(before, after, command)
 

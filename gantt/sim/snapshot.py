@@ -128,10 +128,13 @@ class Snapshot:
         """Instances with claims."""
         return [row.instance_uuid for row in self.rows(t.CLAIMS, t.ClaimRow)]
 
-    def claimed_on(self, host: str) -> list[str]:
+    def claims_on(self, host: str) -> list[t.ClaimRow]:
         ids = {key for key, name in self.hosts().items() if name == host}
         found = self.rows(t.CLAIMS, t.ClaimRow)
-        return [row.instance_uuid for row in found if row.host_id in ids]
+        return [row for row in found if row.host_id in ids]
+
+    def claimed_on(self, host: str) -> list[str]:
+        return [row.instance_uuid for row in self.claims_on(host)]
 
     def instances_on(self, host: str) -> list[str]:
         found = self.rows(t.INSTANCES, t.InstanceRow)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any, Final
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
 from gantt.model.spec import InstanceGroup
+from gantt.model.topology import DeviceRequest, InstanceCell, Wanted
 from gantt.sim.snapshot import Snapshot
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_SLOT")
@@ -31,6 +34,48 @@ STANDARD = c.SyncNames(CLASSES[:3], ("HW_CPU_X86_AVX", "STORAGE_DISK_SSD"))
 
 
 _POLICIES = ("anti-affinity", "affinity")
+SECOND = 1_000_000
+# Two cells of two CPUs; this host starts instances as claims say.
+_OBEYS = "h3"
+_CELLS = ((0, 1), (2, 3))
+_NIC: Final[dict[str, Any]] = {
+    "vendor_id": "8086",
+    "product_id": "154c",
+    "dev_type": "type-VF",
+}
+_ADDRESSES = ("0000:81:00.1", "0000:81:00.2")
+
+
+def _topology(host: str, pinned: tuple[int, ...], nics: int) -> dict[str, Any]:
+    """What the host reports of its cells and devices."""
+    cells = [
+        {
+            "id": number,
+            "cpuset": [],
+            "pcpuset": list(cpus),
+            "pinned_cpus": [cpu for cpu in cpus if cpu in pinned],
+            "memory": 1024,
+            "siblings": [],
+            "mempages": [],
+        }
+        for number, cpus in enumerate(_CELLS)
+    ]
+    pool: dict[str, Any] = {**_NIC, "numa_node": 0, "count": nics}
+    if host == _OBEYS:
+        pool["devices"] = [{"address": one} for one in _ADDRESSES[:nics]]
+    return {
+        "numa_topology": {"cells": cells},
+        "pci_stats": [pool] if nics else [],
+        "obeys_claims": host == _OBEYS,
+    }
+
+
+def _wanted(cpus: int, nics: int) -> Wanted:
+    """``cpus`` pinned ones in one cell, and devices anywhere."""
+    mask = (1 << cpus) - 1
+    cells = (InstanceCell(0, 0, mask, 64, policy="dedicated"),) if cpus else ()
+    asked = (DeviceRequest("nic", nics, (_NIC,)),) if nics else ()
+    return Wanted(cells, devices=asked)
 
 
 class _Books:
@@ -248,7 +293,16 @@ class Workload(_Books):
         if self._rng.random() < 0.2:
             on_it = tuple(snapshot.claimed_on(host))
             stats = HostStats(vcpus=4, memory_mb=1024, local_gb=10, instances=on_it)
-        return c.UpdateHost(host, host, stats, self._uuid())
+        elif self._rng.random() < 0.8:
+            pinned = self._rng.choice(((), (), (0,), (0, 1)))
+            topology = _topology(host, pinned, self._rng.choice((0, 1, 2, 2)))
+            stats = replace(stats, **topology)
+        saved_at = None
+        counted = [row.counted_at for row in snapshot.claims_on(host)]
+        if self._rng.random() < 0.5:
+            latest = max((one for one in counted if one is not None), default=0)
+            saved_at = latest + self._rng.choice((0, 1)) * SECOND
+        return c.UpdateHost(host, host, stats, self._uuid(), saved_at=saved_at)
 
     def _service(self, snapshot: Snapshot) -> c.Command[object] | None:
         del snapshot
@@ -257,10 +311,13 @@ class Workload(_Books):
 
     def _instances(self, snapshot: Snapshot) -> c.Command[object] | None:
         host = self._rng.choice(HOSTS)
-        claimed, named = snapshot.claimed_on(host), snapshot.instances_on(host)
+        claims, named = snapshot.claims_on(host), snapshot.instances_on(host)
         kind = self._rng.random()
-        if kind < 0.4 and claimed:
-            return c.UpdateInstances(host, (Instance(self._rng.choice(claimed)),))
+        if kind < 0.4 and claims:
+            row = self._rng.choice(claims)
+            saved_at = (row.created_at or 0) + self._rng.choice((0, 1)) * SECOND
+            told = self._rng.choice((None, saved_at))
+            return c.UpdateInstances(host, (Instance(row.instance_uuid, {}, told),))
         if kind < 0.7 and named:
             return c.DeleteInstance(host, self._rng.choice(named))
         return c.SyncInstances(host, tuple(named))
@@ -285,6 +342,9 @@ class Workload(_Books):
             group = InstanceGroup(GROUPS[number], _POLICIES[number])
         amounts = {"VCPU": 1, "MEMORY_MB": 64}
         by_books = rng.random() < 0.8
+        wanted = None
+        if rng.random() < 0.5:
+            wanted = _wanted(*rng.choice(((1, 0), (2, 0), (1, 1), (0, 1))))
         choices = []
         for key in rng.sample(sorted(hosts), len(hosts)):
             provider = snapshot.provider_of(hosts[key])
@@ -300,6 +360,7 @@ class Workload(_Books):
             *(1, 64, 0, "p", "u"),
             group=group,
             leased_for_us=rng.choice((None, 100_000, 5_000_000, 60_000_000)),
+            wanted=wanted,
         )
 
     def _end_claim(self, snapshot: Snapshot) -> c.Command[object] | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from gantt.model.rows import NO_HOST, ClaimRow, ServiceRow
+from gantt.model.topology import HostTopology
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
@@ -19,6 +20,7 @@ from gantt.state.fleet_tables import COMPUTE, grouped
 from gantt.state.reports import AMOUNTS, Topologies, amounts
 from gantt.state.state import State
 from gantt.state.topology_columns import TopologyColumns
+from gantt.topology.pending import from_text, remaining
 
 _Claimed = dict[int, tuple[int, int, int, int]]
 _CLAIMED = (
@@ -49,6 +51,7 @@ def fleet_problems(state: State) -> Iterator[str]:
             *_host_aggregates(fleet, row, bearers),
             *_host_factors(fleet, row),
             *_host_topology(fleet, row),
+            *_host_promises(fleet, row),
         ):
             yield f"{where}: {what}"
     yield from _left_over(fleet)
@@ -168,6 +171,26 @@ def _host_topology(fleet: Fleet, row: int) -> Iterator[str]:
         is_coded = name not in ("facts", "beyond")
         if found[name] != value and not (is_coded and hosts.topology.is_full):
             yield f"{name} of its topology are {found[name]}, not {value}"
+
+
+def _host_promises(fleet: Fleet, row: int) -> Iterator[str]:
+    """What pending claims leave of cells and devices."""
+    hosts, key = fleet.hosts, int(fleet.hosts.id[row])
+    mine, report = hosts.promises[row], hosts.reported[row]
+    wanted = [
+        (one.id, from_text(one.topology))
+        for one in fleet.claims.rows()
+        if one.host_id == key and one.topology is not None
+    ]
+    left = remaining(report, [pending for _, pending in wanted])
+    if mine.report != report:
+        yield "its claims are fitted onto another report"
+    elif list(mine.pendings()) != wanted:
+        yield f"what it was promised is not that of claims {[one for one, _ in wanted]}"
+    elif mine.left != left:
+        yield "what is left of its cells and devices is not what claims leave"
+    if hosts.left[row] != (HostTopology() if left.is_closed else left.host):
+        yield "more is left of its cells and devices than may be promised, or less"
 
 
 def _text(value: object) -> bytes:

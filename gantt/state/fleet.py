@@ -152,12 +152,17 @@ class Fleet:
         self.context_touched = stamp
 
     def _put_claim(self, values: ClaimRow, stamp: int) -> None:
-        if values.id in self.claims.by_id:
+        old = self.claims.get(values.id)
+        if old is not None and _takes(old) == _takes(values):
+            self.claims.remove(values.id)
+        elif old is not None:
             self._remove_claim(values.id, stamp)
+            old = None
         self.claims.put(values)
         row = self.hosts.row_by_id.get(values.host_id)
         if row is not None:
-            self.hosts.claim(row, values, 1)
+            if old is None:
+                self.hosts.claim(row, values, 1)
             self._mark(row, stamp, is_use=True)
 
     def _remove_claim(self, key: int, stamp: int) -> None:
@@ -216,6 +221,11 @@ class Fleet:
             return found
         row = self.hosts.row_by_id.get(claim.host_id)
         return found if row is None else {*found, self.hosts.hosts[row]}
+
+
+def _takes(row: ClaimRow) -> tuple[object, ...]:
+    """What a claim takes of which host."""
+    return row.host_id, row.vcpus, row.memory_mb, row.disk_mb, row.topology
 
 
 class Changed(Struct, frozen=True):

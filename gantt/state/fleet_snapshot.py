@@ -23,6 +23,7 @@ from gantt.state.fleet_tables import (
     Services,
 )
 from gantt.state.host_table import Hosts
+from gantt.state.promises import Promises
 
 _TABLES: Final[dict[str, type]] = {
     "services": Services,
@@ -146,6 +147,8 @@ def _copied(value: Any) -> Any:
             return {key: inner.copy() for key, inner in value.items()}
         return value.copy()
     if isinstance(value, list):
+        if isinstance(next(iter(value), None), Promises):
+            return [one.copy() for one in value]
         return value.copy()
     if not hasattr(value, "__dict__"):
         return value

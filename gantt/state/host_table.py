@@ -27,6 +27,7 @@ from gantt.state.column import (
     time_in,
 )
 from gantt.state.factors import Factor, Factors
+from gantt.state.promises import Pendings, Promises
 from gantt.state.reports import AMOUNTS, TOPOLOGY, Reports, Topologies, amounts
 from gantt.state.topology_columns import TopologyColumns
 
@@ -134,8 +135,9 @@ class _ByHost(NamedTuple):
 class Hosts(HostColumns):
     """One row per compute node, with what of it fits no column. ``stats``: what it
     reports, by field; parts of it are shared and not to be changed. ``reported``: its
-    cells and devices; ``left``: these less pending claims; ``topology``: what is left,
-    as arrays. The names and the id of a host never change."""
+    cells and devices; ``promises``: pending claims on these; ``left``: what they leave
+    to be promised; ``topology``: the same as arrays. The names and the id of a host
+    never change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,6 +148,7 @@ class Hosts(HostColumns):
         self.cells: list[str | None] = []
         self.reported: list[HostTopology] = []
         self.left: list[HostTopology] = []
+        self.promises: list[Promises] = []
         self.topology = TopologyColumns()
         self.aggregates = BitMatrix()
         self._raw: list[str] = []
@@ -158,6 +161,7 @@ class Hosts(HostColumns):
         # Moves when another provider, or none, stands for a host.
         self.structure = 0
         self._reports = Reports()
+        self._pendings = Pendings()
         self._topologies = Topologies()
         self._factors = Factors()
 
@@ -220,6 +224,10 @@ class Hosts(HostColumns):
         """Every host, by ascending id."""
         return (self.at(self.row_by_id[key]) for key in sorted(self.row_by_id))
 
+    def obeys(self, row: int) -> bool:
+        """Whether the host uses the CPUs, pages and devices that claims name."""
+        return self.reported[row].obeys
+
     def factor(self, *path: str) -> Factor:
         """What hosts report at ``path`` (a field of compute_nodes, then keys within),
         as codes and distinct values; code 0 stands for nothing there."""
@@ -262,6 +270,7 @@ class Hosts(HostColumns):
         self.cells[row] = None
         self.stats[row] = {}
         self.reported[row] = self.left[row] = HostTopology()
+        self.promises[row] = Promises()
         self.topology.remove(row)
         self.give_back(row)
         self.structure += 1
@@ -291,6 +300,12 @@ class Hosts(HostColumns):
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
         self.claimed_instances[row] += times
+        if claim.topology is not None and times > 0:
+            self.promises[row].put(claim.id, self._pendings.read(claim.topology))
+        elif claim.topology is not None:
+            self.promises[row].remove(claim.id)
+        if claim.topology is not None:
+            self.settle_topology(row)
         self._settle(row)
 
     def _identify(self, row: int, uuid: str | None) -> None:
@@ -326,6 +341,7 @@ class Hosts(HostColumns):
             self.stats.append({})
             self.reported.append(HostTopology())
             self.left.append(HostTopology())
+            self.promises.append(Promises())
         self.id[row] = values.id
         self.hosts[row], self.nodes[row] = values.host, values.node
         self.row_by_id[values.id] = row
@@ -344,12 +360,15 @@ class Hosts(HostColumns):
         for name in TOPOLOGY:
             if new.get(name) is not old.get(name):
                 self.reported[row] = self._topologies.read(new)
+                self.promises[row].take_report(self.reported[row])
                 self.settle_topology(row)
                 return
 
     def settle_topology(self, row: int) -> None:
-        """What is left of the host's cells and devices after pending claims."""
-        self.left[row] = self.reported[row]
+        """What is left of the host's cells and devices after pending claims; nothing
+        where one of these does not fit any more."""
+        left = self.promises[row].left
+        self.left[row] = HostTopology() if left.is_closed else left.host
         self.topology.put(row, self.left[row])
 
     def _settle(self, row: int) -> None:

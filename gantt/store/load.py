@@ -15,7 +15,7 @@ from gantt.model.rows import FLEET, ROW_TYPES, Row
 from gantt.store.database import Database
 from gantt.store.interface import Chunks
 from gantt.store.session import Session
-from gantt.store.tables import BOOKS, COLUMNS
+from gantt.store.tables import BOOKS, COLUMNS, TIMES_AT
 from gantt.store.times import MicrosMemo
 
 
@@ -44,7 +44,7 @@ class Loader:
             for chunk in session.chunks(self._selects[name], self._chunk):
                 flags = self._flags[name]
                 values = _with_flags(chunk, flags) if flags else chunk
-                yield name, _typed(row_type, values, memo)
+                yield name, _typed(row_type, values, memo, TIMES_AT[name])
 
 
 def _with_flags(chunk: list[Any], flags: list[int]) -> list[list[Any]]:
@@ -57,11 +57,17 @@ def _with_flags(chunk: list[Any], flags: list[int]) -> list[list[Any]]:
 
 
 def _typed(
-    row_type: Callable[..., Row], chunk: list[Any], memo: MicrosMemo
+    row_type: Callable[..., Row], chunk: list[Any], memo: MicrosMemo, times_at: int
 ) -> list[Row]:
+    after = times_at + 2
     return [
-        row_type(*values, memo[created], memo[updated])
-        for *values, created, updated in chunk
+        row_type(
+            *values[:times_at],
+            memo[values[times_at]],
+            memo[values[times_at + 1]],
+            *values[after:],
+        )
+        for values in chunk
     ]
 
 

@@ -44,6 +44,7 @@ REVISIONS = (
     "0005_usage",
     "0006_decisions",
     "0007_shadow",
+    "0008_topology",
 )
 HEAD = REVISIONS[-1]
 

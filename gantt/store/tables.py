@@ -225,6 +225,8 @@ gantt_claims = sa.Table(
     sa.Column("leased_until", sa.BigInteger),
     sa.Column("consumer_generation", sa.Integer),
     sa.Column("remote", Json),
+    sa.Column("topology", Json),
+    sa.Column("counted_at", sa.BigInteger),
     unique(rows.CLAIMS, "instance_uuid"),
     _index(rows.CLAIMS, "claim"),
 )
@@ -330,4 +332,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     rows.PROVIDER_TRAITS: ("resource_provider_id", "trait_id", *_TIMES),
     rows.PROVIDER_AGGREGATES: ("resource_provider_id", "aggregate_id", *_TIMES),
     **{name: rows.ROW_TYPES[name].__struct_fields__ for name in rows.FLEET},
+}
+# Where the two times of a row are among its columns.
+TIMES_AT: dict[str, int] = {
+    name: columns.index(_TIMES[0]) for name, columns in COLUMNS.items()
 }

@@ -24,7 +24,7 @@ from gantt.store.database import Bulk, Database
 from gantt.store.interface import Precondition
 from gantt.store.outcomes import ForeignWrite
 from gantt.store.session import Answer, Session
-from gantt.store.tables import BOOKS, COLUMNS
+from gantt.store.tables import BOOKS, COLUMNS, TIMES_AT
 
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 
@@ -177,6 +177,7 @@ class _TableStatements:
     def __init__(self, database: Database, name: str, to_time: ToTime) -> None:
         self._bulk, self._to_time = database.bulk, to_time
         self._table, self._columns = BOOKS[name], COLUMNS[name]
+        self._times_at = TIMES_AT[name]
         keys = [c for c in self._columns if self._table.c[c].primary_key]
         self._found = [*keys, *_KNOWN.get(name, ())]
         unasked = _UNASKED.get(name, frozenset())
@@ -211,9 +212,7 @@ class _TableStatements:
                     known = _without_null(known, self._nothing_last)
                 values.append(known)
             elif new is not None:
-                *mine, created, updated = astuple(new)
-                moments = self._to_time(created), self._to_time(updated)
-                values.append((*mine, *moments))
+                values.append(self._with_times(astuple(new)))
         bulk = self._insert if step.verb == INSERT else self._delete
         return session.send_rows(bulk, values)
 
@@ -231,13 +230,19 @@ class _TableStatements:
             statement = self._bulk.update(self._table, columns, self._found)
             self._updates[differs] = statement
         values: list[tuple[Any, ...]] = []
-        for was, (*mine, created, updated) in both:
+        for was, becomes in both:
             known = self._pick(was)
             if None in known:
                 known = _without_null(known, self._nothing)
-            mine += self._to_time(created), self._to_time(updated)
+            mine = self._with_times(becomes)
             values.append((*compress(mine, differs), *known))
         return session.send_rows(self._updates[differs], values)
+
+    def _with_times(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The fields of a row, its times as the database takes them."""
+        at, to_time = self._times_at, self._to_time
+        moments = to_time(values[at]), to_time(values[at + 1])
+        return (*values[:at], *moments, *values[at + 2 :])
 
 
 def _without_null(

@@ -25,8 +25,10 @@ from gantt.model.rows import (
     ServiceRow,
     key_of,
 )
+from gantt.model.topology import Wanted
 from gantt.state.fleet_tables import COMPUTE
 from gantt.state.state import State
+from gantt.topology.pending import Pending, to_text
 
 REPORT = json.dumps(
     {
@@ -104,7 +106,16 @@ ROWS: tuple[tuple[str, Row], ...] = (
     (t.HOST_AGGREGATES, aggregate(1, "h1", "h9")),
     (t.INSTANCES, InstanceRow(1, "alice", "h1", "{}", 1, None)),
     (t.SERVER_GROUPS, group(1, "alice")),
-    (t.CLAIMS, claim(1, "bob", 1, group_uuid="group-1", leased_until=99)),
+    (
+        t.CLAIMS,
+        claim(
+            *(1, "bob", 1),
+            group_uuid="group-1",
+            leased_until=99,
+            topology=to_text(Pending(Wanted())),
+            counted_at=98,
+        ),
+    ),
 )
 
 

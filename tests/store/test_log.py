@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import astuple
 
 from gantt import errors
 from gantt.model import rows
@@ -74,6 +75,13 @@ def test_appended_fields_of_later_releases_are_ignored() -> None:
     data = msgspec.msgpack.encode([[2, 5, [5, "CUSTOM_A", 1, None, "later"]]])
     (change,) = decode(data)
     assert change.new == rows.NameRow(5, "CUSTOM_A", 1, None)
+
+
+def test_claims_of_the_release_before_promise_no_cells() -> None:
+    row = books.claim_row(1, 1, 1)
+    old = list(astuple(row))[:13]
+    (change,) = decode(msgspec.msgpack.encode([[18, 1, old]]))
+    assert change.new == row
 
 
 @pytest.mark.parametrize(

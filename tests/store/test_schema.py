@@ -11,6 +11,7 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from gantt import errors
+from gantt.model.rows import ClaimRow
 from gantt.store import StoreOptions, open_store, schema
 from gantt.store.tables import FORMAT
 from tests.store import books
@@ -121,6 +122,27 @@ def test_sync_upgrades_books_without_a_fleet(url: str, path: Path) -> None:
     assert store.cursor().revision == 1
     # What was left at the last clean stop knows nothing of a fleet, and still holds.
     assert store.saved_fingerprint() == store.fingerprint()
+    store.close()
+
+
+def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> None:
+    schema.sync(url)
+    claim = books.claim_row(1, 1, 1)
+    _run(
+        path,
+        "ALTER TABLE gantt_claims DROP COLUMN topology",
+        "ALTER TABLE gantt_claims DROP COLUMN counted_at",
+        "INSERT INTO gantt_claims (id, claim, instance_uuid, host_id, vcpus, memory_mb,"
+        f" disk_mb) VALUES (1, 'c', '{claim.instance_uuid}', 1, 2, 3, 4)",
+        "UPDATE gantt_alembic_version SET version_num = '0007_shadow'",
+    )
+    with pytest.raises(errors.Refused, match="is at revision 0007_shadow"):
+        schema.check(url)
+    assert schema.sync(url) == schema.HEAD
+    store = open_store(url)
+    (row,) = books.contents(store)["gantt_claims"]
+    assert isinstance(row, ClaimRow)
+    assert (row.claim, row.topology, row.counted_at) == ("c", None, None)
     store.close()
 
 

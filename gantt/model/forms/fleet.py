@@ -99,7 +99,8 @@ def _instance_of(part: Fields) -> Instance:
         facts["flavorid"] = flavor
     if properties:
         facts["image_properties"] = properties
-    return Instance(uuid=part.need("uuid", scalars.uuid), facts=facts)
+    saved_at = None if part.is_object else part.get("saved_at", scalars.moment)
+    return Instance(part.need("uuid", scalars.uuid), facts, saved_at)
 
 
 def _image_properties(part: Fields) -> dict[str, str]:

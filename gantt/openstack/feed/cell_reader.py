@@ -24,7 +24,7 @@ from gantt.openstack.feed.connection import Database, Row
 from gantt.openstack.feed.live_rows import Found, LiveRows
 from gantt.openstack.feed.migrations import Migrations
 from gantt.openstack.feed.reports import report_of
-from gantt.openstack.feed.services import Services
+from gantt.openstack.feed.services import Services, moment
 
 Place = tuple[str, str]
 _Node = tuple[str, str, int]
@@ -68,13 +68,15 @@ class CellReader:
         self._service_reader = Services(cell.uuid, down_after)
         n, i = t.NODES.c, t.INSTANCES.c
         stats = [n[name] for name in t.STATS]
+        times = (n.updated_at, n.created_at)
         again_s = options.feed_full_interval
         self._nodes = LiveRows(
-            t.NODES, [n.host, *stats], _node, page=500, again_s=again_s
+            t.NODES, [n.host, *stats, *times], _node, page=500, again_s=again_s
         )
         of_instances = [i.uuid, i.host, i.instance_type_id, i.image_ref]
         self._instances = LiveRows(
-            t.INSTANCES, of_instances, _instance, again_s=again_s
+            *(t.INSTANCES, [*of_instances, i.updated_at, i.created_at], _instance),
+            again_s=again_s,
         )
         self._migrations = Migrations(self._overlap, timedelta(seconds=again_s))
         self.services: dict[str, Service] = {}
@@ -192,8 +194,9 @@ class CellReader:
             host, node, _ = _node(row)
             if not host:
                 continue
-            stats, bad = report_of(dict(zip(t.STATS, row[_STATS_AT:], strict=True)))
-            found.append(HostReport(host, node, stats))
+            fields = row[_STATS_AT : _STATS_AT + len(t.STATS)]
+            stats, bad = report_of(dict(zip(t.STATS, fields, strict=True)))
+            found.append(HostReport(host, node, stats, _saved_at(row)))
             unreadable += [
                 f"{name} of host {host}, node {node} ({why})" for name, why in bad
             ]
@@ -214,7 +217,7 @@ class CellReader:
                 lost[host].add(uuid)
         placed = [row for row in found.new.values() if row.host]
         for row, facts in zip(placed, self._facts(database, placed), strict=True):
-            won[row.host][row.uuid] = Instance(row.uuid, facts)
+            won[row.host][row.uuid] = Instance(row.uuid, facts, _saved_at(row))
         after = {}
         for host in lost.keys() | won.keys():
             kept = self.on.get(host, {})
@@ -263,3 +266,9 @@ def _node(row: Row) -> _Node:
 
 def _instance(row: Row) -> _Instance:
     return row.uuid, row.host, row.instance_type_id, row.image_ref
+
+
+def _saved_at(row: Row) -> int | None:
+    """When the row was last written, in microseconds."""
+    at = row.updated_at or row.created_at
+    return None if at is None else moment(at)

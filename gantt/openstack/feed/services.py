@@ -91,7 +91,7 @@ class Services:
                 host,
                 disabled=bool(disabled),
                 forced_down=bool(forced_down),
-                seen=_moment(at) if at and abs(at - now) > self._down_after else None,
+                seen=moment(at) if at and abs(at - now) > self._down_after else None,
             )
             for host, disabled, forced_down, at, _ in database.rows(wanted)
             if host
@@ -116,6 +116,6 @@ class Services:
         )
 
 
-def _moment(at: datetime) -> int:
+def moment(at: datetime) -> int:
     """Microseconds since the epoch."""
     return int(at.replace(tzinfo=UTC).timestamp() * 1_000_000)

@@ -2,7 +2,8 @@
 
 What was found while hosts were picked is judged again here, on the newest columns and
 by the same functions: the ledger (amounts), ``groups`` (server groups), ``room`` (hosts
-without inventory). Per instance the first choice that holds is taken.
+without inventory), ``fitted`` (cells and devices). Per instance the first choice that
+holds is taken.
 
 An instance that has allocations keeps them beside the new ones (a move); where it has
 some on a provider of the choice, those stay as they are. They are not judged again,
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final
+from uuid import NAMESPACE_OID, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +27,9 @@ from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceCla
 from gantt.model.holding import Held, holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
+from gantt.model.topology import Fit, Lack
 from gantt.placement import fleet_queries, groups
+from gantt.placement.fitted import Overlay, pending_on
 from gantt.placement.reported import Room
 from gantt.placement.rules import allocations, leases
 from gantt.placement.rules.draft import Draft
@@ -33,12 +37,14 @@ from gantt.placement.rules.ledger import Ledger, Place
 from gantt.state.fleet import Fleet
 from gantt.state.names import is_each_once
 from gantt.state.state import State
+from gantt.topology.pending import Pending, to_text
 
 _GONE: Final = "the host no longer exists"
 _OFF: Final = "the host is disabled or forced down"
 _UNKNOWN: Final = "a provider or a resource class no longer exists"
 _FULL: Final = "the amounts no longer fit"
 _GROUP: Final = "the server group no longer allows the host"
+_TOPOLOGY: Final = "the topology no longer fits"
 _HARD: Final = (groups.AFFINITY, groups.ANTI_AFFINITY)
 _MOST: Final = 2**53
 
@@ -53,7 +59,8 @@ class _Asked(Struct, frozen=True):
 
 class _Holder(Struct, frozen=True):
     """What an instance has before it is placed: ``kept`` stays, ``dropped`` goes with
-    the lease that the new claim replaces; ``held``: as in InstanceClaim."""
+    the lease that the new claim replaces; ``held``: as in InstanceClaim. ``stays``: its
+    claim does not make way, because no report counts its cells and devices yet."""
 
     uuid: str
     held: Held | None
@@ -61,6 +68,12 @@ class _Holder(Struct, frozen=True):
     consumer: ConsumerRow | None = None
     kept: list[AllocationRow] = []
     dropped: list[AllocationRow] = []
+    stays: bool = False
+
+    @property
+    def claim_id(self) -> int | None:
+        """The id of the claim that the new one replaces."""
+        return None if self.claim is None or self.stays else self.claim.id
 
 
 def claim(draft: Draft, command: Claim) -> Claimed:
@@ -76,7 +89,13 @@ def claim(draft: Draft, command: Claim) -> Claimed:
     taken = []
     for instance in command.instances:
         taken.append(desk.place(instance))
-    return Claimed(command.claim, tuple(taken), leased_until, tuple(desk.generations))
+    return Claimed(
+        command.claim,
+        tuple(taken),
+        leased_until,
+        tuple(desk.generations),
+        () if command.wanted is None else tuple(desk.fits),
+    )
 
 
 def _check(draft: Draft, command: Claim) -> None:
@@ -135,7 +154,9 @@ class _Desk:
         if command.group is not None and command.group.policy in _HARD:
             self._group = _Group(draft.state.fleet, command.group)
         self._providers: dict[str, ProviderRow | None] = {}
+        self._overlay = Overlay(draft.state.fleet.hosts)
         self.generations: list[int | None] = []
+        self.fits: list[Fit | None] = []
 
     def place(self, instance: InstanceClaim) -> int:
         """The place of the first choice that holds. Raises ClaimLost."""
@@ -163,6 +184,7 @@ class _Desk:
         consumer = state.consumers.find(uuid)
         kept = leases.allocations_of(state, uuid)
         dropped: list[AllocationRow] = []
+        stays = False
         if old is not None:
             if leases.holds(old, consumer):
                 dropped = [row for row in kept if row.updated_at is None]
@@ -170,9 +192,12 @@ class _Desk:
             for row in dropped:
                 self._ledger.give_back(self._place_of(row), row.used)
             host = state.fleet.hosts.row_by_id.get(old.host_id)
-            if host is not None:
+            stays = host is not None and _is_uncounted(old)
+            if host is not None and not stays:
                 self._room.add(host, (old.vcpus, old.memory_mb, old.disk_mb), -1)
-        return _Holder(uuid, instance.held, old, consumer, kept, dropped)
+                if old.topology is not None:
+                    self._overlay.remove(host, old.id)
+        return _Holder(uuid, instance.held, old, consumer, kept, dropped, stays)
 
     def _try(self, choice: Choice, holder: _Holder) -> str | None:
         """Take ``choice``, or tell why not and leave no trace."""
@@ -185,6 +210,9 @@ class _Desk:
             return _OFF
         if self._group is not None and not self._group.allows(host, holder.uuid):
             return _GROUP
+        pending = self._pending(host, choice, holder)
+        if isinstance(pending, Lack):
+            return _TOPOLOGY
         generation = None
         if not self._command.is_remote:
             if not choice.allocations:
@@ -198,12 +226,32 @@ class _Desk:
                 if not self._ledger.enter_all(asked.amounts):
                     return _FULL
                 generation = self._write_allocations(asked, holder)
-        self._write_claim(choice, holder, generation)
+        key = self._write_claim(choice, holder, generation, pending)
+        if pending is not None:
+            self._overlay.put(host, key, pending)
+        self.fits.append(None if pending is None else pending.fit)
         self.generations.append(generation)
         self._room.add(host)
         if self._group is not None:
             self._group.join(host, holder.uuid)
         return None
+
+    def _pending(
+        self, host: int, choice: Choice, holder: _Holder
+    ) -> Pending | Lack | None:
+        """What the instance is promised of the host's cells and devices; None: it asks
+        for none."""
+        command, hosts = self._command, self._draft.state.fleet.hosts
+        if command.wanted is None:
+            return None
+        pending = pending_on(
+            *(hosts, host, command.wanted, choice.providers, command.ratios),
+            packs=command.packs,
+        )
+        found = self._overlay.fit(host, pending, holder.claim_id)
+        if isinstance(found, Lack):
+            return found
+        return replace(pending, fit=found) if hosts.obeys(host) else pending
 
     def _asked(
         self, wanted: Mapping[str, dict[str, int]], holder: _Holder
@@ -254,12 +302,23 @@ class _Desk:
             leases.give_back(self._draft, holder.claim)
 
     def _write_claim(
-        self, choice: Choice, holder: _Holder, generation: int | None
-    ) -> None:
+        self,
+        choice: Choice,
+        holder: _Holder,
+        generation: int | None,
+        pending: Pending | None,
+    ) -> int:
+        """The id of its row."""
         draft, command = self._draft, self._command
         group = command.group
+        old = holder.claim
+        if old is not None and holder.stays:
+            left = replace(old, instance_uuid=_left_uuid(old), group_uuid=None)
+            left = replace(left, counted_at=old.counted_at or draft.now)
+            draft.change(t.CLAIMS, old, left)
+            old = None
         row = ClaimRow(
-            draft.new_id(t.CLAIMS) if holder.claim is None else holder.claim.id,
+            draft.new_id(t.CLAIMS) if old is None else old.id,
             command.claim,
             holder.uuid,
             choice.host_id,
@@ -272,8 +331,10 @@ class _Desk:
             self._remote(choice, holder) if command.is_remote else None,
             draft.now,
             None,
+            None if pending is None else to_text(pending),
         )
-        draft.change(t.CLAIMS, holder.claim, row)
+        draft.change(t.CLAIMS, old, row)
+        return row.id
 
     def _remote(self, choice: Choice, holder: _Holder) -> str:
         """What a remote Placement is to hold, remembered before it is asked."""
@@ -307,6 +368,18 @@ class _Desk:
             f"possible now: {'; '.join(parts) or 'there was none'}. "
             "Nothing was claimed. Pick hosts again."
         )
+
+
+def _is_uncounted(row: ClaimRow) -> bool:
+    """Whether the instance uses cells or devices that only the claim stands for: it was
+    launched there, and is to be moved or resized before a report counts it."""
+    return row.topology is not None and row.leased_until is None
+
+
+def _left_uuid(row: ClaimRow) -> str:
+    """Under which name a claim goes on that its instance has left: an instance has one
+    claim."""
+    return str(uuid5(NAMESPACE_OID, f"{row.claim}/{row.instance_uuid}"))
 
 
 class _Group:

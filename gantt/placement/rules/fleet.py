@@ -77,7 +77,7 @@ def update_instances(draft: Draft, command: UpdateInstances) -> None:
         keeps = command.keeps_facts and not instance.facts
         facts = None if keeps else instance.facts
         instances.put(draft, command.host, instance.uuid, facts)
-        leases.named(draft, command.host, instance.uuid)
+        leases.named(draft, command.host, instance.uuid, instance.saved_at)
 
 
 def delete_instance(draft: Draft, command: DeleteInstance) -> None:

@@ -17,6 +17,7 @@ from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries
+from gantt.placement.fleet_queries import SAVED
 from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -34,10 +35,15 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
         command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
     found = reports.news(command.stats, {} if row is None else table.stats[row])
-    if row is None or found or not _is_settled(state, row, command):
+    if (
+        row is None
+        or found
+        or not _is_settled(state, row, command)
+        or _is_awaited(state, row, command)
+    ):
         return _take_in(draft, command, row, found)
     is_due = _is_due(state, row, command, draft.now)
-    if not is_due and not _names_any(state, row, command):
+    if not is_due and not _names_any(state, row, command, draft.now):
         return fleet_queries.host_at(state, row)
     known = table.at(row)
     if is_due:
@@ -49,13 +55,20 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
 def has_news(state: State, command: UpdateHost) -> bool:
     """Whether a report differs from the last one in what it says; cheap, and no more
     than a hint: ``as_known`` also looks at what the books made of it."""
-    table = state.fleet.hosts
+    table, claims = state.fleet.hosts, state.fleet.claims
     if command.is_bare:
         rows = table.rows_of(command.host)
         row = rows[0] if len(rows) == 1 else None
     else:
         row = table.row_of(command.host, command.node)
-    return row is None or bool(reports.news(command.stats, table.stats[row]))
+    if row is None or reports.news(command.stats, table.stats[row]):
+        return True
+    if command.saved_at is not None:
+        return _is_awaited(state, row, command)
+    return any(
+        claims.by_instance[uuid].counted_at is not None
+        for uuid in claims.on(int(table.id[row]))
+    )
 
 
 def as_known(
@@ -71,8 +84,9 @@ def as_known(
         row is None
         or reports.news(command.stats, table.stats[row])
         or not _is_settled(state, row, command)
+        or _is_awaited(state, row, command)
         or _is_due(state, row, command, now)
-        or _names_any(state, row, command)
+        or _names_any(state, row, command, now)
     ):
         return None, 0
     touched = max(int(table.touched[row]), state.fleet.context_touched)
@@ -131,17 +145,24 @@ def _is_due(state: State, row: int, command: UpdateHost, now: int) -> bool:
     return after_us is not None and now - said_at >= after_us
 
 
-def _names_any(state: State, row: int, command: UpdateHost) -> bool:
-    """Whether the report lists an instance that is not known to be there, or one that
-    the host was promised."""
-    named = command.stats.instances
-    if named is UNSET:
+def _is_awaited(state: State, row: int, command: UpdateHost) -> bool:
+    """Whether the time at which the report was saved may end a claim, now or once the
+    host names the instance."""
+    hosts, saved_at = state.fleet.hosts, command.saved_at
+    if saved_at is None or hosts.promises[row].is_free:
         return False
+    known: int = hosts.stats[row].get(SAVED, 0)
+    return leases.is_counted(known, saved_at)
+
+
+def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
+    """Whether the report lists an instance that is not known to be there, or counts one
+    that the host was promised."""
+    named = command.stats.instances
     known = state.fleet.instances.on(command.host)
-    for uuid in named:
-        if uuid not in known:
-            return True
-    return bool(_ended(state, int(state.fleet.hosts.id[row]), command))
+    if named is not UNSET and any(uuid not in known for uuid in named):
+        return True
+    return bool(_ended(state, int(state.fleet.hosts.id[row]), command, now))
 
 
 def _named(
@@ -154,23 +175,33 @@ def _named(
     for uuid in listed:
         instances.put(draft, command.host, uuid, None)
         leases.found(draft, uuid)
-    ended = _ended(draft.state, row.id, command)
+    ended = _ended(draft.state, row.id, command, draft.now)
     for claim in ended:
         draft.delete(t.CLAIMS, claim)
     return fleet_queries.host_to_be(draft.state, row, stats, ended, listed)
 
 
-def _ended(state: State, host_id: int, command: UpdateHost) -> list[ClaimRow]:
-    """The claims on the host that its report counts already."""
-    named = command.stats.instances
-    claims = state.fleet.claims
-    if named is UNSET or not claims.on(host_id):
+def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[ClaimRow]:
+    """The claims on the host that its report counts already: it lists the instance, or
+    was saved after the host had named it."""
+    named, table = command.stats.instances, state.fleet.claims
+    promised = table.on(host_id)
+    if not promised:
         return []
-    counted = frozenset(named)
+    listed = frozenset(() if named is UNSET else named)
+    saved_at = now if command.saved_at is None else command.saved_at
+    claims = [table.by_instance[uuid] for uuid in promised]
     return [
-        claim
-        for uuid in claims.on(host_id)
-        if uuid in counted and not (claim := claims.by_instance[uuid]).is_open
+        one
+        for one in claims
+        if not one.is_open
+        and (
+            one.instance_uuid in listed
+            or (
+                one.counted_at is not None
+                and leases.is_counted(one.counted_at, saved_at)
+            )
+        )
     ]
 
 
@@ -186,6 +217,8 @@ def _take_in(
     reports.check(command.host, command.node, found)
     known = {} if row is None else table.stats[row]
     stats = {**known, **found}
+    if command.saved_at is not None:
+        stats[SAVED] = max(command.saved_at, stats.get(SAVED, 0))
     old = None if row is None else table.at(row)
     uuid = _settled_uuid(draft, command, old, stats, found)
     text = reports.text_of(command.host, command.node, stats)

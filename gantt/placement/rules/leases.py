@@ -1,7 +1,8 @@
 """Rules for the end of claims: confirmed, released, expired, or overtaken.
 
-A claim ends without touching the books when its host names the instance or when
-the consumer's allocations are written anew. It ends *with* its allocations when it is
+A claim ends without touching the books when its host names the instance (one that
+promises cells or devices: when a later report counts it) or when the consumer's
+allocations are written anew. It ends *with* its allocations when it is
 released, its lease expires, or its host goes while it is leased; then only at the
 consumer's generation that the claim made, and only what the claim added: those
 allocations that were there before are marked by their ``updated_at`` (``claims``).
@@ -27,6 +28,7 @@ from gantt.model.commands import (
     SettleClaims,
 )
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
+from gantt.placement.fleet_queries import SAVED
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
@@ -146,12 +148,52 @@ def fail(draft: Draft, row: ClaimRow) -> None:
         give_back(draft, kin)
 
 
-def named(draft: Draft, host: str, instance_uuid: str) -> None:
-    """``host`` names the instance: a claim on it is no longer pending."""
+def named(
+    draft: Draft, host: str, instance_uuid: str, saved_at: int | None = None
+) -> None:
+    """``host`` names the instance: a claim on it is no longer pending, unless it
+    promises cells or devices. These are counted by a report of the host, which Nova
+    saves after the instance. ``saved_at``: as in Instance."""
     row = promised(draft.state, host, instance_uuid)
     if row is not None and not row.is_open:
-        draft.delete(t.CLAIMS, row)
+        if row.topology is None:
+            draft.delete(t.CLAIMS, row)
+        else:
+            _count(draft, row, host, saved_at)
     found(draft, instance_uuid)
+
+
+def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None:
+    """The instance is there since ``saved_at``, unless it was before it was promised:
+    then it is to be resized there, which has not happened yet."""
+    counted_at = row.counted_at
+    if counted_at is None:
+        counted_at = draft.now if saved_at is None else saved_at
+        promised_at = row.created_at or 0
+        known = draft.state.fleet.instances.on(host).get(row.instance_uuid)
+        known_at = None if known is None else known.updated_at or known.created_at
+        was_there = known_at is not None and known_at <= promised_at
+        if was_there and saved_at is None:
+            return
+        if second(counted_at) < second(promised_at) + was_there:
+            return
+    place = draft.state.fleet.hosts.row_by_id[row.host_id]
+    report_at = draft.state.fleet.hosts.stats[place].get(SAVED)
+    if report_at is not None and is_counted(counted_at, report_at):
+        draft.delete(t.CLAIMS, row)
+    elif row.counted_at is None:
+        draft.put(t.CLAIMS, replace(row, counted_at=counted_at, updated_at=draft.now))
+
+
+def is_counted(counted_at: int, saved_at: int) -> bool:
+    """Whether a report saved then counts an instance that was named at ``counted_at``.
+    Nova's database has whole seconds: within one, nothing tells which was first."""
+    return second(counted_at) < second(saved_at)
+
+
+def second(at: int) -> int:
+    """The second of a time in microseconds."""
+    return at // 1_000_000
 
 
 def found(draft: Draft, instance_uuid: str) -> None:

@@ -28,6 +28,15 @@ def create_table(
         op.bulk_insert(table, list(rows))
 
 
+def add_column(table: str, column: sa.Column[Any]) -> None:
+    """A column, unless it is there."""
+    if _may_be_there():
+        found = sa.inspect(op.get_bind()).get_columns(table)
+        if any(one["name"] == column.name for one in found):
+            return
+    op.add_column(table, column)
+
+
 def create_index(name: str, table: str, columns: Sequence[str]) -> None:
     """An index, unless it is there."""
     if _may_be_there():

@@ -383,6 +383,6 @@ def test_releases_out_of_range_are_named() -> None:
 
 
 def test_an_old_time_is_read_as_utc() -> None:
-    from gantt.openstack.feed.services import _moment
+    from gantt.openstack.feed.services import moment
 
-    assert _moment(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000
+    assert moment(datetime(1970, 1, 1, 0, 0, 1)) == 1_000_000

@@ -1,0 +1,120 @@
+"""Laws of cells and devices: none is promised twice, and none is given up early.
+
+Separate from the other laws because of what they recompute: a host's report and its
+pending claims are counted here in the naive way, without the functions that fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import msgspec
+
+from gantt.model import commands as c
+from gantt.model import rows as t
+from gantt.sim.history import Finding, Tables
+
+_ONCE = "no CPU and no device is promised twice"
+_EARLY = "a claim on cells lasts until a later report counts it"
+_NAMING = ("UpdateInstances", "SyncInstances")
+
+
+def once(command: c.Claim, after: Tables) -> Iterator[Finding]:
+    """Hosts of the claim have what all claims on them were promised."""
+    if command.wanted is None:
+        return
+    mine = {one.instance_uuid for one in command.instances}
+    claims = [row for row in after[t.CLAIMS].values() if isinstance(row, t.ClaimRow)]
+    for key in {row.host_id for row in claims if row.instance_uuid in mine}:
+        host = after[t.HOSTS].get(key)
+        assert isinstance(host, t.HostRow), "a claim has a host"
+        pendings = [
+            msgspec.json.decode(row.topology)
+            for row in claims
+            if row.host_id == key and row.topology is not None
+        ]
+        wrong = _wrong(msgspec.json.decode(host.stats), pendings)
+        if wrong:
+            yield Finding(_ONCE, f"{host.host}: {wrong}, of {pendings}")
+
+
+def _wrong(stats: dict[str, Any], pendings: list[dict[str, Any]]) -> str | None:
+    cells = (stats.get("numa_topology") or {}).get("cells", [])
+    free = [set(cell["pcpuset"]) - set(cell["pinned_cpus"]) for cell in cells]
+    pools = stats.get("pci_stats") or []
+    nics = sum(pool["count"] for pool in pools)
+    asked = [
+        sum(request["count"] for request in one["wanted"]["devices"])
+        for one in pendings
+    ]
+    if sum(asked) > nics:
+        return f"{sum(asked)} devices of {nics}"
+    if stats.get("obeys_claims"):
+        return _named_twice(free, pools, pendings)
+    sizes = [
+        _count(cell["pcpus"]) for one in pendings for cell in one["wanted"]["cells"]
+    ]
+    if not _is_packable([len(one) for one in free], sizes):
+        return f"pinned {sizes} in {free}"
+    return None
+
+
+def _named_twice(
+    free: list[set[int]], pools: list[dict[str, Any]], pendings: list[dict[str, Any]]
+) -> str | None:
+    used: Counter[object] = Counter()
+    for one in pendings:
+        for cell in one["fit"]["cells"]:
+            used.update(cpu for _, cpu in cell["pinning"])
+        for taken in one["fit"]["devices"]:
+            used.update(device["address"] for device in taken["devices"])
+    there = set().union(*free)
+    there |= {each["address"] for pool in pools for each in pool.get("devices", ())}
+    wrong = [name for name, count in used.items() if count > 1 or name not in there]
+    return f"{wrong} are promised twice, or are not free" if wrong else None
+
+
+def _count(cpus: str) -> int:
+    count = 0
+    for part in cpus.split(",") if cpus else ():
+        first, _, last = part.partition("-")
+        count += int(last or first) - int(first) + 1
+    return count
+
+
+def _is_packable(free: list[int], sizes: list[int]) -> bool:
+    """Whether each size finds a cell of its own part, by trying all ways."""
+    for way in product(range(len(free)), repeat=len(sizes)):
+        used: Counter[int] = Counter()
+        for cell, size in zip(way, sizes, strict=True):
+            used[cell] += size
+        if all(used[cell] <= room for cell, room in enumerate(free)):
+            return True
+    return False
+
+
+def early(
+    before: Tables, after: Tables, command: c.Command[object]
+) -> Iterator[Finding]:
+    """What a host names alone ends no claim on cells or devices; a report does that
+    lists the instance, or was saved in a later second."""
+    if type(command).__name__ not in (*_NAMING, "UpdateHost"):
+        return
+    for key, row in before[t.CLAIMS].items():
+        assert isinstance(row, t.ClaimRow)
+        if row.topology is None or key in after[t.CLAIMS]:
+            continue
+        if isinstance(command, c.UpdateHost):
+            named = command.stats.instances
+            listed = named is not msgspec.UNSET and row.instance_uuid in named
+            if listed or row.counted_at is not None:
+                continue
+        else:
+            host = after[t.HOSTS].get(row.host_id)
+            assert isinstance(host, t.HostRow), "naming an instance deletes no host"
+            if msgspec.json.decode(host.stats).get("_saved_at") is not None:
+                continue
+        yield Finding(_EARLY, f"{row} ended by {command}")

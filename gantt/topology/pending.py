@@ -1,0 +1,125 @@
+"""What a claim promises of a host's cells and devices, until a report counts it.
+
+A host that obeys claims starts the instance on exactly what the claim names. A compute
+of Nova picks for itself: there a claim only says that the instance fits, so all pending
+claims are fitted again onto each new report, in the order of their ids. One that no
+longer fits closes the host: what it will take is unknown, and nothing else may be
+promised until it ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from gantt.errors import NotFree
+from gantt.model.topology import Cpus, Fit, HostTopology, Lack, Wanted
+from gantt.topology.fit import fit
+from gantt.topology.take import take
+
+CLOSED: Final = Lack("pending", 1, 0, "claims")
+"""What a closed host lacks: a report that counts its pending claims."""
+
+
+class Pending(Struct, frozen=True):
+    """What one instance was promised. ``providers``: those of its devices, by request
+    group, where devices are in the books. ``packs``: fuller cells come first. ``fit``:
+    what it takes on a host that obeys claims; None: any fit will do."""
+
+    wanted: Wanted
+    providers: dict[str, tuple[str, ...]] = {}
+    packs: bool = False
+    fit: Fit | None = None
+
+
+class Remaining(Struct, frozen=True):
+    """A host less its pending claims. ``is_closed``: one of them does not fit."""
+
+    host: HostTopology
+    is_closed: bool = False
+
+
+def remaining(host: HostTopology, pendings: Iterable[Pending]) -> Remaining:
+    """What ``pendings``, in the order of their claims, leave of a report."""
+    left = Remaining(host)
+    for one in pendings:
+        left = less(left, one)
+    return left
+
+
+def less(left: Remaining, pending: Pending) -> Remaining:
+    """What is left beside one more pending claim."""
+    return after(left, fitted(left, pending))
+
+
+def after(left: Remaining, found: Fit | Lack) -> Remaining:
+    """What is left once ``found``, the answer of ``fitted``, is taken."""
+    if left.is_closed or isinstance(found, Lack):
+        return Remaining(left.host, is_closed=True)
+    try:
+        return Remaining(take(left.host, found))
+    except NotFree:
+        return Remaining(left.host, is_closed=True)
+
+
+def fitted(left: Remaining, pending: Pending) -> Fit | Lack:
+    """What an instance takes, or what the host lacks. A Fit that the host obeys stands,
+    even if something of it is no longer free."""
+    if left.is_closed:
+        return CLOSED
+    if left.host.obeys and pending.fit is not None:
+        return pending.fit
+    return fit(left.host, pending.wanted, pending.providers, packs=pending.packs)
+
+
+# -- the text of a claim's row --------------------------------------------------------
+
+
+def to_text(pending: Pending) -> str:
+    """As JSON. Sets of CPUs are texts, ``0-3,8``: not every reader of JSON has numbers
+    of so many bits."""
+    plain: dict[str, Any] = msgspec.to_builtins(pending, order="deterministic")
+    return msgspec.json.encode(_mapped(plain, _text), order="deterministic").decode()
+
+
+def from_text(text: str) -> Pending:
+    """The inverse of ``to_text``. Raises msgspec.ValidationError."""
+    return msgspec.convert(_mapped(msgspec.json.decode(text), _cpus), Pending)
+
+
+def _mapped(plain: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """``plain`` with each set of CPUs changed."""
+    cells = list(plain["wanted"]["cells"])
+    found = plain["fit"]
+    fitted_cells = [] if found is None else found["cells"]
+    for one in fitted_cells:
+        one["emulator"] = change(one["emulator"])
+        cells.append(one["cell"])
+    for cell in cells:
+        cell["cpus"], cell["pcpus"] = change(cell["cpus"]), change(cell["pcpus"])
+    return plain
+
+
+def _text(cpus: Cpus) -> str:
+    parts: list[str] = []
+    first = 0
+    while cpus >> first:
+        first += ((cpus >> first) & -(cpus >> first)).bit_length() - 1
+        rest = ~(cpus >> first)
+        count = (rest & -rest).bit_length() - 1
+        last = first + count - 1
+        parts.append(f"{first}-{last}" if count > 1 else str(first))
+        first = last + 1
+    return ",".join(parts)
+
+
+def _cpus(text: str) -> Cpus:
+    found = 0
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        low, high = int(first), int(last or first)
+        found |= (1 << high + 1) - (1 << low)
+    return found
