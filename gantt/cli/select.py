@@ -16,12 +16,14 @@ from gantt.cli.output import print_document
 from gantt.cli.session import Session, books_command
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
-from gantt.model.selection import Why
+from gantt.model.selection import CellPlace, Place, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
 
 _MOST = 100_000  # new instances
 
 COLUMNS = tuple("instance choice host node availability_zone claim age_s".split())
+# Only where a host that obeys claims was selected.
+PLACE = "place"
 
 
 @click.command("select")
@@ -124,7 +126,12 @@ def _failure(output: str, refusal: NoValidHost) -> click.ClickException:
 def _print(session: Session, request: ScheduleRequest, found: Selections) -> None:
     named = zip(request.instance_uuids or (), found, strict=True)
     document = [{"instance": uuid, "selections": mine} for uuid, mine in named]
-    session.print_answer(document, COLUMNS, _rows(request, found))
+    rows, columns = list(_rows(request, found)), COLUMNS
+    if any(row[-1] for row in rows):
+        columns = (*COLUMNS, PLACE)
+    else:
+        rows = [row[:-1] for row in rows]
+    session.print_answer(document, columns, rows)
 
 
 def _rows(request: ScheduleRequest, found: Selections) -> Iterator[tuple[Any, ...]]:
@@ -138,7 +145,25 @@ def _rows(request: ScheduleRequest, found: Selections) -> Iterator[tuple[Any, ..
                 one.availability_zone,
                 one.claim,
                 None if one.age_s is None else round(one.age_s, 1),
+                "" if one.place is None else _place(one.place),
             )
+
+
+def _place(place: Place) -> str:
+    """Cells and devices in words."""
+    parts = [_cell(one) for one in place.cells]
+    for pool in place.devices:
+        where = " ".join(pool.addresses) or f"NUMA node {pool.numa_node}"
+        parts.append(f"{pool.count} device(s) at {where}")
+    return "; ".join(parts)
+
+
+def _cell(one: CellPlace) -> str:
+    pins = ", ".join(f"{vcpu} on CPU {cpu}" for vcpu, cpu in one.pinning)
+    pages = "" if one.page_kib is None else f", pages of {one.page_kib} KiB"
+    return (
+        f"cell {one.cell} on {one.host_cell}{f': vCPU {pins}' if pins else ''}{pages}"
+    )
 
 
 @click.group("claim")

@@ -150,6 +150,8 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "used up, the answer says that the search ended.",
             "capacity_per_host 1": "Maximum instances to count per host when capacity "
             "is computed.",
+            "topology_fits 1": "Maximum hosts into whose NUMA cells and devices one "
+            "request is fitted exactly; it takes some tenths of a millisecond each.",
             "plugin_time_limit_s 0.01..3600": "Time limit in seconds for one call of a "
             "filter, weigher or driver of another package. When it is exceeded, the "
             "request fails, and the plug-in is suspended until the call returns.",
@@ -269,11 +271,22 @@ WORKAROUNDS: Sequence[cfg.Opt] = [
     )
 ]
 
+COMPUTE: Sequence[cfg.Opt] = [
+    *rows(
+        _OURS,
+        {
+            "packing_host_numa_cells_allocation_strategy": "Fill the NUMA cells of a "
+            "host one after the other instead of evenly.",
+        },
+    )
+]
+
 GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "scheduler": SCHEDULER,
     "filter_scheduler": FILTER_SCHEDULER,
     "metrics": METRICS,
     "pci": PCI,
+    "compute": COMPUTE,
     "workarounds": WORKAROUNDS,
 }
 

@@ -19,6 +19,43 @@ class Limits(Struct, frozen=True):
     memory_mb: int | None = None
 
 
+class CellPlace(Struct, frozen=True):
+    """Where a NUMA cell of an instance must start: cell ``host_cell`` of its host.
+
+    ``pinning``: (vCPU, CPU of the host); ``floating``: vCPUs that may run on any shared
+    CPU of the host cell; ``emulator``: CPUs for the emulator; ``page_kib`` None: the
+    host's smallest pages.
+    """
+
+    cell: int
+    host_cell: int
+    memory_mb: int
+    page_kib: int | None = None
+    pinning: tuple[tuple[int, int], ...] = ()
+    floating: tuple[int, ...] = ()
+    emulator: tuple[int, ...] = ()
+
+
+class DevicePlace(Struct, frozen=True):
+    """Devices that an instance must get: ``count`` of those with ``tags``, at
+    ``addresses`` where the host names them. ``provider_uuid``: where they are in the
+    books."""
+
+    request_id: str | None
+    count: int
+    numa_node: int | None
+    tags: dict[str, str | tuple[str, ...]]
+    addresses: tuple[str, ...] = ()
+    provider_uuid: str | None = None
+
+
+class Place(Struct, frozen=True):
+    """Cells, CPUs, pages and devices that a claim names, on a host that obeys it."""
+
+    cells: tuple[CellPlace, ...] = ()
+    devices: tuple[DevicePlace, ...] = ()
+
+
 class Selection(Struct, frozen=True):
     """A host for an instance: the fields of Nova's Selection 1.1, and ours.
 
@@ -26,7 +63,8 @@ class Selection(Struct, frozen=True):
     nothing is claimed. ``claim``: the claim that holds it (None: an alternate, or
     nothing was claimed). ``age_s``: seconds since the last report of the host that was
     stored: one with changes, or the first without any after ``report_age_s``; None:
-    there is none, or the clock is behind it.
+    there is none, or the clock is behind it. ``place``: what the instance must use
+    there; None: the host picks, or nothing was asked for.
     """
 
     compute_node_uuid: str | None
@@ -39,6 +77,7 @@ class Selection(Struct, frozen=True):
     availability_zone: str | None = None
     claim: str | None = None
     age_s: float | None = None
+    place: Place | None = None
 
 
 class Step(Struct, frozen=True):

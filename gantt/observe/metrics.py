@@ -70,6 +70,8 @@ _GAUGES = {
         "change_search_limit": "Steps that the search for a helpful change to a "
         "refused request may take (change_budget).",
         "capacity_limit": "Maximum instances counted per host (capacity_per_host).",
+        "topology_fits_limit": "Maximum hosts into which one request is fitted exactly "
+        "(topology_fits).",
         "changes_limit": "Host changes kept for the cache of the caching driver "
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
@@ -144,6 +146,8 @@ _COUNTERS = {
     "unknown_outcomes": "Commits whose answer was lost.",
     "foreign_writes": "Times that writes by another program were detected.",
     "compacted": "Old revisions that were dropped from the log.",
+    "topology_fits": "Hosts into whose cells and devices a request was fitted.",
+    "topology_fits_spent": "Requests that reached the limit on these (topology_fits).",
     "leases_swept": "Claims whose lease expired.",
     "usage_samples": "Samples taken for the usage history.",
     "usage_rollups": "Hourly and daily records aggregated for the usage history.",

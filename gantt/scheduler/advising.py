@@ -27,7 +27,9 @@ from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import AdviceOptions
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import total
+from gantt.scheduler.selection.fitting import Fitting, fitting_of
 from gantt.scheduler.selection.held_hosts import first_candidate, hold
+from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.scheduler.selection.select import Dice, Pick, seed_of
 from gantt.state.column import NO_ROW, NO_TIME, Bools, Floats, Int64s
@@ -132,10 +134,12 @@ def rank(
             mine, subset = mine[chosen.places], 1
             # For callers that sort by weight.
             weights = np.arange(len(mine), 0.0, -1.0)
-    places, best, lost = _choose(feasible, weights, subset, rng, steps)
+    fitting = fitting_of(state, feasible, driver)
+    places, best, lost = _choose(feasible, weights, subset, rng, steps, fitting)
+    names = (*(one.name for one in feasible.masks), BOOKS)
     causes = np.full(len(sent), NONE, np.int64)
     causes[at] = _causes(feasible, len(at))
-    causes[mine[lost]] = len(feasible.masks)
+    causes[mine[list(lost)]] = [names.index(name) for name in lost.values()]
     if request.mode == "decide":
         fresh_s = driver.policy.options.report_age_s if is_current else None
         _keep_sure(state, causes, sent, now, fresh_s)
@@ -145,7 +149,7 @@ def rank(
         order,
         weights[places],
         causes[order[len(places) :]],
-        (*(one.name for one in feasible.masks), BOOKS),
+        names,
         sent[order],
         state.fleet.hosts.names(),
         best,
@@ -212,26 +216,37 @@ def _restricted(every: FeasibleHosts, rows: Int64s) -> tuple[FeasibleHosts, Bool
 
 
 def _choose(
-    feasible: FeasibleHosts, weights: Floats, subset: int, rng: Dice, budget: Budget
-) -> tuple[Int64s, Pick | None, list[int]]:
+    feasible: FeasibleHosts,
+    weights: Floats,
+    subset: int,
+    rng: Dice,
+    budget: Budget,
+    fitting: Fitting | None,
+) -> tuple[Int64s, Pick | None, dict[int, str]]:
     """Places of passing hosts, the best first; the pick at the first, which is drawn
-    from ``subset``; and places among the best where the exact search finds nothing.
-    That runs for as many as a claim would have choices, within ``budget``."""
+    from ``subset``; and places among the best where the exact search finds nothing, or
+    the instance does not fit: the mask that would say so. That runs for as many as a
+    claim would have choices, within ``budget``."""
     order = weigh.best(weights, len(weights))
     rows, candidates = feasible.hosts.rows, feasible.candidates
+    left = RemainingCandidates(candidates, budget, fitting)
     picks: list[tuple[int, Candidate]] = []
-    lost: list[int] = []
+    lost: dict[int, str] = {}
     with suppress(Spent):
         for place in order[: feasible.policy.options.choices].tolist():
-            found = first_candidate(candidates, int(rows[place]), budget)
-            if found is None:
-                lost.append(place)
-            else:
+            row = int(rows[place])
+            listed = first_candidate(candidates, row, budget)
+            found = None if listed is None else left.fitting_one(row, listed)
+            if found is not None:
                 picks.append((place, found))
+            elif listed is None or fitting is None:
+                lost[place] = BOOKS
+            else:
+                lost[place] = fitting.filter_name
             if candidates.is_per_host and len(picks) >= max(1, subset):
                 break
     if lost:
-        order = order[~np.isin(order, lost)]
+        order = order[~np.isin(order, list(lost))]
     if not picks:
         return order, None, lost
     drawn = rng.randrange(min(subset, len(picks))) if subset > 1 else 0

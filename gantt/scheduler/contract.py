@@ -7,7 +7,7 @@ the cycle. They are pure: hosts and request in, arrays out; no I/O, no clock.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -33,7 +33,8 @@ class Cacheable(msgspec.Struct, frozen=True, kw_only=True):
     """What a filter or weigher declares so that drivers may keep what it said.
 
     ``needs``: columns of ``Hosts`` that it reads, ``factor:…`` for a path of
-    ``Hosts.reported``, ``instances`` and ``claims`` for those of each host: what it
+    ``Hosts.reported``, ``instances`` and ``claims`` for those of each host,
+    ``topology`` for what is left of its cells and devices: what it
     says of a host changes only where one of these does;
     ``reads``: fields of RequestSpec, as dotted paths: it says the same to two requests
     that agree on them;
@@ -102,9 +103,15 @@ class Filter(_Declaring):
         what it is now, as long as they report nothing new."""
         return ALWAYS
 
-    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:  # noqa: ARG002
+    def limits(
+        self,
+        hosts: Hosts,  # noqa: ARG002
+        request: Request,  # noqa: ARG002
+        place: int,  # noqa: ARG002
+    ) -> Mapping[str, object]:
         """What the caller's own claim on the host at ``place``, which passed, must keep
-        to: ``memory_mb``, ``vcpu``, ``disk_gb``."""
+        to: ``memory_mb``, ``vcpu``, ``disk_gb`` (numbers), ``numa_topology`` (a JSON
+        object)."""
         return {}
 
     @property

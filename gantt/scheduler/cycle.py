@@ -202,7 +202,7 @@ def pick_hosts(
         hold(remaining, feasible, held, driver.policy.options.choices, budget)
     if driver.chooser is not None:  # of another package; columns may be newer then
         feasible = remaining.ask(driver.chooser, feasible, request.count, seed_of(rng))
-    candidates = RemainingCandidates(feasible.candidates, budget)
+    candidates = RemainingCandidates.of(state, feasible, budget, driver)
     picks = select(
         *(remaining, candidates, request.names, driver.policy.options, rng),
         has_alternates=request.return_alternates and not is_trial,

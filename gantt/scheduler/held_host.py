@@ -7,20 +7,26 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from gantt.scheduler.hosts import Taken
+from gantt.topology.pending import Pending
 
 
 class HeldHost(Struct):
     """What is held of one host: ``count`` instances, which take ``taken`` together, and
     ``amounts`` by (provider, resource class). ``groups``: server groups of these
-    instances whose members must be apart."""
+    instances whose members must be apart; ``pendings``: cells and devices of each."""
 
     taken: Taken = Taken(0, 0, 0)
     count: int = 0
     amounts: dict[tuple[str, str], int] = {}
     groups: frozenset[str] = frozenset()
+    pendings: tuple[Pending, ...] = ()
 
     def add(
-        self, taken: Taken, amounts: Mapping[tuple[str, str], int], group: str | None
+        self,
+        taken: Taken,
+        amounts: Mapping[tuple[str, str], int],
+        group: str | None,
+        pending: Pending | None = None,
     ) -> None:
         """One more instance."""
         self.taken = Taken(*map(sum, zip(self.taken, taken, strict=True)))
@@ -29,3 +35,5 @@ class HeldHost(Struct):
             self.amounts[key] = self.amounts.get(key, 0) + amount
         if group is not None:
             self.groups |= {group}
+        if pending is not None:
+            self.pendings += (pending,)

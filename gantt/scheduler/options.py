@@ -56,11 +56,12 @@ class SchedulerOptions(Struct, frozen=True):
     ``max_shape_hosts`` in all; ``kept_changes``: how many changes of hosts are stored
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
     that for the smallest change of a refused request; ``capacity_per_host``: where
-    counting ends. ``claim_attempts``: how often new hosts are picked when all choices
-    are lost. ``plugin_time_limit_s``: for one call of a filter, weigher or driver of
-    another package; ``plugin_threads``: in which they run, those of calls that do not
-    return included. ``records``: decisions stored by a process; ``shared_records``: by
-    all of one database (0: not shared); ``shared_backlog``: waiting to be shared;
+    counting ends. ``topology_fits``: hosts into which one request is fitted exactly.
+    ``claim_attempts``: how often new hosts are picked when all choices are lost.
+    ``plugin_time_limit_s``: for one call of a filter, weigher or driver of another
+    package; ``plugin_threads``: in which they run, those of calls that do not return
+    included. ``records``: decisions stored by a process; ``shared_records``: by all of
+    one database (0: not shared); ``shared_backlog``: waiting to be shared;
     ``shared_scores``: shared with scores, per second. ``record_hosts``: hosts whose
     scores a record keeps. ``lease_skew_s``: how far clocks may differ before a lease
     ends. ``report_age_s``: a report without changes is stored when the last one is so
@@ -97,6 +98,7 @@ class SchedulerOptions(Struct, frozen=True):
     metrics_required: bool = True
     metrics_weight_of_unavailable: float = -10000.0
     pci_in_placement: bool = False
+    packing_host_numa_cells_allocation_strategy: bool = False
     pci_alias: tuple[dict[str, Any], ...] = ()
     limit_tenants_to_placement_aggregate: bool = False
     placement_aggregate_required_for_tenants: bool = False
@@ -127,6 +129,7 @@ class SchedulerOptions(Struct, frozen=True):
     explain_budget: int = 20_000
     change_budget: int = 20_000
     capacity_per_host: int = 100_000
+    topology_fits: int = 10_000
     plugin_time_limit_s: float = 10.0
     plugin_threads: int = 8
     records: int = 1000

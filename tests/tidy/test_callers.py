@@ -28,7 +28,6 @@ PUBLIC = {
     r"gantt\.openstack\.rpc\.(methods|notifications):\w+\.\w+": "called by "
     "oslo.messaging",
     r"gantt\.topology\.(fit|take|words):\w+": "the fit of one host, for claims",
-    r"gantt\.scheduler\.(feasibility|request)\.topology:\w+": "the same, for filters",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.

@@ -41,6 +41,7 @@ from gantt.scheduler.advising import Ranked
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import GIVEN_SOURCE, CandidateSource
 from gantt.scheduler.selection.answer import selections
+from gantt.scheduler.selection.fitting import fitting_of
 from gantt.scheduler.selection.select import Pick
 from gantt.state.state import State
 
@@ -203,6 +204,7 @@ class Advising:
         job = ranked.feasible.job
         group = job.spec.instance_group
         is_apart = group is not None and group.policy == groups.ANTI_AFFINITY
+        fitting = fitting_of(state, ranked.feasible)
         self._holds.add(
             state,
             consumer,
@@ -210,6 +212,7 @@ class Advising:
             job.taken,
             best.candidate,
             group.uuid if group is not None and is_apart else None,
+            None if fitting is None else fitting.pending(best.row, best.candidate),
         )
 
     def _source(self, state: State) -> CandidateSource:

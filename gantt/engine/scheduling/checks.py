@@ -74,6 +74,7 @@ class Checks:
             "explain_limit": options.explain_budget,
             "change_search_limit": options.change_budget,
             "capacity_limit": options.capacity_per_host,
+            "topology_fits_limit": options.topology_fits,
             "shapes_limit": options.max_shapes,
             "shape_hosts_limit": options.max_shape_hosts,
             "changes_limit": options.kept_changes,

@@ -18,6 +18,7 @@ from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.hosts import Taken
 from gantt.scheduler.options import AdviceOptions
 from gantt.state.state import State
+from gantt.topology.pending import Pending
 
 
 class Hold(Struct, frozen=True):
@@ -28,6 +29,7 @@ class Hold(Struct, frozen=True):
     taken: Taken
     amounts: Mapping[tuple[str, str], int]
     group: str | None
+    pending: Pending | None
     stamp: tuple[object, ...]
     until: float
 
@@ -51,6 +53,7 @@ class Holds:
         taken: Taken,
         candidate: Candidate,
         group: str | None,
+        pending: Pending | None = None,
     ) -> None:
         """Hold the host for ``consumer``, instead of what was held for it before."""
         if self._hold_s <= 0:
@@ -69,7 +72,7 @@ class Holds:
                 self._displaced += 1
             self._made += 1
             self._by_consumer[consumer] = Hold(
-                host_id, taken, amounts, group, stamp, until
+                host_id, taken, amounts, group, pending, stamp, until
             )
 
     def drop(self, consumer: str) -> None:
@@ -89,7 +92,7 @@ class Holds:
                 row = row_by_id.get(one.host_id)
                 if row is not None and consumer not in own:
                     host = found.setdefault(row, HeldHost())
-                    host.add(one.taken, one.amounts, one.group)
+                    host.add(one.taken, one.amounts, one.group, one.pending)
         return found
 
     def _end(self, state: State) -> None:

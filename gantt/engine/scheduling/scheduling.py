@@ -187,6 +187,8 @@ class Scheduling:
             **self._checks.counts(),
             **self.plugins.counts(),
             "claims_lost": self.lost,
+            "topology_fits": self.driver.fits,
+            "topology_fits_spent": self.driver.fits_spent,
             "shapes_kept": self.driver.kept,
             "shape_hits": self.driver.hits,
             "shape_misses": self.driver.misses,

@@ -52,6 +52,9 @@ def _limits(limits: Limits) -> dict[str, Any]:
 def _numa_limits(limits: dict[str, Any] | None) -> dict[str, Any] | None:
     if limits is None or is_envelope(limits):
         return limits
+    networks = limits.get("network_metadata")
+    if networks is not None and not is_envelope(networks):
+        limits = {**limits, "network_metadata": wrapped("NetworkMetadata", networks)}
     return wrapped("NUMATopologyLimits", limits)
 
 

@@ -23,6 +23,8 @@ class Driver:
         self.policy = policy
         self.hits = 0
         self.misses = 0
+        self.fits = 0
+        self.fits_spent = 0
 
     @property
     def kept(self) -> int:

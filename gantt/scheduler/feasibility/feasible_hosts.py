@@ -13,6 +13,7 @@ from msgspec import Struct, structs
 
 from gantt.model.selection import Step
 from gantt.model.spec import RequestSpec
+from gantt.model.topology import Wanted
 from gantt.placement.candidates.survey import AnySurvey
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.feasibility.candidates import (
@@ -27,6 +28,11 @@ from gantt.scheduler.policy import Policy
 from gantt.scheduler.request import contradictions
 from gantt.scheduler.request.job import Job
 from gantt.scheduler.request.targets import in_service, targets
+from gantt.scheduler.request.topology import (
+    DEVICES_FILTER,
+    TOPOLOGY_FILTER,
+    wanted_of,
+)
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale
 from gantt.state.column import Bools, Floats, Int64s
@@ -51,6 +57,7 @@ class FeasibleHosts(Struct, eq=False):
     weights: Floats
     known_steps: tuple[Step, ...] | None = None
     known_order: Int64s | None = None
+    known_wanted: tuple[Wanted | None] | None = None
 
     def best(self, count: int) -> Int64s:
         """int64[<= n]: places of at least the best ``count`` hosts, best first."""
@@ -91,6 +98,20 @@ class FeasibleHosts(Struct, eq=False):
     def asked(self) -> frozenset[str]:
         """The names of the filters that the request went through."""
         return frozenset([one.name for one in self.masks])
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """The cells and devices that each instance needs, as far as the filters tell
+        that the request went through; None: none. Raises Invalid."""
+        if self.known_wanted is None:
+            self.known_wanted = (self._wanted(),)
+        return self.known_wanted[0]
+
+    def _wanted(self) -> Wanted | None:
+        asked = self.asked
+        if asked.isdisjoint((TOPOLOGY_FILTER, DEVICES_FILTER)):
+            return None
+        return wanted_of(self.job.spec, self.policy.options, asked)
 
     @property
     def has_room_anywhere(self) -> bool:

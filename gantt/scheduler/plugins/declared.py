@@ -20,7 +20,7 @@ from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Int32s
 
 FACTOR: Final = "factor:"
-OF_EACH: Final = frozenset({"instances", "claims"})
+OF_EACH: Final = frozenset({"instances", "claims", "topology"})
 """What may be needed beside columns and factors."""
 
 # Names and places never change, and metadata of aggregates begin all anew.
@@ -191,7 +191,9 @@ def _fleet(hosts: Hosts, needs: frozenset[str], slips: Slips, *, is_open: bool) 
     table = hosts.fleet.hosts
 
     def of_table(name: str) -> Any:
-        if name in _OPEN_TABLE:
+        if name == "topology":
+            _check_of_each(name, f"hosts.fleet.hosts.{name}", needs, slips)
+        if name in _OPEN_TABLE or name == "topology":
             return getattr(table, name)
         raise slips.note(f"hosts.fleet.hosts.{name}", "read it from hosts")
 

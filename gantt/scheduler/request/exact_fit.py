@@ -1,7 +1,7 @@
 """Parts of a request that need an exact fit: NUMA cells, pinned CPUs and devices.
 
-The fit itself is not implemented. Where its filter is enabled, a request that needs it
-is refused; where it is not, amounts alone decide, and a warning is logged.
+Where the filter that looks at them is not enabled, amounts alone decide, and a warning
+is logged.
 """
 
 from __future__ import annotations
@@ -53,28 +53,16 @@ def devices_of(spec: RequestSpec) -> str | None:
 
 
 class ExactFit(Struct, frozen=True):
-    """``filter_name``: what would judge it; ``wish`` and ``work``: what is asked for
-    and what there is to do, in words; ``asked``: what of a spec asks for it."""
+    """``filter_name``: what would judge it; ``wish``: what is asked for, in words;
+    ``asked``: what of a spec asks for it."""
 
     filter_name: str
     wish: str
-    work: str
     asked: Callable[[RequestSpec], str | None]
 
 
-TOPOLOGY = ExactFit(
-    TOPOLOGY_FILTER, "a NUMA topology", "fitting cells and CPUs", topology_of
-)
-DEVICES = ExactFit(DEVICES_FILTER, "PCI devices", "fitting devices", devices_of)
-
-
-def refusal(kind: ExactFit, asked: str) -> str:
-    """Why a request is refused where the filter is enabled."""
-    return (
-        f"The request asks for {kind.wish} ({asked}) and {kind.filter_name} is "
-        f"enabled, but {kind.work} exactly comes with a later release. Take "
-        f"{kind.filter_name} out of enabled_filters to let amounts alone decide."
-    )
+TOPOLOGY = ExactFit(TOPOLOGY_FILTER, "a NUMA topology", topology_of)
+DEVICES = ExactFit(DEVICES_FILTER, "PCI devices", devices_of)
 
 
 def unjudged(spec: RequestSpec, enabled: Container[str]) -> Iterator[tuple[str, str]]:

@@ -17,10 +17,13 @@ from gantt.model.answers import Claimed
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Limits, Selection
 from gantt.model.spec import ScheduleRequest
+from gantt.model.topology import Fit
 from gantt.scheduler.explain.why import age_s
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.selection.fitting import FitsSpent, fitting_of
+from gantt.scheduler.selection.place import place_of
 from gantt.scheduler.selection.select import Pick
 from gantt.state.state import State
 
@@ -45,9 +48,11 @@ def selections(
     used = {pick.host_id for pick in chosen}
     left = [pick for pick in others if pick.host_id not in used]
     writer = _Writer(state, feasible, now)
+    none = (None,) * len(picks)
+    fits = none if claimed is None else claimed.fits or none
     answer = []
-    for pick in chosen:
-        mine = writer.selection(pick, claim)
+    for pick, fit in zip(chosen, fits, strict=True):
+        mine = writer.selection(pick, claim, fit)
         more = (
             writer.alternates(left, mine.cell_uuid) if request.return_alternates else ()
         )
@@ -71,10 +76,14 @@ class _Writer:
         self._options = feasible.policy.options
         self._request = feasible.request
         self._now = now
-        self._limiting = feasible.policy.limiting
+        asked = feasible.asked
+        self._limiting = [one for one in feasible.policy.limiting if one.name in asked]
+        self._fitting = fitting_of(state, feasible)
         self._alternates: dict[str | None, list[Selection]] = {}
 
-    def selection(self, pick: Pick, claim: str | None) -> Selection:
+    def selection(
+        self, pick: Pick, claim: str | None, fit: Fit | None = None
+    ) -> Selection:
         """Raises ClaimLost when the host is gone."""
         # First: this calls plug-ins, after which row numbers may be invalid.
         limits = self._limits(pick.host_id) if self._limiting else None
@@ -98,6 +107,7 @@ class _Writer:
             zone_of(self._state, row, self._options),
             claim,
             age_s(self._state, row, self._now),
+            None if fit is None else place_of(fit),
         )
 
     def alternates(self, picks: list[Pick], cell: str | None) -> list[Selection]:
@@ -110,9 +120,19 @@ class _Writer:
                 if len(found) >= most:
                     break
                 row = hosts.row_by_id.get(pick.host_id)
-                if row is not None and hosts.cells[row] == cell:
+                if row is None or hosts.cells[row] != cell:
+                    continue
+                if self._is_free(row, pick):
                     found.append(self.selection(pick, None))
         return found
+
+    def _is_free(self, row: int, pick: Pick) -> bool:
+        """Whether the cells and devices that an alternate needs are left there, as far
+        as the limit on fits lets this be found out."""
+        try:
+            return self._fitting is None or self._fitting.fits(row, pick.candidate)
+        except FitsSpent:
+            return False
 
     def _limits(self, host_id: int) -> Limits:
         """Limits of the enabled filters for the host's own claim."""

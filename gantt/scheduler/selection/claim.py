@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.spec import InstanceGroup, ScheduleRequest
+from gantt.model.topology import Wanted
 from gantt.placement import groups
+from gantt.placement.fitted import providers_of
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.selection.select import Pick, choices_per_instance
 
@@ -29,11 +31,10 @@ def claim_of(
     spec, terms, asked = job.spec, job.terms, feasible.asked
     most = choices_per_instance(options, len(picks))
     held = {} if terms is None else terms.held
+    wanted = feasible.wanted
     instances = []
     for uuid, found in zip(request.names, picks, strict=True):
-        choices = [
-            Choice(one.host_id, one.candidate.allocations) for one in found[:most]
-        ]
+        choices = [_choice(one, wanted) for one in found[:most]]
         instances.append(InstanceClaim(uuid, tuple(choices), held.get(uuid)))
     return Claim(
         name,
@@ -51,7 +52,17 @@ def claim_of(
         is_remote=terms is not None,
         asks_service="ComputeFilter" in asked,
         only_project=request.only_project,
+        wanted=wanted,
+        packs=options.packing_host_numa_cells_allocation_strategy,
     )
+
+
+def _choice(pick: Pick, wanted: Wanted | None) -> Choice:
+    candidate = pick.candidate
+    if wanted is None or not wanted.devices:
+        return Choice(pick.host_id, candidate.allocations)
+    providers = providers_of(candidate.mappings, wanted)
+    return Choice(pick.host_id, candidate.allocations, providers)
 
 
 def lease_us(request: ScheduleRequest) -> int | None:

@@ -16,6 +16,7 @@ from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.feasibility.candidates import Candidates
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
+from gantt.scheduler.selection.fitting import Fitting
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.state.column import Bools, Int64s
 
@@ -48,7 +49,7 @@ def hold(
                 row
                 for row in unchecked
                 if _is_apart(feasible, held[row])
-                or not _has_room(feasible.candidates, row, held[row], budget)
+                or not _has_room(feasible, row, held[row], budget)
             }
         )
 
@@ -71,12 +72,21 @@ def _is_apart(feasible: FeasibleHosts, held: HeldHost) -> bool:
     return group is not None and group.uuid in held.groups
 
 
-def _has_room(candidates: Candidates, row: int, held: HeldHost, budget: Budget) -> bool:
+def _has_room(
+    feasible: FeasibleHosts, row: int, held: HeldHost, budget: Budget
+) -> bool:
     """Whether the first candidate of the host fits beside what is held."""
+    candidates, wanted = feasible.candidates, feasible.wanted
     try:
         candidate = first_candidate(candidates, row, budget)
     except Spent:
         return True
+    if candidate is not None and wanted is not None:
+        hosts, options = feasible.hosts.fleet.hosts, feasible.policy.options
+        fitting = Fitting(hosts, wanted, options)
+        fitting.hold(row, held.pendings)
+        if not fitting.fits(row, candidate):
+            return False
     return candidate is not None and all(
         candidates.has_room(uuid, name, amount + held.amounts.get((uuid, name), 0))
         for uuid, resources in candidate.allocations.items()

@@ -11,15 +11,30 @@ from collections.abc import Iterable, Iterator
 from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler.feasibility.candidates import Candidates
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.selection.fitting import Fitting, Meter, fitting_of
+from gantt.state.state import State
 
 
 class RemainingCandidates:
-    """Candidates of hosts, less what was taken through ``take``."""
+    """Candidates of hosts, less what was taken through ``take``. ``fitting``: of a
+    request for cells or devices."""
 
-    def __init__(self, candidates: Candidates, budget: Budget) -> None:
+    def __init__(
+        self, candidates: Candidates, budget: Budget, fitting: Fitting | None = None
+    ) -> None:
         self._candidates = candidates
         self._budget = budget
+        self.fitting = fitting
         self._taken: dict[tuple[str, str], int] = {}
+
+    @classmethod
+    def of(
+        cls, state: State, feasible: FeasibleHosts, budget: Budget, meter: Meter
+    ) -> RemainingCandidates:
+        """Before the first instance is picked. Raises Invalid."""
+        fitting = fitting_of(state, feasible, meter)
+        return cls(feasible.candidates, budget, fitting)
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:
         """As ``find``, for hosts one after the other, lazily."""
@@ -36,8 +51,26 @@ class RemainingCandidates:
                 return candidate
         return None
 
+    def fitting_one(self, host_row: int, first: Candidate) -> Candidate | None:
+        """``first``, or the first candidate after it, with which the instance fits into
+        the host. Raises Spent."""
+        fitting = self.fitting
+        if fitting is None or fitting.fits(host_row, first):
+            return first
+        for candidate in self._candidates.of(host_row, self._budget):
+            has_room = not self._taken or not any(self._lacks(candidate))
+            if has_room and fitting.fits(host_row, candidate):
+                return candidate
+        return None
+
+    def take_on(self, host_row: int, candidate: Candidate) -> None:
+        """An instance of this request is on the host and uses ``candidate``."""
+        self.take(candidate)
+        if self.fitting is not None:
+            self.fitting.take(host_row, candidate)
+
     def take(self, candidate: Candidate) -> None:
-        """An instance of this request uses ``candidate``."""
+        """An instance of this request uses the amounts of ``candidate``."""
         for uuid, resources in candidate.allocations.items():
             for name, amount in resources.items():
                 key = (uuid, name)

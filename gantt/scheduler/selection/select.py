@@ -18,6 +18,7 @@ from gantt.model.answers import Candidate
 from gantt.placement.candidates.combine import Spent
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.scoring import weigh
+from gantt.scheduler.selection.fitting import FitsSpent
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.scheduler.selection.remaining_hosts import RemainingHosts
 from gantt.state.column import Floats
@@ -81,7 +82,7 @@ def select(
         at, pick = found[0]
         is_last = number + 1 == len(uuids)
         if not is_last or (has_alternates and not is_alone):
-            candidates.take(pick.candidate)
+            candidates.take_on(pick.row, pick.candidate)
             remaining.consume(at, uuid, "" if is_last else uuids[number + 1])
             pause()
     return picked
@@ -93,8 +94,12 @@ def best_picks(
     most: int,
     options: SchedulerOptions,
     rng: Dice | None,
+    *,
+    sure: int = 1,
 ) -> list[tuple[int, Pick]]:
-    """Up to ``most`` hosts that have a candidate: (place in ``remaining``, Pick)."""
+    """Up to ``most`` hosts that have a candidate: (place in ``remaining``, Pick). The
+    first ``sure`` of them have cells and devices too; of the others the committer
+    finds out, should it come to them."""
     found: list[tuple[int, Pick]] = []
     if not len(remaining.hosts.rows):
         return found
@@ -107,10 +112,21 @@ def best_picks(
             for at, row, key, candidate in zip(
                 places, host_rows, keys, each, strict=True
             ):
-                if candidate is not None and row not in remaining.full:
+                if candidate is None or row in remaining.full:
+                    continue
+                if len(found) < sure:
+                    candidate = candidates.fitting_one(row, candidate)
+                if candidate is not None:
                     found.append((at, Pick(row, key, candidate)))
                     if len(found) == most:
                         return found
+    except FitsSpent:
+        if not found:
+            raise BudgetSpent(
+                f"The instance was fitted into the cells and devices of "
+                f"{options.topology_fits} hosts, the limit, and fits none of them. Ask "
+                "for another topology, or raise topology_fits of [scheduler]."
+            ) from None
     except Spent:
         if not found:
             raise BudgetSpent(
@@ -131,7 +147,7 @@ def spare_picks(
     hosts. Every instance has its host: a lack of alternates refuses none."""
     most = picked + options.max_attempts
     with suppress(BudgetSpent):
-        found = best_picks(remaining, candidates, most, options, rng)
+        found = best_picks(remaining, candidates, most, options, rng, sure=most)
         return tuple(pick for _, pick in found)
     return ()
 

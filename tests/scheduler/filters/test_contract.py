@@ -148,7 +148,11 @@ def test_mask_is_a_new_array(one: Filter) -> None:
 @pytest.mark.parametrize("one", FILTERS, ids=_name)
 def test_declared_columns_exist(one: Filter) -> None:
     for name in _declared(one).needs:
-        is_other = name.startswith("factor:") or name in ("instances", "claims")
+        is_other = name.startswith("factor:") or name in (
+            "instances",
+            "claims",
+            "topology",
+        )
         assert is_other or name in Table.specs, name
     for path in _declared(one).reads:
         _at(RequestSpec(flavor=Flavor(), image=Image()), path.split("."))

@@ -1,4 +1,4 @@
-"""NUMATopologyFilter refuses what it cannot fit yet, and lets the rest through."""
+"""NUMATopologyFilter keeps hosts whose cells may carry the instance."""
 
 from __future__ import annotations
 
@@ -13,9 +13,28 @@ from tests.scheduler.filters.reading import passes
 from tests.scheduler.fleets import a_host
 
 
-def _spec(extra_specs: dict[str, str], properties: dict[str, Any]) -> RequestSpec:
-    flavor, image = Flavor(extra_specs=extra_specs), Image(properties=properties)
-    return RequestSpec(flavor=flavor, image=image)
+def _spec(
+    extra_specs: dict[str, str], properties: dict[str, Any] | None = None
+) -> RequestSpec:
+    flavor = Flavor(vcpus=4, memory_mb=1024, extra_specs=extra_specs)
+    return RequestSpec(flavor=flavor, image=Image(properties=properties or {}))
+
+
+def _host(*free: int) -> Any:
+    """Cells of four CPUs, of which so many are free."""
+    cells = [
+        {
+            "id": number,
+            "cpuset": list(range(100 * number + 50, 100 * number + 54)),
+            "pcpuset": list(range(100 * number, 100 * number + 4)),
+            "pinned_cpus": list(range(100 * number, 100 * number + 4 - count)),
+            "memory": 2048,
+            "siblings": [],
+            "mempages": [],
+        }
+        for number, count in enumerate(free)
+    ]
+    return a_host(numa_topology={"cells": cells})
 
 
 @pytest.mark.parametrize(
@@ -24,7 +43,6 @@ def _spec(extra_specs: dict[str, str], properties: dict[str, Any]) -> RequestSpe
         ({}, {}),
         ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "shared"}),
         ({"hw:cpu_sockets": "2"}, {"hw_cpu_cores": 2}),
-        ({"resources:VCPU": "2", "resources:PCPU": "0"}, {}),
     ],
 )
 def test_request_without_topology_passes(
@@ -35,29 +53,33 @@ def test_request_without_topology_passes(
 
 
 @pytest.mark.parametrize(
-    ("extra_specs", "properties", "named"),
+    ("free", "extra_specs", "expected"),
     [
-        ({"hw:numa_nodes": "2"}, {}, "hw:numa_nodes=2"),
-        ({}, {"hw_numa_nodes": 2}, "hw_numa_nodes=2"),
-        ({"hw:mem_page_size": "large"}, {}, "hw:mem_page_size=large"),
-        ({}, {"hw_mem_page_size": "2MB"}, "hw_mem_page_size=2MB"),
-        ({"hw:pmem": "6GB"}, {}, "hw:pmem=6GB"),
-        ({"hw:cpu_policy": "dedicated"}, {}, "hw:cpu_policy=dedicated"),
-        ({"hw:cpu_policy": "mixed"}, {}, "hw:cpu_policy=mixed"),
-        ({}, {"hw_cpu_policy": "dedicated"}, "hw_cpu_policy=dedicated"),
-        ({"resources:PCPU": "2"}, {}, "resources:PCPU=2"),
+        ((4, 0), {"hw:cpu_policy": "dedicated"}, True),
+        ((3, 3), {"hw:cpu_policy": "dedicated"}, False),
+        ((3, 3), {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"}, True),
+        ((4, 1), {"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"}, False),
+        ((0, 0), {"hw:numa_nodes": "2"}, True),
+        ((0,), {"hw:numa_nodes": "2"}, False),
+        ((4,), {"hw:mem_page_size": "2MB"}, False),
     ],
 )
-def test_unsupported_request_is_refused_by_name(
-    extra_specs: dict[str, str], properties: dict[str, Any], named: str
+def test_cells_are_counted(
+    free: tuple[int, ...], extra_specs: dict[str, str], expected: bool
 ) -> None:
-    with pytest.raises(
-        Invalid, match="NUMATopologyFilter out of enabled_filters"
-    ) as no:
-        passes(NUMATopologyFilter(), a_host(), _spec(extra_specs, properties))
-    assert named in no.value.message
+    spec = _spec(extra_specs)
+    assert passes(NUMATopologyFilter(), _host(*free), spec) is expected
+    assert not passes(NUMATopologyFilter(), a_host(), spec)
 
 
-def test_given_topology_is_refused() -> None:
-    with pytest.raises(Invalid, match="numa_topology"):
-        passes(NUMATopologyFilter(), a_host(), RequestSpec(numa_topology={"cells": []}))
+def test_a_given_topology_wins() -> None:
+    cell = {"id": 0, "cpuset": [], "pcpuset": [0], "memory": 64}
+    given = {"cells": [{**cell, "cpu_policy": "dedicated"}]}
+    spec = _spec({"hw:cpu_policy": "dedicated"})
+    spec = RequestSpec(flavor=spec.flavor, numa_topology=given)
+    assert passes(NUMATopologyFilter(), _host(1), spec)
+
+
+def test_contradictions_are_refused_by_key() -> None:
+    with pytest.raises(Invalid, match="hw:numa_nodes"):
+        passes(NUMATopologyFilter(), a_host(), _spec({"hw:numa_nodes": "3"}))

@@ -1,32 +1,54 @@
-"""Refuse requests that need a NUMA topology.
+"""Hosts whose cells may carry the instance, with the devices and networks near them.
 
-Fitting into NUMA cells is not implemented yet. Where an operator enables
-the filter, letting such a request through would promise what was not checked.
+The mask is a necessary condition by array passes; whether an instance fits is decided
+for the hosts that would be picked (``scheduler/selection/fitting.py``), and again by
+the committer.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gantt import errors
 from gantt.scheduler.contract import Cacheable, Filter, Request
+from gantt.scheduler.feasibility.topology import mask_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.request import exact_fit
+from gantt.scheduler.request.topology import TOPOLOGY_FILTER, wanted_of
 from gantt.state.column import Bools
 
 
 class NUMATopologyFilter(Filter):
-    """Requests without a topology pass everywhere. Raises Invalid for others, and
-    names the field that requires one."""
+    """A request without a topology passes everywhere. Raises Invalid for one that
+    contradicts itself."""
 
     cacheable = Cacheable(
-        needs=(),
-        reads=("numa_topology", "nulls", "flavor.extra_specs", "image.properties"),
+        needs=("topology", "cpu_ratio", "ram_ratio"),
+        reads=(
+            *("numa_topology", "pci_requests", "flavor", "image"),
+            *("network_metadata", "nulls"),
+        ),
         elementwise=True,
     )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        asked = exact_fit.topology_of(request.spec)
-        if asked is not None:
-            raise errors.Invalid(exact_fit.refusal(exact_fit.TOPOLOGY, asked))
-        return np.ones(len(hosts), np.bool_)
+        wanted = wanted_of(request.spec, request.options, (TOPOLOGY_FILTER,))
+        return (
+            np.ones(len(hosts), np.bool_) if wanted is None else mask_of(hosts, wanted)
+        )
+
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, object]:
+        """As NUMATopologyLimits: a compute without them tests no ratio."""
+        wanted = wanted_of(request.spec, request.options, (TOPOLOGY_FILTER,))
+        if wanted is None:
+            return {}
+        options, networks = request.options, request.spec.network_metadata
+        cpu, ram = float(hosts.cpu_ratio[place]), float(hosts.ram_ratio[place])
+        return {
+            "numa_topology": {
+                "cpu_allocation_ratio": cpu or options.initial_cpu_allocation_ratio,
+                "ram_allocation_ratio": ram or options.initial_ram_allocation_ratio,
+                "network_metadata": {
+                    "physnets": sorted(networks.physnets),
+                    "tunneled": networks.tunneled,
+                },
+            }
+        }

@@ -1,29 +1,31 @@
-"""Refuse requests that need PCI devices.
+"""Hosts that may have the devices that the instance needs, wherever they are.
 
-Assigning devices is not implemented yet. Where an operator enables the
-filter, letting such a request through would promise what was not checked.
+The mask is a necessary condition, as that of NUMATopologyFilter.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from gantt import errors
 from gantt.scheduler.contract import Cacheable, Filter, Request
+from gantt.scheduler.feasibility.topology import mask_of
 from gantt.scheduler.hosts import Hosts
-from gantt.scheduler.request import exact_fit
+from gantt.scheduler.request.topology import DEVICES_FILTER, wanted_of
 from gantt.state.column import Bools
 
 
 class PciPassthroughFilter(Filter):
-    """A request without PCI devices passes everywhere. Raises Invalid for others."""
+    """A request without devices passes everywhere. Raises Invalid for one that
+    contradicts itself."""
 
     cacheable = Cacheable(
-        needs=(), reads=("pci_requests", "flavor.extra_specs"), elementwise=True
+        needs=("topology",),
+        reads=("numa_topology", "pci_requests", "flavor", "image", "nulls"),
+        elementwise=True,
     )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        asked = exact_fit.devices_of(request.spec)
-        if asked is not None:
-            raise errors.Invalid(exact_fit.refusal(exact_fit.DEVICES, asked))
-        return np.ones(len(hosts), np.bool_)
+        wanted = wanted_of(request.spec, request.options, (DEVICES_FILTER,))
+        return (
+            np.ones(len(hosts), np.bool_) if wanted is None else mask_of(hosts, wanted)
+        )

@@ -1,0 +1,114 @@
+"""Whether an instance fits into a host's cells and gets its devices there, exactly.
+
+The masks of filters are necessary conditions over all hosts; this looks at one host at
+a time, and only at hosts that would be picked. The committer asks the same again.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from gantt.model.answers import Candidate
+from gantt.model.topology import Lack, Wanted
+from gantt.placement.candidates.combine import Spent
+from gantt.placement.fitted import Overlay, pending_on
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
+from gantt.state.host_table import Hosts
+from gantt.state.state import State
+from gantt.topology.pending import Pending
+
+_NEXT = 2**62
+
+
+class Meter(Protocol):
+    """Hosts that were fitted, and requests that reached the limit on these."""
+
+    fits: int
+    fits_spent: int
+
+
+class FitsSpent(Spent):
+    """As many hosts were fitted as one request may ask for."""
+
+
+class Fitting:
+    """Of one request: what its instances took of hosts is in an overlay. ``meter``:
+    counts the hosts that were fitted, and whether that met its limit."""
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        wanted: Wanted,
+        options: SchedulerOptions,
+        meter: Meter | None = None,
+    ) -> None:
+        self._hosts = hosts
+        self._wanted = wanted
+        self._packs = options.packing_host_numa_cells_allocation_strategy
+        self._ratios = (
+            options.initial_cpu_allocation_ratio,
+            options.initial_ram_allocation_ratio,
+            options.initial_disk_allocation_ratio,
+        )
+        self._overlay = Overlay(hosts)
+        self._taken = 0
+        # What did not fit a host will not, while others take more of it.
+        self._refused: set[tuple[int, tuple[object, ...]]] = set()
+        self._fits_left = options.topology_fits
+        self._meter = meter
+
+    @property
+    def filter_name(self) -> str:
+        """The filter that would refuse a host that the instance does not fit."""
+        return TOPOLOGY_FILTER if self._wanted.cells else DEVICES_FILTER
+
+    def fits(self, row: int, candidate: Candidate) -> bool:
+        """Whether the host at ``row`` has what the instance needs beside
+        ``candidate``. Raises FitsSpent."""
+        pending = self.pending(row, candidate)
+        key = row, tuple(pending.providers.items())
+        if key in self._refused:
+            return False
+        if self._fits_left <= 0:
+            if self._meter is not None:
+                self._meter.fits_spent += 1
+            raise FitsSpent
+        self._fits_left -= 1
+        if self._meter is not None:
+            self._meter.fits += 1
+        if isinstance(self._overlay.fit(row, pending), Lack):
+            self._refused.add(key)
+            return False
+        return True
+
+    def take(self, row: int, candidate: Candidate) -> None:
+        """An instance of this request is on the host at ``row``."""
+        self._taken += 1
+        pending = self.pending(row, candidate)
+        self._overlay.put(row, _NEXT + self._taken, pending)
+
+    def hold(self, row: int, pendings: tuple[Pending, ...]) -> None:
+        """What was advised to others counts as taken."""
+        for pending in pendings:
+            self._taken += 1
+            self._overlay.put(row, _NEXT + self._taken, pending)
+
+    def pending(self, row: int, candidate: Candidate) -> Pending:
+        """What a claim of ``candidate`` would promise of the host at ``row``."""
+        return pending_on(
+            *(self._hosts, row, self._wanted, candidate.mappings, self._ratios),
+            packs=self._packs,
+        )
+
+
+def fitting_of(
+    state: State, feasible: FeasibleHosts, meter: Meter | None = None
+) -> Fitting | None:
+    """None: the request asks for neither cells nor devices, or no filter it went
+    through looks at them. Raises Invalid."""
+    wanted = feasible.wanted
+    if wanted is None:
+        return None
+    return Fitting(state.fleet.hosts, wanted, feasible.policy.options, meter)
