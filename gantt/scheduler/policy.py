@@ -12,6 +12,7 @@ from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import registry
 from gantt.scheduler.plugins.plugin_calls import IN_PLACE, Outside
 from gantt.scheduler.request.limits import check_factors
+from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
 
 class Policy(Struct, frozen=True, eq=False, dict=True):
@@ -25,6 +26,13 @@ class Policy(Struct, frozen=True, eq=False, dict=True):
     def limiting(self) -> tuple[Filter, ...]:
         """Filters that set limits for the claim of the host itself."""
         return tuple(one for one in self.filters if one.has_limits)
+
+    @cached_property
+    def fits(self) -> bool:
+        """Whether a filter has instances fitted into cells, or given devices."""
+        return any(
+            one.name in (TOPOLOGY_FILTER, DEVICES_FILTER) for one in self.filters
+        )
 
     @cached_property
     def uncached_weighers(self) -> tuple[Weigher, ...]:

@@ -152,7 +152,7 @@ class Fleet:
         self.context_touched = stamp
 
     def _put_claim(self, values: ClaimRow, stamp: int) -> None:
-        old = self.claims.get(values.id)
+        old = self.claims.by_id.get(values.id)
         if old is not None and _takes(old) == _takes(values):
             self.claims.remove(values.id)
         elif old is not None:

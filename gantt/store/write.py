@@ -212,7 +212,9 @@ class _TableStatements:
                     known = _without_null(known, self._nothing_last)
                 values.append(known)
             elif new is not None:
-                values.append(self._with_times(astuple(new)))
+                row, at, to_time = astuple(new), self._times_at, self._to_time
+                moments = to_time(row[at]), to_time(row[at + 1])
+                values.append((*row[:at], *moments, *row[at + 2 :]))
         bulk = self._insert if step.verb == INSERT else self._delete
         return session.send_rows(bulk, values)
 
@@ -234,15 +236,11 @@ class _TableStatements:
             known = self._pick(was)
             if None in known:
                 known = _without_null(known, self._nothing)
-            mine = self._with_times(becomes)
+            at, to_time = self._times_at, self._to_time
+            moments = to_time(becomes[at]), to_time(becomes[at + 1])
+            mine = (*becomes[:at], *moments, *becomes[at + 2 :])
             values.append((*compress(mine, differs), *known))
         return session.send_rows(self._updates[differs], values)
-
-    def _with_times(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The fields of a row, its times as the database takes them."""
-        at, to_time = self._times_at, self._to_time
-        moments = to_time(values[at]), to_time(values[at + 1])
-        return (*values[:at], *moments, *values[at + 2 :])
 
 
 def _without_null(

@@ -14,6 +14,7 @@ that is still leased is replaced by a new one for the same instance.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
@@ -27,7 +28,7 @@ from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceCla
 from gantt.model.holding import Held, holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
-from gantt.model.topology import Fit, Lack
+from gantt.model.topology import Fit, Lack, Wanted
 from gantt.placement import fleet_queries, groups
 from gantt.placement.fitted import Overlay, pending_on
 from gantt.placement.reported import Room
@@ -154,9 +155,12 @@ class _Desk:
         if command.group is not None and command.group.policy in _HARD:
             self._group = _Group(draft.state.fleet, command.group)
         self._providers: dict[str, ProviderRow | None] = {}
-        self._overlay = Overlay(draft.state.fleet.hosts)
         self.generations: list[int | None] = []
         self.fits: list[Fit | None] = []
+
+    @cached_property
+    def _overlay(self) -> Overlay:
+        return Overlay(self._draft.state.fleet.hosts)
 
     def place(self, instance: InstanceClaim) -> int:
         """The place of the first choice that holds. Raises ClaimLost."""
@@ -210,7 +214,9 @@ class _Desk:
             return _OFF
         if self._group is not None and not self._group.allows(host, holder.uuid):
             return _GROUP
-        pending = self._pending(host, choice, holder)
+        pending: Pending | Lack | None = None
+        if self._command.wanted is not None:
+            pending = self._pending(self._command.wanted, host, choice, holder)
         if isinstance(pending, Lack):
             return _TOPOLOGY
         generation = None
@@ -237,15 +243,12 @@ class _Desk:
         return None
 
     def _pending(
-        self, host: int, choice: Choice, holder: _Holder
-    ) -> Pending | Lack | None:
-        """What the instance is promised of the host's cells and devices; None: it asks
-        for none."""
+        self, wanted: Wanted, host: int, choice: Choice, holder: _Holder
+    ) -> Pending | Lack:
+        """What the instance is promised of the host's cells and devices."""
         command, hosts = self._command, self._draft.state.fleet.hosts
-        if command.wanted is None:
-            return None
         pending = pending_on(
-            *(hosts, host, command.wanted, choice.providers, command.ratios),
+            *(hosts, host, wanted, choice.providers, command.ratios),
             packs=command.packs,
         )
         found = self._overlay.fit(host, pending, holder.claim_id)

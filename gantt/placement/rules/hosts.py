@@ -39,7 +39,7 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
         row is None
         or found
         or not _is_settled(state, row, command)
-        or _is_awaited(state, row, command)
+        or (command.saved_at is not None and _is_awaited(state, row, command))
     ):
         return _take_in(draft, command, row, found)
     is_due = _is_due(state, row, command, draft.now)
@@ -55,19 +55,16 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
 def has_news(state: State, command: UpdateHost) -> bool:
     """Whether a report differs from the last one in what it says; cheap, and no more
     than a hint: ``as_known`` also looks at what the books made of it."""
-    table, claims = state.fleet.hosts, state.fleet.claims
+    table = state.fleet.hosts
     if command.is_bare:
         rows = table.rows_of(command.host)
         row = rows[0] if len(rows) == 1 else None
     else:
         row = table.row_of(command.host, command.node)
-    if row is None or reports.news(command.stats, table.stats[row]):
-        return True
-    if command.saved_at is not None:
-        return _is_awaited(state, row, command)
-    return any(
-        claims.by_instance[uuid].counted_at is not None
-        for uuid in claims.on(int(table.id[row]))
+    return (
+        row is None
+        or bool(reports.news(command.stats, table.stats[row]))
+        or (command.saved_at is not None and _is_awaited(state, row, command))
     )
 
 
@@ -84,7 +81,7 @@ def as_known(
         row is None
         or reports.news(command.stats, table.stats[row])
         or not _is_settled(state, row, command)
-        or _is_awaited(state, row, command)
+        or (command.saved_at is not None and _is_awaited(state, row, command))
         or _is_due(state, row, command, now)
         or _names_any(state, row, command, now)
     ):
@@ -159,9 +156,13 @@ def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
     """Whether the report lists an instance that is not known to be there, or counts one
     that the host was promised."""
     named = command.stats.instances
-    known = state.fleet.instances.on(command.host)
-    if named is not UNSET and any(uuid not in known for uuid in named):
-        return True
+    if named is not UNSET:
+        known = state.fleet.instances.on(command.host)
+        for uuid in named:
+            if uuid not in known:
+                return True
+    elif state.fleet.hosts.promises[row].is_free:
+        return False  # only what is promised of cells or devices ends by time
     return bool(_ended(state, int(state.fleet.hosts.id[row]), command, now))
 
 

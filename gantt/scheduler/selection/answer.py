@@ -18,11 +18,12 @@ from gantt.model.scheduling import Selections
 from gantt.model.selection import Limits, Selection
 from gantt.model.spec import ScheduleRequest
 from gantt.model.topology import Fit
+from gantt.scheduler.contract import Filter
 from gantt.scheduler.explain.why import age_s
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.scheduler.selection.fitting import FitsSpent, fitting_of
+from gantt.scheduler.selection.fitting import FitsSpent, Fitting, fitting_of
 from gantt.scheduler.selection.place import place_of
 from gantt.scheduler.selection.select import Pick
 from gantt.state.state import State
@@ -76,9 +77,13 @@ class _Writer:
         self._options = feasible.policy.options
         self._request = feasible.request
         self._now = now
-        asked = feasible.asked
-        self._limiting = [one for one in feasible.policy.limiting if one.name in asked]
-        self._fitting = fitting_of(state, feasible)
+        self._limiting: Sequence[Filter] = ()
+        if feasible.policy.limiting:
+            asked = feasible.asked
+            limiting = feasible.policy.limiting
+            self._limiting = [one for one in limiting if one.name in asked]
+        fits = feasible.policy.fits
+        self._fitting = fitting_of(state, feasible) if fits else None
         self._alternates: dict[str | None, list[Selection]] = {}
 
     def selection(
@@ -122,15 +127,15 @@ class _Writer:
                 row = hosts.row_by_id.get(pick.host_id)
                 if row is None or hosts.cells[row] != cell:
                     continue
-                if self._is_free(row, pick):
+                if self._fitting is None or self._is_free(self._fitting, row, pick):
                     found.append(self.selection(pick, None))
         return found
 
-    def _is_free(self, row: int, pick: Pick) -> bool:
+    def _is_free(self, fitting: Fitting, row: int, pick: Pick) -> bool:
         """Whether the cells and devices that an alternate needs are left there, as far
         as the limit on fits lets this be found out."""
         try:
-            return self._fitting is None or self._fitting.fits(row, pick.candidate)
+            return fitting.fits(row, pick.candidate)
         except FitsSpent:
             return False
 

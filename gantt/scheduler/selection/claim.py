@@ -31,10 +31,10 @@ def claim_of(
     spec, terms, asked = job.spec, job.terms, feasible.asked
     most = choices_per_instance(options, len(picks))
     held = {} if terms is None else terms.held
-    wanted = feasible.wanted
+    wanted = feasible.wanted if feasible.policy.fits else None
     instances = []
     for uuid, found in zip(request.names, picks, strict=True):
-        choices = [_choice(one, wanted) for one in found[:most]]
+        choices = _choices(found[:most], wanted)
         instances.append(InstanceClaim(uuid, tuple(choices), held.get(uuid)))
     return Claim(
         name,
@@ -57,12 +57,17 @@ def claim_of(
     )
 
 
-def _choice(pick: Pick, wanted: Wanted | None) -> Choice:
-    candidate = pick.candidate
+def _choices(picks: list[Pick], wanted: Wanted | None) -> list[Choice]:
     if wanted is None or not wanted.devices:
-        return Choice(pick.host_id, candidate.allocations)
-    providers = providers_of(candidate.mappings, wanted)
-    return Choice(pick.host_id, candidate.allocations, providers)
+        return [Choice(one.host_id, one.candidate.allocations) for one in picks]
+    return [
+        Choice(
+            one.host_id,
+            one.candidate.allocations,
+            providers_of(one.candidate.mappings, wanted),
+        )
+        for one in picks
+    ]
 
 
 def lease_us(request: ScheduleRequest) -> int | None:

@@ -33,7 +33,9 @@ class RemainingCandidates:
         cls, state: State, feasible: FeasibleHosts, budget: Budget, meter: Meter
     ) -> RemainingCandidates:
         """Before the first instance is picked. Raises Invalid."""
-        fitting = fitting_of(state, feasible, meter)
+        fitting = None
+        if feasible.policy.fits:
+            fitting = fitting_of(state, feasible, meter)
         return cls(feasible.candidates, budget, fitting)
 
     def find_each(self, host_rows: list[int]) -> Iterable[Candidate | None]:

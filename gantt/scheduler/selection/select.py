@@ -114,7 +114,7 @@ def best_picks(
             ):
                 if candidate is None or row in remaining.full:
                     continue
-                if len(found) < sure:
+                if len(found) < sure and candidates.fitting is not None:
                     candidate = candidates.fitting_one(row, candidate)
                 if candidate is not None:
                     found.append((at, Pick(row, key, candidate)))
