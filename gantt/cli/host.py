@@ -10,9 +10,11 @@ import msgspec
 from gantt.cli.flavor import document
 from gantt.cli.output import print_document, time_text
 from gantt.cli.session import Session, books_command
+from gantt.cli.topology import draw
 from gantt.errors import Invalid, NotFound
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostView
+from gantt.model.topology_view import HostTopologyView
 
 _AMOUNTS = ("vcpus", "memory_mb", "local_gb")
 COLUMNS = ("host", "node", "state", *_AMOUNTS, "claimed", "instances", "updated_at")
@@ -33,10 +35,20 @@ def list_hosts(session: Session) -> None:
 @host.command("show")
 @click.argument("host")
 @click.argument("node", required=False)
+@click.option(
+    "--topology",
+    "is_topology",
+    is_flag=True,
+    help="Draw its NUMA cells, CPUs, pages and devices instead.",
+)
 @books_command
-def show(session: Session, *, host: str, node: str | None) -> None:
+def show(session: Session, *, host: str, node: str | None, is_topology: bool) -> None:
     """Show everything that is known about a host."""
-    _print(session, _one(session, host, node))
+    view = _one(session, host, node)
+    if is_topology:
+        _draw(session, session.books.host_topology(view.host, view.node))
+    else:
+        _print(session, view)
 
 
 @host.command("update")
@@ -123,6 +135,18 @@ def _print(session: Session, view: HostView) -> None:
             **shown,
         }
     )
+
+
+def _draw(session: Session, view: HostTopologyView) -> None:
+    if session.output == "json":
+        print_document(view)
+        return
+    if session.output == "csv":
+        raise click.UsageError(
+            "--topology draws a picture, which is no CSV: leave out -o csv, or give "
+            "-o json for the values."
+        )
+    draw(view)
 
 
 def _row(view: HostView) -> tuple[Any, ...]:

@@ -12,23 +12,39 @@ import csv
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import click
 import msgspec
 
 from gantt.model.printable import printable
 
+if TYPE_CHECKING:
+    from rich.panel import Panel
+    from rich.text import Text
+
 FORMATS = ("table", "json", "csv")
 GAP = "   "
 PIECE = 100  # lines
 
 T = TypeVar("T")
+
+Styled: TypeAlias = Sequence[tuple[str, str]]
+"""Texts in a row, each with its style of rich: a colour, or empty."""
+
+
+class Box(NamedTuple):
+    """A part of a picture. ``rows``: a label, and what is beside it: several texts are
+    put in columns, as many as the terminal has room for."""
+
+    title: str
+    rows: Sequence[tuple[str, Sequence[Styled]]]
 
 
 def say(text: str = "", *, err: bool = False) -> None:
@@ -153,6 +169,45 @@ def _lines(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[st
             else text + " " * (width - cell_len(text))
             for text, width, is_right in zip(line, widths, is_number, strict=True)
         ).rstrip()
+
+
+def terminal_width() -> int:
+    """In columns; 80 where the output is no terminal."""
+    return shutil.get_terminal_size().columns
+
+
+def print_picture(parts: Iterable[Styled | Box]) -> None:
+    """Print lines and boxes, as wide as the terminal. All names are made printable."""
+    from rich.console import Console
+
+    console = Console(width=terminal_width(), highlight=False)
+    with console.capture() as drawn:
+        for part in parts:
+            console.print(_box(part) if isinstance(part, Box) else _styled(part))
+    click.echo(drawn.get(), nl=False)
+
+
+def _box(part: Box) -> Panel:
+    from rich.box import SQUARE
+    from rich.columns import Columns
+    from rich.panel import Panel
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, texts in part.rows:
+        shown = list(map(_styled, texts))
+        beside = shown[0] if len(shown) == 1 else Columns(shown, padding=(0, 1))
+        grid.add_row(_styled([(label, "")]), beside)
+    title = _styled([(part.title, "")])
+    return Panel(grid, title=title, title_align="left", box=SQUARE)
+
+
+def _styled(texts: Styled) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(*((printable(text), style) for text, style in texts))
 
 
 def _cell(value: Any, nothing: str) -> str:

@@ -29,6 +29,7 @@ from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
 from gantt.model.shadow import ShadowEvent, ShadowRecord, ShadowReport, Verdict
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.topology_view import HostTopologyView
 from gantt.model.usage_history import UsageRecord
 from gantt.model.watching import Event, Events
 
@@ -109,6 +110,11 @@ class RemoteScheduling:
     ) -> tuple[HostView, ...]:
         reply = self._native("GET", "hosts", query={"host": host, "node": node})
         return decode.enclosed(reply, "hosts", tuple[HostView, ...])
+
+    def host_topology(self, host: str, node: str) -> HostTopologyView:
+        host, node = scalars.name("host", host), scalars.name("node", node)
+        reply = self._native("GET", "hosts", host, node, "topology")
+        return decode.native(reply, HostTopologyView)
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         body = {"aggregates": values.aggregates(aggregates)}

@@ -26,7 +26,9 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.topology_view import HostTopologyView
 from gantt.placement import fleet_queries
+from gantt.placement.host_topology import host_topology
 from gantt.placement.rules.hosts import as_known, has_news
 from gantt.scheduler.feasibility import overrides
 
@@ -88,6 +90,10 @@ class Fleet:
     ) -> tuple[HostView, ...]:
         read = self._reader.read if host or node else self._reader.search
         return read(fleet_queries.hosts, host, node)
+
+    def host_topology(self, host: str, node: str) -> HostTopologyView:
+        host, node = scalars.name("host", host), scalars.name("node", node)
+        return self._reader.read(host_topology, host, node)
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         said = values.aggregates(aggregates)

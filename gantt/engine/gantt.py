@@ -260,6 +260,7 @@ class Gantt(_Parts):
     update_host = _of("_fleet", Fleet.update_host)
     delete_host = _of("_fleet", Fleet.delete_host)
     list_hosts = _of("_fleet", Fleet.list_hosts)
+    host_topology = _of("_fleet", Fleet.host_topology)
     set_host_aggregates = _of("_fleet", Fleet.set_host_aggregates)
     delete_host_aggregate = _of("_fleet", Fleet.delete_host_aggregate)
     list_host_aggregates = _of("_fleet", Fleet.list_host_aggregates)

@@ -21,6 +21,7 @@ from gantt.model.hosts import (
 )
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.topology_view import HostTopologyView
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
 
@@ -74,6 +75,10 @@ class SchedulerProtocol(Protocol):
         self, *, host: str | None = None, node: str | None = None
     ) -> tuple[HostView, ...]:
         """All hosts, by name."""
+
+    def host_topology(self, host: str, node: str) -> HostTopologyView:
+        """The host's NUMA cells and devices, and what of them is free. Raises
+        NotFound."""
 
     def set_host_aggregates(self, aggregates: Iterable[HostAggregate]) -> None:
         """Replace each of these aggregates, or add it."""

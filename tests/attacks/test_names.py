@@ -167,6 +167,7 @@ TABLES = [
     ("usage", "total", HOSTILE),
     ("host", "list"),
     ("host", "show", HOSTILE),
+    ("host", "show", HOSTILE, "--topology"),
     ("candidates", "VCPU=1", "--required", HOSTILE, "--explain"),
     ("candidates", f"CUSTOM_{HOSTILE}=1"),
     ("select", "--flavor", "vcpus=1,memory_mb=1", "--zone", HOSTILE),

@@ -194,6 +194,18 @@ def test_host_life_cycle(books: GanttProtocol) -> None:
     assert [one.host for one in books.list_hosts()] == ["two"]
 
 
+def test_topology_of_a_host(books: GanttProtocol) -> None:
+    topology = {"cells": [{"id": 0, "cpus": "0-3", "memory": 512}]}
+    books.update_host("one", "one", HostStats(numa_topology=topology))
+    view = books.host_topology("one", "one")
+    (cell,) = view.cells
+    assert (view.host, view.node, view.pools) == ("one", "one", None)
+    assert (cell.free_cpus, cell.memory_mb) == ((0, 1, 2, 3), 512)
+    assert books.host_topology("two", "two").cells == ()
+    with pytest.raises(errors.NotFound, match="no host one with node two"):
+        books.host_topology("one", "two")
+
+
 def test_aggregates_of_hosts(books: GanttProtocol) -> None:
     zone = HostAggregate(
         AGGREGATE, "zone", 7, frozenset({"two"}), {"availability_zone": "z2"}

@@ -9,6 +9,7 @@ from gantt.api.native.bodies import DOCUMENT, HostsQuery, query
 from gantt.errors import NotFound
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostView
+from gantt.model.topology_view import HostTopologyView
 
 
 class Hosts(Struct, frozen=True):
@@ -29,6 +30,11 @@ def show(call: Call, host: str, node: str) -> HostView:
     if not found:
         raise NotFound(f"There is no host {host} with node {node}.")
     return found[0]
+
+
+def topology(call: Call, host: str, node: str) -> HostTopologyView:
+    """GET /gantt/hosts/{host}/{node}/topology"""
+    return call.gantt.host_topology(host, node)
 
 
 def update(call: Call, host: str, node: str) -> HostView:

@@ -179,6 +179,14 @@ OPERATIONS: tuple[Operation, ...] = (
         errors=(404,),
     ),
     Operation(
+        "GET",
+        f"{_HOST}/topology",
+        hosts.topology,
+        "The NUMA cells and devices of a host, and what of them is free.",
+        rule="gantt:hosts:show",
+        errors=(404,),
+    ),
+    Operation(
         "PUT",
         _HOST,
         hosts.update,

@@ -30,6 +30,16 @@ def test_reports_may_be_partial(client: WsgiClient) -> None:
     assert client("GET", ONE).json == answer.json
 
 
+def test_the_topology_of_a_host_is_shown(client: WsgiClient) -> None:
+    cell = {"id": 0, "cpus": "0-1", "memory": 64, "pinned_cpus": [1]}
+    client("PUT", ONE, body={"numa_topology": {"cells": [cell]}})
+    answer = client("GET", f"{ONE}/topology")
+    assert answer.status == 200
+    (found,) = answer.json["cells"]
+    assert (found["pinned_cpus"], found["free_cpus"]) == ([1], [0])
+    assert client("GET", "/gantt/hosts/one/two/topology").status == 404
+
+
 def test_hosts_are_deleted(client: WsgiClient) -> None:
     assert client("DELETE", ONE).status == 204
     assert client("GET", ONE).status == 404

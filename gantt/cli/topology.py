@@ -1,0 +1,170 @@
+"""A host's NUMA cells, CPUs, pages and devices as a picture in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from gantt.cli.output import Box, Styled, print_picture, terminal_width, time_text
+from gantt.model.topology_view import CellView, HostTopologyView, PagesView, PoolView
+
+# Mark of a CPU -> its meaning and its colour. ASCII: not every terminal has more.
+MARKS: Final = {
+    ".": ("free to be pinned", "green"),
+    "#": ("pinned", "red"),
+    "c": ("claimed to be pinned", "yellow"),
+    "s": ("for shared instances", "blue"),
+    "e": ("free to be pinned, or for shared instances", "green"),
+}
+BAR: Final = 16  # characters
+NARROW: Final = 60  # columns; below that there are no bars
+ADDRESSES: Final = 8  # of a pool
+_KIB: Final = 1024
+_Row: TypeAlias = tuple[str, Sequence[Styled]]
+
+
+def draw(view: HostTopologyView) -> None:
+    """Print the host, as wide as the terminal."""
+    print_picture(_picture(view, has_bars=terminal_width() >= NARROW))
+
+
+def _picture(view: HostTopologyView, *, has_bars: bool) -> Iterator[Styled | Box]:
+    yield [(_heading(view), "")]
+    pools = view.pools or ()
+    for cell in view.cells:
+        yield Box(_title(cell), list(_cell_rows(cell, pools, has_bars)))
+    ids = {cell.id for cell in view.cells}
+    elsewhere = [pool for pool in pools if pool.numa_node not in ids]
+    if elsewhere:
+        yield Box("at no cell", list(_device_rows(elsewhere)))
+    if not view.cells:
+        yield [("The host reports no NUMA cells.", "")]
+    if view.pools is None:
+        yield [("The host reports no devices.", "")]
+    if view.cells:
+        yield _legend(view.cells)
+
+
+def _heading(view: HostTopologyView) -> str:
+    parts = [view.host]
+    if view.node != view.host:
+        parts.append(f"node {view.node}")
+    if view.updated_at is not None:
+        parts.append(f"reported {time_text(view.updated_at, 'seconds')}")
+    if view.obeys_claims:
+        parts.append("obeys claims")
+    return ", ".join(parts)
+
+
+def _title(cell: CellView) -> str:
+    socket = "" if cell.socket is None else f", socket {cell.socket}"
+    return f"cell {cell.id}{socket}"
+
+
+def _cell_rows(
+    cell: CellView, pools: Iterable[PoolView], has_bars: bool
+) -> Iterator[_Row]:
+    def amount(label: str, taken: int, claimed: int, total: int, words: str) -> _Row:
+        bar = _bar(taken, claimed, total) if has_bars else []
+        if claimed:
+            words += f", {claimed:,} more claimed"
+        return label, [[*bar, (f"{taken:,} of {total:,} {words}", "")]]
+
+    yield "CPUs", _cores(cell)
+    if cell.pinnable_cpus:
+        pinned, claimed = len(cell.pinned_cpus), len(cell.claimed_cpus)
+        words = f"CPUs, {len(cell.free_cpus):,} free"
+        yield amount("pinned", pinned, claimed, len(cell.pinnable_cpus), words)
+    if cell.shared_cpus:
+        used, cpus = cell.shared_vcpus_used, len(cell.shared_cpus)
+        yield "shared", [[(f"{used:,} vCPUs in use, on {cpus:,} CPUs", "")]]
+    used, claimed = cell.memory_used_mb, cell.memory_claimed_mb
+    yield amount("memory", used, claimed, cell.memory_mb, "MB used")
+    for pages in cell.pages:
+        taken = pages.used + pages.reserved
+        words = _page_words(pages)
+        yield amount(_size(pages), taken, pages.claimed, pages.total, words)
+    networks = [*cell.physical_networks, *["tunnels"] * cell.is_tunnelled]
+    if networks:
+        yield "networks", [[(", ".join(networks), "")]]
+    yield from _device_rows(pool for pool in pools if pool.numa_node == cell.id)
+
+
+# -- CPUs -----------------------------------------------------------------------------
+
+
+def _cores(cell: CellView) -> list[Styled]:
+    """For each core its CPUs and their marks."""
+    every = {*cell.shared_cpus, *cell.pinnable_cpus}
+    alone = every.difference(*cell.cores)
+    cores = sorted([*cell.cores, *((cpu,) for cpu in alone)])
+    width = len(str(max(every, default=0)))
+    marks = _marks(cell)
+    return [_core(core, marks, width) for core in cores]
+
+
+def _core(core: Sequence[int], marks: dict[int, str], width: int) -> Styled:
+    shown = [("[", "")]
+    for place, cpu in enumerate(core):
+        mark = marks[cpu]
+        shown.append((" " * (place > 0) + str(cpu).rjust(width), ""))
+        shown.append((mark, MARKS[mark][1]))
+    return [*shown, ("]", "")]
+
+
+def _marks(cell: CellView) -> dict[int, str]:
+    marks = dict.fromkeys(cell.shared_cpus, "s")
+    for cpu in cell.free_cpus:
+        marks[cpu] = "e" if cpu in marks else "."
+    marks |= dict.fromkeys(cell.pinned_cpus, "#")
+    return marks | dict.fromkeys(cell.claimed_cpus, "c")
+
+
+def _legend(cells: Iterable[CellView]) -> Styled:
+    used = {mark for cell in cells for mark in _marks(cell).values()}
+    shown = [("[ ] a core", "")]
+    for mark, (meaning, style) in MARKS.items():
+        if mark in used:
+            shown += [("   ", ""), (mark, style), (f" {meaning}", "")]
+    return shown
+
+
+# -- amounts and devices --------------------------------------------------------------
+
+
+def _bar(taken: int, claimed: int, total: int) -> list[tuple[str, str]]:
+    """Rounded up: what is taken is seen, however little it is."""
+    whole = max(total, taken + claimed, 1)
+    first = -(-BAR * taken // whole)
+    second = -(-BAR * (taken + claimed) // whole) - first
+    return [
+        ("#" * first, "red"),
+        ("c" * second, "yellow"),
+        ("." * (BAR - first - second) + "  ", "green"),
+    ]
+
+
+def _size(pages: PagesView) -> str:
+    for unit, kib in (("GB", _KIB * _KIB), ("MB", _KIB)):
+        if pages.size_kib % kib == 0:
+            return f"{pages.size_kib // kib} {unit}"
+    return f"{pages.size_kib} KB"
+
+
+def _page_words(pages: PagesView) -> str:
+    reserved = f", {pages.reserved:,} of them reserved" if pages.reserved else ""
+    return f"pages taken{reserved}"
+
+
+def _device_rows(pools: Iterable[PoolView]) -> Iterator[_Row]:
+    for pool in pools:
+        tags = (
+            f"{name}={value if isinstance(value, str) else ','.join(value)}"
+            for name, value in pool.tags.items()
+        )
+        claimed = f", {pool.claimed:,} claimed" if pool.claimed else ""
+        yield "devices", [[(f"{pool.free:,} free{claimed}  {' '.join(tags)}", "")]]
+        if pool.addresses:
+            more = len(pool.addresses) - ADDRESSES
+            rest = f" and {more:,} more" if more > 0 else ""
+            yield "", [[(" ".join(pool.addresses[:ADDRESSES]) + rest, "")]]

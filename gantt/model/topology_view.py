@@ -1,0 +1,71 @@
+"""A host's NUMA cells and devices as an answer, for people and programs.
+
+Apart from the values that are fitted: there sets of CPUs are bit masks, which not every
+reader of JSON can hold. Here they are lists, ascending.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class PagesView(Struct, frozen=True):
+    """Memory pages of one size in a cell: counts. ``reserved``: by the operator;
+    ``claimed``: by pending claims."""
+
+    size_kib: int
+    total: int
+    used: int
+    reserved: int
+    claimed: int
+    free: int
+
+
+class CellView(Struct, frozen=True):
+    """One NUMA cell. ``shared_cpus``: for instances that float, ``shared_vcpus_used``
+    of whose vCPUs are there; ``pinnable_cpus``: for pinned ones. Of these the report
+    says ``pinned_cpus``, pending claims take ``claimed_cpus``, and ``free_cpus`` are
+    left. A CPU may be both shared and pinnable. ``cores``: CPUs that are threads of one
+    core each. ``socket`` None: unknown."""
+
+    id: int
+    socket: int | None
+    shared_cpus: tuple[int, ...]
+    pinnable_cpus: tuple[int, ...]
+    pinned_cpus: tuple[int, ...]
+    claimed_cpus: tuple[int, ...]
+    free_cpus: tuple[int, ...]
+    cores: tuple[tuple[int, ...], ...]
+    shared_vcpus_used: int
+    memory_mb: int
+    memory_used_mb: int
+    memory_claimed_mb: int
+    pages: tuple[PagesView, ...]
+    physical_networks: tuple[str, ...]
+    is_tunnelled: bool
+
+
+class PoolView(Struct, frozen=True):
+    """Devices that are alike: how many are ``free``, with their ``addresses`` where the
+    host names them, and how many pending claims take. ``numa_node`` None: they are at
+    no cell."""
+
+    free: int
+    claimed: int
+    numa_node: int | None
+    provider_uuid: str | None
+    tags: dict[str, str | tuple[str, ...]]
+    addresses: tuple[str, ...]
+
+
+class HostTopologyView(Struct, frozen=True):
+    """What of a host instances are fitted into. ``cells`` empty: it reports no NUMA
+    cells; ``pools`` None: no devices. ``obeys_claims``: it starts instances on the
+    CPUs, pages and devices that claims name."""
+
+    host: str
+    node: str
+    updated_at: int | None
+    obeys_claims: bool
+    cells: tuple[CellView, ...]
+    pools: tuple[PoolView, ...] | None
