@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from gantt.cli.output import Box, Styled, print_picture, terminal_width, time_text
-from gantt.model.topology_view import CellView, HostTopologyView, PagesView, PoolView
+from gantt.model.cpu_sets import mask_of, text_of
+from gantt.model.topology_view import (
+    CellView,
+    HostTopologyView,
+    PagesView,
+    PendingView,
+    PoolView,
+)
 
 # Mark of a CPU -> its meaning and its colour. ASCII: not every terminal has more.
 MARKS: Final = {
@@ -43,6 +50,11 @@ def _picture(view: HostTopologyView, *, has_bars: bool) -> Iterator[Styled | Box
         yield [("The host reports no devices.", "")]
     if view.cells:
         yield _legend(view.cells)
+    if view.pending:
+        yield Box("pending claims", list(map(_pending_row, view.pending)))
+    if view.is_closed:
+        words = "Nothing more is promised there until pending claims fit the report."
+        yield [(words, "yellow")]
 
 
 def _heading(view: HostTopologyView) -> str:
@@ -88,6 +100,21 @@ def _cell_rows(
     if networks:
         yield "networks", [[(", ".join(networks), "")]]
     yield from _device_rows(pool for pool in pools if pool.numa_node == cell.id)
+
+
+def _pending_row(one: PendingView) -> _Row:
+    parts = [f"cell {','.join(map(str, one.cells))}"] if one.cells else []
+    if one.cpus:
+        parts.append(f"CPUs {text_of(mask_of(one.cpus))}")
+    if one.devices:
+        count = f"{one.devices:,} device{'s' * (one.devices > 1)}"
+        parts.append(" ".join([count, *one.addresses[:ADDRESSES]]))
+    if one.lack:
+        parts.append(f"does not fit: {one.lack}")
+    elif not one.is_binding:
+        parts.append("or what the host picks")
+    said = f": {', '.join(parts)}" if parts else ""
+    return "claim", [[(f"{one.claim} of instance {one.instance_uuid}{said}", "")]]
 
 
 # -- CPUs -----------------------------------------------------------------------------

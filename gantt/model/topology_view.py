@@ -58,10 +58,28 @@ class PoolView(Struct, frozen=True):
     addresses: tuple[str, ...]
 
 
+class PendingView(Struct, frozen=True):
+    """What a pending claim takes for an instance: the host cells ``cells`` and the CPUs
+    ``cpus`` there, and so many devices. ``is_binding``: the host starts it on exactly
+    these; else it picks for itself, and this is how it would fit. ``lack``: why it does
+    not fit the report any more; None: it does."""
+
+    claim: str
+    instance_uuid: str
+    is_binding: bool
+    cells: tuple[int, ...]
+    cpus: tuple[int, ...]
+    devices: int
+    addresses: tuple[str, ...]
+    lack: str | None = None
+
+
 class HostTopologyView(Struct, frozen=True):
     """What of a host instances are fitted into. ``cells`` empty: it reports no NUMA
     cells; ``pools`` None: no devices. ``obeys_claims``: it starts instances on the
-    CPUs, pages and devices that claims name."""
+    CPUs, pages and devices that claims name. ``pending``: claims that no report counts
+    yet, the oldest first. ``is_closed``: one of them does not fit the report, so that
+    nothing more is promised until it ends."""
 
     host: str
     node: str
@@ -69,3 +87,5 @@ class HostTopologyView(Struct, frozen=True):
     obeys_claims: bool
     cells: tuple[CellView, ...]
     pools: tuple[PoolView, ...] | None
+    pending: tuple[PendingView, ...] = ()
+    is_closed: bool = False

@@ -9,11 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gantt.errors import NotFound
-from gantt.model.cpu_sets import numbers_of
-from gantt.model.topology import HostCell, HostTopology, Pages, Pool
-from gantt.model.topology_view import CellView, HostTopologyView, PagesView, PoolView
+from gantt.model.cpu_sets import mask_of, numbers_of
+from gantt.model.topology import Fit, HostCell, HostTopology, Lack, Pages, Pool
+from gantt.model.topology_view import (
+    CellView,
+    HostTopologyView,
+    PagesView,
+    PendingView,
+    PoolView,
+)
+from gantt.state.promises import Promises
 from gantt.state.state import State
+from gantt.topology.pending import Remaining, after, fitted
 from gantt.topology.pinning import free_cpus
+from gantt.topology.words import sentence
 
 
 def host_topology(state: State, host: str, node: str) -> HostTopologyView:
@@ -33,7 +42,31 @@ def host_topology(state: State, host: str, node: str) -> HostTopologyView:
         reported.obeys,
         tuple(cells_view(reported, left)),
         None if reported.pools is None else tuple(pools_view(reported, left)),
+        tuple(_pending(state, table.promises[row])),
+        table.promises[row].left.is_closed,
     )
+
+
+def _pending(state: State, promises: Promises) -> Iterator[PendingView]:
+    left = Remaining(promises.report)
+    for claim_id, pending in promises.pendings():
+        found = fitted(left, pending)
+        left = after(left, found)
+        row = state.fleet.claims.by_id[claim_id]
+        fit = Fit() if isinstance(found, Lack) else found
+        cpus = 0
+        for cell in fit.cells:
+            cpus |= cell.emulator | mask_of(cpu for _, cpu in cell.pinning)
+        yield PendingView(
+            row.claim,
+            row.instance_uuid,
+            promises.report.obeys and pending.fit is not None,
+            tuple(cell.host_cell for cell in fit.cells),
+            tuple(numbers_of(cpus)),
+            sum(taken.count for taken in fit.devices),
+            tuple(device.address for taken in fit.devices for device in taken.devices),
+            sentence(found) if isinstance(found, Lack) else None,
+        )
 
 
 def cells_view(reported: HostTopology, left: HostTopology) -> Iterator[CellView]:

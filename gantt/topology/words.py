@@ -53,6 +53,8 @@ def _whole(lack: Lack) -> str:
             return f"the host has {_amounts(lack)} devices {lack.detail}"
         case "networks":
             return f"no cells are near {lack.detail}"
+        case "pending":
+            return "pending claims do not fit the last report of the host"
     if lack.unit == "placements":
         return (
             f"the search ended after {lack.has:,} steps; {lack.asked:,} placements of "

@@ -10,7 +10,13 @@ import pytest
 
 from gantt.cli.main import gantt
 from gantt.cli.topology import draw
-from gantt.model.topology_view import CellView, HostTopologyView, PagesView, PoolView
+from gantt.model.topology_view import (
+    CellView,
+    HostTopologyView,
+    PagesView,
+    PendingView,
+    PoolView,
+)
 from tests import inprocess
 from tests.cli.conftest import Program
 
@@ -144,3 +150,20 @@ def test_what_is_claimed_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
     assert "########cccc....  4 of 8 pages taken, 2 more claimed" in text
     assert "1 free, 3 claimed  vendor_id=8086" in text
     assert "c claimed to be pinned" in text
+
+
+def test_pending_claims_are_drawn_by_instance(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    pending = (
+        PendingView("c1", "i1", True, (0, 1), (0, 1, 9), 2, ("0000:18:00.1",)),
+        PendingView("c2", HOSTILE, False, (0,), (), 0, ()),
+        PendingView("c3", "i3", False, (), (), 0, (), "cell 0 has 1 of 2 CPUs"),
+    )
+    draw(HostTopologyView("h", "h", None, True, (cell_of(4),), (), pending, True))
+    text = capsys.readouterr().out
+    assert "c1 of instance i1: cell 0,1, CPUs 0-1,9, 2 devices 0000:18:00.1 " in text
+    assert r"c2 of instance \x1b[31mred\n[bold]: cell 0, or what the host" in text
+    assert "c3 of instance i3: does not fit: cell 0 has 1 of 2 CPUs" in text
+    assert "Nothing more is promised there" in text

@@ -6,6 +6,7 @@ import pytest
 
 from gantt.model.topology import DeviceRequest, InstanceCell, Lack
 from gantt.topology.fit import fit
+from gantt.topology.pending import CLOSED
 from gantt.topology.words import sentence
 from tests.topology.machines import (
     KIB_2M,
@@ -91,3 +92,7 @@ def test_the_lacks_of_a_host() -> None:
         "the search ended after 1,000 steps; 5,040 placements of the cells are "
         "possible",
     ]
+
+
+def test_a_closed_host_lacks_a_report_that_its_claims_fit() -> None:
+    assert sentence(CLOSED) == "pending claims do not fit the last report of the host"
