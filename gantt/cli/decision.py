@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -154,10 +154,17 @@ def _steps_text(steps: Iterable[Step]) -> str:
     return table(("filter", "before", "after", "removed_alone"), rows)
 
 
-def _nearest_text(nearest: Iterable[Near]) -> str:
-    """The nearest hosts, and the filters that removed them."""
-    rows = [(one.host, one.node, ", ".join(one.removed_by)) for one in nearest]
-    return "Nearest:\n" + table(("host", "node", "removed_by"), rows)
+def _nearest_text(nearest: Sequence[Near]) -> str:
+    """The nearest hosts, the filters that removed them, and what of their cells and
+    devices is too little."""
+    columns = ["host", "node", "removed_by"]
+    if any(one.lacks for one in nearest):
+        columns.append("lacks")
+    rows = [
+        (one.host, one.node, ", ".join(one.removed_by), one.lacks)[: len(columns)]
+        for one in nearest
+    ]
+    return "Nearest:\n" + table(columns, rows)
 
 
 def _books_text(found: Diagnosis) -> str:

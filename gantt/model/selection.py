@@ -148,11 +148,14 @@ def _each(column: Column, hosts: Sized) -> list[float]:
 
 
 class Near(Struct, frozen=True):
-    """A host that only a few filters or amounts refused, and these."""
+    """A host that only a few filters or amounts refused, and these. ``lacks``: what of
+    its NUMA cells and devices is too little for an instance; None: that fits, or was
+    not asked for."""
 
     host: str
     node: str
     removed_by: tuple[str, ...]
+    lacks: str | None = None
 
 
 class Why(Struct, frozen=True):

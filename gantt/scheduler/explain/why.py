@@ -17,6 +17,7 @@ from gantt.model.diagnosis import Diagnosis, shortened
 from gantt.model.selection import Near, Score, Scoring, Why
 from gantt.placement.candidates.explain import explain
 from gantt.scheduler.explain.advice import Advice, smallest
+from gantt.scheduler.explain.lacks import Lacks
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility import feasible_hosts
 from gantt.scheduler.feasibility.candidates import BOOKS, HostMask
@@ -121,11 +122,13 @@ def nearest(
     removed = np.flatnonzero(failures)
     order = removed[np.argsort(failures[removed], kind="stable")][:most]
     hosts = state.fleet.hosts
+    lacks = Lacks(state, feasible)
     found = []
     for place in order.tolist():
         row = int(feasible.all_rows[place])
         names = tuple(s.name for s in masks if not s.mask[place])
-        found.append(Near(hosts.hosts[row], hosts.nodes[row], names))
+        where = hosts.hosts[row], hosts.nodes[row]
+        found.append(Near(*where, names, lacks.of(row)))
     return tuple(found)
 
 
