@@ -227,9 +227,9 @@ class Capacity(Struct, frozen=True):
     ``limits``: what blocks the next instance -> on how many hosts, the most first: a
     resource class, a filter (one that counts, or the rule of a server group), "exact
     search" where a tree has no place, an option at which counting ended
-    ("capacity_per_host", "search_budget"). Only hosts that pass everything else count,
-    once for each cause. ``change``: with which one would fit, where none does, and
-    ``is_truncated`` as in ``Why``.
+    ("capacity_per_host", "search_budget", "topology_fits"). Only hosts that pass
+    everything else count, once for each cause. ``change``: with which one would fit,
+    where none does, and ``is_truncated`` as in ``Why``.
     """
 
     total: int

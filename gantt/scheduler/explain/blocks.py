@@ -30,6 +30,7 @@ RULES = {
 OFF = "disabled or forced down"
 MOST = "capacity_per_host"
 BUDGET = "search_budget"
+FITS = "topology_fits"
 _MOST_FREE = 2.0**52
 _CLASSES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_mb": "DISK_GB"}
 

@@ -23,6 +23,7 @@ from gantt.scheduler.cycle import pick_hosts
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.blocks import (
     BUDGET,
+    FITS,
     MOST,
     OFF,
     RULES,
@@ -38,6 +39,7 @@ from gantt.scheduler.explain.why import EXACT, Ending, why
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.pauses import Pause, never
+from gantt.scheduler.selection.fitting import FitsSpent, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
@@ -178,8 +180,9 @@ def _one_by_one(
     budget: Budget,
     blocks: Blocks,
 ) -> tuple[Int64s, Int64s]:
-    """int64[hosts]: ``limits``, trees (bool[hosts]) filled in them, less what the rule
-    of a server group forbids; and the rows of trees that the search refused.
+    """int64[hosts]: ``limits``, trees (bool[hosts]) filled in them, or all hosts where
+    cells or devices are asked for, less what the rule of a server group forbids; and
+    the rows that the search refused.
 
     All trees are filled in one tally, one host after the other, because shared
     providers count once. Members that must be together are on one host: a tally for
@@ -189,18 +192,20 @@ def _one_by_one(
     rule = _Rule(feasible)
     counts[~rule.allowed] = 0
     names, rows = state.fleet.hosts.hosts, feasible.hosts.rows
+    fitting = fitting_of(state, feasible)
+    is_counted = trees | rule.is_hard | (fitting is not None)
     sheets: dict[str, RemainingCandidates] = {}
     stops: dict[str, list[int]] = {}
-    for place in np.flatnonzero((counts > 0) & (trees | rule.is_hard)).tolist():
+    for place in np.flatnonzero((counts > 0) & is_counted).tolist():
         row = int(rows[place])
         name = names[row]
         most = count = min(int(counts[place]), rule.left(name))
-        if trees[place] and most:
+        if (trees[place] or fitting is not None) and most:
             key = name if rule.is_together else ""
             if key not in sheets:
-                sheets[key] = RemainingCandidates(feasible.candidates, budget)
-            count, why_not = _filled(sheets[key], row, most)
-            if not count and BUDGET not in why_not:
+                sheets[key] = RemainingCandidates(feasible.candidates, budget, fitting)
+            count, why_not = _filled(sheets[key], row, most, is_tree=bool(trees[place]))
+            if not count and why_not.isdisjoint((BUDGET, FITS)):
                 refused.append(row)
             for reason in why_not:
                 stops.setdefault(reason, []).append(place)
@@ -217,18 +222,24 @@ def _one_by_one(
 
 
 def _filled(
-    places: RemainingCandidates, host_row: int, most: int
+    places: RemainingCandidates, host_row: int, most: int, *, is_tree: bool
 ) -> tuple[int, frozenset[str]]:
-    """How many candidates a tree has, one after the other, and why not ``most``; what
-    exceeds the budget is not counted."""
+    """How many candidates a host has, one after the other, with which cells and devices
+    fit too, and why not ``most``; what exceeds a budget is not counted."""
     count = 0
     try:
         while count < most:
             found = places.find(host_row)
-            if found is None or not found.allocations:
+            if found is None or (is_tree and not found.allocations):
                 return count, places.lacking(host_row) or frozenset((EXACT,))
-            places.take(found)
+            fits = places.fitting_one(host_row, found)
+            if fits is None:
+                assert places.fitting is not None, "without it, everything fits"
+                return count, frozenset((places.fitting.filter_name,))
+            places.take_on(host_row, fits)
             count += 1
+    except FitsSpent:
+        return count, frozenset((FITS,))
     except Spent:
         return count, frozenset((BUDGET,))
     return count, frozenset()

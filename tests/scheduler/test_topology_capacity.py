@@ -1,0 +1,96 @@
+"""How many more instances fit that ask for cells and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from msgspec.structs import replace
+
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.errors import NoValidHost
+from gantt.model.selection import Near
+from gantt.model.spec import RequestSpec
+from tests.scheduler.test_topology_scheduling import (
+    NIC,
+    PINNED,
+    WITH_NIC,
+    options,
+    place,
+    report,
+)
+
+TWO_CELLS = replace(
+    PINNED,
+    flavor=replace(
+        PINNED.flavor,
+        vcpus=4,
+        extra_specs={"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"},
+    ),
+)
+
+
+@pytest.fixture(params=["caching", "filter"])
+def engine(request: pytest.FixtureRequest) -> Iterator[Gantt]:
+    with open_gantt("memory://", options(driver=request.param)) as found:
+        yield found
+
+
+def filled(engine: Gantt, spec: RequestSpec) -> int:
+    """How many are placed one by one until none has a host."""
+    for number in range(1000):
+        try:
+            place(engine, number, spec=spec)
+        except NoValidHost:
+            return number
+    raise AssertionError("no end")
+
+
+def test_capacity_counts_what_fits(engine: Gantt) -> None:
+    report(engine, "a")
+    report(engine, "b", 0)
+    report(engine, "c", 0, 2)
+    report(engine, "d", numa_topology=None)
+    found = engine.capacity(PINNED)
+    assert found.hosts == {"a": 2, "b": 1}
+    assert found.limits["NUMATopologyFilter"] == 4
+    assert filled(engine, PINNED) == found.total
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [(TWO_CELLS, {"a": 1}), (WITH_NIC, {"a": 1, "b": 1})],
+)
+def test_capacity_counts_cells_and_devices_together(
+    engine: Gantt, spec: RequestSpec, expected: dict[str, int]
+) -> None:
+    pool = {**NIC, "numa_node": 1, "count": 2}
+    report(engine, "a", pci_stats=[pool])
+    report(engine, "b", 0, pci_stats=[pool])
+    found = engine.capacity(spec)
+    assert found.hosts == expected
+    assert filled(engine, spec) == found.total
+
+
+def test_capacity_is_told_where_counting_ended() -> None:
+    with open_gantt("memory://", options(topology_fits=3)) as engine:
+        report(engine, "a")
+        report(engine, "b")
+        found = engine.capacity(PINNED)
+        assert found.total == 2
+        assert found.limits["topology_fits"] == 1
+
+
+def test_capacity_of_none_says_why(engine: Gantt) -> None:
+    report(engine, "a", 0, 2)
+    found = engine.capacity(PINNED)
+    assert found.total == 0
+    assert found.nearest == (
+        Near(
+            "a",
+            "a",
+            ("NUMATopologyFilter",),
+            "cell 0 has 1 of 2 free pinned CPUs",
+        ),
+    )
