@@ -12,6 +12,7 @@ NO_SIZE = "a page size below 1 KiB is none"
 BITS = "a page size in bits"
 NO_MEMORY = "a cell without memory, or with less than none"
 NO_NODE = "vCPUs or memory for a node that there is not"
+NO_LOWER = "vCPUs or memory for a node, and none for a lower one"
 BEYOND = "a mask that names a vCPU that there is not"
 ALL_PINNED = "a mixed policy that pins all CPUs"
 BOTH_TRAITS = "hyperthreading required and forbidden"
@@ -19,6 +20,7 @@ SWITCH = "a switch that is neither true nor false"
 EMPTY = "an empty policy"
 
 _TRAIT = ":HW_CPU_HYPERTHREADING"
+_NUMBERED = ("hw:numa_cpus.", "hw:numa_mem.")
 _WORDS = frozenset("1 t true on y yes 0 f false off n no".split()) | {""}
 
 
@@ -56,9 +58,11 @@ def _of_topology(said: dict[str, str], made: GivenTopology) -> str | None:
         return NO_MEMORY
     if any(_is_odd(cell.memory, cell.page_kib or -1) for cell in cells):
         return INDIVISIBLE
-    numbers = [key.rpartition(".")[2] for key in said if key.startswith("hw:numa_")]
+    numbers = [key.rpartition(".")[2] for key in said if key.startswith(_NUMBERED)]
     if any(one.isdigit() and int(one) >= len(cells) for one in numbers):
         return NO_NODE
+    if numbers and "0" not in numbers:
+        return NO_LOWER
     if all(cell.policy == "mixed" and not cell.cpus for cell in cells):
         return ALL_PINNED
     masks = (said.get("hw:cpu_dedicated_mask"), said.get("hw:cpu_realtime_mask"))

@@ -116,6 +116,7 @@ DEDICATED = {"hw:cpu_policy": "dedicated"}
             known_topologies.NO_MEMORY,
         ),
         (TWO | {"hw:numa_cpus.2": "0"}, 1024, known_topologies.NO_NODE),
+        (TWO | {"hw:numa_cpus.1": "0-1"}, 1024, known_topologies.NO_LOWER),
         (
             {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0,^9"},
             1024,
