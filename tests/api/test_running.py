@@ -25,7 +25,7 @@ from gantt.errors import NoValidHost
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.databases import Databases
 from tests.kinds import KINDS
-from tests.live import Live, spawn, start, wait_until_up
+from tests.live import Live, spawn, wait_until_up
 
 CONFIG = """
 [DEFAULT]
@@ -168,27 +168,6 @@ def test_dead_worker_is_replaced_and_leadership_moves(live: Live) -> None:
     assert sum(metric(live, "gantt_commands_total").values()) >= before
     assert str(dead) not in "".join(metric(live, "gantt_leader"))
     until(lambda: set(told(live, "")) == decided)  # after a moment
-
-
-def test_a_worker_starts_once_the_database_is_back(tmp_path: Path) -> None:
-    path = tmp_path / "books.db"
-    options = ("--auth", "noauth2", "--workers", "2")
-    live = start(f"sqlite:///{path}", tmp_path / "log", options=options)
-    try:
-        until(lambda: len(metric(live, "gantt_leader")) == 2)
-        path.rename(tmp_path / "away.db")
-        path.mkdir()
-        os.kill(workers(live)[0], signal.SIGKILL)
-        until(lambda: live.log.read_text().count("a new one is started") == 3)
-        assert live.process.poll() is None
-        assert len(workers(live)) == 1
-        path.rmdir()
-        (tmp_path / "away.db").rename(path)
-        until(lambda: len(workers(live)) == 2)
-        until(lambda: len(metric(live, "gantt_leader")) == 2)
-        assert live.stop() == 0
-    finally:
-        live.kill()
 
 
 def test_sigterm_makes_service_unready_before_draining(live: Live) -> None:

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from gantt.api.hosting.server import check_bind, check_database, check_port, is_loopback
 from gantt.conf import AuthOptions, ServeOptions, Settings, load
 from gantt.errors import Refused
-from gantt.observe.restarts import STARTS
 from gantt.store import schema
 
 MAIN = """
@@ -193,6 +192,5 @@ def test_unusable_database_ends_the_service(tmp_path: Path) -> None:
     started = Server(url, free_port(), tmp_path / "log")
     assert started.process.wait(60) == 1
     text = started.log.read_text()
-    assert text.count("nowhere") == STARTS
-    assert "correct them, then start this program again" in text
+    assert "nowhere" in text
     assert "Traceback" not in text

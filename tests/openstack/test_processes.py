@@ -17,7 +17,7 @@ import pytest
 from nova.scheduler.rpcapi import SchedulerAPI
 
 from gantt.connection import connect
-from gantt.observe.restarts import STARTS
+from gantt.openstack.rpc.restarts import STARTS
 from tests.brokers import Rabbitmq
 from tests.live import free_port
 from tests.openstack.conductor import conductor, context, eventually, instances, spec

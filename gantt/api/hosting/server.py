@@ -1,8 +1,8 @@
 """``gantt serve``: the application under granian, in one or more workers.
 
 The engine has threads, which a fork would lose, so each worker builds its own from the
-configuration; the parent checks, listens, and replaces workers that die. When none can
-start, the service ends with exit status 1.
+configuration; the parent checks, listens, and replaces workers that die. Workers that
+cannot start end the service with exit status 1.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _GRANIAN_LOGS = {
 def serve(source: Source) -> None:
     """Serve until SIGTERM or SIGINT, then finish requests in progress.
 
-    Raises Refused before anything listens; SystemExit(1) when no worker can start.
+    Raises Refused before anything listens; SystemExit(1) when a worker gives up.
     """
     from granian.constants import HTTPModes, Interfaces, Loops
     from granian.log import LogLevels
@@ -113,11 +113,8 @@ def _reread(configured: Configured) -> Settings:
     return settings
 
 
-def make_worker_app(
-    configured: Configured, run: RunDirectory, served: ctypes.c_bool
-) -> Front:
-    """In a worker: open the engine and build the application, and set ``served``.
-    SystemExit on failure."""
+def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
+    """In a worker: open the engine and build the application. SystemExit on failure."""
     # On Ctrl-C the parent sends SIGTERM; both signals at once can hang a worker.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     # SIGHUP is for the parent; its default would end the worker.
@@ -133,7 +130,6 @@ def make_worker_app(
     # Workers end without atexit, but run these.
     Finalize(None, gantt.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
-    served.value = True
     return front
 
 

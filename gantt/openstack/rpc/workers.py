@@ -29,8 +29,8 @@ from gantt.errors import Refused
 from gantt.observe.endpoint import answering
 from gantt.observe.logs import configure_logging
 from gantt.observe.metrics import FOLDER, exposition
-from gantt.observe.restarts import Restarts
 from gantt.openstack.rpc import vital_signs
+from gantt.openstack.rpc.restarts import Restarts
 from gantt.openstack.rpc.worker import TAKEN, run_worker
 from gantt.store import schema
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gantt.observe.restarts import LONGEST_PAUSE_S, SETTLED_S, STARTS, Restarts
+from gantt.openstack.rpc.restarts import LONGEST_PAUSE_S, SETTLED_S, STARTS, Restarts
 
 
 def fail(restarts: Restarts, number: int, now: float, *, served: bool = False) -> float:

@@ -1,7 +1,7 @@
 """When a worker process that has ended is started again, and when none is any more.
 
-Shared by the programs that have workers. One worker that dies is no reason to end the
-others: they may be all that answers while a database is away.
+One worker that dies is no reason to end the others: they may be all that answers while
+a database is away.
 """
 
 from __future__ import annotations
