@@ -34,7 +34,7 @@ from gantt.store.interface import SharedDecision, Trimmed
 from tests.engine.conftest import Connect, opened
 from tests.engine.test_leader_tasks import until
 
-ODD = "req-%_/'\0" + "é" * 300
+ODD = "req-%_/'\0" + "é" * 240
 
 
 def report(books: Gantt, *hosts: str) -> None:
