@@ -36,6 +36,9 @@ from gantt.topology.cells import is_pinned
 from gantt.topology.devices import select
 
 _KIB: Final = 1024
+# So many times fewer hosts than there are rows are looked up by themselves.
+_FEW: Final = 8
+_Rows = slice | Int64s
 # A request for devices, and int64[cells + 1, rows]: those that it may get.
 _Free = tuple[DeviceRequest, Int64s]
 # Along the first axis, which is that of cells.
@@ -45,35 +48,47 @@ ADD: Final = np.add.reduce
 def mask_of(hosts: Hosts, wanted: Wanted) -> Bools:
     """bool[n]: False where ``wanted`` cannot fit what is left of the host."""
     table = hosts.fleet.hosts
-    found = _every_row(table.topology, table.height, wanted)
+    columns, height = table.topology, table.height
+    asks_nothing = not (wanted.cells or wanted.devices)
+    if _FEW * len(hosts) < height:
+        # Those that changed since a shape was cached, say.
+        is_known = hosts.rows < len(columns.cells)
+        found = np.full(len(hosts), asks_nothing)
+        found[is_known] = _judged(columns, hosts.rows[is_known], wanted)
+        return found
+    # A slice copies nothing.
+    known = min(height, len(columns.cells))
+    found = np.full(height, asks_nothing)  # hosts beyond the arrays report neither
+    found[:known] = _judged(columns, slice(known), wanted)
     return found if hosts.is_every_row else found[hosts.rows]
 
 
-def _every_row(columns: TopologyColumns, height: int, wanted: Wanted) -> Bools:
-    rows = min(height, len(columns.cells))
+def _judged(columns: TopologyColumns, rows: _Rows, wanted: Wanted) -> Bools:
     devices = [(one, _free(columns, rows, one)) for one in _joined(wanted.devices)]
-    found = np.ones(height, np.bool_)
+    view = _View(columns, rows)
+    found: Bools = np.ones(view.count, np.bool_)
     if wanted.cells:
-        found[:rows] = _with_cells(_View(columns, rows), wanted, devices)
-    if wanted.cells or devices:
-        found[rows:] = False  # hosts beyond the arrays report neither
+        found = _with_cells(view, wanted, devices)
     for request, free in devices:
         if wanted.cells and request.affinity in ("required", "socket"):
             free = free[:-1]  # those at no cell are not near
-        found[:rows] &= ADD(free) >= request.count
+        found &= ADD(free) >= request.count
     return found
 
 
 class _View:
-    """The first ``rows`` rows of the columns."""
+    """Some rows of the columns."""
 
-    def __init__(self, columns: TopologyColumns, rows: int) -> None:
+    def __init__(self, columns: TopologyColumns, rows: _Rows) -> None:
         self.columns, self.rows = columns, rows
+        cells = columns.cells[rows]
+        self.count = len(cells)
         places = np.arange(columns.facts.shape[1])[:, None]
-        self.exists: Bools = places < columns.cells[:rows]
+        self.exists: Bools = places < cells
 
     def fact(self, name: str) -> Int64s:
-        return self.columns.fact(name)[:, : self.rows]
+        found: Int64s = self.columns.fact(name)[:, self.rows]
+        return found
 
 
 def _with_cells(view: _View, wanted: Wanted, devices: Sequence[_Free]) -> Bools:
@@ -84,7 +99,7 @@ def _with_cells(view: _View, wanted: Wanted, devices: Sequence[_Free]) -> Bools:
         if len(wanted.cells) == 1:
             _keep_near(able, view, wanted, devices)
         carries[cell, reserved] = able, count
-    found = np.ones(view.rows, np.bool_)
+    found = np.ones(view.count, np.bool_)
     any_able = np.zeros_like(view.exists)
     for able, count in carries.values():
         found &= ADD(able) >= count if count > 1 else ANY(able)
@@ -158,7 +173,7 @@ def _memory(view: _View, cell: InstanceCell) -> Bools:
     for code, size in enumerate(columns.page_sizes):
         if cell.page_kib not in (size, LARGE_PAGES, ANY_PAGES) or kib % size:
             continue
-        fits = columns.free_pages[code, :, : view.rows] >= kib // size
+        fits = columns.free_pages[code][:, view.rows] >= kib // size
         able |= fits & (grain != size) if cell.page_kib == LARGE_PAGES else fits
     return able
 
@@ -184,7 +199,7 @@ def _networks(view: _View, wanted: Wanted) -> Iterable[Bools]:
     columns = view.columns
     for name in wanted.physical_networks:
         if name in columns.networks:
-            yield columns.near[columns.networks.index(name), :, : view.rows]
+            yield columns.near[columns.networks.index(name)][:, view.rows]
     if wanted.is_tunnelled:
         yield view.fact("is_tunnelled") != 0
 
@@ -203,16 +218,16 @@ def _joined(requests: Iterable[DeviceRequest]) -> list[DeviceRequest]:
     return list(joined.values())
 
 
-def _free(columns: TopologyColumns, rows: int, request: DeviceRequest) -> Int64s:
+def _free(columns: TopologyColumns, rows: _Rows, request: DeviceRequest) -> Int64s:
     """int64[cells + 1, rows]: devices that ``request`` may get."""
     codes = [
         code
         for code, tags in enumerate(columns.kinds)
         if code == ANY_KIND or _may_give(tags, request)
     ]
-    found: Int64s = columns.devices[codes[0], :, :rows]
+    found: Int64s = columns.devices[codes[0]][:, rows]
     for code in codes[1:]:
-        found = found + columns.devices[code, :, :rows]
+        found = found + columns.devices[code][:, rows]
     return found
 
 
