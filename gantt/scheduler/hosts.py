@@ -32,13 +32,11 @@ class Hosts(HostArrays):
 
     Columns are attributes (``hosts.free_ram_mb``), listed in ``HostArrays``: copies,
     gathered once. ``added``: per place, instances of this request picked so far.
-    ``is_every_row``: ``rows`` are all rows there are, in their order.
     """
 
     def __init__(self, fleet: Fleet, rows: Int64s) -> None:
         self.fleet = fleet
         self.rows = rows
-        self.is_every_row = len(rows) == fleet.hosts.height == fleet.hosts.count
         self.added: dict[int, list[str]] = {}
 
     def __len__(self) -> int:

@@ -170,10 +170,10 @@ def test_no_host_that_fits_is_excluded(seed: int) -> None:
 def test_some_rows_are_those_of_all() -> None:
     hosts, requests = drawn(0)
     fleet = fleet_of(hosts)
-    rows = np.array([5, 3, 20])
-    for wanted in requests:
-        every = mask_of(seen(fleet), wanted)
-        assert mask_of(Hosts(fleet, rows), wanted).tolist() == every[rows].tolist()
+    for rows in (np.array([5, 3, 20]), np.arange(HOSTS)[::-1]):
+        for wanted in requests:
+            every = mask_of(seen(fleet), wanted)
+            assert mask_of(Hosts(fleet, rows), wanted).tolist() == every[rows].tolist()
 
 
 # -- each condition alone ---------------------------------------------------------

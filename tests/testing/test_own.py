@@ -16,9 +16,26 @@ FILTERS = built_in(filters, Filter)
 WEIGHERS = built_in(weighers, Weigher)
 # Filters that refuse no host of these worlds: they never do, or are told elsewhere.
 NEVER = {"AllHostsFilter"}
+CELL = {
+    "id": 0,
+    "cpuset": [],
+    "pcpuset": [0, 1],
+    "pinned_cpus": [],
+    "memory": 512,
+    "siblings": [],
+    "mempages": [],
+}
+FULL = {**CELL, "pinned_cpus": [0, 1]}
+PINNED = {
+    "id": 0,
+    "cpuset": [],
+    "pcpuset": [0],
+    "memory": 64,
+    "cpu_policy": "dedicated",
+}
 VALUES = Values(
     reports={
-        "numa_topology": (None, {"cells": []}),
+        "numa_topology": (None, {"cells": [CELL]}, {"cells": [FULL]}),
         "pci_stats": (None, [{"count": 1, "vendor_id": "8086", "product_id": "1"}]),
     },
     metadata={
@@ -56,8 +73,8 @@ VALUES = Values(
         RequestSpec(requested_destination=Destination(host="h1")),
         RequestSpec(availability_zone="az1"),
         RequestSpec(scheduler_hints={"group": ("group",)}),
-        RequestSpec(numa_topology={"cells": [{"id": 0}]}),
-        RequestSpec(pci_requests=({"count": 1},)),
+        RequestSpec(numa_topology={"cells": [PINNED]}),
+        RequestSpec(pci_requests=({"count": 1, "spec": [{"vendor_id": "8086"}]},)),
     ),
     options=SchedulerOptions(
         use_placement="never",

@@ -60,7 +60,7 @@ def mask_of(hosts: Hosts, wanted: Wanted) -> Bools:
     known = min(height, len(columns.cells))
     found = np.full(height, asks_nothing)  # hosts beyond the arrays report neither
     found[:known] = _judged(columns, slice(known), wanted)
-    return found if hosts.is_every_row else found[hosts.rows]
+    return found[hosts.rows]
 
 
 def _judged(columns: TopologyColumns, rows: _Rows, wanted: Wanted) -> Bools:

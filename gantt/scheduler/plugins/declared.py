@@ -27,6 +27,7 @@ OF_EACH: Final = frozenset({"instances", "claims", "topology"})
 _OPEN_HOSTS: Final = frozenset(
     "rows names nodes cells at_hosts counts_on in_any aggregate_values judge".split()
 )
+_OF_TOPOLOGY: Final = frozenset({"topology", "height"})
 _OPEN_TABLE: Final = frozenset("hosts nodes cells uuids row_of rows_of".split())
 # What hangs on other hosts, or on what this request put somewhere.
 _OPEN_WHOLE: Final = frozenset({"added", "instances_on"})
@@ -191,9 +192,9 @@ def _fleet(hosts: Hosts, needs: frozenset[str], slips: Slips, *, is_open: bool) 
     table = hosts.fleet.hosts
 
     def of_table(name: str) -> Any:
-        if name == "topology":
-            _check_of_each(name, f"hosts.fleet.hosts.{name}", needs, slips)
-        if name in _OPEN_TABLE or name == "topology":
+        if name in _OF_TOPOLOGY:
+            _check_of_each("topology", f"hosts.fleet.hosts.{name}", needs, slips)
+        if name in _OPEN_TABLE or name in _OF_TOPOLOGY:
             return getattr(table, name)
         raise slips.note(f"hosts.fleet.hosts.{name}", "read it from hosts")
 

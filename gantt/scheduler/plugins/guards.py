@@ -262,19 +262,25 @@ class GuardedFilter(_Guard, Filter):
     def has_limits(self) -> bool:
         return self._has_limits
 
-    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, int]:
+    def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, object]:
         limits = self.wrapped.limits
         found: Any = self.ask(
             lambda some: self.told(limits, some, request, place), hosts
         )
         if not isinstance(found, dict) or not all(
-            name in LIMITS and isinstance(value, int) for name, value in found.items()
+            isinstance(value, int) if name in LIMITS else _is_object(name, value)
+            for name, value in found.items()
         ):
             raise self.blame.failed(
                 f"gave {found!r} as limits: whole numbers of {', '.join(LIMITS)} were "
-                "asked for"
+                "asked for, or an object as numa_topology"
             )
         return found
+
+
+def _is_object(name: str, value: object) -> bool:
+    """Whether it is a limit that is an object."""
+    return name == "numa_topology" and isinstance(value, dict)
 
 
 class GuardedWeigher(_Guard, Weigher):
