@@ -85,9 +85,10 @@ def test_library_does_not_upgrade_tables_unasked(tmp_path: Path) -> None:
     schema.sync(url)
     with sqlite3.connect(tmp_path / "gantt.db") as connection:
         connection.execute(
-            "UPDATE gantt_alembic_version SET version_num = '0006_decisions'"
+            "UPDATE gantt_alembic_version SET version_num = '0007_shadow'"
         )
-        connection.execute("DROP TABLE gantt_shadow")
+        for column in ("topology", "counted_at"):
+            connection.execute(f"ALTER TABLE gantt_claims DROP COLUMN {column}")
     with pytest.raises(Refused, match="db sync"):
         library.connect(url)
     library.connect(url, create=True).close()
