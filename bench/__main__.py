@@ -23,6 +23,7 @@ from bench import (
     processes,
     rpc,
     scheduler,
+    topology,
 )
 from bench.report import Row, show
 
@@ -37,6 +38,7 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "processes": processes.measure,
     "rpc": rpc.measure,
     "scheduler": scheduler.measure,
+    "topology": topology.measure,
 }
 
 
