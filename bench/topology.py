@@ -116,9 +116,7 @@ def _cell(place: int, pinned: int) -> dict[str, Any]:
         "memory": CELL_MB,
         "cpu_usage": 2 * pinned,
         "memory_usage": MEMORY_MB * pinned,
-        "mempages": [
-            {"size_kb": 4, "total": CELL_MB * 256, "used": 0, "reserved": 0}
-        ],
+        "mempages": [{"size_kb": 4, "total": CELL_MB * 256, "used": 0, "reserved": 0}],
         "network_metadata": {"physnets": [], "tunneled": False},
         "socket": place // 2,
     }
