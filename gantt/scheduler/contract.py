@@ -7,8 +7,8 @@ the cycle. They are pure: hosts and request in, arrays out; no I/O, no clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -19,14 +19,33 @@ from gantt.state.column import Bools, Floats, Int64s
 
 ALWAYS: Final = (-(2**63), 2**63 - 1)
 
+Argument = TypeVar("Argument", bound=Hashable)
+Answer = TypeVar("Answer")
+
 
 class Request(msgspec.Struct, frozen=True):
     """What filters and weighers read of a request: the spec after the pre-filters,
-    the options, and the time (microseconds, UTC) that the engine handed in."""
+    the options, and the time (microseconds, UTC) that the engine handed in. ``known``:
+    what ``derived`` found of this request, or of others of its shape."""
 
     spec: RequestSpec
     options: SchedulerOptions
     now: int = 0
+    known: dict[Hashable, Any] = msgspec.field(default_factory=dict)
+
+    def derived(
+        self,
+        rule: Callable[[RequestSpec, SchedulerOptions, Argument], Answer],
+        argument: Argument,
+    ) -> Answer:
+        """``rule(spec, options, argument)``, worked out once and kept with the shape:
+        of the spec it may read what a ``Cacheable`` of its caller declares. What it
+        raises is not kept."""
+        key = rule, argument
+        if key not in self.known:
+            self.known[key] = rule(self.spec, self.options, argument)
+        answer: Answer = self.known[key]
+        return answer
 
 
 class Cacheable(msgspec.Struct, frozen=True, kw_only=True):

@@ -355,7 +355,7 @@ def test_only_what_a_filter_checks_is_wanted() -> None:
     # Without cells, nothing is near them.
     alone = a_spec(pci_requests=(NIC,), network_metadata=spec.network_metadata)
     assert wanted(alone) == Wanted(devices=whole.devices)
-    assert wanted_of(alone, OPTIONS, {"NUMATopologyFilter"}) is None
+    assert wanted_of(alone, OPTIONS, frozenset({"NUMATopologyFilter"})) is None
 
 
 # ------------------------------------------------------------------ what a spec bears

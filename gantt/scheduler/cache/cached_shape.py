@@ -7,6 +7,9 @@ what changed in the State since, and gives up where starting over is as cheap.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import Any
+
 import numpy as np
 
 from gantt.model.selection import Step
@@ -61,7 +64,9 @@ class CachedShape:
         self.every_host = Hosts(fleet, self.rows)
         self.all_pass = np.ones(len(self.rows), np.bool_)
         self.all_pass.flags.writeable = False
-        request = Request(job.spec, policy.options, now)
+        # What filters derived of a request of this shape, for the next ones.
+        self.derived: dict[Hashable, Any] = {}
+        request = Request(job.spec, policy.options, now, self.derived)
         feasible_hosts.check_hints(job, policy)
         self.candidates = source.candidates(state, job, policy.options, budget)
         self.first: tuple[HostMask, ...] = (
@@ -171,7 +176,7 @@ class CachedShape:
         places = self._place_of[rows]
         if ANY(places == NO_ROW):
             return False
-        request = Request(self.job.spec, self._policy.options, now)
+        request = Request(self.job.spec, self._policy.options, now, self.derived)
         self.every_host = Hosts(state.fleet, self.rows)
         sub = Hosts(state.fleet, rows)
         # It is invalid until all of it is up to date, in case a rule raises.

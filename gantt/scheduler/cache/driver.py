@@ -128,7 +128,7 @@ class CachingDriver(Driver):
 
     def _feasible(self, shape: CachedShape, job: Job, now: int) -> FeasibleHosts:
         """The cached part, and the uncached plug-ins."""
-        request = Request(job.spec, self.policy.options, now)
+        request = Request(job.spec, self.policy.options, now, shape.derived)
         masks, is_whole = self._masks(shape, job, request)
         hosts, scales = shape.hosts, shape.scales
         if not is_whole:

@@ -28,11 +28,7 @@ from gantt.scheduler.policy import Policy
 from gantt.scheduler.request import contradictions
 from gantt.scheduler.request.job import Job
 from gantt.scheduler.request.targets import in_service, targets
-from gantt.scheduler.request.topology import (
-    DEVICES_FILTER,
-    TOPOLOGY_FILTER,
-    wanted_of,
-)
+from gantt.scheduler.request.topology import FITTING_FILTERS, wanted_of
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale
 from gantt.state.column import Bools, Floats, Int64s
@@ -108,10 +104,8 @@ class FeasibleHosts(Struct, eq=False):
         return self.known_wanted[0]
 
     def _wanted(self) -> Wanted | None:
-        asked = self.asked
-        if asked.isdisjoint((TOPOLOGY_FILTER, DEVICES_FILTER)):
-            return None
-        return wanted_of(self.job.spec, self.policy.options, asked)
+        asked = self.asked & FITTING_FILTERS
+        return self.request.derived(wanted_of, asked) if asked else None
 
     @property
     def has_room_anywhere(self) -> bool:

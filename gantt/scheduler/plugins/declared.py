@@ -7,7 +7,7 @@ the name of what was read. Apart from ``guards``, which guards calls and answers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from types import UnionType
 from typing import Any, Final, cast, get_args
 
@@ -87,9 +87,15 @@ def request_of(
     paths = tuple(tuple(path.split(".")) for path in declared.reads)
     spec = _struct(request.spec, "request.spec", paths, slips)
 
+    def derived(rule: Callable[..., Any], argument: Hashable) -> Any:
+        # Afresh, so that every field that the rule reads is seen.
+        return rule(spec, request.options, argument)
+
     def read(name: str) -> Any:
         if name == "spec":
             return spec
+        if name == "derived":
+            return derived
         if name == "options" or (name == "now" and is_timed):
             return getattr(request, name)
         raise slips.note(

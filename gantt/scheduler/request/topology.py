@@ -7,7 +7,6 @@ image by the rules of that API. Separate from ``shape``, which asks for amounts 
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Final
 
 from gantt.model.forms.instance_topology import GivenTopology, read_instance_topology
@@ -18,10 +17,11 @@ from gantt.scheduler.request import cells, cpus, devices
 
 TOPOLOGY_FILTER: Final = "NUMATopologyFilter"
 DEVICES_FILTER: Final = "PciPassthroughFilter"
+FITTING_FILTERS: Final = frozenset({TOPOLOGY_FILTER, DEVICES_FILTER})
 
 
 def wanted_of(
-    spec: RequestSpec, options: SchedulerOptions, filters: Container[str]
+    spec: RequestSpec, options: SchedulerOptions, filters: frozenset[str]
 ) -> Wanted | None:
     """What ``spec`` asks of a host beyond amounts, as far as ``filters`` (names of
     those that apply; none where hosts are forced) enforce it; None: nothing.

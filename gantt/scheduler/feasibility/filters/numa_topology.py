@@ -15,6 +15,8 @@ from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.request.topology import TOPOLOGY_FILTER, wanted_of
 from gantt.state.column import Bools
 
+_ALONE = frozenset({TOPOLOGY_FILTER})
+
 
 class NUMATopologyFilter(Filter):
     """A request without a topology passes everywhere. Raises Invalid for one that
@@ -30,14 +32,14 @@ class NUMATopologyFilter(Filter):
     )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        wanted = wanted_of(request.spec, request.options, (TOPOLOGY_FILTER,))
+        wanted = request.derived(wanted_of, _ALONE)
         return (
             np.ones(len(hosts), np.bool_) if wanted is None else mask_of(hosts, wanted)
         )
 
     def limits(self, hosts: Hosts, request: Request, place: int) -> dict[str, object]:
         """As NUMATopologyLimits: a compute without them tests no ratio."""
-        wanted = wanted_of(request.spec, request.options, (TOPOLOGY_FILTER,))
+        wanted = request.derived(wanted_of, _ALONE)
         if wanted is None:
             return {}
         options, networks = request.options, request.spec.network_metadata

@@ -13,6 +13,8 @@ from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.request.topology import DEVICES_FILTER, wanted_of
 from gantt.state.column import Bools
 
+_ALONE = frozenset({DEVICES_FILTER})
+
 
 class PciPassthroughFilter(Filter):
     """A request without devices passes everywhere. Raises Invalid for one that
@@ -25,7 +27,7 @@ class PciPassthroughFilter(Filter):
     )
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
-        wanted = wanted_of(request.spec, request.options, (DEVICES_FILTER,))
+        wanted = request.derived(wanted_of, _ALONE)
         return (
             np.ones(len(hosts), np.bool_) if wanted is None else mask_of(hosts, wanted)
         )
