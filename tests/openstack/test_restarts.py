@@ -30,6 +30,9 @@ def test_pauses_grow_and_end_when_one_settles() -> None:
         assert restarts.take_due(100.0 + pauses[-1]) == [1]
     assert pauses == [1.0, 2.0, 4.0, 8.0, 16.0, LONGEST_PAUSE_S, LONGEST_PAUSE_S]
     assert not restarts.are_futile
+    for _ in range(2_000):  # a day beside a worker that serves
+        pauses.append(fail(restarts, 1, 100.0))
+    assert pauses[-1] == LONGEST_PAUSE_S
     restarts.ended(1, SETTLED_S, status=1, began=0.0, served=True)
     assert restarts.take_due(SETTLED_S) == [1]
     assert fail(restarts, 1, 200.0) == 1.0

@@ -15,6 +15,8 @@ LOG = logging.getLogger(__name__)
 # A worker that lived for so long is started again at once.
 SETTLED_S: Final = 10.0
 LONGEST_PAUSE_S: Final = 30.0
+# Doublings of the first pause, of a second, that reach the longest.
+_DOUBLINGS: Final = 5
 # Starts of each worker that may fail in a row.
 STARTS: Final = 3
 
@@ -44,7 +46,8 @@ class Restarts:
                 *(number, status, STARTS),
             )
             return
-        pause = min(2.0 ** (deaths - 1), LONGEST_PAUSE_S) if deaths else 0.0
+        doubled = 2.0 ** min(deaths - 1, _DOUBLINGS)
+        pause = min(doubled, LONGEST_PAUSE_S) if deaths else 0.0
         self._due[number] = now + pause
         LOG.error(
             "Worker %d ended with %s; a new one is started in %g s",
