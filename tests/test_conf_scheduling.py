@@ -142,6 +142,8 @@ def test_every_field_is_an_option_or_retired() -> None:
         "[scheduler]\nuse_placement = perhaps\n",
         "[scheduler]\nplacement = elsewhere\n",
         "[scheduler]\nplacement_timeout_s = nan\n",
+        "[scheduler]\nneutron_timeout_s = nan\n",
+        "[scheduler]\nneutron_answers_s = nan\n",
         "[filter_scheduler]\nhost_subset_size = 0\n",
         "[filter_scheduler]\nram_weight_multiplier = inf\n",
         "[filter_scheduler]\nmax_instances_per_host = many\n",

@@ -5,7 +5,6 @@ Nothing here is global: an entry point loads the settings and passes values down
 
 from __future__ import annotations
 
-import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from msgspec import Struct
 from oslo_config import cfg
 
 from gantt.conf import advice, rpc, scheduling, shadow
-from gantt.conf.options import GANTT, IGNORED, PROBES, RETIRED, Options, list_opts
+from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
     SYSTEM_DIRECTORY,
@@ -184,14 +183,6 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
     )
 
 
-def _check_numbers(own: Any) -> None:
-    """Raises Refused for nan, which compares as within every limit."""
-    for option in GANTT:
-        value = own[option.dest]
-        if isinstance(value, float) and math.isnan(value):
-            raise Refused(f"{option.name} of [gantt] must be a number, not nan.")
-
-
 def _settings(
     ours: cfg.ConfigOpts,
     probe: cfg.ConfigOpts,
@@ -200,7 +191,6 @@ def _settings(
     named: str | None,
 ) -> Settings:
     own = ours.gantt
-    _check_numbers(own)
     host, port = split_listen(own.listen)
     return Settings(
         # Libraries define the options that we probe themselves, and two definitions

@@ -4,16 +4,34 @@ receives it, so that a file and the library cannot disagree.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
-from oslo_config import cfg
+from oslo_config import cfg, types
+
+
+class _Finite(types.Float):
+    """Refuses nan, which compares as within every limit, and inf."""
+
+    def __call__(self, value: Any) -> Any:
+        number = super().__call__(value)
+        if number is not None and not math.isfinite(number):
+            raise ValueError(f"it must be a finite number, not {number}")
+        return number
+
+
+def _float(
+    name: str, *, min: float | None = None, max: float | None = None, **given: Any
+) -> cfg.Opt:
+    return cfg.Opt(name, type=_Finite(min, max), **given)
+
 
 _KINDS: Final = {
     bool: cfg.BoolOpt,
     int: cfg.IntOpt,
-    float: cfg.FloatOpt,
+    float: _float,
     str: cfg.StrOpt,
     tuple: cfg.ListOpt,
 }

@@ -106,9 +106,11 @@ def test_options_come_from_nova_conf(tmp_path: Path) -> None:
     assert feed_options([config], SchedulerOptions()).facts == frozenset()
 
 
-def test_options_out_of_range_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["0", "nan"])
+def test_options_out_of_range_are_refused(tmp_path: Path, value: str) -> None:
     config = tmp_path / "nova.conf"
-    config.write_text("[api_database]\nconnection=x\n[nova]\nfeed_interval = 0\n")
+    interval = f"[nova]\nfeed_interval = {value}\n"
+    config.write_text(f"[api_database]\nconnection=x\n{interval}")
     with pytest.raises(Refused, match="feed_interval"):
         feed_options([str(config)], SchedulerOptions())
 
