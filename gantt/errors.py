@@ -32,6 +32,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     ├── BudgetSpent                 a search met its limit before it found anything
     ├── Unavailable                 not now; the same request may succeed later
     │   ├── Busy                    a queue is full or the committer is contended
+    │   ├── AnswerTooLarge          another service's answer exceeds a limit
     │   └── StoreFailed             the database is gone, full or read-only
     │       └── OutcomeUnknown      whether a write was carried out
     └── Refused                     this process must not go on (start-up, migrations)
@@ -269,6 +270,12 @@ class Busy(Unavailable):
 
     code = "busy"
     told = ""
+
+
+class AnswerTooLarge(Unavailable):
+    """The answer of another service has more bytes than are read."""
+
+    code = "answer_too_large"
 
 
 class StoreFailed(Unavailable):

@@ -9,8 +9,10 @@ from __future__ import annotations
 import select
 import ssl
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -21,6 +23,8 @@ from gantt import errors
 from gantt.model.addresses import without_secrets
 
 MAX_IDLE = 32
+# Bytes of a reply between two looks at the clock.
+_PART = 1024
 ADVICE = (
     "Check that the service runs ('gantt serve') and that the address is right "
     "(--url, GANTT_URL)."
@@ -188,7 +192,8 @@ class SessionTransport:
 
     keystoneauth is never imported: this package does not require it.
     An empty ``url`` leaves the endpoint of ``service`` (its type) to the session's
-    catalogue. ``advice``: for a reader of errors.
+    catalogue. ``advice``: for a reader of errors. ``size_limit``: bytes that a reply
+    may have, which are then read within ``timeout_s`` too; None: any.
     """
 
     def __init__(
@@ -199,6 +204,7 @@ class SessionTransport:
         timeout_s: float,
         service: str = "placement",
         advice: str = ADVICE,
+        size_limit: int | None = None,
     ) -> None:
         self._session = session
         self._service = service
@@ -210,6 +216,11 @@ class SessionTransport:
             else {"endpoint_filter": {"service_type": service}}
         )
         self._timeout_s = timeout_s
+        self._size_limit = size_limit
+        # A reply that the session logs is read at once.
+        self._reading: dict[str, Any] = (
+            {} if size_limit is None else {"stream": True, "log": False}
+        )
 
     def send(
         self, method: str, path: str, *, headers: Mapping[str, str], body: bytes | None
@@ -223,12 +234,16 @@ class SessionTransport:
                 raise_exc=False,
                 timeout=self._timeout_s,
                 **self._where,
+                **self._reading,
                 **optional,
             )
+            content = self._content(response, method, path)
+        except errors.Unavailable:
+            raise
         # raise_exc is off: this is a lost connection or failed authentication, in
         # classes of keystoneauth, which this package does not import.
         except Exception as error:
-            where = self._url or f"the {self._service} endpoint of the catalogue"
+            where = self._place
             if getattr(error, "http_status", None) in (401, 403):
                 raise errors.SignInRefused(
                     f"{where} refused to sign in: {error}"
@@ -239,8 +254,34 @@ class SessionTransport:
         return Reply(
             status=response.status_code,
             headers={name.lower(): value for name, value in response.headers.items()},
-            body=response.content,
+            body=content,
         )
+
+    @property
+    def _place(self) -> str:
+        return self._url or f"the {self._service} endpoint of the catalogue"
+
+    def _content(self, response: Any, method: str, path: str) -> bytes:
+        limit, began = self._size_limit, time.monotonic()
+        if limit is None:
+            whole: bytes = response.content
+            return whole
+        parts, size = [], 0
+        with closing(response):
+            for part in response.iter_content(_PART):
+                parts.append(part)
+                size += len(part)
+                if size > limit:
+                    raise errors.AnswerTooLarge(
+                        f"The answer from {self._place} to {method} {path} has more "
+                        f"than {limit} bytes, which is the limit."
+                    )
+                if time.monotonic() - began > self._timeout_s:
+                    raise errors.Unavailable(
+                        f"The answer from {self._place} to {method} {path} did not "
+                        f"end within {self._timeout_s:g} s. {self._advice}"
+                    )
+        return b"".join(parts)
 
     def close(self) -> None:
         """As Transport; the session belongs to the caller and stays open."""

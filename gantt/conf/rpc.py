@@ -51,6 +51,8 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "subnets per process whose segments are not asked for again; 0: none.",
             "neutron_answers_s 0..3600": "For gantt scheduler: seconds that their "
             "segments are not asked for again.",
+            "neutron_answer_size_limit 1024..": "For gantt scheduler: maximum bytes of "
+            "one answer of Neutron; a larger one is a failure.",
         },
     )
 ]
@@ -85,10 +87,22 @@ NOVA: Sequence[cfg.Opt] = [
     ),
 ]
 
+# What else this section has is read by the library that signs in (``remote``).
+NEUTRON: Sequence[cfg.Opt] = [
+    *rows(
+        _OURS,
+        {
+            "http_retries 0..100": "For gantt scheduler: further attempts to ask "
+            "Neutron where it cannot be reached, within neutron_timeout_s.",
+        },
+    ),
+]
+
 GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "scheduler": SCHEDULER,
     "notifications": NOTIFICATIONS,
     "nova": NOVA,
+    "neutron": NEUTRON,
 }
 
 
@@ -110,6 +124,8 @@ def rpc_options(conf: cfg.ConfigOpts) -> RpcOptions:
         neutron_timeout_s=conf.scheduler.neutron_timeout_s,
         neutron_answers=conf.scheduler.neutron_answers,
         neutron_answers_s=conf.scheduler.neutron_answers_s,
+        neutron_answer_size_limit=conf.scheduler.neutron_answer_size_limit,
+        http_retries=conf.neutron.http_retries,
     )
 
 

@@ -22,10 +22,9 @@ class _Finite(types.Float):
         return number
 
 
-def _float(
-    name: str, *, min: float | None = None, max: float | None = None, **given: Any
-) -> cfg.Opt:
-    return cfg.Opt(name, type=_Finite(min, max), **given)
+def _float(name: str, **given: Any) -> cfg.Opt:
+    limits = {one: given.pop(one) for one in ("min", "max") if one in given}
+    return cfg.Opt(name, type=_Finite(**limits), **given)
 
 
 _KINDS: Final = {

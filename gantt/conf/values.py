@@ -101,7 +101,9 @@ class RpcOptions(Struct, frozen=True):
     ``write_user``, ``write_password``: in place of the user in the URLs of Nova's
     databases, for heartbeats and for mapping hosts; "": neither is done.
     ``neutron_timeout_s``: for all that one request asks of Neutron;
-    ``neutron_answers``: of it that are used again, for ``neutron_answers_s`` seconds.
+    ``neutron_answers``: of it that are used again, for ``neutron_answers_s`` seconds;
+    ``neutron_answer_size_limit``: bytes of one answer; ``http_retries``: further
+    attempts where Neutron gives none.
     """
 
     host: str = ""
@@ -115,6 +117,8 @@ class RpcOptions(Struct, frozen=True):
     neutron_timeout_s: float = 10.0
     neutron_answers: int = 1024
     neutron_answers_s: float = 10.0
+    neutron_answer_size_limit: int = 4 * 1024 * 1024
+    http_retries: int = 3
 
 
 class LogOptions(Struct, frozen=True):

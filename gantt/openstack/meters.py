@@ -17,6 +17,8 @@ _GAUGES: Final = {
         "time (executor_thread_pool_size).",
         "neutron_answers_limit": "Maximum networks and subnets of a worker whose "
         "segments are kept (neutron_answers).",
+        "neutron_answer_size_limit": "Maximum bytes of one answer of Neutron "
+        "(neutron_answer_size_limit).",
         "feed_cells": "Cells that are read.",
         "feed_cells_limit": "Maximum cells that are read at the same time "
         "(feed_cells).",
@@ -45,7 +47,8 @@ _COUNTERS: Final = {
     "neutron_failures": "Those whose networks could not be looked up: no host was "
     "found.",
     "neutron_late": "Such failures for lack of time (neutron_timeout_s).",
-    "neutron_questions": "Questions to Neutron.",
+    "neutron_oversize": "Such failures by an answer beyond its limit.",
+    "neutron_questions": "Questions to Neutron, each page of an answer one.",
     "neutron_hits": "Segments that were known already (neutron_answers).",
     "feed_rounds": "Rounds of the API database that succeeded.",
     "feed_failures": "Rounds of the API database that failed.",

@@ -22,9 +22,9 @@ from gantt.conf import RpcOptions
 from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.reading.outage import Outage
 from gantt.engine.threads import SystemThreads
-from gantt.errors import Forbidden, GanttError, Unavailable
+from gantt.errors import AnswerTooLarge, Forbidden, GanttError, Unavailable
 from gantt.model.spec import RequestedNetwork, ScheduleRequest
-from gantt.openstack.neutron import Neutron
+from gantt.openstack.neutron import Asking, Neutron
 
 LOG = logging.getLogger(__name__)
 
@@ -33,6 +33,9 @@ _NONE: Final[Segments] = frozenset()
 # In place of a network: Nova makes one, or attaches none.
 _NO_NETWORK: Final = frozenset({None, "", "auto", "none"})
 _ADVICE: Final = "Check that Neutron runs, and the options of [neutron]."
+_LARGER: Final = (
+    "Raise neutron_answer_size_limit of [scheduler] if the network has so many subnets."
+)
 
 
 class RoutedNetworks:
@@ -43,6 +46,8 @@ class RoutedNetworks:
         self, options: RpcOptions, threads: int, clock: Clock | None = None
     ) -> None:
         self._timeout_s = options.neutron_timeout_s
+        self._retries = options.http_retries
+        self._size_limit = options.neutron_answer_size_limit
         self._clock = clock or SystemClock()
         self._recent = _Recent(
             options.neutron_answers, options.neutron_answers_s, self._clock
@@ -59,9 +64,14 @@ class RoutedNetworks:
             self._neutron = None
             return
         transport = SessionTransport(
-            session, "", timeout_s=self._timeout_s, service="network", advice=_ADVICE
+            session,
+            "",
+            timeout_s=self._timeout_s,
+            service="network",
+            advice=_ADVICE,
+            size_limit=self._size_limit,
         )
-        self._neutron = Neutron(transport)
+        self._neutron = Neutron(transport, self._retries)
 
     def close(self) -> None:
         """Wait for no answer any more."""
@@ -100,6 +110,9 @@ class RoutedNetworks:
     ) -> tuple[RequestedNetwork, ...]:
         """All networks, with what may be told of ``error``: no address, no user."""
         self._count("neutron_failures")
+        if isinstance(error, AnswerTooLarge):
+            self._count("neutron_oversize")
+            error = AnswerTooLarge(f"{error.message} {_LARGER}")
         if isinstance(error, Unavailable | Forbidden):
             self._outage.failed("read", error)
             trouble = "Neutron did not answer; the log of gantt scheduler has more."
@@ -119,6 +132,7 @@ class RoutedNetworks:
             **found,
             "neutron_answers": len(self._recent),
             "neutron_answers_limit": self._recent.most,
+            "neutron_answer_size_limit": self._size_limit,
         }
 
     def _count(self, name: str, by: float = 1) -> None:
@@ -147,7 +161,7 @@ class _LookUp:
     ) -> None:
         self._neutron = neutron
         self._recent = recent
-        self._request_id = request_id
+        self._asking = Asking(request_id, self._begin)
         self._is_late = is_late
         self._count = count
 
@@ -159,11 +173,9 @@ class _LookUp:
 
     def _segments(self, network: RequestedNetwork) -> Segments:
         """Those of the subnet of a port's first address; else those of the network."""
-        neutron, request_id = self._neutron, self._request_id
-        uuid = network.network_id
+        neutron, uuid = self._neutron, network.network_id
         if network.port_id is not None:
-            self._ask()
-            port = neutron.port(network.port_id, request_id)
+            port = neutron.port(network.port_id, self._asking)
             subnet = port.fixed_ips[0].subnet_id if port.fixed_ips else None
             if subnet is not None:
                 return self._told(subnet, neutron.segments_of_subnet)
@@ -172,17 +184,16 @@ class _LookUp:
             return _NONE
         return self._told(uuid, neutron.segments_of_network)
 
-    def _told(self, uuid: str, question: Callable[[str, str], Segments]) -> Segments:
+    def _told(self, uuid: str, question: Callable[[str, Asking], Segments]) -> Segments:
         found = self._recent.get(uuid)
         if found is not None:
             self._count("neutron_hits")
             return found
-        self._ask()
-        found = question(uuid, self._request_id)
+        found = question(uuid, self._asking)
         self._recent.put(uuid, found)
         return found
 
-    def _ask(self) -> None:
+    def _begin(self) -> None:
         if self._is_late():
             raise Unavailable("There was not enough time left to ask Neutron.")
         self._count("neutron_questions")

@@ -11,6 +11,7 @@ import contextlib
 import json
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -24,7 +25,9 @@ Item = dict[str, Any]
 class Neutron(ThreadingHTTPServer):
     """``content``: the items of each collection, by its name. ``page``: how many an
     answer has at most. ``asked``: the paths of all requests. ``status``: what all are
-    answered with unless it is 200; ``may_answer``: cleared, none is answered."""
+    answered with unless it is 200; ``may_answer``: cleared, none is answered.
+    ``drops``: so many connections are closed instead; ``dribble_s``: seconds after
+    each 256 bytes of an answer."""
 
     daemon_threads = True
 
@@ -37,6 +40,8 @@ class Neutron(ThreadingHTTPServer):
         self.asked: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.status = 200
+        self.drops = 0
+        self.dribble_s = 0.0
         self.may_answer = threading.Event()
         self.may_answer.set()
 
@@ -56,6 +61,10 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked.append(self.path)
         self.server.headers.append(dict(self.headers))
         self.server.may_answer.wait()
+        if self.server.drops:
+            self.server.drops -= 1
+            self.close_connection = True
+            return
         if self.server.status != 200:
             self._answer(self.server.status, {})
             return
@@ -110,7 +119,10 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            size = 256 if self.server.dribble_s else len(body)
+            for start in range(0, len(body), size):
+                self.wfile.write(body[start : start + size])
+                time.sleep(self.server.dribble_s)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Nothing: Nova asks all the time."""

@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from gantt.client.transport import SessionTransport
 from gantt.conf import RpcOptions, Settings, load, neutron_session
 from gantt.engine.clock import SystemClock
-from gantt.errors import Refused
+from gantt.errors import Refused, Unavailable
 from gantt.model.spec import RequestedNetwork, RequestSpec, ScheduleRequest
+from gantt.openstack.neutron import Asking
+from gantt.openstack.neutron import Neutron as Questions
 from gantt.openstack.routed_networks import RoutedNetworks
 from tests.cloud.neutron import Item, Neutron, neutron
 
@@ -38,6 +41,9 @@ PORTS: list[Item] = [
     {"id": "plain", "network_id": "flat", "fixed_ips": [{"subnet_id": "sub4"}]},
     {"id": "lost", "network_id": "routed", "fixed_ips": [{"subnet_id": "gone"}]},
 ]
+
+
+_OWN = RpcOptions.__struct_fields__
 
 
 class Time(SystemClock):
@@ -65,9 +71,13 @@ def options_for(url: str) -> str:
 def asking(
     folder: Path, server: Neutron, clock: Time | None = None, **options: Any
 ) -> Iterator[RoutedNetworks]:
-    found = RoutedNetworks(RpcOptions(**options), 4, clock or Time())
+    """``options``: of RpcOptions; others are of ``[neutron]``."""
+    own = {name: options.pop(name) for name in _OWN if name in options}
+    text = options_for(server.url)
+    text += "".join(f"{name} = {value}\n" for name, value in options.items())
+    found = RoutedNetworks(RpcOptions(**own), 4, clock or Time())
     try:
-        found.ask(neutron_session(settings(folder, options_for(server.url))))
+        found.ask(neutron_session(settings(folder, text)))
         yield found
     finally:
         found.close()
@@ -246,6 +256,55 @@ def test_an_answer_that_cannot_be_read_is_a_failure(
     assert "cannot be read" in caplog.text
 
 
+def test_an_answer_beyond_its_limit_is_a_failure(
+    tmp_path: Path, server: Neutron, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.content = {
+        "subnets": [
+            {"id": f"sub{n:04}", "network_id": "n", "segment_id": "s"}
+            for n in range(100)
+        ]
+    }
+    with asking(tmp_path, server, neutron_answer_size_limit=1024) as networks:
+        (one,) = networks.with_segments(request(net("n"))).spec.requested_networks
+        assert one.trouble.startswith("Neutron did not answer")
+        assert "more than 1024 bytes" in caplog.text
+        assert "neutron_answer_size_limit" in caplog.text
+        counts = networks.counts()
+        assert (counts["neutron_oversize"], counts["neutron_failures"]) == (1, 1)
+        assert counts["neutron_answer_size_limit"] == 1024
+        server.page = 10  # each within the limit
+        (one,) = networks.with_segments(request(net("n"))).spec.requested_networks
+    assert one.segments == frozenset({"s"})
+    assert counts["neutron_questions"] == 1
+
+
+def test_an_answer_that_does_not_end_is_not_read_on(
+    tmp_path: Path, server: Neutron
+) -> None:
+    items = [{"id": f"{n:0200}", "segment_id": "s"} for n in range(100)]
+    server.content = {"subnets": items}
+    server.dribble_s = 0.02
+    session = neutron_session(settings(tmp_path, options_for(server.url)))
+    transport = SessionTransport(session, "", timeout_s=0.2, size_limit=100_000)
+    with pytest.raises(Unavailable, match=r"did not end within 0\.2 s"):
+        Questions(transport).segments_of_network("n", Asking("", lambda: None))
+
+
+def test_a_connection_that_fails_is_made_again(
+    tmp_path: Path, server: Neutron
+) -> None:
+    server.drops = 3
+    with asking(tmp_path, server) as networks:
+        (one,) = networks.with_segments(request(net("flat"))).spec.requested_networks
+        assert (one.segments, len(server.asked)) == (frozenset(), 4)
+        assert networks.counts()["neutron_questions"] == 4
+    server.drops = 1
+    with asking(tmp_path, server, http_retries=0) as networks:
+        (one,) = networks.with_segments(request(net("flat"))).spec.requested_networks
+    assert one.trouble.startswith("Neutron did not answer")
+
+
 def test_a_silent_neutron_holds_a_request_no_longer_than_the_limit(
     tmp_path: Path, server: Neutron, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -260,14 +319,17 @@ def test_a_silent_neutron_holds_a_request_no_longer_than_the_limit(
         server.may_answer.set()
 
 
+@pytest.mark.parametrize("asked", [port("bound"), net("routed")])
 def test_no_question_begins_once_the_caller_has_gone(
-    tmp_path: Path, server: Neutron
+    tmp_path: Path, server: Neutron, asked: RequestedNetwork
 ) -> None:
+    server.page = 1
     clock = Time()
-    ticks = iter(range(0, 1_000, 6))
+    # A network is looked for among what is known first.
+    ticks = iter(([] if asked.port_id else [0]) + list(range(0, 1_000, 6)))
     clock.monotonic = lambda: next(ticks)
     with asking(tmp_path, server, clock) as networks:
-        (one,) = networks.with_segments(request(port("bound"))).spec.requested_networks
+        (one,) = networks.with_segments(request(asked)).spec.requested_networks
     assert one.trouble.startswith("Neutron did not answer")
     assert len(server.asked) == 1
 
@@ -310,3 +372,42 @@ def test_keystone_has_no_more_time_than_neutron(tmp_path: Path) -> None:
     assert neutron_session(settings(tmp_path, text)).session.timeout == 3
     given = text + "timeout = 7\n"
     assert neutron_session(settings(tmp_path, given)).session.timeout == 7
+
+
+def test_the_section_says_where_neutron_is_and_how_it_is_reached(
+    tmp_path: Path,
+) -> None:
+    text = f"""[scheduler]
+{OPTION} = true
+[neutron]
+auth_type = password
+auth_url = https://keystone.example/v3
+username = neutron
+password = secret
+region_name = north
+valid_interfaces = admin
+service_type = networking
+endpoint_override = https://neutron.example
+cafile = /etc/ca.pem
+certfile = /etc/own.pem
+keyfile = /etc/own.key
+http_retries = 5
+"""
+    found = neutron_session(settings(tmp_path, text))
+    assert (found.region_name, found.interface) == ("north", ["admin"])
+    assert found.service_type == "networking"
+    assert found.endpoint_override == "https://neutron.example"
+    assert found.session.verify == "/etc/ca.pem"
+    assert found.session.cert == ("/etc/own.pem", "/etc/own.key")
+    assert settings(tmp_path, text).rpc.http_retries == 5
+    found = neutron_session(settings(tmp_path, text + "insecure = true\n"))
+    assert found.session.verify is False
+    plain = neutron_session(settings(tmp_path, options_for("http://n")))
+    assert (plain.interface, plain.service_type) == (["internal", "public"], "network")
+
+
+@pytest.mark.parametrize("value", ["-1", "many"])
+def test_odd_retries_are_refused(tmp_path: Path, value: str) -> None:
+    text = options_for("http://n") + f"http_retries = {value}\n"
+    with pytest.raises(Refused, match="http_retries"):
+        settings(tmp_path, text)
