@@ -5,7 +5,7 @@ receives it, so that a file and the library cannot disagree.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ def _float(name: str, **given: Any) -> cfg.Opt:
     return cfg.Opt(name, type=_Finite(**limits), **given)
 
 
-_KINDS: Final = {
+_KINDS: Final[Mapping[type, Callable[..., cfg.Opt]]] = {
     bool: cfg.BoolOpt,
     int: cfg.IntOpt,
     float: _float,

@@ -91,9 +91,7 @@ class Neutron:
     def port(self, uuid: str, asking: Asking) -> Port:
         """Its network and addresses."""
         fields = [("fields", "network_id"), ("fields", "fixed_ips")]
-        found = self._get(
-            f"/ports/{quote(uuid, safe='')}", fields, _OnePort, asking
-        )
+        found = self._get(f"/ports/{quote(uuid, safe='')}", fields, _OnePort, asking)
         return found.port
 
     def segments_of_subnet(self, uuid: str, asking: Asking) -> frozenset[str]:

@@ -291,9 +291,7 @@ def test_an_answer_that_does_not_end_is_not_read_on(
         Questions(transport).segments_of_network("n", Asking("", lambda: None))
 
 
-def test_a_connection_that_fails_is_made_again(
-    tmp_path: Path, server: Neutron
-) -> None:
+def test_a_connection_that_fails_is_made_again(tmp_path: Path, server: Neutron) -> None:
     server.drops = 3
     with asking(tmp_path, server) as networks:
         (one,) = networks.with_segments(request(net("flat"))).spec.requested_networks

@@ -153,6 +153,7 @@ def _ones(*values: Any) -> Callable[..., Any]:
         (_ones(np.array([0, 5])), "gave place 5 for an instance: places are 0 to 4"),
         (_ones(np.array([-1])), "gave place -1 for an instance"),
         (_ones(np.array([2**63], np.uint64)), f"gave place {2**63} for an instance"),
+        (_ones(np.ma.array([-1], mask=[True])), "gave place .* for an instance"),
         (_ones(np.array([2, 1, 2])), "gave place 2 2 times for one instance"),
         (lambda h, *_: h.free_ram_mb.sort(), "choose: ValueError: .*read-only"),
         (lambda h, w, *_: w.fill(0.0), "choose: ValueError: .*read-only"),

@@ -111,8 +111,9 @@ class GuardedChooser:
                 f"gave {described(found)} for an instance: int64[at most {size}] was "
                 "asked for, places in hosts, the best first"
             )
-        # What it keeps for itself is not ours to read later.
-        order: Int64s = found.astype(np.int64)
+        # A plain copy: what it keeps is not ours to read later, and a subclass (a
+        # masked array) compares in a way of its own.
+        order: Int64s = np.array(found, np.int64, subok=False)
         is_odd = (order < 0) | (order >= size)
         if is_odd.any():
             raise self._failed(
