@@ -160,16 +160,13 @@ class SchedulerMethods:
         alternates: bool,
     ) -> list[Any]:
         self._count("rpc_calls")
-        self._note_unknown(spec)
         try:
+            self._note_unknown(spec)
             request = _request(
                 context, spec, filter_properties, instance_uuids, alternates
             )
-        except Invalid as error:
-            self._count("rpc_unreadable")
-            self.observer.failed("select_destinations", "Invalid")
-            LOG.warning("%s: cannot be read: %s", _id_of(context), error.message)
-            raise faults.raised(faults.Invalid(error.message)) from None
+        except Exception as error:
+            raise self._unread(context, error) from None
         try:
             return self._select(context, spec, request, as_objects=as_objects)
         except Exception as error:
@@ -177,6 +174,20 @@ class SchedulerMethods:
             fault = faults.fault_of(error, request.request_id)
             self.observer.failed("select_destinations", type(fault).__name__)
             raise faults.raised(fault) from None
+
+    def _unread(
+        self, context: Context, error: Exception
+    ) -> messaging.ExpectedException:
+        """``error``, met while a request was read, as its caller hears it."""
+        if not isinstance(error, Invalid):
+            self._count("rpc_refused")
+            fault = faults.fault_of(error, _id_of(context))
+            self.observer.failed("select_destinations", type(fault).__name__)
+            return faults.raised(fault)
+        self._count("rpc_unreadable")
+        self.observer.failed("select_destinations", "Invalid")
+        LOG.warning("%s: cannot be read: %s", _id_of(context), error.message)
+        return faults.raised(faults.Invalid(error.message))
 
     def _select(
         self, context: Context, spec: Any, request: ScheduleRequest, *, as_objects: bool
