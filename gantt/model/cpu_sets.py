@@ -27,12 +27,27 @@ def numbers_of(cpus: Cpus) -> Iterator[int]:
         cpus ^= lowest
 
 
-def text_of(cpus: Cpus) -> str:
-    """A set as ranges and single CPUs, ascending; "none" where it is empty."""
-    ranges: list[list[int]] = []
-    for number in numbers_of(cpus):
-        if ranges and ranges[-1][1] == number - 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ",".join(f"{a}-{b}" if b > a else str(a) for a, b in ranges) or "none"
+def text_of(cpus: Cpus, empty: str = "none") -> str:
+    """A set as ranges and single CPUs, ascending; ``empty`` for the empty set."""
+    return ",".join(f"{a}-{b}" if b > a else str(a) for a, b in _ranges(cpus)) or empty
+
+
+def cpus_of(text: str) -> Cpus:
+    """The set of which ``text`` was made with ``empty=""``. Raises ValueError."""
+    found = 0
+    for part in text.split(",") if text else ():
+        first, _, last = part.partition("-")
+        low, high = int(first), int(last or first)
+        found |= (2 << high) - (1 << low)
+    return found
+
+
+def _ranges(cpus: Cpus) -> Iterator[tuple[int, int]]:
+    """(first, last) of CPUs without a gap, ascending."""
+    first = 0
+    while rest := cpus >> first:
+        first += (rest & -rest).bit_length() - 1
+        gaps = ~(cpus >> first)
+        last = first + (gaps & -gaps).bit_length() - 2
+        yield first, last
+        first = last + 1

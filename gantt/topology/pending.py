@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from gantt.errors import NotFree
+from gantt.model.cpu_sets import cpus_of, text_of
 from gantt.model.topology import Cpus, Fit, HostTopology, Lack, Wanted
 from gantt.topology.fit import fit
 from gantt.topology.take import take
@@ -82,12 +83,12 @@ def to_text(pending: Pending) -> str:
     """As JSON. Sets of CPUs are texts, ``0-3,8``: not every reader of JSON has numbers
     of so many bits."""
     plain: dict[str, Any] = msgspec.to_builtins(pending, order="deterministic")
-    return msgspec.json.encode(_mapped(plain, _text), order="deterministic").decode()
+    return msgspec.json.encode(_mapped(plain, _written), order="deterministic").decode()
 
 
 def from_text(text: str) -> Pending:
     """The inverse of ``to_text``. Raises msgspec.ValidationError."""
-    return msgspec.convert(_mapped(msgspec.json.decode(text), _cpus), Pending)
+    return msgspec.convert(_mapped(msgspec.json.decode(text), cpus_of), Pending)
 
 
 def _mapped(plain: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
@@ -103,23 +104,5 @@ def _mapped(plain: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, An
     return plain
 
 
-def _text(cpus: Cpus) -> str:
-    parts: list[str] = []
-    first = 0
-    while cpus >> first:
-        first += ((cpus >> first) & -(cpus >> first)).bit_length() - 1
-        rest = ~(cpus >> first)
-        count = (rest & -rest).bit_length() - 1
-        last = first + count - 1
-        parts.append(f"{first}-{last}" if count > 1 else str(first))
-        first = last + 1
-    return ",".join(parts)
-
-
-def _cpus(text: str) -> Cpus:
-    found = 0
-    for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        low, high = int(first), int(last or first)
-        found |= (1 << high + 1) - (1 << low)
-    return found
+def _written(cpus: Cpus) -> str:
+    return text_of(cpus, empty="")

@@ -7,10 +7,9 @@ leaves whole cores to others. Facts: nova-scheduler 11.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from msgspec import Struct
 
+from gantt.model.cpu_sets import mask_of, numbers_of
 from gantt.model.topology import Cpus, HostCell, InstanceCell, Lack
 
 
@@ -19,22 +18,6 @@ class Packing(Struct, frozen=True):
 
     pinning: tuple[tuple[int, int], ...] = ()
     emulator: Cpus = 0
-
-
-def numbers(cpus: Cpus) -> Iterator[int]:
-    """The CPUs of a mask, ascending."""
-    while cpus:
-        lowest = cpus & -cpus
-        yield lowest.bit_length() - 1
-        cpus ^= lowest
-
-
-def mask(cpus: Iterable[int]) -> Cpus:
-    """The mask of CPU numbers."""
-    made = 0
-    for cpu in cpus:
-        made |= 1 << cpu
-    return made
 
 
 def free_cpus(host: HostCell) -> Cpus:
@@ -65,7 +48,7 @@ def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | Lac
     if host.siblings:
         cores = [core & free for core in host.siblings if core & free]
     else:
-        cores = [1 << cpu for cpu in numbers(free)]
+        cores = [1 << cpu for cpu in numbers_of(free)]
     if cell.threads == "isolate":
         return _isolated(host, cell, cores, reserved)
     wanted = cell.pcpus.bit_count()
@@ -94,7 +77,7 @@ def _isolated(
     if used is None:
         return Lack("siblings", wanted, len(whole), "free cores", host.id, "isolate")
     # The emulator's CPU takes its siblings with it, too: none may be in use.
-    busy = cores_with(host, mask(used) | host.pinned)
+    busy = cores_with(host, mask_of(used) | host.pinned)
     return _packed(cell, used, [core for core in cores if not core & busy], reserved)
 
 
@@ -115,7 +98,7 @@ def _first_threads(cores: list[Cpus], together: int, wanted: int) -> list[int] |
 
 
 def _every_thread(cores: list[Cpus], wanted: int) -> list[int]:
-    return [cpu for core in cores for cpu in numbers(core)][:wanted]
+    return [cpu for core in cores for cpu in numbers_of(core)][:wanted]
 
 
 def _packed(
@@ -123,14 +106,14 @@ def _packed(
 ) -> Packing | Lack:
     emulator = 0
     if reserved:
-        taken = mask(used)
-        left = [cpu for core in cores for cpu in numbers(core & ~taken)]
+        taken = mask_of(used)
+        left = [cpu for core in cores for cpu in numbers_of(core & ~taken)]
         if len(left) < reserved:
             asked = len(used) + reserved
             has = len(used) + len(left)
             return Lack("siblings", asked, has, "CPUs", detail="emulator threads")
-        emulator = mask(left[:reserved])
-    return Packing(tuple(zip(numbers(cell.pcpus), used, strict=True)), emulator)
+        emulator = mask_of(left[:reserved])
+    return Packing(tuple(zip(numbers_of(cell.pcpus), used, strict=True)), emulator)
 
 
 def _lack_of_siblings(

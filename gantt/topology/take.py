@@ -1,4 +1,4 @@
-"""What is left of a host after an instance took its share, and after it gave it back.
+"""What is left of a host after an instance took its share.
 
 ``take`` on the host that a Fit was made for is the second half of ``fit``; on a newer
 report it shows whether the same CPUs and devices are free still. Facts: nova-scheduler
@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from gantt.errors import NotFree
+from gantt.model.cpu_sets import mask_of, text_of
 from gantt.model.topology import (
     Cpus,
     Device,
@@ -25,36 +26,23 @@ from gantt.model.topology import (
 )
 from gantt.topology.cells import KIB_PER_MB, is_pinned
 from gantt.topology.devices import without_linked
-from gantt.topology.pinning import cores_with, mask, numbers
+from gantt.topology.pinning import cores_with, free_cpus
 
 
 def take(host: HostTopology, fit: Fit) -> HostTopology:
     """``host`` without what ``fit`` takes.
 
     Raises NotFree if a cell, CPU or device of ``fit`` is unknown there or not free.
+    Memory and pages may fall below zero on a report with less of them: what was
+    promised stands, and no instance is fitted onto pages that are not free.
     """
-    cells = _changed(host, fit, 1)
     pools = host.pools
     if fit.devices:
         pools = _without(pools or (), fit.devices)
-    return replace(host, cells=cells, pools=pools)
+    return replace(host, cells=_less_cells(host, fit), pools=pools)
 
 
-def give_back(host: HostTopology, fit: Fit) -> HostTopology:
-    """``host`` with what ``fit`` took.
-
-    A PF that went with its VF, or VFs with their PF, stay out until the next report: of
-    them, only the host knows whether another instance uses one. Raises NotFree for a
-    cell or CPU that is unknown or not pinned, and for a device that is free already.
-    """
-    cells = _changed(host, fit, -1)
-    pools = host.pools
-    for taken in fit.devices:
-        pools = _with(pools or (), taken)
-    return replace(host, cells=cells, pools=pools)
-
-
-def _changed(host: HostTopology, fit: Fit, sign: int) -> tuple[HostCell, ...]:
+def _less_cells(host: HostTopology, fit: Fit) -> tuple[HostCell, ...]:
     cells = {cell.id: cell for cell in host.cells}
     for fitted in fit.cells:
         if fitted.host_cell not in cells:
@@ -65,44 +53,38 @@ def _changed(host: HostTopology, fit: Fit, sign: int) -> tuple[HostCell, ...]:
         cell = cells[fitted.host_cell]
         cells[cell.id] = replace(
             cell,
-            pinned=_pinned(cell, fitted, sign),
-            cpu_usage=max(0, cell.cpu_usage + sign * fitted.cell.cpus.bit_count()),
-            memory_usage=max(0, cell.memory_usage + sign * fitted.cell.memory),
-            pages=_pages(cell, fitted, sign),
+            pinned=_pinned(cell, fitted),
+            cpu_usage=cell.cpu_usage + fitted.cell.cpus.bit_count(),
+            memory_usage=cell.memory_usage + fitted.cell.memory,
+            pages=_pages(cell, fitted),
         )
     return tuple(cells.values())
 
 
-def _pinned(cell: HostCell, fitted: FittedCell, sign: int) -> Cpus:
+def _pinned(cell: HostCell, fitted: FittedCell) -> Cpus:
     if not is_pinned(fitted.cell):
         return cell.pinned
-    cpus = mask(cpu for _, cpu in fitted.pinning) | fitted.emulator
+    cpus = mask_of(cpu for _, cpu in fitted.pinning) | fitted.emulator
     unknown = cpus & ~cell.pcpus
     if fitted.cell.threads == "isolate":
         cpus = cores_with(cell, cpus)
-    wrong = unknown | (cpus & cell.pinned if sign > 0 else cpus & ~cell.pinned)
+    wrong = unknown | (cpus & cell.pinned)
     if wrong:
-        state = "pinned already" if sign > 0 else "not pinned"
         raise NotFree(
-            f"CPUs {list(numbers(wrong))} of cell {cell.id} are {state} or unknown; "
-            f"free ones are {list(numbers(cell.pcpus & ~cell.pinned))}. Fit the "
-            "instance again."
+            f"CPUs {text_of(wrong)} of cell {cell.id} are pinned already or unknown; "
+            f"free ones are {text_of(free_cpus(cell))}. Fit the instance again."
         )
-    return cell.pinned ^ cpus
+    return cell.pinned | cpus
 
 
-def _pages(cell: HostCell, fitted: FittedCell, sign: int) -> tuple[Pages, ...]:
+def _pages(cell: HostCell, fitted: FittedCell) -> tuple[Pages, ...]:
     """Of the size that was chosen, else of the smallest."""
     if not cell.pages:
         return ()
     size = fitted.page_kib or cell.pages[0].size_kib
+    taken = fitted.cell.memory * KIB_PER_MB // size
     return tuple(
-        replace(
-            one,
-            used=max(0, one.used + sign * fitted.cell.memory * KIB_PER_MB // size),
-        )
-        if one.size_kib == size
-        else one
+        replace(one, used=one.used + taken) if one.size_kib == size else one
         for one in cell.pages
     )
 
@@ -120,19 +102,25 @@ def _without(
 ) -> tuple[Pool, ...]:
     left = list(pools)
     for taken in devices:
-        place = next((n for n, pool in enumerate(left) if _is_of(pool, taken)), None)
-        free = 0 if place is None else left[place].count
-        gone = () if place is None else _gone(left[place], taken)
-        if place is None or free < taken.count or gone:
-            names = ", ".join(device.address for device in gone or taken.devices)
-            raise NotFree(
-                f"{taken.count} devices {names or taken.tags} at NUMA node "
-                f"{taken.numa_node} are to be taken, but {free} of that pool are free"
-                f"{' and not those' if gone else ''}. Fit the instance again."
-            )
+        place = _giver(left, taken)
         left[place] = _less(left[place], taken)
         left = list(without_linked(left, taken.devices))
     return tuple(pool for pool in left if pool.count)
+
+
+def _giver(pools: list[Pool], taken: TakenDevices) -> int:
+    """The place of a pool that has them. Raises NotFree."""
+    alike = [place for place, pool in enumerate(pools) if _is_of(pool, taken)]
+    for place in alike:
+        if pools[place].count >= taken.count and not _gone(pools[place], taken):
+            return place
+    free = max((pools[place].count for place in alike), default=0)
+    names = ", ".join(device.address for device in taken.devices)
+    raise NotFree(
+        f"{taken.count} devices {names or taken.tags} at NUMA node {taken.numa_node} "
+        f"are to be taken, but {free} of that pool are free"
+        f"{' and not those' if free >= taken.count else ''}. Fit the instance again."
+    )
 
 
 def _gone(pool: Pool, taken: TakenDevices) -> list[Device]:
@@ -144,23 +132,3 @@ def _less(pool: Pool, taken: TakenDevices) -> Pool:
         return replace(pool, count=pool.count - taken.count)
     kept = tuple(device for device in pool.devices if device not in taken.devices)
     return replace(pool, count=len(kept), devices=kept)
-
-
-def _with(pools: Iterable[Pool], taken: TakenDevices) -> tuple[Pool, ...]:
-    left = list(pools)
-    for place, pool in enumerate(left):
-        if not _is_of(pool, taken):
-            continue
-        double = [device for device in taken.devices if device in pool.devices]
-        if double:
-            raise NotFree(
-                f"Device {double[0].address} is to be given back, but it is free."
-            )
-        left[place] = replace(
-            pool,
-            count=pool.count + taken.count,
-            devices=(*pool.devices, *taken.devices),
-        )
-        return tuple(left)
-    back = Pool(taken.count, taken.numa_node, taken.tags, taken.rp_uuid, taken.devices)
-    return (*left, back)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from gantt.model.cpu_sets import mask_of, numbers_of
 from gantt.model.topology import (
     ANY_PAGES,
     LARGE_PAGES,
@@ -23,7 +24,6 @@ from gantt.model.topology import (
     Pool,
     Wanted,
 )
-from gantt.topology.pinning import mask, numbers
 from tests.nova.upstream import uuid_of
 
 NETWORKS = ("left", "right", "storage")
@@ -47,7 +47,7 @@ def case(dice: Random) -> Case:
 
 
 def _part(dice: Random, cpus: Cpus, likelihood: float) -> Cpus:
-    return mask(cpu for cpu in numbers(cpus) if dice.random() < likelihood)
+    return mask_of(cpu for cpu in numbers_of(cpus) if dice.random() < likelihood)
 
 
 # -- hosts ----------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def _host_cells(dice: Random) -> tuple[HostCell, ...]:
     cells = []
     for number in range(count):
         siblings = tuple(
-            mask(_thread(number, core, thread, count, cores, threads, spread))
+            mask_of(_thread(number, core, thread, count, cores, threads, spread))
             for core in range(cores)
             for thread in (range(threads),)
         )
@@ -212,7 +212,7 @@ def _instance_cells(dice: Random, host: HostTopology) -> tuple[InstanceCell, ...
     cells: list[InstanceCell] = []
     first = 0
     for number in range(count):
-        vcpus = mask(range(first, first + dice.choice((1, 1, 2, 2, 3, 4))))
+        vcpus = mask_of(range(first, first + dice.choice((1, 1, 2, 2, 3, 4))))
         vcpus &= -1 << first
         first = vcpus.bit_length()
         pcpus = {"dedicated": vcpus, "mixed": _part(dice, vcpus, 0.5)}.get(policy, 0)

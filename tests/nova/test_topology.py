@@ -14,7 +14,7 @@ import pytest
 
 from gantt.model.topology import Fit, Lack
 from gantt.topology.fit import fit
-from gantt.topology.take import give_back, take
+from gantt.topology.take import take
 from tests.nova import known_topology as known
 from tests.nova.fits import Case, case
 from tests.nova.pair import EXAMPLES, SEED, Tell, tell
@@ -74,5 +74,3 @@ def _compare_what_is_left(one: Case, ours: Fit, theirs: Any, met: Counter[str]) 
         return
     theirs.consume_cells()
     assert host_left(left) == theirs.left()
-    theirs.release()
-    assert host_left(give_back(left, ours)) == theirs.left() == host_left(one.host)

@@ -13,6 +13,7 @@ from nova.pci.stats import PciDeviceStats
 from nova.scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from nova.virt import hardware
 
+from gantt.model.cpu_sets import mask_of
 from gantt.model.topology import (
     ANY_PAGES,
     DeviceRequest,
@@ -23,7 +24,6 @@ from gantt.model.topology import (
     Wanted,
 )
 from gantt.topology.fit import fit
-from gantt.topology.pinning import mask
 from gantt.topology.take import take
 from tests.nova import known_topology as known
 from tests.nova.fits import Case
@@ -55,7 +55,7 @@ NO_PROVIDERS: Mapping[str, tuple[str, ...]] = {}
 
 def _cell(number: int, first: int, count: int, **more: Any) -> HostCell:
     """``count`` CPUs from ``first`` on, each a core."""
-    cpus = mask(range(first, first + count))
+    cpus = mask_of(range(first, first + count))
     siblings = cores(first, count, 1)
     facts: dict[str, Any] = {"siblings": siblings, "memory": 4096, **more}
     return HostCell(number, cpus, cpus, **facts)
@@ -216,14 +216,14 @@ def test_an_isolated_emulator_thread_is_on_a_core_that_is_free() -> None:
     sides = Sides(busy, asked, {})
     with ascending():
         assert sides.fits()
-        assert sides.placed() == [(0, {0: 2}, mask([1]), None)]
+        assert sides.placed() == [(0, {0: 2}, mask_of([1]), None)]
         with pytest.raises(exception.CPUPinningInvalid):
             sides.consume_cells()
         ours = fit(busy, asked, {})
         assert known.cause(Case(busy, asked, {}, False), ours) == known.EMULATOR
-    assert placed(ours) == [(0, {0: 2}, mask([4]), None)]
+    assert placed(ours) == [(0, {0: 2}, mask_of([4]), None)]
     assert isinstance(ours, Fit)
-    assert take(busy, ours).cells[0].pinned == mask([0, 2, 3, 4, 5])
+    assert take(busy, ours).cells[0].pinned == mask_of([0, 2, 3, 4, 5])
 
 
 def test_a_host_cell_that_reports_no_pages() -> None:
@@ -249,7 +249,7 @@ def test_a_host_cell_that_reports_no_cores() -> None:
 def test_of_a_core_the_lowest_cpu_comes_first() -> None:
     """Nova takes them as Python iterates a set: 17 before 5."""
     assert list({5, 17}) == [17, 5]
-    both = mask([5, 17])
+    both = mask_of([5, 17])
     hosts = host(HostCell(0, both, both, 4096, siblings=(both,)))
     asked = wanted(pinned_cell(1))
     sides = Sides(hosts, asked, {})

@@ -18,6 +18,7 @@ with warnings.catch_warnings():
     from nova.pci.stats import PciDeviceStats
     from nova.virt import hardware
 
+from gantt.model.cpu_sets import mask_of, numbers_of
 from gantt.model.topology import (
     DeviceRequest,
     Fit,
@@ -28,7 +29,6 @@ from gantt.model.topology import (
     Pool,
     Wanted,
 )
-from gantt.topology.pinning import mask, numbers
 from tests.nova.upstream import CONF, uuid_of
 
 Place = tuple[int, dict[int, int], int, int | None]
@@ -77,13 +77,13 @@ def host_topology(host: HostTopology) -> Any:
 def _host_cell(cell: HostCell) -> Any:
     return objects.NUMACell(
         id=cell.id,
-        cpuset=set(numbers(cell.cpus)),
-        pcpuset=set(numbers(cell.pcpus)),
+        cpuset=set(numbers_of(cell.cpus)),
+        pcpuset=set(numbers_of(cell.pcpus)),
         memory=cell.memory,
         cpu_usage=cell.cpu_usage,
         memory_usage=cell.memory_usage,
-        pinned_cpus=set(numbers(cell.pinned)),
-        siblings=[set(numbers(core)) for core in cell.siblings],
+        pinned_cpus=set(numbers_of(cell.pinned)),
+        siblings=[set(numbers_of(core)) for core in cell.siblings],
         mempages=[
             objects.NUMAPagesTopology(
                 size_kb=one.size_kib,
@@ -110,8 +110,8 @@ def instance_topology(wanted: Wanted) -> Any:
 def _instance_cell(cell: InstanceCell) -> Any:
     return objects.InstanceNUMACell(
         id=cell.id,
-        cpuset=set(numbers(cell.cpus)),
-        pcpuset=set(numbers(cell.pcpus)),
+        cpuset=set(numbers_of(cell.cpus)),
+        pcpuset=set(numbers_of(cell.pcpus)),
         memory=cell.memory,
         pagesize=cell.page_kib,
         cpu_policy=cell.policy,
@@ -241,15 +241,10 @@ class Sides:
             self.topology, self.fitted
         )
 
-    def release(self) -> None:
-        self.topology = hardware.numa_usage_from_instance_numa(
-            self.topology, self.fitted, free=True
-        )
-
     def left(self) -> list[dict[str, Any]]:
         return [
             {
-                "pinned": mask(cell.pinned_cpus),
+                "pinned": mask_of(cell.pinned_cpus),
                 "cpu_usage": cell.cpu_usage,
                 "memory_usage": cell.memory_usage,
                 "pages": [(one.size_kb, one.used) for one in cell.mempages],
@@ -263,7 +258,7 @@ class Sides:
 
 def place_of(cell: Any) -> Place:
     """Where Nova puts a cell of an instance."""
-    emulator = mask(cell.cpuset_reserved or ())
+    emulator = mask_of(cell.cpuset_reserved or ())
     return cell.id, dict(cell.cpu_pinning or {}), emulator, cell.pagesize
 
 

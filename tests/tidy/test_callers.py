@@ -27,7 +27,6 @@ PUBLIC = {
     r"gantt\.api\.hosting\.processes:\w+\.(signal_\w+|shutdown)": "called by granian",
     r"gantt\.openstack\.rpc\.(methods|notifications):\w+\.\w+": "called by "
     "oslo.messaging",
-    r"gantt\.topology\.(fit|take|words):\w+": "the fit of one host, for claims",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.

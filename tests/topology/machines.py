@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from gantt.model.cpu_sets import mask_of
 from gantt.model.topology import (
     CpuPolicy,
     Cpus,
@@ -17,7 +18,6 @@ from gantt.model.topology import (
     ThreadPolicy,
     Wanted,
 )
-from gantt.topology.pinning import mask
 
 KIB_2M = 2048
 KIB_1G = 1 << 20
@@ -26,7 +26,7 @@ KIB_1G = 1 << 20
 def cores(first: int, count: int, threads: int = 2) -> tuple[Cpus, ...]:
     """``count`` cores of neighbouring CPUs from ``first`` on."""
     return tuple(
-        mask(range(first + core * threads, first + (core + 1) * threads))
+        mask_of(range(first + core * threads, first + (core + 1) * threads))
         for core in range(count)
     )
 
@@ -37,7 +37,7 @@ def host_cell(
     """A cell of ``cpus`` CPUs that are all for pinning and for sharing, 4 GB."""
     first = number * cpus
     siblings = cores(first, cpus // threads, threads) if threads > 1 else ()
-    all_of_them = mask(range(first, first + cpus))
+    all_of_them = mask_of(range(first, first + cpus))
     facts: dict[str, Any] = {
         "id": number,
         "cpus": all_of_them,
@@ -67,7 +67,7 @@ def pinned_cell(
     page_kib: int | None = None,
 ) -> InstanceCell:
     """``count`` pinned vCPUs from ``first`` on."""
-    cpus = mask(range(first, first + count))
+    cpus = mask_of(range(first, first + count))
     return InstanceCell(number, 0, cpus, memory, page_kib, "dedicated", threads)
 
 
@@ -79,13 +79,13 @@ def shared_cell(
     page_kib: int | None = None,
     policy: CpuPolicy | None = None,
 ) -> InstanceCell:
-    return InstanceCell(number, mask(range(count)), 0, memory, page_kib, policy)
+    return InstanceCell(number, mask_of(range(count)), 0, memory, page_kib, policy)
 
 
 def mixed_cell(shared: int, pinned: int, memory: int = 1024) -> InstanceCell:
     """Shared vCPUs, then pinned ones."""
-    pcpus = mask(range(shared, shared + pinned))
-    return InstanceCell(0, mask(range(shared)), pcpus, memory, None, "mixed")
+    pcpus = mask_of(range(shared, shared + pinned))
+    return InstanceCell(0, mask_of(range(shared)), pcpus, memory, None, "mixed")
 
 
 def wanted(*cells: InstanceCell, **more: Any) -> Wanted:
