@@ -152,6 +152,9 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "is computed.",
             "topology_fits 1": "Maximum hosts into whose NUMA cells and devices one "
             "request is fitted exactly; it takes some tenths of a millisecond each.",
+            "topology_steps 1": "Maximum host cells to try for an instance's NUMA "
+            "cells on one host. Once they are used up, the host does not fit. Hosts "
+            "with up to 10 cells never take more than 5,120.",
             "plugin_time_limit_s 0.01..3600": "Time limit in seconds for one call of a "
             "filter, weigher or driver of another package. When it is exceeded, the "
             "request fails, and the plug-in is suspended until the call returns.",

@@ -145,7 +145,9 @@ class Wanted(Struct, frozen=True):
     the emulator, at the host cell of the first instance cell. ``physical_networks``,
     ``is_tunnelled``: networks to which the chosen cells must be near. ``cpu_ratio``,
     ``ram_ratio``: how far shared CPUs and memory may be overcommitted in a cell; None:
-    without limit.
+    without limit. ``most_steps``: how many host cells are tried for instance cells
+    before the search on one host is given up; with the request, so that each process
+    and each later fit finds the same.
     """
 
     cells: tuple[InstanceCell, ...] = ()
@@ -155,6 +157,7 @@ class Wanted(Struct, frozen=True):
     is_tunnelled: bool = False
     cpu_ratio: float | None = None
     ram_ratio: float | None = None
+    most_steps: int = 10_000
 
 
 class FittedCell(Struct, frozen=True):
@@ -202,3 +205,8 @@ class Lack(Struct, frozen=True):
     cell: int | None = None
     detail: str = ""
     more: tuple[Lack, ...] = ()
+
+    @property
+    def is_of_search(self) -> bool:
+        """The search met its limit; whether anything lacks is not known."""
+        return self.unit == "placements"

@@ -72,6 +72,8 @@ _GAUGES = {
         "capacity_limit": "Maximum instances counted per host (capacity_per_host).",
         "topology_fits_limit": "Maximum hosts into which one request is fitted exactly "
         "(topology_fits).",
+        "topology_steps_limit": "Maximum host cells tried for an instance's cells on "
+        "one host (topology_steps).",
         "changes_limit": "Host changes kept for the cache of the caching driver "
         "(kept_changes).",
         "request_instances_limit": "Maximum instances per request (max_instances).",
@@ -148,6 +150,8 @@ _COUNTERS = {
     "compacted": "Old revisions that were dropped from the log.",
     "topology_fits": "Hosts into whose cells and devices a request was fitted.",
     "topology_fits_spent": "Requests that reached the limit on these (topology_fits).",
+    "topology_fits_cut": "Hosts refused because the search for host cells reached its "
+    "limit (topology_steps).",
     "leases_swept": "Claims whose lease expired.",
     "usage_samples": "Samples taken for the usage history.",
     "usage_rollups": "Hourly and daily records aggregated for the usage history.",

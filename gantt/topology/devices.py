@@ -98,6 +98,9 @@ def _sieved(
     if _count(pools, places) < request.count:
         return _lack(request, _count(pools, places), "of the type asked for")
     if mapped:
+        split = _split(pools)
+        if split:
+            return _lack(request, 0, f"while provider {split} has several pools")
         places = [
             place
             for place in places
@@ -111,6 +114,12 @@ def _sieved(
     if _count(pools, places) < request.count:
         return _lack(request, _count(pools, places), "by live_migratable")
     return places
+
+
+def _split(pools: list[Pool]) -> str | None:
+    """A provider of several pools: an allocation there does not say of which."""
+    counts = Counter(pool.rp_uuid for pool in pools if pool.rp_uuid)
+    return next((uuid for uuid, count in counts.items() if count > 1), None)
 
 
 def _count(pools: list[Pool], places: list[int]) -> int:

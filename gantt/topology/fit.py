@@ -1,17 +1,17 @@
 """Whether an instance fits a host: which host cell carries which of its cells, and what
 it takes there.
 
-Host cells are tried in one order (``cells.in_order``), and the first placement that
-satisfies CPUs, pages, devices and networks wins. A pair of a host cell and an instance
-cell is fitted once; a placement that begins with a pair that does not fit is never
-looked at, which changes no answer. Facts: nova-scheduler 11.2.
+Host cells are tried in one order (``cells.in_order``): all permutations of them, and
+the first that satisfies CPUs, pages, devices and networks wins. What changes no answer
+is left out: a pair of a host cell and an instance cell is fitted once, a permutation
+that begins with a pair that does not fit is not looked at, nor is one that begins with
+host cells which, in another order, left no way to go on. Facts: nova-scheduler 11.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from math import perm
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -27,9 +27,6 @@ from gantt.model.topology import (
 from gantt.topology.cells import fit_cell, in_order, nearest
 from gantt.topology.devices import select
 
-MOST_STEPS: Final = 10_000
-"""How many host cells are tried for instance cells before a search is given up."""
-
 
 def fit(
     host: HostTopology,
@@ -37,20 +34,24 @@ def fit(
     providers: Mapping[str, tuple[str, ...]],
     *,
     packs: bool = False,
-    most: int = MOST_STEPS,
 ) -> Fit | Lack:
     """What ``wanted`` takes of ``host``, or what the nearest cell lacks.
 
     ``providers``: of the request groups of its devices, by suffix; empty: devices are
-    not in the books. ``packs``: fill the fullest cells first. ``most``: steps of the
-    search.
+    not in the books. ``packs``: fill the fullest cells first.
     """
     if not wanted.cells:
         devices = _devices(host, wanted, providers, None)
         return devices if isinstance(devices, Lack) else Fit(devices=devices)
     if len(host.cells) < len(wanted.cells):
         return Lack("cells", len(wanted.cells), len(host.cells), "cells")
-    search = _Search(host, wanted, providers, packs, most)
+    if not host.obeys and len(wanted.devices) > 1:
+        # A compute of Nova asks this before it asks for devices near the cells; one
+        # request alone that finds devices near them finds them anywhere.
+        anywhere = _devices(host, wanted, providers, None)
+        if isinstance(anywhere, Lack):
+            return anywhere
+    search = _Search(host, wanted, providers, packs)
     return search.first()
 
 
@@ -73,7 +74,10 @@ def _devices(
 
 
 class _Search:
-    """One request on one host; the pairs and sets of cells seen so far."""
+    """One request on one host. A set of host cells is a mask of their places in
+    ``order``. ``pairs``: fits by instance cell and place, None: not asked yet.
+    ``dead_ends``: sets of which no further choice leads to a placement; ``lacks``: of
+    devices and networks, by complete sets."""
 
     def __init__(
         self,
@@ -81,7 +85,6 @@ class _Search:
         wanted: Wanted,
         providers: Mapping[str, tuple[str, ...]],
         packs: bool,
-        most: int,
     ) -> None:
         self.host = host
         self.wanted = wanted
@@ -93,12 +96,12 @@ class _Search:
             wants_devices=bool(wanted.devices),
             packs=packs,
         )
-        self.steps_left = most
-        self.most = most
+        self.steps_left = wanted.most_steps
         self.pairs: list[list[FittedCell | Lack | None]] = [
             [None] * len(self.order) for _ in wanted.cells
         ]
-        self.refused: dict[int, Lack] = {}
+        self.dead_ends: set[int] = set()
+        self.lacks: list[Lack] = []
 
     def first(self) -> Fit | Lack:
         carriers = self._carriers()
@@ -108,9 +111,9 @@ class _Search:
         if found is not None:
             return found
         if self.steps_left < 0:
-            asked = perm(len(self.order), len(self.wanted.cells))
-            return Lack("cells", asked, self.most, "placements", None, "search limit")
-        return nearest(self.refused.values())
+            asked, has = perm(len(self.order), len(carriers)), self.wanted.most_steps
+            return Lack("cells", asked, has, "placements", None, "search limit")
+        return nearest(self.lacks)
 
     def _pair(self, number: int, place: int) -> FittedCell | Lack:
         known = self.pairs[number][place]
@@ -154,18 +157,26 @@ class _Search:
         return False
 
     def _descend(self, chosen: list[FittedCell], used: int) -> Fit | None:
-        """The first placement in order that begins with ``chosen``, on the places
+        """The first placement in order that begins with ``chosen``, on the set
         ``used``; None: there is none, or the steps are used up."""
-        number = len(chosen)
-        if number == len(self.wanted.cells):
-            return self._accepted(chosen, used)
+        if used in self.dead_ends:
+            return None
+        if len(chosen) == len(self.wanted.cells):
+            found = self._accepted(chosen)
+        else:
+            found = self._extended(chosen, used)
+        if found is None:
+            self.dead_ends.add(used)
+        return found
+
+    def _extended(self, chosen: list[FittedCell], used: int) -> Fit | None:
         for place in range(len(self.order)):
             if used >> place & 1:
                 continue
             self.steps_left -= 1
             if self.steps_left < 0:
                 return None
-            pair = self._pair(number, place)
+            pair = self._pair(len(chosen), place)
             if isinstance(pair, Lack):
                 continue
             found = self._descend([*chosen, pair], used | 1 << place)
@@ -173,18 +184,16 @@ class _Search:
                 return found
         return None
 
-    def _accepted(self, chosen: list[FittedCell], used: int) -> Fit | None:
+    def _accepted(self, chosen: list[FittedCell]) -> Fit | None:
         """Devices and networks look at which host cells are used, in any order."""
-        if used in self.refused:
-            return None
         cells = tuple(cell.host_cell for cell in chosen)
         devices = _devices(self.host, self.wanted, self.providers, cells)
         if isinstance(devices, Lack):
-            self.refused[used] = devices
+            self.lacks.append(devices)
             return None
         far = _far_networks(self.host.cells, self.wanted, frozenset(cells))
         if far is not None:
-            self.refused[used] = far
+            self.lacks.append(far)
             return None
         return Fit(tuple(chosen), devices)
 

@@ -125,7 +125,7 @@ def _host_cell(
         siblings=tuple(listed),
         cpu_usage=dice.choice((0, 0, 1, 2, 9)),
         memory_usage=use,
-        pages=tuple(_pages(dice, size, memory) for size in sizes),
+        pages=tuple(_pages(dice, size, memory // len(sizes)) for size in sizes),
         physical_networks=frozenset(one for one in NETWORKS if dice.random() < 0.2),
         is_tunnelled=dice.random() < 0.2,
     )
@@ -159,6 +159,8 @@ def _pool(dice: Random, number: int, in_books: bool) -> Pool:
         if dice.random() < 0.2:
             tags[name] = dice.choice(("true", "false", "True"))
     has_provider = in_books and "physical_network" not in tags
+    if dice.random() < 0.02:
+        number = 0  # in a provider that may have another pool
     return Pool(
         dice.randrange(1, 8),
         dice.choice((None, 0, 0, 1, 1, 2, 3)),

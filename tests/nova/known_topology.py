@@ -19,6 +19,7 @@ AFRESH = "what was tried before changes the request"
 EMULATOR = "an emulator thread on a core in use, beside isolated vCPUs"
 NO_POOL = "a provider of the allocation that no pool is of"
 NO_PAGES = "a host cell that reports no pages"
+ANYWHERE = "devices that a compute does not find without regard to cells"
 
 
 def cause(one: Case, ours: Fit | Lack) -> str | None:
@@ -30,6 +31,14 @@ def cause(one: Case, ours: Fit | Lack) -> str | None:
     if one.wanted.cells and afresh(one) == placed(ours):
         return AFRESH
     return None
+
+
+def of_filters(one: Case, ours: Fit | Lack, has_devices: bool) -> str | None:
+    """As ``cause``, where ``has_devices`` says whether PciPassthroughFilter passes: a
+    host that NUMATopologyFilter alone passes, and its compute refuses."""
+    if isinstance(ours, Lack) and len(one.wanted.devices) > 1 and not has_devices:
+        return ANYWHERE
+    return cause(one, ours)
 
 
 def has_no_pages(host: HostTopology, ours: Fit) -> bool:

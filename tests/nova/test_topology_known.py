@@ -14,6 +14,7 @@ from nova.scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from nova.virt import hardware
 
 from gantt.model.cpu_sets import mask_of
+from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.model.topology import (
     ANY_PAGES,
     DeviceRequest,
@@ -23,11 +24,13 @@ from gantt.model.topology import (
     Lack,
     Wanted,
 )
+from gantt.scheduler.request import devices
+from gantt.scheduler.request.topology import topology_of
 from gantt.topology.fit import fit
 from gantt.topology.take import take
 from tests.nova import known_topology as known
 from tests.nova.fits import Case
-from tests.nova.upstream import uuid_of
+from tests.nova.upstream import request_spec, uuid_of
 from tests.nova.upstream_topology import (
     Place,
     Sides,
@@ -190,6 +193,35 @@ def test_a_request_beside_a_host_without_devices() -> None:
     )
 
 
+EITHER = replace(FAR, request_id="either")
+FIRST = DeviceRequest("first", 1, ({"serial": "first"},), True, "preferred")
+
+
+def test_devices_that_are_near_the_cells_are_asked_for_anywhere_too() -> None:
+    """PciPassthroughFilter does, and the compute when it claims: there, the first
+    request takes the only card for the second. NUMATopologyFilter alone passes."""
+    pools = (pool(1, 1, serial="first"), pool(1, 0, a="b", c="d"))
+    hosts = replace(host(_cell(0, 0, 2), _cell(1, 2, 2, pinned=0b1100)), pools=pools)
+    asked = wanted(pinned_cell(1), devices=(EITHER, FIRST))
+    ours, theirs, _ = _both(hosts, asked)
+    assert ours == [] and theirs is None
+    sides = Sides(hosts, asked, NO_PROVIDERS)
+    assert sides.fits_near()
+    lack = fit(hosts, asked, NO_PROVIDERS)
+    one = Case(hosts, asked, NO_PROVIDERS, False)
+    assert known.of_filters(one, lack, has_devices=False) == known.ANYWHERE
+
+
+def test_a_provider_of_several_pools_gives_nothing() -> None:
+    here, there = uuid_of("here"), uuid_of("there")
+    pools = [replace(pool(1, serial=str(n)), rp_uuid=there) for n in range(2)]
+    hosts = host(pools=(replace(pool(1), rp_uuid=here), *pools))
+    asked = wanted(devices=(FAR,))
+    for providers, fits in (({"r-0": (here,)}, False), (NO_PROVIDERS, True)):
+        assert isinstance(fit(hosts, asked, providers), Fit) == fits
+        assert Sides(hosts, asked, providers).fits() == fits
+
+
 def test_each_provider_of_an_allocation_has_to_give_its_device() -> None:
     here, gone = uuid_of("here"), uuid_of("gone")
     hosts = host(pools=(replace(pool(2), rp_uuid=here),))
@@ -204,6 +236,14 @@ def test_each_provider_of_an_allocation_has_to_give_its_device() -> None:
     # One device for two.
     assert [one["count"] for one in sides.pools()] == [1]
     assert known.cause(Case(hosts, asked, providers, False), lack) == known.NO_POOL
+
+
+def test_a_request_for_no_device() -> None:
+    none = replace(FAR, count=0)
+    assert not Sides(host(pools=()), wanted(devices=(none,)), {}).fits()
+    asked = device_requests((none,))[0]
+    entry = {"count": 0, "spec": asked.spec, "alias_name": asked.alias_name}
+    assert devices.wanted(RequestSpec(pci_requests=(entry,)), ()) == ()
 
 
 # -- what Nova's functions cannot do --------------------------------------------------
@@ -274,6 +314,25 @@ def test_require_needs_a_host_with_siblings() -> None:
     topology = host_topology(hosts)
     assert not NUMATopologyFilter()._satisfies_cpu_policy(
         _State(topology), flavor.extra_specs, image.properties
+    )
+
+
+def test_require_of_an_image_whose_flavor_prefers() -> None:
+    """The flavor's word counts, in both; Nova's filter asks for siblings still."""
+    hosts = host(_cell(0, 0, 4))
+    said = {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "prefer"}
+    spec = RequestSpec(
+        flavor=Flavor(vcpus=2, memory_mb=64, extra_specs=said),
+        image=Image(properties={"hw_cpu_thread_policy": "require"}),
+    )
+    found = topology_of(spec)
+    assert found is not None and found.cells[0].threads == "prefer"
+    assert isinstance(fit(hosts, Wanted(found.cells), {}), Fit)
+    asked = request_spec(spec)
+    made = hardware.numa_get_constraints(asked.flavor, asked.image)
+    assert made.cells[0].cpu_thread_policy == "prefer"
+    assert not NUMATopologyFilter()._satisfies_cpu_policy(
+        _State(host_topology(hosts)), asked.flavor.extra_specs, asked.image.properties
     )
 
 

@@ -198,21 +198,25 @@ class Sides:
         self.fitted: Any = None
 
     def fits(self) -> bool:
-        """As NUMATopologyFilter asks for an instance with cells, and
-        PciPassthroughFilter for one without."""
-        if self.wanted.cells:
-            self.fitted = hardware.numa_fit_instance_to_host(
-                self.topology,
-                instance_topology(self.wanted),
-                self.mapping,
-                limits=limits(self.wanted),
-                pci_requests=self.requests,
-                pci_stats=self.stats,
-            )
-            return self.fitted is not None
-        if not self.requests:
-            return True
-        return bool(self.stats.support_requests(self.requests, self.mapping))
+        """As PciPassthroughFilter asks, and for an instance with cells
+        NUMATopologyFilter too; a compute that claims asks both."""
+        if self.requests and not self.stats.support_requests(
+            self.requests, self.mapping
+        ):
+            return False
+        return not self.wanted.cells or self.fits_near()
+
+    def fits_near(self) -> bool:
+        """As NUMATopologyFilter asks."""
+        self.fitted = hardware.numa_fit_instance_to_host(
+            self.topology,
+            instance_topology(self.wanted),
+            self.mapping,
+            limits=limits(self.wanted),
+            pci_requests=self.requests,
+            pci_stats=self.stats,
+        )
+        return self.fitted is not None
 
     def placed(self) -> list[Place]:
         return [place_of(cell) for cell in self.fitted.cells] if self.fitted else []

@@ -14,7 +14,7 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import BudgetSpent, NoValidHost
 from gantt.model.advice import AdviceHost, AdviceRequest, Mode
 from gantt.model.hosts import HostStats, Instance
-from gantt.model.selection import Place, Selection
+from gantt.model.selection import Place, Selection, Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 
@@ -199,6 +199,28 @@ def test_the_hosts_that_are_fitted_are_limited() -> None:
         counts = engine.counts()
         assert (counts["topology_fits"], counts["topology_fits_spent"]) == (2, 1)
         assert hosts(place(engine, 1, spec=RequestSpec(Flavor(1, 64))))
+
+
+def test_the_search_for_cells_on_a_host_is_limited() -> None:
+    """Its end is a refusal by name, and counted."""
+    two = {"hw:numa_nodes": "2", "hw:cpu_policy": "dedicated"}
+    spec = RequestSpec(Flavor(2, 64, extra_specs=two))
+    for steps in (1, 3):
+        with open_gantt("memory://", options(topology_steps=steps)) as engine:
+            report(engine, "a")
+            if steps == 1:
+                with pytest.raises(NoValidHost) as no:
+                    place(engine, 1, spec=spec)
+                assert isinstance(no.value.why, Why)
+                (near,) = no.value.why.nearest
+                assert near.lacks == (
+                    "the search ended after 1 steps (topology_steps); 2 placements of "
+                    "the cells are possible"
+                )
+            else:
+                assert hosts(place(engine, 1, spec=spec)) == ["a"]
+            assert engine.counts()["topology_fits_cut"] == (steps == 1)
+            assert engine.counts()["topology_steps_limit"] == steps
 
 
 def test_advice_puts_hosts_last_that_do_not_fit() -> None:

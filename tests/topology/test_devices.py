@@ -203,6 +203,15 @@ def test_a_provider_with_too_few_free_devices() -> None:
     assert _lack(found, 2, 0, "of the providers allocated")
 
 
+def test_a_provider_of_several_pools() -> None:
+    """An allocation does not say which of them it means."""
+    pools = (*PROVIDED, replace(PROVIDED[0], tags={**PROVIDED[0].tags, "serial": "d"}))
+    asked = request(is_of_flavor=True)
+    found = _taken(pools, asked, providers={"r-0": ("c",)})
+    assert _lack(found, 1, 0, "while provider a has several pools")
+    assert _taken(pools, asked) == [(0, 1)]
+
+
 PF_AND_VFS = (
     named("type-PF", 0, ["pf"]),
     named("type-VF", 0, ["vf1", "vf2"], "pf"),

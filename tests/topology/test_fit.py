@@ -152,10 +152,47 @@ def test_a_search_has_an_end(far: bool) -> None:
     asked = wanted(
         *(shared_cell(1, number) for number in range(8)), physical_networks=networks
     )
-    found = fit(host(*cells), asked, {}, most=1000)
+    found = fit(host(*cells), replace(asked, most_steps=1000), {})
     if far:
         assert found == Lack(
             "cells", 518_918_400, 1000, "placements", None, "search limit"
         )
     else:
         assert _cells(found) == list(range(8))
+
+
+def test_the_same_cells_in_another_order_are_not_looked_at_again() -> None:
+    """Eight cells on eight have 40,320 placements; 255 sets of them decide."""
+    hosts = host(*(host_cell(number) for number in range(8)), pools=())
+    cells = (shared_cell(1, number) for number in range(8))
+    asked = wanted(*cells, devices=(GPU,), most_steps=8 * 2**7)
+    lack = fit(hosts, asked, {})
+    assert isinstance(lack, Lack)
+    assert lack.what == "devices"
+    fewer = fit(hosts, replace(asked, most_steps=8 * 2**7 - 1), {})
+    assert isinstance(fewer, Lack)
+    assert fewer.is_of_search
+
+
+EITHER = DeviceRequest("either", 1, ({"vendor_id": "8086"},), True, "required")
+FIRST = DeviceRequest("first", 1, ({"serial": "first"},), True, "preferred")
+
+
+@pytest.mark.parametrize("obeys", [False, True])
+def test_a_compute_of_nova_also_gives_devices_without_regard_to_cells(
+    obeys: bool,
+) -> None:
+    """Near cell 0, the first request gets the second card and leaves the first one;
+    anywhere, it takes the first one."""
+    hosts = host(
+        host_cell(0), host_cell(1, pinned=0xFF00), pools=(pool(1, 1, serial="first"),)
+    )
+    hosts = replace(hosts, pools=(*(hosts.pools or ()), pool(1, 0, a="b", c="d")))
+    asked = wanted(pinned_cell(2), devices=(EITHER, FIRST))
+    found = fit(replace(hosts, obeys=obeys), asked, {})
+    if obeys:
+        assert _cells(found) == [0]
+    else:
+        assert found == Lack("devices", 1, 0, "devices", None, "serial=first")
+    # One request alone finds anywhere what it finds near the cells.
+    assert _cells(fit(hosts, replace(asked, devices=(EITHER,)), {})) == [0]

@@ -75,6 +75,7 @@ class Checks:
             "change_search_limit": options.change_budget,
             "capacity_limit": options.capacity_per_host,
             "topology_fits_limit": options.topology_fits,
+            "topology_steps_limit": options.topology_steps,
             "shapes_limit": options.max_shapes,
             "shape_hosts_limit": options.max_shape_hosts,
             "changes_limit": options.kept_changes,

@@ -189,6 +189,7 @@ class Scheduling:
             "claims_lost": self.lost,
             "topology_fits": self.driver.fits,
             "topology_fits_spent": self.driver.fits_spent,
+            "topology_fits_cut": self.driver.fits_cut,
             "shapes_kept": self.driver.kept,
             "shape_hits": self.driver.hits,
             "shape_misses": self.driver.misses,

@@ -25,6 +25,7 @@ class Driver:
         self.misses = 0
         self.fits = 0
         self.fits_spent = 0
+        self.fits_cut = 0
 
     @property
     def kept(self) -> int:

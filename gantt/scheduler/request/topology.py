@@ -46,6 +46,7 @@ def wanted_of(
         devices=wanted,
         physical_networks=networks.physnets,
         is_tunnelled=networks.tunneled,
+        most_steps=options.topology_steps,
     )
 
 

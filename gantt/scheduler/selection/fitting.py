@@ -23,10 +23,12 @@ _NEXT = 2**62
 
 
 class Meter(Protocol):
-    """Hosts that were fitted, and requests that reached the limit on these."""
+    """Hosts that were fitted, requests that reached the limit on these, and hosts on
+    which the search reached its own."""
 
     fits: int
     fits_spent: int
+    fits_cut: int
 
 
 class FitsSpent(Spent):
@@ -35,7 +37,7 @@ class FitsSpent(Spent):
 
 class Fitting:
     """Of one request: what its instances took of hosts is in an overlay. ``meter``:
-    counts the hosts that were fitted, and whether that met its limit."""
+    counts the hosts that were fitted, and which limits were met."""
 
     def __init__(
         self,
@@ -78,8 +80,11 @@ class Fitting:
         self._fits_left -= 1
         if self._meter is not None:
             self._meter.fits += 1
-        if isinstance(self._overlay.fit(row, pending), Lack):
+        found = self._overlay.fit(row, pending)
+        if isinstance(found, Lack):
             self._refused.add(key)
+            if self._meter is not None:
+                self._meter.fits_cut += found.is_of_search
             return False
         return True
 

@@ -27,7 +27,7 @@ from gantt.model.topology import (
     Wanted,
 )
 from gantt.topology.fit import fit
-from gantt.topology.take import give_back, take
+from gantt.topology.take import take
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server
 
 SEEDS = int(os.environ.get("GANTT_TOPOLOGY_SEEDS", "40"))
@@ -42,11 +42,12 @@ class Compute:
     def __init__(self, number: int, *, obeys: bool) -> None:
         names = tuple(Device(f"0000:81:00.{n}") for n in range(6)) if obeys else ()
         self.number = number
-        self.now = HostTopology(
+        self.empty = HostTopology(
             tuple(HostCell(n, 0, 0b1111 << 4 * n, 4096) for n in range(2)),
             (Pool(6, 0, NIC, None, names),),
             obeys,
         )
+        self.now = self.empty
         self.launched: dict[int, Fit] = {}
         # Instances with a row in the database -> its time, in seconds.
         self.rows: dict[int, int] = {}
@@ -61,8 +62,10 @@ class Compute:
         self.rows[instance] = at
 
     def delete(self, instance: int) -> None:
-        self.now = give_back(self.now, self.launched.pop(instance))
-        del self.rows[instance]
+        del self.launched[instance], self.rows[instance]
+        self.now = self.empty
+        for found in self.launched.values():
+            self.now = take(self.now, found)
 
     def statement(self) -> c.UpdateHost:
         """The row, as the feed reads it."""
