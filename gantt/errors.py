@@ -6,6 +6,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     GanttError
     ├── Invalid                     can never succeed as it was asked
     │   ├── BadInventory            numbers that no inventory may have
+    │   ├── NeverFits               settings of flavor or image contradict each other
     │   ├── UnknownName             a resource class or trait that does not exist
     │   │   └── UnknownResourceClass
     │   ├── UnknownProvider         a body names a provider that does not exist
@@ -85,6 +86,14 @@ class BadInventory(Invalid):
     """Numbers that no inventory may have."""
 
     code = "bad_inventory"
+
+
+class NeverFits(Invalid):
+    """Settings of flavor, image, topology or devices that are wrong or contradict each
+    other. Tenants read the message, as that of Nova's API: it quotes what they asked
+    for, and nothing of the cloud."""
+
+    code = "never_fits"
 
 
 class UnknownName(Invalid):

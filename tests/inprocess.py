@@ -43,10 +43,13 @@ class QuietHandler(WSGIRequestHandler):
 
 
 @contextmanager
-def service(folder: Path, connection: str = "memory://") -> Iterator[str]:
-    """The URL of a service over these books; its configuration is in ``folder``."""
+def service(
+    folder: Path, connection: str = "memory://", configured: str = ""
+) -> Iterator[str]:
+    """The URL of a service over these books; its configuration is in ``folder``.
+    ``configured``: further sections."""
     file = folder / "gantt.conf"
-    file.write_text(CONFIGURATION.format(connection=connection))
+    file.write_text(CONFIGURATION.format(connection=connection) + configured)
     settings = load([str(file)])
     app, books = open_app(settings)
     server = make_server(

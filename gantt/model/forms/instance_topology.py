@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from msgspec import Struct
 
-from gantt.errors import Invalid
+from gantt.errors import NeverFits
 from gantt.model.cpu_sets import mask_of, numbers_of
 from gantt.model.forms import scalars
 from gantt.model.forms.document import Fields, Reading, opened
@@ -40,11 +40,12 @@ class GivenTopology(Struct, frozen=True):
 
 
 def read_instance_topology(value: Any, path: str = "numa_topology") -> GivenTopology:
-    """The cells. Raises Invalid, which names the field."""
+    """The cells. Raises Invalid, which names the field; NeverFits where fields
+    contradict each other."""
     part = opened(value, "InstanceNUMATopology", path, Reading())
     parts = part.parts("cells", "InstanceNUMACell")
     if not 0 < len(parts) <= MOST_CELLS:
-        raise Invalid(
+        raise NeverFits(
             f"{path}.cells has {len(parts)} cells: give 1 to {MOST_CELLS}, or leave "
             f"{path} out"
         )
@@ -53,7 +54,7 @@ def read_instance_topology(value: Any, path: str = "numa_topology") -> GivenTopo
     policy = _one_of(part, "emulator_threads_policy", _EMULATOR)
     is_pinning = any(cell.policy in ("dedicated", "mixed") for cell in cells)
     if policy == "isolate" and not is_pinning:
-        raise Invalid(
+        raise NeverFits(
             f"{path}.emulator_threads_policy is isolate, and no cell pins CPUs: give "
             "cells a cpu_policy of dedicated or mixed, or leave it out"
         )
@@ -86,7 +87,7 @@ def _cell(part: Fields, place: int) -> InstanceCell:
         # Before Victoria a cell had one set, whatever its policy.
         shared, pinned = 0, shared
     if pinned and policy not in ("dedicated", "mixed"):
-        raise Invalid(
+        raise NeverFits(
             f"{part.at('pcpuset')} names CPUs to pin, and {part.at('cpu_policy')} is "
             f"{scalars.shown(policy)}: make it dedicated or mixed"
         )
@@ -110,7 +111,7 @@ def _page_kib(part: Fields, memory: int) -> int | None:
             part.at("pagesize"), "a size in KiB, -1 (small), -2 (large) or -3", found
         )
     if found is not None and found > 0 and memory * 1024 % found:
-        raise Invalid(
+        raise NeverFits(
             f"{part.at('pagesize')} is {found} KiB, and the memory of the cell "
             f"({memory} MB) is no multiple of it: change one of them"
         )
@@ -130,7 +131,7 @@ def _check_disjoint(cells: tuple[InstanceCell, ...], path: str) -> None:
     for place, cell in enumerate(cells):
         both = seen & (cell.cpus | cell.pcpus) | cell.cpus & cell.pcpus
         if both:
-            raise Invalid(
+            raise NeverFits(
                 f"{path}.cells.{place} has vCPU {(both & -both).bit_length() - 1} a "
                 "second time: put it into one set of one cell"
             )

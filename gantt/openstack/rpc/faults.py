@@ -3,7 +3,8 @@
 A caller makes an exception anew from the name of its class and module, its arguments
 and ``kwargs``, if the module is one that it trusts: ``nova.exception``. So the classes
 here say that they are of it. What is in them reaches the tenant: the reason is vague,
-and what an operator needs is in the log and in the record of the decision.
+and what an operator needs is in the log and in the record of the decision. Only
+settings that contradict each other are quoted, as Nova's API would.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ def fault_of(error: Exception, request_id: str) -> Fault:
         return NoValidHost(_reason(error.why))
     if isinstance(error, errors.Invalid):
         LOG.warning("%s: refused: %s", request_id, error.message)
-        return NoValidHost("")
+        told = error.message if isinstance(error, errors.NeverFits) else ""
+        return NoValidHost(told)
     if isinstance(error, errors.Unavailable):
         LOG.error("%s: %s", request_id, error.message)
         return ServiceUnavailable(error.public)

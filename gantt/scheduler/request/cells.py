@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from gantt.errors import Invalid
+from gantt.errors import NeverFits
 from gantt.model.cpu_sets import mask_of
 from gantt.model.forms.instance_topology import MOST_CELLS
 from gantt.model.spec import RequestSpec
@@ -25,7 +25,7 @@ _PERSISTENT: Final = "hw:pmem"
 
 
 def cells_of(spec: RequestSpec, pinning: Pinning) -> tuple[InstanceCell, ...]:
-    """The cells; none: nothing asks for any. Raises Invalid."""
+    """The cells; none: nothing asks for any. Raises NeverFits."""
     nodes = _node_count(spec)
     size = pages.page_kib(spec)
     pages.check_locked(spec, size)
@@ -60,19 +60,19 @@ def _node_count(spec: RequestSpec) -> int | None:
         return None
     text = str(value)
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= MOST_CELLS):
-        raise Invalid(
+        raise NeverFits(
             f"{key}={value!r} is not a number of NUMA nodes: give 1 to {MOST_CELLS}"
         )
     return int(text[:9])
 
 
 def _one_side(spec: RequestSpec, key: str) -> tuple[str, Any]:
-    """(key, value) of flavor or image, never of both. Raises Invalid."""
+    """(key, value) of flavor or image, never of both. Raises NeverFits."""
     flavor = spec.flavor.extra_specs.get(key) or None
     image = settings.of_image(spec, key)
     named = settings.property_name(key)
     if flavor is not None and image is not None:
-        raise Invalid(_overrides(f"{key}={flavor!r}", f"{named}={image!r}"))
+        raise NeverFits(_overrides(f"{key}={flavor!r}", f"{named}={image!r}"))
     return (key, flavor) if image is None else (named, image)
 
 
@@ -99,7 +99,7 @@ def _parts(spec: RequestSpec, nodes: int) -> list[tuple[Cpus, int]]:
         if number not in given
     ]
     if missing:
-        raise Invalid(
+        raise NeverFits(
             f"the request has {nodes} NUMA nodes and says nothing of "
             f"{', '.join(missing[:6])}: give {_CPUS}.N and {_MEMORY}.N for every "
             "node, or for none"
@@ -108,7 +108,7 @@ def _parts(spec: RequestSpec, nodes: int) -> list[tuple[Cpus, int]]:
     _check_sets(spec, masks)
     sizes = [_megabytes(*memories[number]) for number in range(nodes)]
     if sum(sizes) != spec.flavor.memory_mb:
-        raise Invalid(
+        raise NeverFits(
             f"{_MEMORY}.N are {'+'.join(map(str, sizes))} MB, together {sum(sizes)}; "
             f"the flavor has {spec.flavor.memory_mb}: let them add up to it"
         )
@@ -119,7 +119,7 @@ def _even_parts(spec: RequestSpec, nodes: int) -> list[tuple[Cpus, int]]:
     vcpus, memory = spec.flavor.vcpus, spec.flavor.memory_mb
     cpus.check_count(vcpus)
     if vcpus % nodes or memory % nodes or vcpus < nodes or memory < nodes:
-        raise Invalid(
+        raise NeverFits(
             f"{NODES}={nodes}: {vcpus} vCPUs and {memory} MB cannot be divided evenly "
             f"among {nodes} nodes; give {_CPUS}.N and {_MEMORY}.N, or another number"
         )
@@ -130,7 +130,7 @@ def _even_parts(spec: RequestSpec, nodes: int) -> list[tuple[Cpus, int]]:
 
 
 def _listed(spec: RequestSpec, key: str, nodes: int) -> dict[int, tuple[str, Any]]:
-    """node -> (full key, value), of flavor or image. Raises Invalid."""
+    """node -> (full key, value), of flavor or image. Raises NeverFits."""
     flavor = dict(_numbered(spec.flavor.extra_specs.items(), key))
     image: dict[int, tuple[str, Any]] = {}
     if spec.image is not None:
@@ -140,11 +140,11 @@ def _listed(spec: RequestSpec, key: str, nodes: int) -> dict[int, tuple[str, Any
         if isinstance(whole, list | tuple):
             image |= {n: (f"{named}.{n}", one) for n, one in enumerate(whole)}
     if flavor and image:
-        raise Invalid(_overrides(f"{key}.N", f"{settings.property_name(key)}.N"))
+        raise NeverFits(_overrides(f"{key}.N", f"{settings.property_name(key)}.N"))
     given = flavor or image
     for number, (full, value) in given.items():
         if number >= nodes:
-            raise Invalid(
+            raise NeverFits(
                 f"{full}={value!r} is about node {number}; the request has {nodes} "
                 f"(counted from 0): correct it, or set {NODES}"
             )
@@ -158,7 +158,7 @@ def _numbered(
         prefix, dot, number = full.rpartition(".")
         if dot and prefix == key:
             if not (number.isascii() and number.isdigit() and len(number) < 6):
-                raise Invalid(
+                raise NeverFits(
                     f"{full}={value!r}: {number!r} is not the number of a node"
                 )
             yield int(number), (full, value)
@@ -176,13 +176,13 @@ def _check_sets(spec: RequestSpec, masks: list[Cpus]) -> None:
     seen = 0
     for number, mask in enumerate(masks):
         if twice := seen & mask:
-            raise Invalid(
+            raise NeverFits(
                 f"{_CPUS}.{number} has vCPU {_lowest(twice)}, which another node has: "
                 "give each vCPU to one node"
             )
         seen |= mask
     if left := (1 << spec.flavor.vcpus) - 1 & ~seen:
-        raise Invalid(
+        raise NeverFits(
             f"vCPU {_lowest(left)} of {spec.flavor.vcpus} is in no {_CPUS}.N: give "
             "each to one node"
         )
@@ -195,13 +195,15 @@ def _lowest(mask: Cpus) -> int:
 def _megabytes(key: str, value: Any) -> int:
     text = str(value)
     if not (text.isascii() and text.isdigit() and len(text) < 12 and int(text)):
-        raise Invalid(f"{key}={value!r} is not an amount of memory: give MB, 1 or more")
+        raise NeverFits(
+            f"{key}={value!r} is not an amount of memory: give MB, 1 or more"
+        )
     return int(text)
 
 
 def _check_pages(number: int, memory: int, size: int | None) -> None:
     if size is not None and size > 0 and memory * 1024 % size:
-        raise Invalid(
+        raise NeverFits(
             f"{pages.PAGES} is {size} KiB, and NUMA node {number} has {memory} MB, "
             "which is no multiple of it: change one of them"
         )

@@ -10,7 +10,7 @@ from typing import Final, cast
 
 from msgspec import Struct
 
-from gantt.errors import Invalid
+from gantt.errors import NeverFits
 from gantt.model.cpu_sets import mask_of
 from gantt.model.forms.instance_topology import MOST_CPUS
 from gantt.model.spec import RequestSpec
@@ -47,7 +47,7 @@ def pin(spec: RequestSpec, demand: Demand) -> bool:
     """Turn CPU policies into amounts and traits; whether unpinned CPUs are acceptable
     instead.
 
-    ``demand`` holds only the flavor's explicit amounts. Raises Invalid.
+    ``demand`` holds only the flavor's explicit amounts. Raises NeverFits.
     """
     policy = cpu_policy(spec)
     threads = thread_policy(spec)
@@ -55,9 +55,9 @@ def pin(spec: RequestSpec, demand: Demand) -> bool:
     _check_explicit(spec, demand, policy, is_isolated)
     is_pinning = policy in ("dedicated", "mixed") or demand.total("PCPU") > 0
     if not is_pinning and threads in ("isolate", "require"):
-        raise Invalid(_needs_pinning(_THREADS, threads))
+        raise NeverFits(_needs_pinning(_THREADS, threads))
     if not is_pinning and is_isolated:
-        raise Invalid(_needs_pinning(_EMULATOR, "isolate"))
+        raise NeverFits(_needs_pinning(_EMULATOR, "isolate"))
     amounts = demand.main.amounts
     if policy == "dedicated":
         amounts["PCPU"] = spec.flavor.vcpus + is_isolated
@@ -74,7 +74,7 @@ def pin(spec: RequestSpec, demand: Demand) -> bool:
 
 def pinning(spec: RequestSpec) -> Pinning:
     """Which vCPUs are pinned, and how, by all the rules of Nova's API (``pin`` takes
-    amounts of requests that it made under older rules). Raises Invalid."""
+    amounts of requests that it made under older rules). Raises NeverFits."""
     demand = Demand()
     take_in_groups(spec.flavor.extra_specs, demand)
     emulator = _emulator_policy(spec)
@@ -90,7 +90,7 @@ def pinning(spec: RequestSpec) -> Pinning:
     realtime = _realtime(spec, emulator)
     mask = spec.flavor.extra_specs.get(_MASK)
     if mask and policy != "mixed":
-        raise Invalid(
+        raise NeverFits(
             f"{_MASK}={mask!r} is for {_POLICY}=mixed: set it, or leave it out"
         )
     pinned: Cpus = 0
@@ -108,13 +108,13 @@ def pinning(spec: RequestSpec) -> Pinning:
 
 
 def cpu_policy(spec: RequestSpec) -> str | None:
-    """dedicated, mixed, shared, or None: not given. Raises Invalid."""
+    """dedicated, mixed, shared, or None: not given. Raises NeverFits."""
     flavor = _one_of(_POLICY, spec.flavor.extra_specs.get(_POLICY), _POLICIES)
     named = settings.property_name(_POLICY)
     image = _one_of(named, settings.of_image(spec, _POLICY), _POLICIES)
     refused = {"mixed": ("dedicated",), "shared": ("dedicated", "mixed")}
     if flavor is not None and image in refused.get(flavor, ()):
-        raise Invalid(
+        raise NeverFits(
             f"the flavor says {_POLICY}={flavor}, the image {named}={image}: an image "
             "cannot ask for more than its flavor gives; use another flavor or image"
         )
@@ -123,14 +123,14 @@ def cpu_policy(spec: RequestSpec) -> str | None:
 
 def thread_policy(spec: RequestSpec) -> str | None:
     """isolate, prefer, require, or None: not given. A flavor that prefers overrides its
-    image, as in Nova. Raises Invalid."""
+    image, as in Nova. Raises NeverFits."""
     flavor = _one_of(_THREADS, spec.flavor.extra_specs.get(_THREADS), _THREAD_POLICIES)
     named = settings.property_name(_THREADS)
     image = _one_of(named, settings.of_image(spec, _THREADS), _THREAD_POLICIES)
     if flavor in (None, "prefer"):
         return flavor if flavor is not None else image
     if image is not None and image != flavor:
-        raise Invalid(
+        raise NeverFits(
             f"the flavor says {_THREADS}={flavor}, the image {named}={image}: let them "
             "agree, or only one of them say it"
         )
@@ -141,7 +141,7 @@ def parse_mask(
     key: str, text: str, vcpus: int, *, is_of_all: bool = True
 ) -> frozenset[int]:
     """The CPUs that a mask names: "0-3,^1" and the like; ``is_of_all``: one that begins
-    with ``^`` takes from all, else from none. Raises Invalid when it is malformed or
+    with ``^`` takes from all, else from none. Raises NeverFits when it is malformed or
     exceeds the instance."""
     check_count(vcpus)
     chosen: set[int] = set()
@@ -157,9 +157,9 @@ def parse_mask(
 
 
 def check_count(vcpus: int) -> None:
-    """Raises Invalid: no host has so many."""
+    """Raises NeverFits: no host has so many."""
     if vcpus > MOST_CPUS:
-        raise Invalid(
+        raise NeverFits(
             f"the flavor has {vcpus} vCPUs, which are told apart here: no host has so "
             f"many; give it at most {MOST_CPUS}"
         )
@@ -171,12 +171,12 @@ def _span(key: str, text: str, rule: str, vcpus: int) -> range:
         last = first
     numbers = [part for part in (first, last) if part.isascii() and part.isdigit()]
     if len(numbers) < 2 or max(map(len, numbers)) > 9 or int(first) > int(last):
-        raise Invalid(
+        raise NeverFits(
             f"{key}={text!r} is not a set of CPUs: {rule!r} is neither a number nor a "
             'range; write it like "0-3,^1"'
         )
     if int(last) >= vcpus:
-        raise Invalid(
+        raise NeverFits(
             f"{key}={text!r} names CPU {int(last)}, the flavor has {vcpus} (counted "
             "from 0)"
         )
@@ -191,13 +191,13 @@ def _dedicated_count(spec: RequestSpec) -> int:
     if not mask:
         key, mask = _REALTIME_MASK, _realtime_mask(spec)
     if not mask:
-        raise Invalid(
+        raise NeverFits(
             f"{_POLICY}=mixed does not say which CPUs are pinned: give {_MASK}, or "
             f"{_REALTIME} with {_REALTIME_MASK}"
         )
     pinned = len(parse_mask(key, mask, vcpus))
     if not 0 < pinned < vcpus:
-        raise Invalid(
+        raise NeverFits(
             f"{_POLICY}=mixed with {key}={mask!r} pins {pinned} of {vcpus} CPUs: at "
             "least one must be pinned and one not"
         )
@@ -207,7 +207,7 @@ def _dedicated_count(spec: RequestSpec) -> int:
 def _mixed(spec: RequestSpec, mask: str | None, realtime: Cpus | None) -> Cpus:
     """The pinned vCPUs of a mixed instance: those of one of the two masks."""
     if mask and realtime is not None:
-        raise Invalid(
+        raise NeverFits(
             f"{_MASK}={mask!r} and {_REALTIME} both say which CPUs of {_POLICY}=mixed "
             "are pinned: say only one of them"
         )
@@ -218,7 +218,7 @@ def _mixed(spec: RequestSpec, mask: str | None, realtime: Cpus | None) -> Cpus:
 
 
 def _threads_or_trait(spec: RequestSpec, demand: Demand) -> str | None:
-    """The thread policy, or what a trait says of it. Raises Invalid."""
+    """The thread policy, or what a trait says of it. Raises NeverFits."""
     threads = thread_policy(spec)
     image = spec.image.properties.get("traits_required") if spec.image else None
     parts = demand.parts.values()
@@ -227,21 +227,21 @@ def _threads_or_trait(spec: RequestSpec, demand: Demand) -> str | None:
         isinstance(image, list | tuple | set | frozenset) and HYPERTHREADING in image
     )
     if is_forbidden and is_required:
-        raise Invalid(
+        raise NeverFits(
             f"the trait {HYPERTHREADING} is required and forbidden: it says how "
             "threads are used; say one of them"
         )
     by_trait = "isolate" if is_forbidden else "require" if is_required else None
     if by_trait is None or threads is None:
         return by_trait or threads
-    raise Invalid(
+    raise NeverFits(
         f"{_THREADS}={threads} and the trait {HYPERTHREADING} both say how threads are "
         "used: say only one of them"
     )
 
 
 def _realtime(spec: RequestSpec, emulator: str | None) -> Cpus | None:
-    """The real-time vCPUs; None: none. Raises Invalid."""
+    """The real-time vCPUs; None: none. Raises NeverFits."""
     if not _is_realtime(spec):
         return None
     text, vcpus = _realtime_mask(spec), spec.flavor.vcpus
@@ -250,7 +250,7 @@ def _realtime(spec: RequestSpec, emulator: str | None) -> Cpus | None:
     if text:
         chosen = parse_mask(_REALTIME_MASK, text, vcpus)
     if emulator is None and not 0 < len(chosen) < vcpus:
-        raise Invalid(
+        raise NeverFits(
             f"{_REALTIME} with {_REALTIME_MASK}={text!r} makes {len(chosen)} of "
             f"{vcpus} CPUs real-time: leave some of them ordinary, or say where "
             f"emulator threads run with {_EMULATOR}"
@@ -262,11 +262,11 @@ def _check_unpinned(
     spec: RequestSpec, threads: str | None, emulator: str | None
 ) -> None:
     if threads is not None:
-        raise Invalid(_needs_pinning(_THREADS, threads))
+        raise NeverFits(_needs_pinning(_THREADS, threads))
     if emulator == "isolate":
-        raise Invalid(_needs_pinning(_EMULATOR, emulator))
+        raise NeverFits(_needs_pinning(_EMULATOR, emulator))
     if _is_realtime(spec):
-        raise Invalid(_needs_pinning(_REALTIME, "true"))
+        raise NeverFits(_needs_pinning(_REALTIME, "true"))
 
 
 def _is_realtime(spec: RequestSpec) -> bool:
@@ -292,19 +292,19 @@ def _check_explicit(
     if not (pinned or shared):
         return
     if pinned and shared:
-        raise Invalid(
+        raise NeverFits(
             f"the flavor asks for {pinned} resources:PCPU and {shared} resources:VCPU: "
             f"ask for one of them, or use {_POLICY}=mixed"
         )
     if policy is not None:
         name = "PCPU" if pinned else "VCPU"
-        raise Invalid(
+        raise NeverFits(
             f"{_POLICY}={policy} and resources:{name}={pinned or shared} both say how "
             "many CPUs are pinned: say only one of them"
         )
     expected = spec.flavor.vcpus + is_isolated
     if pinned and pinned != expected:
-        raise Invalid(
+        raise NeverFits(
             f"resources:PCPU={pinned} for a flavor of {spec.flavor.vcpus} vCPUs"
             f"{' and one for the emulator' if is_isolated else ''}: ask for {expected}"
         )
@@ -314,7 +314,7 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> str | None:
     if value is None:
         return None
     if value not in allowed:
-        raise Invalid(f"{name}={value!r} is unknown: give {' or '.join(allowed)}")
+        raise NeverFits(f"{name}={value!r} is unknown: give {' or '.join(allowed)}")
     return str(value)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from msgspec import structs
 
-from gantt.errors import Invalid
+from gantt.errors import Invalid, NeverFits
 from gantt.model.spec import RequestSpec, ResourceGroup
 from gantt.model.topology import TYPE_PCI, TYPE_PF, TYPE_VF, Affinity, DeviceRequest
 from gantt.scheduler.request import settings
@@ -85,7 +85,7 @@ def asked_aliases(spec: RequestSpec) -> list[tuple[str, int]]:
     for part in asked.split(","):
         name, _, count = (text.strip() for text in part.partition(":"))
         if not (count.isascii() and count.isdigit() and len(count) < 9):
-            raise Invalid(f"extra spec {ALIAS}={asked!r}: {part!r} is not NAME:COUNT")
+            raise NeverFits(f"extra spec {ALIAS}={asked!r}: {part!r} is not NAME:COUNT")
         found.append((name, int(count)))
     return found
 
@@ -104,7 +104,7 @@ def _of_alias(
     """The request for ``count`` devices, under the alias's name."""
     meant = [one for one in aliases if one.get("name") == name]
     if not meant:
-        raise Invalid(
+        raise NeverFits(
             f"extra spec {ALIAS}={spec.flavor.extra_specs[ALIAS]!r}: there is no alias "
             f"{name!r}; add it to [pci] alias, or correct the name"
         )
@@ -170,7 +170,7 @@ def _read(entry: dict[str, Any], asked: Affinity | None) -> DeviceRequest:
         or not isinstance(wanted, list | tuple)
         or not all(isinstance(one, dict) for one in wanted)
     ):
-        raise Invalid(
+        raise NeverFits(
             f"pci_requests cannot be read: count={count!r}, spec={wanted!r}; give a "
             f"count from 0 to {_MOST_DEVICES} and a list of objects"
         )
@@ -178,7 +178,7 @@ def _read(entry: dict[str, Any], asked: Affinity | None) -> DeviceRequest:
     if "numa_policy" not in entry and asked is not None:
         affinity = asked
     if affinity not in AFFINITIES:
-        raise Invalid(
+        raise NeverFits(
             f"pci_requests has numa_policy={affinity!r}: give {' or '.join(AFFINITIES)}"
         )
     return DeviceRequest(
@@ -233,7 +233,7 @@ def _resource_class(wanted: dict[str, Any]) -> str:
         name = str(named).upper()
         return name if name in _STANDARD else custom_name(name)
     if not (wanted.get("vendor_id") and wanted.get("product_id")):
-        raise Invalid(
+        raise NeverFits(
             f"a PCI request asks for a device like {wanted}: give resource_class, or "
             "vendor_id and product_id"
         )

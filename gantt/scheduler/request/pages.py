@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from gantt.errors import Invalid
+from gantt.errors import NeverFits
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import ANY_PAGES, LARGE_PAGES, SMALL_PAGES
 from gantt.scheduler.request import settings
@@ -24,7 +24,8 @@ _MOST_KIB: Final = 2**40
 
 def page_kib(spec: RequestSpec) -> int | None:
     """A size in KiB, one of the names of ``model.topology``, or None: no pages are
-    asked for. An image chooses only if the flavor says any or large. Raises Invalid."""
+    asked for. An image chooses only if the flavor says any or large. Raises
+    NeverFits."""
     flavor = spec.flavor.extra_specs.get(PAGES) or None
     image = settings.of_image(spec, PAGES)
     named = settings.property_name(PAGES)
@@ -33,7 +34,7 @@ def page_kib(spec: RequestSpec) -> int | None:
         return size
     chosen = parse_size(named, str(image))
     if size not in (LARGE_PAGES, ANY_PAGES):
-        raise Invalid(
+        raise NeverFits(
             f"the image says {named}={image!r}, and the flavor "
             f"{'does not set ' + PAGES if flavor is None else f'{PAGES}={flavor!r}'}: "
             f"an image chooses only if its flavor says {PAGES}=large or any"
@@ -43,7 +44,7 @@ def page_kib(spec: RequestSpec) -> int | None:
 
 def parse_size(key: str, text: str) -> int:
     """``small``, ``large``, ``any``, a number of KiB, or one with a unit (2MB, 1GiB:
-    powers of 1024). Raises Invalid."""
+    powers of 1024). Raises NeverFits."""
     if text in _NAMED:
         return _NAMED[text]
     size = -1
@@ -53,7 +54,7 @@ def parse_size(key: str, text: str) -> int:
         whole = float(found[1]) * _KIB[found[2]]
         size = int(whole) if whole.is_integer() else -1
     if not 0 < size <= _MOST_KIB:
-        raise Invalid(
+        raise NeverFits(
             f"{key}={text!r} is not a page size: give small, large, any, a number of "
             "KiB, or one with a unit, like 2MB or 1GB"
         )
@@ -61,9 +62,9 @@ def parse_size(key: str, text: str) -> int:
 
 
 def check_locked(spec: RequestSpec, size: int | None) -> None:
-    """Locked memory needs a page size. Raises Invalid."""
+    """Locked memory needs a page size. Raises NeverFits."""
     if settings.is_on(spec, LOCKED) and size is None:
-        raise Invalid(
+        raise NeverFits(
             f"{LOCKED} (image: {settings.property_name(LOCKED)}) needs a page size, "
             f"and none is asked for: set {PAGES} in the flavor, or leave it out"
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from gantt.errors import Invalid
+from gantt.errors import NeverFits
 from gantt.model.spec import RequestSpec
 
 _TRUE = frozenset({"1", "t", "true", "on", "y", "yes"})
@@ -32,7 +32,7 @@ def agreed(
 ) -> str | None:
     """The value of flavor or image, as text; None: unset.
 
-    Raises Invalid when they differ, or when the value is not ``allowed``.
+    Raises NeverFits when they differ, or when the value is not ``allowed``.
     """
     flavor = spec.flavor.extra_specs.get(key)
     image = of_image(spec, key)
@@ -42,7 +42,7 @@ def agreed(
     if flavor is not None and image is not None and value != str(image):
         raise _conflict(key, flavor, image)
     if allowed is not None and value not in allowed:
-        raise Invalid(
+        raise NeverFits(
             f"{_where(key, flavor)}={value!r} is unknown: give "
             f"{' or '.join(sorted(allowed))}"
         )
@@ -50,8 +50,8 @@ def agreed(
 
 
 def is_on(spec: RequestSpec, key: str) -> bool:
-    """Whether flavor or image switch it on. Raises Invalid when they differ, or when it
-    is neither true nor false."""
+    """Whether flavor or image switch it on. Raises NeverFits when they differ, or when
+    it is neither true nor false."""
     flavor = spec.flavor.extra_specs.get(key)
     image = of_image(spec, key)
     if flavor is None and image is None:
@@ -66,12 +66,12 @@ def is_on(spec: RequestSpec, key: str) -> bool:
 
 
 def truth(name: str, value: object) -> bool:
-    """A boolean value. Raises Invalid."""
+    """A boolean value. Raises NeverFits."""
     text = str(value).strip().lower()
     if text in _TRUE:
         return True
     if text not in _FALSE:
-        raise Invalid(f"{name}={value!r} is neither true nor false: give one of them")
+        raise NeverFits(f"{name}={value!r} is neither true nor false: give one of them")
     return False
 
 
@@ -81,8 +81,8 @@ def _where(key: str, flavor: object) -> str:
     return f"extra spec {key}"
 
 
-def _conflict(key: str, flavor: object, image: object) -> Invalid:
-    return Invalid(
+def _conflict(key: str, flavor: object, image: object) -> NeverFits:
+    return NeverFits(
         f"the flavor says {key}={flavor!r}, the image says "
         f"{property_name(key)}={image!r}: let them agree, or only one of them say it"
     )
