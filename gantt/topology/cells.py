@@ -164,9 +164,14 @@ def share(lack: Lack) -> float:
     return lack.has / lack.asked if lack.asked else 1.0
 
 
+def missing(lack: Lack) -> float:
+    """The sum of the shares that are missing."""
+    return sum(1 - share(one) for one in (lack, *lack.more))
+
+
 def nearest(lacks: Iterable[Lack]) -> Lack:
-    """What lacks least: the smallest sum of missing shares, the first of equal ones."""
-    return min(lacks, key=lambda lack: sum(1 - share(s) for s in (lack, *lack.more)))
+    """What lacks least, the first of equal ones."""
+    return min(lacks, key=missing)
 
 
 def in_order(

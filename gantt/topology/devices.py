@@ -90,10 +90,11 @@ def _sieved(
     if _count(pools, places) < request.count:
         return _lack(request, _count(pools, places), "")
     if cells:
+        there = _count(pools, places)
         places = _near(pools, places, request, cells, sockets)
-        if _count(pools, places) < request.count:
-            detail = f"affinity {request.affinity}"
-            return _lack(request, _count(pools, places), detail)
+        near = _count(pools, places)
+        if near < request.count:
+            return _lack(request, near, _not_near(request, cells, there - near))
     places = [place for place in places if _may_be_given(pools[place], request)]
     if _count(pools, places) < request.count:
         return _lack(request, _count(pools, places), "of the type asked for")
@@ -135,6 +136,12 @@ def _lack(request: DeviceRequest, has: int, why: str) -> Lack:
     if why:
         detail = f"{detail}, {why}"
     return Lack("devices", request.count, has, "devices", None, detail)
+
+
+def _not_near(request: DeviceRequest, cells: tuple[int, ...], elsewhere: int) -> str:
+    noun = "cell" if len(cells) == 1 else "cells"
+    named = ",".join(map(str, sorted(cells)))
+    return f"near {noun} {named} ({elsewhere:,} elsewhere), affinity {request.affinity}"
 
 
 def _text(value: str | tuple[str, ...] | None) -> str:

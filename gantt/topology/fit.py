@@ -113,7 +113,14 @@ class _Search:
         if self.steps_left < 0:
             asked, has = perm(len(self.order), len(carriers)), self.wanted.most_steps
             return Lack("cells", asked, has, "placements", None, "search limit")
-        return nearest(self.lacks)
+        return self._nearest()
+
+    def _nearest(self) -> Lack:
+        """Of the host cells that carry it, what devices and networks lack; and what the
+        nearest of the others lacks to carry it."""
+        found = nearest(self.lacks)
+        pairs = [one for each in self.pairs for one in each if isinstance(one, Lack)]
+        return replace(found, more=(*found.more, nearest(pairs))) if pairs else found
 
     def _pair(self, number: int, place: int) -> FittedCell | Lack:
         known = self.pairs[number][place]

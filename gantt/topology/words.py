@@ -52,7 +52,7 @@ def _whole(lack: Lack) -> str:
         case "devices":
             return f"the host has {_amounts(lack)} devices {lack.detail}"
         case "networks":
-            return f"no cells are near {lack.detail}"
+            return f"no cells with room are near {lack.detail}"
         case "pending":
             return "pending claims do not fit the last report of the host"
     if lack.is_of_search:

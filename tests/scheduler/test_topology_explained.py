@@ -109,7 +109,7 @@ def test_only_the_nearest_hosts_are_fitted(
     for number in range(40):
         report(engine, f"h{number:02}", 0, 2)
     assert len(refusal(engine, PINNED).nearest) == 10
-    assert 1 <= len(fits) <= 10
+    assert 1 <= len(fits) <= 11  # the last with the change that would help
 
 
 def test_a_host_whose_claims_do_not_fit_its_report_is_closed(engine: Gantt) -> None:

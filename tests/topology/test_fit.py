@@ -118,9 +118,11 @@ def test_devices_choose_the_cell() -> None:
 def test_devices_that_are_not_near() -> None:
     hosts = _with(replace(FOUR, pools=(pool(1, 2),)), 2, pinned=0xFF << 16)
     lack = fit(hosts, wanted(pinned_cell(2), devices=(GPU,)), {})
-    assert lack == Lack(
-        "devices", 1, 0, "devices", None, "vendor_id=8086, affinity required"
-    )
+    assert isinstance(lack, Lack)
+    assert (lack.what, lack.asked, lack.has, lack.cell) == ("devices", 1, 0, None)
+    assert lack.detail == "vendor_id=8086, near cell 0 (1 elsewhere), affinity required"
+    # The cell that is near them lacks something else.
+    assert lack.more == (Lack("cpus", 2, 0, "pinned CPUs", 2),)
 
 
 def test_without_cells_affinity_does_not_count() -> None:

@@ -88,7 +88,7 @@ def test_the_lacks_of_a_host() -> None:
         "the host has 2 of 3 NUMA cells that can carry the instance's",
         "the host has 1 of 2 NUMA cells that can carry the instance's; "
         "cell 1 has 4 of 6 free pinned CPUs",
-        "no cells are near net",
+        "no cells with room are near net; cell 1 has 0 of 1 free pinned CPUs",
         "the search ended after 1,000 steps (topology_steps); 5,040 placements of the "
         "cells are possible",
     ]

@@ -21,6 +21,7 @@ from gantt.placement.candidates.rooms import Rooms
 from gantt.scheduler.contract import Filter
 from gantt.scheduler.explain.concessions import amounts as asked_amounts
 from gantt.scheduler.explain.concessions import concessions
+from gantt.scheduler.explain.topology_concessions import steps_of
 from gantt.scheduler.explain.trials import Trials
 from gantt.scheduler.feasibility import amounts
 from gantt.scheduler.feasibility.candidates import REPORT_SOURCE
@@ -61,6 +62,7 @@ class _Quest:
         self.best: tuple[Relaxation, ...] = ()
         self._trials, self._feasible = trials, feasible
         self._amounts = asked_amounts(trials.request.spec)
+        self._steps = steps_of(trials.request.spec)
         self._rooms: dict[str, Rooms] = {}
 
     def search(self, picked: int) -> None:
@@ -109,7 +111,9 @@ class _Quest:
         best_share = 1.0
         for one in self._amounts if self._trials.source.is_lasting else ():
             asked = one.amount or 0
-            if asked < 2 or (self._is_telling(one) and not self._drops(one, also)):
+            if asked < 2 * self._step(one):
+                continue
+            if self._is_telling(one) and not self._drops(one, also):
                 continue
 
             def found(lowered: int, one: Relaxation = one, asked: int = asked) -> None:
@@ -152,7 +156,13 @@ class _Quest:
 
             floor = rooms.largest(below, start, floor, helps, found)
         if any(_reads_sizes(one) for one in self._trials.driver.policy.filters):
-            _halve(floor + 1, top, helps, found)
+            step = self._step(one)
+            _halve(
+                floor // step + 1,
+                top // step,
+                lambda steps: helps(steps * step),
+                lambda steps: found(steps * step),
+            )
 
     def _is_telling(self, one: Relaxation) -> bool:
         """Whether requesting none of it is weaker than requesting less: not where that
@@ -163,7 +173,14 @@ class _Quest:
         )
 
     def _drops(self, one: Relaxation, also: tuple[Relaxation, ...]) -> bool:
+        """Whether the least of it that may be asked for helps: none, but of cells
+        something."""
+        if not one.suffix and one.names[0] in self._steps:
+            one = replace(one, lowered=self._step(one))
         return self._trials.helps(one, *also)
+
+    def _step(self, one: Relaxation) -> int:
+        return 1 if one.suffix else self._steps.get(one.names[0], 1)
 
     def _room(self, name: str) -> Rooms | None:
         """What hosts, or providers in the books, have left of a class."""

@@ -27,6 +27,7 @@ from gantt.scheduler.explain.topology_concessions import (
     OF_TOPOLOGY,
     topology_concessions,
     with_less,
+    with_smaller_cells,
     without_devices,
 )
 from gantt.scheduler.request import cpus
@@ -253,9 +254,11 @@ def _fewer(request: ScheduleRequest, count: int) -> ScheduleRequest:
 
 
 def _with_amount(spec: RequestSpec, one: Relaxation) -> RequestSpec:
-    """Lower it where it was given: in an extra spec, a requested group, or the
-    flavor."""
+    """Lower it where it was given: in an extra spec, a requested group, or the flavor;
+    and in the cells that it is divided among."""
     (name,), suffix, amount = one.names, one.suffix or "", one.lowered or 0
+    if not suffix and amount:
+        spec = with_smaller_cells(spec, name, amount)
     key = f"resources{suffix}:{name}"
     flavor = spec.flavor
     if key in flavor.extra_specs:

@@ -1,9 +1,12 @@
 """What a host's cells and devices lack for an instance, in words.
 
-Asked for the few hosts that came nearest: each is fitted once, exactly.
+Passes over arrays put all refused hosts in order; the few that come nearest are fitted
+once, exactly.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from gantt.errors import GanttError
 from gantt.model.answers import Candidate
@@ -11,8 +14,12 @@ from gantt.model.topology import Lack
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.feasibility.candidates import NOTHING
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.feasibility.topology import missing_of
+from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.selection.fitting import Fitting, fitting_of
+from gantt.state.column import Floats, Int64s
 from gantt.state.state import State
+from gantt.topology.cells import missing
 from gantt.topology.words import sentence
 
 
@@ -20,21 +27,30 @@ class Lacks:
     """Of one request, as hosts were before its first instance."""
 
     def __init__(self, state: State, feasible: FeasibleHosts) -> None:
+        self._fleet = state.fleet
         self._promises = state.fleet.hosts.promises
         self._candidates = feasible.candidates
         self._budget = Budget(feasible.policy.options.explain_budget)
         self._fitting = _fitting(state, feasible)
+        self._wanted = feasible.wanted if self._fitting else None
         # The candidate says which provider has the devices.
-        wanted = feasible.wanted if self._fitting else None
-        self._has_devices = wanted is not None and bool(wanted.devices)
+        self._has_devices = self._wanted is not None and bool(self._wanted.devices)
 
-    def of(self, row: int) -> str | None:
-        """What the host at ``row`` lacks; None: nothing."""
+    def about(self, rows: Int64s) -> Floats:
+        """float64[n]: about how much the hosts at ``rows`` lack; 0: nothing."""
+        if self._wanted is None:
+            return np.zeros(len(rows))
+        return missing_of(Hosts(self._fleet, rows), self._wanted)
+
+    def of(self, row: int) -> tuple[float, str | None]:
+        """How much the host at ``row`` lacks, and what; (0, None): nothing."""
         if self._fitting is None:
-            return None
+            return 0.0, None
         pending = self._fitting.pending(row, self._candidate(row))
         found = self._promises[row].fit(pending)
-        return sentence(found) if isinstance(found, Lack) else None
+        if isinstance(found, Lack):
+            return missing(found), sentence(found)
+        return 0.0, None
 
     def _candidate(self, row: int) -> Candidate:
         if self._has_devices:

@@ -1,4 +1,5 @@
-"""What a request for a topology or for devices can do with less of, one at a time.
+"""What a request for a topology or for devices can do with less of, one at a time; and
+its amounts, which are those of its cells together.
 
 Separate from the other concessions because these need the topology as it is derived: a
 spec with less bears it as ``numa_topology``, and its flavor and image no longer say
@@ -8,15 +9,17 @@ what contradicts that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from math import gcd
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from gantt.errors import GanttError
+from gantt.model.cpu_sets import mask_of, numbers_of
 from gantt.model.diagnosis import Kind, Relaxation
 from gantt.model.forms.instance_topology import GivenTopology, plain_topology
 from gantt.model.spec import RequestSpec
-from gantt.model.topology import ANY_PAGES, DeviceRequest, InstanceCell
+from gantt.model.topology import ANY_PAGES, LARGE_PAGES, DeviceRequest, InstanceCell
 from gantt.scheduler.request import devices
 from gantt.scheduler.request.topology import topology_of
 
@@ -76,6 +79,50 @@ def without_devices(spec: RequestSpec) -> RequestSpec:
     groups = [one for one in spec.requested_resources if one.requester_id not in mine]
     spec = _without_said(spec, {devices.ALIAS}, ())
     return replace(spec, pci_requests=(), requested_resources=tuple(groups))
+
+
+# ---------------------------------------------------------------------------- amounts
+
+
+def steps_of(spec: RequestSpec) -> dict[str, int]:
+    """In which steps amounts can be lowered: by as much for each cell, and by whole
+    pages. Empty: it asks for no cells, or they are not alike."""
+    try:
+        given = topology_of(spec)
+    except GanttError:
+        return {}
+    if given is None or len({_size(cell) for cell in given.cells}) != 1:
+        return {}
+    first, count = given.cells[0], len(given.cells)
+    page_kib = first.page_kib or 0
+    page_mb = max(1, page_kib // 1024)
+    if page_kib == LARGE_PAGES:
+        page_mb = gcd(first.memory, 1024)  # how large they are, hosts decide
+    return {"VCPU": count, "PCPU": count, "MEMORY_MB": count * page_mb}
+
+
+def with_smaller_cells(spec: RequestSpec, name: str, amount: int) -> RequestSpec:
+    """``spec`` whose cells have ``amount`` of a class together; as it is where that
+    cannot be divided among them."""
+    step = steps_of(spec).get(name)
+    given = topology_of(spec) if step and amount % step == 0 else None
+    if given is None:
+        return spec
+    each = amount // len(given.cells)
+    cells = tuple(_smaller(cell, name, each) for cell in given.cells)
+    return replace(spec, numa_topology=plain_topology(replace(given, cells=cells)))
+
+
+def _size(cell: InstanceCell) -> tuple[int, int, int]:
+    return cell.cpus.bit_count(), cell.pcpus.bit_count(), cell.memory
+
+
+def _smaller(cell: InstanceCell, name: str, amount: int) -> InstanceCell:
+    if name == "MEMORY_MB":
+        return replace(cell, memory=amount)
+    field = "pcpus" if name == "PCPU" else "cpus"
+    lowest = mask_of([*numbers_of(getattr(cell, field))][:amount])
+    return replace(cell, **{field: lowest})
 
 
 # ------------------------------------------------------------------------------ cells

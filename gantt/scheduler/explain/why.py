@@ -23,6 +23,7 @@ from gantt.scheduler.feasibility import feasible_hosts
 from gantt.scheduler.feasibility.candidates import BOOKS, HostMask
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, steps_of
 from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 from gantt.scheduler.scoring.scale import all_scales, part, samples
 from gantt.state.column import NO_TIME, Int64s
 from gantt.state.state import State
@@ -115,21 +116,35 @@ def nearest(
     masks: tuple[HostMask, ...],
     most: int = _MOST_NEAR,
 ) -> tuple[Near, ...]:
-    """Hosts that the fewest masks removed, fewest first."""
-    failures = np.zeros(len(feasible.all_rows), np.int64)
-    for one in masks:
-        failures += ~one.mask
+    """Hosts that the fewest masks removed, fewest first; of these, those first that
+    lack the least of their cells and devices."""
+    failures = _failures(masks, len(feasible.all_rows))
     removed = np.flatnonzero(failures)
-    order = removed[np.argsort(failures[removed], kind="stable")][:most]
-    hosts = state.fleet.hosts
     lacks = Lacks(state, feasible)
+    about = lacks.about(feasible.all_rows[removed])
+    order = removed[np.lexsort((about, failures[removed]))][:most]
+    hosts = state.fleet.hosts
     found = []
     for place in order.tolist():
         row = int(feasible.all_rows[place])
         names = tuple(s.name for s in masks if not s.mask[place])
-        where = hosts.hosts[row], hosts.nodes[row]
-        found.append(Near(*where, names, lacks.of(row)))
-    return tuple(found)
+        missing, lack = lacks.of(row)
+        near = Near(hosts.hosts[row], hosts.nodes[row], names, lack)
+        found.append((int(failures[place]), missing, near))
+    found.sort(key=lambda one: one[:2])
+    return tuple(near for *_, near in found)
+
+
+def _failures(masks: tuple[HostMask, ...], size: int) -> Int64s:
+    """int64[n]: how many masks removed each host. Devices that are missing fail both
+    filters that look at them, which counts once."""
+    found = np.zeros(size, np.int64)
+    counted = {one.name: one.mask for one in masks}
+    for one in masks:
+        found += ~one.mask
+    if TOPOLOGY_FILTER in counted and DEVICES_FILTER in counted:
+        found -= ~(counted[TOPOLOGY_FILTER] | counted[DEVICES_FILTER])
+    return found
 
 
 def _in_the_end(feasible: FeasibleHosts, ending: Ending) -> Iterator[HostMask]:

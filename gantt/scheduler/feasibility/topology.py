@@ -1,7 +1,8 @@
 """Hosts that cannot fit an instance's NUMA cells and devices, by passes over arrays.
 
 Necessary conditions only: what passes is fitted one by one (``topology.fit``), what
-does not pass never fits. Apart from the filters because two of them ask.
+does not pass never fits. Apart from the filters because two of them ask. Of refused
+hosts, passes also tell which come near (``missing_of``).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from gantt.model.topology import (
     Wanted,
 )
 from gantt.scheduler.hosts import Hosts
-from gantt.state.column import ANY, Bools, Int64s
+from gantt.state.column import ANY, Bools, Floats, Int64s
 from gantt.state.topology_columns import (
     ANY_KIND,
     MOST_PAGE_SIZES,
@@ -161,9 +162,7 @@ def _memory(view: _View, cell: InstanceCell) -> Bools:
     kib = cell.memory * _KIB
     grain = view.fact("grain_kib")
     if cell.page_kib in (None, SMALL_PAGES):
-        # Of shared instances without a page size, memory may be overcommitted.
-        is_free = cell.page_kib is not None or is_pinned(cell)
-        able: Bools = view.fact("free_kib" if is_free else "total_kib") >= kib
+        able: Bools = view.fact(_memory_of(cell)) >= kib
         able &= kib % np.maximum(grain, 1) == 0
         return able & (grain > 0) if cell.page_kib == SMALL_PAGES else able
     columns = view.columns
@@ -176,6 +175,13 @@ def _memory(view: _View, cell: InstanceCell) -> Bools:
         fits = columns.free_pages[code][:, view.rows] >= kib // size
         able |= fits & (grain != size) if cell.page_kib == LARGE_PAGES else fits
     return able
+
+
+def _memory_of(cell: InstanceCell) -> str:
+    """The fact that counts: of shared instances without a page size, memory may be
+    overcommitted."""
+    is_free = cell.page_kib is not None or is_pinned(cell)
+    return "free_kib" if is_free else "total_kib"
 
 
 def _keep_near(
@@ -202,6 +208,55 @@ def _networks(view: _View, wanted: Wanted) -> Iterable[Bools]:
             yield columns.near[columns.networks.index(name)][:, view.rows]
     if wanted.is_tunnelled:
         yield view.fact("is_tunnelled") != 0
+
+
+# -- what is missing --------------------------------------------------------------
+
+
+def missing_of(hosts: Hosts, wanted: Wanted) -> Floats:
+    """float64[n]: how much of ``wanted`` the host lacks, as a sum of missing shares:
+    of each instance cell, its CPUs and memory on the host cells that lack least; and of
+    devices, wherever they are. It orders hosts, of which the first are then fitted."""
+    columns = hosts.fleet.hosts.topology
+    found = np.full(len(hosts), 2.0 * len(wanted.cells) + len(wanted.devices))
+    is_known = hosts.rows < len(columns.cells)
+    view = _View(columns, hosts.rows[is_known])
+    missing: Floats = np.zeros(view.count)
+    for cell, reserved, count in _distinct(wanted):
+        each = np.where(view.exists, _missing_of_cell(view, cell, reserved), 2.0)
+        missing += ADD(np.sort(each, axis=0)[:count])
+        missing += 2.0 * max(0, count - len(each))
+    for request in _joined(wanted.devices):
+        missing += _missing(request.count, ADD(_free(columns, view.rows, request)))
+    found[is_known] = missing
+    return found
+
+
+def _missing_of_cell(view: _View, cell: InstanceCell, reserved: int) -> Floats:
+    """float64[cells, rows]: of CPUs and memory together, 0 to 2."""
+    cpus: Floats = np.zeros(view.exists.shape)
+    if is_pinned(cell):
+        free = {"isolate": "whole_cores", "require": "in_cores"}.get(
+            cell.threads or "", "free"
+        )
+        cpus = _missing(cell.pcpus.bit_count() + reserved, view.fact(free))
+    if cell.policy != "dedicated":
+        shared = _missing(cell.cpus.bit_count(), view.fact("shared"))
+        cpus = np.maximum(cpus, shared)
+    kib = cell.memory * _KIB
+    if cell.page_kib in (None, SMALL_PAGES):
+        return cpus + _missing(kib, view.fact(_memory_of(cell)))
+    memory: Floats = np.ones(view.exists.shape)
+    for code, size in enumerate(view.columns.page_sizes):
+        if cell.page_kib in (size, LARGE_PAGES, ANY_PAGES) and not kib % size:
+            free_pages = view.columns.free_pages[code][:, view.rows]
+            memory = np.minimum(memory, _missing(kib // size, free_pages))
+    return cpus + memory
+
+
+def _missing(asked: int, has: Int64s) -> Floats:
+    found: Floats = np.clip(1.0 - has / max(asked, 1), 0.0, 1.0)
+    return found if asked else np.zeros(has.shape)
 
 
 # -- devices ----------------------------------------------------------------------
