@@ -7,6 +7,8 @@ tree into its own words (HTTP status, exit status, RPC fault).
     ├── Invalid                     can never succeed as it was asked
     │   ├── BadInventory            numbers that no inventory may have
     │   ├── NeverFits               settings of flavor or image contradict each other
+    │   ├── BadReport               a report of an agent that cannot be true
+    │   ├── ReportTime              one that is too old, or of the future
     │   ├── UnknownName             a resource class or trait that does not exist
     │   │   └── UnknownResourceClass
     │   ├── UnknownProvider         a body names a provider that does not exist
@@ -23,6 +25,10 @@ tree into its own words (HTTP status, exit status, RPC fault).
     │   ├── ProviderHasChildren     the provider still has children
     │   ├── DoesNotFit              units or capacity refuse the amount
     │   ├── NotFree                 a CPU or device that is to be taken is not free
+    │   ├── FullReportWanted        what came before this report of an agent is missing
+    │   │   ├── ReportGap           a report between the last one and this one
+    │   │   ├── UnknownIncarnation  the full report of an agent that has started
+    │   │   └── NeedsChanged        one that was made for what is needed now
     │   ├── ClaimLost               none of the choices of an instance holds any more
     │   └── ClaimExpired            the lease ended before it was confirmed
     ├── Gone                        the log does not continue from where a watcher was
@@ -94,6 +100,18 @@ class NeverFits(Invalid):
     for, and nothing of the cloud."""
 
     code = "never_fits"
+
+
+class BadReport(Invalid):
+    """The report of an agent says what cannot be true."""
+
+    code = "bad_report"
+
+
+class ReportTime(Invalid):
+    """The report of an agent is too old, or of the future."""
+
+    code = "report_time"
 
 
 class UnknownName(Invalid):
@@ -196,6 +214,30 @@ class NotFree(Conflict):
     """A CPU or device of a host that is to be taken, or given back, is not there."""
 
     code = "not_free"
+
+
+class FullReportWanted(Conflict):
+    """What came before this report of an agent is missing: a full one is needed."""
+
+    code = "full_report_wanted"
+
+
+class ReportGap(FullReportWanted):
+    """A report between the last one that was applied and this one is missing."""
+
+    code = "report_gap"
+
+
+class UnknownIncarnation(FullReportWanted):
+    """An agent that has started anew has not sent its full report."""
+
+    code = "unknown_incarnation"
+
+
+class NeedsChanged(FullReportWanted):
+    """The report was made for other needs than those of now."""
+
+    code = "needs_changed"
 
 
 class ClaimLost(Conflict):

@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from msgspec import Raw
+
 from gantt import errors
 from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
 from gantt.model.advice import Advice, AdviceRequest
 from gantt.model.fleet import FleetRefusal, FleetStatement
+from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, shadow, values
 from gantt.model.hosts import (
     HostAggregate,
@@ -25,6 +28,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
 from gantt.model.shadow import ShadowEvent, ShadowRecord, ShadowReport, Verdict
@@ -37,6 +41,7 @@ from gantt.model.watching import Event, Events
 WAIT_S: Final = 20.0
 # Things in one body, within the service's limit: a host has a few kilobytes, rarely 50.
 FLEET_PART: Final = 500
+REPORTS_PART: Final = 500
 
 
 class RemoteScheduling:
@@ -100,6 +105,27 @@ class RemoteScheduling:
                 "the name as (host, node)."
             )
         return known[0] if known else host
+
+    def report_hosts(
+        self, reports: Iterable[Report | bytes]
+    ) -> tuple[ReportOutcome, ...]:
+        said = list(reports)
+        found: list[ReportOutcome | None] = [None] * len(said)
+        good: dict[int, Report | Raw] = {}
+        for place, one in enumerate(said):
+            try:
+                good[place] = reports_forms.embeddable(one)
+            except errors.Invalid as refusal:
+                found[place] = reports_forms.refused(one, refusal, "")
+        places = list(good)
+        for start in range(0, len(places), REPORTS_PART):
+            some = places[start : start + REPORTS_PART]
+            body = {"reports": [good[place] for place in some]}
+            reply = self._native("POST", "reports", body=body)
+            outcomes = decode.enclosed(reply, "outcomes", tuple[ReportOutcome, ...])
+            for place, outcome in zip(some, outcomes, strict=True):
+                found[place] = outcome
+        return tuple(one for one in found if one is not None)
 
     def delete_host(self, host: str, node: str) -> None:
         host, node = scalars.name("host", host), scalars.name("node", node)

@@ -129,8 +129,14 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "max_request_names 1": "Maximum hosts, aggregates, traits and similar "
             "names in all lists of one request together; requests with more are "
             "refused.",
-            "max_statement 1": "Maximum aggregates, instances, group members or traits "
-            "that one call may name; calls with more are refused.",
+            "max_statement 1": "Maximum aggregates, instances, group members, traits "
+            "or reports that one call may name; calls with more are refused.",
+            "max_report_age_s 1": "Maximum age in seconds of an agent's report; older "
+            "ones are refused.",
+            "max_report_lead_s 0": "Seconds that the clock of a reporting host may be "
+            "ahead; reports further in the future are refused.",
+            "max_report_bytes 1024": "Maximum size of one agent's report; longer ones "
+            "are refused.",
             "max_statement_hosts 1": "Maximum total hosts of the aggregates that one "
             "call names; calls with more are refused.",
             "max_shapes 2": "Request shapes that the caching driver keeps; the least "

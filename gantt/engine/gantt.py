@@ -30,6 +30,7 @@ from gantt.engine.reading.log_tailer import LogTailer, load_state
 from gantt.engine.reading.reader import CandidateSearch, Consistency, Reader
 from gantt.engine.reading.replica import Replica
 from gantt.engine.reading.rest import Rest
+from gantt.engine.reporting import Reporting
 from gantt.engine.scheduling.advising import Advising
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.scheduling.claims import Claims
@@ -135,6 +136,7 @@ class _Parts:
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         self._fleet = Fleet(reader, committer, checks, clock)
         self._whole_fleet = WholeFleet(reader, committer, checks)
+        self._reporting = Reporting(reader, committer, checks, clock, lambda: "")
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, settlement)
@@ -258,6 +260,7 @@ class Gantt(_Parts):
     explain_candidates = _of("_candidates", CandidateSearch.explain_candidates)
 
     update_host = _of("_fleet", Fleet.update_host)
+    report_hosts = _of("_reporting", Reporting.report_hosts)
     delete_host = _of("_fleet", Fleet.delete_host)
     list_hosts = _of("_fleet", Fleet.list_hosts)
     host_topology = _of("_fleet", Fleet.host_topology)
@@ -337,7 +340,7 @@ class Gantt(_Parts):
             "patient_limit": self._options.patient,
             "search_rests": self._rest.taken,
         }
-        for part in (*reading, *deciding, self._background):
+        for part in (*reading, *deciding, self._reporting, self._background):
             found |= part.counts()
         return found
 

@@ -29,6 +29,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.reports import Report, ReportOutcome, ReportPlace
 from gantt.model.rows import ClaimRow
 from gantt.model.spec import InstanceGroup
 from gantt.model.topology import Wanted
@@ -244,6 +245,7 @@ class UpdateHost(Command[HostView], frozen=True):
     that is known of the host, else of ``node``. ``takes_uuid``: where another host has
     this provider, it has moved here, and that host loses it; else that is refused.
     ``saved_at``: when the host wrote the report, in microseconds; None: just now.
+    ``place``: which report of the host's agent this is; None: of no agent.
     """
 
     host: str
@@ -257,6 +259,20 @@ class UpdateHost(Command[HostView], frozen=True):
     is_bare: bool = False
     takes_uuid: bool = False
     saved_at: int | None = None
+    place: ReportPlace | None = None
+
+
+class ReportHost(Command[ReportOutcome], frozen=True):
+    """A report of a host's agent, applied where all before it were.
+
+    ``update``: the same as a command, without its ``place``; ``needs``: the digest of
+    what is needed now ("": any will do). Raises FullReportWanted, BadReport, and what
+    UpdateHost raises.
+    """
+
+    report: Report
+    update: UpdateHost
+    needs: str = ""
 
 
 class DeleteHost(Command[None], frozen=True):

@@ -19,6 +19,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.reports import Report, ReportOutcome
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.topology_view import HostTopologyView
@@ -66,6 +67,12 @@ class SchedulerProtocol(Protocol):
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         """Take in what a host reports. ``node`` None: the one that is known of the
         host, else of the same name. Raises Invalid."""
+
+    def report_hosts(
+        self, reports: Iterable[Report | bytes]
+    ) -> tuple[ReportOutcome, ...]:
+        """Take in reports of agents, in order, each by itself: what became of each. A
+        report is a value, or its JSON text. Raises Invalid where there are too many."""
 
     def delete_host(self, host: str, node: str) -> None:
         """Delete the host; its provider stays, with the allocations of confirmed

@@ -82,6 +82,8 @@ _GAUGES = {
         "request_names_limit": "Maximum names per request (max_request_names).",
         "statement_limit": "Maximum names in one call to the scheduler "
         "(max_statement).",
+        "report_bytes_limit": "Maximum bytes of one report of an agent "
+        "(max_report_bytes).",
         "statement_hosts_limit": "Maximum hosts of the aggregates in one call "
         "(max_statement_hosts).",
         "usage_classes_limit": "Maximum resource classes per sample of the usage "
@@ -158,6 +160,15 @@ _COUNTERS = {
     "usage_dropped": "Records dropped from the usage history.",
     "usage_left_out": "Resource classes left out of usage history samples.",
     "reloads": "Times that all tables were reloaded.",
+    "reports_applied": "Reports of agents that were applied.",
+    "reports_unchanged": "Reports of agents that said that nothing changed.",
+    "reports_duplicate": "Reports of agents that had been applied before.",
+    "reports_superseded": "Reports of agents where one that started later reports the "
+    "same host.",
+    "reports_refused": "Reports of agents that were refused, those that full ones "
+    "answer included.",
+    "reports_full_wanted": "Reports of agents that were refused until a full one "
+    "comes.",
     "searches_cut": "Candidate searches that reached their limit.",
     "search_rests": "Times that a long decision let other requests use the books.",
     "changes_cut": "Searches for a helpful change to a refused request, dry runs and "

@@ -20,6 +20,9 @@ OWNED: Final = "_owned"
 """What rules keep within the stats of a host for themselves; no report said it."""
 SAVED: Final = "_saved_at"
 """Beside it: when the host saved the last report, where that was told."""
+PLACE: Final = "_report"
+"""Beside it: which report of an agent was applied last, a ``ReportPlace``."""
+_HIDDEN: Final = (OWNED, SAVED, PLACE)
 
 
 def hosts(
@@ -126,8 +129,8 @@ def _view(
 ) -> HostView:
     host, node = place
     shown = dict(stats)
-    shown.pop(OWNED, None)
-    shown.pop(SAVED, None)
+    for name in _HIDDEN:
+        shown.pop(name, None)
     return HostView(
         host,
         node,

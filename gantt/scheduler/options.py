@@ -51,7 +51,7 @@ class SchedulerOptions(Struct, frozen=True):
     seconds. ``choices``: alternative hosts of a claim, per instance. ``claim_choices``:
     of all its instances together. ``max_instances``, ``max_request_groups``,
     ``max_request_names``: of one request; ``max_statement``: aggregates, instances,
-    members or traits in one statement; ``max_statement_hosts``: hosts of such
+    members, traits or reports in one statement; ``max_statement_hosts``: hosts of such
     aggregates. ``max_shapes``: of requests, that the caching driver keeps, with
     ``max_shape_hosts`` in all; ``kept_changes``: how many changes of hosts are stored
     for it. ``explain_budget``: steps of the search for a reason; ``change_budget``: of
@@ -66,7 +66,9 @@ class SchedulerOptions(Struct, frozen=True):
     ``shared_scores``: shared with scores, per second. ``record_hosts``: hosts whose
     scores a record keeps. ``lease_skew_s``: how far clocks may differ before a lease
     ends. ``report_age_s``: a report without changes is stored when the last one is so
-    old; the ages in decisions are as exact. ``reports_write_books``: reports and
+    old; the ages in decisions are as exact. ``max_report_age_s``,
+    ``max_report_lead_s``: how old the report of an agent may be, and how far its clock
+    may be ahead; ``max_report_bytes``: how long. ``reports_write_books``: reports and
     aggregates also write inventories, traits and aggregates of providers; off where
     computes write Placement themselves. ``requires_service``: a host without a
     nova-compute service is not used.
@@ -141,6 +143,9 @@ class SchedulerOptions(Struct, frozen=True):
     record_hosts: int = 10
     lease_skew_s: float = 1.0
     report_age_s: float = 300.0
+    max_report_age_s: float = 3600.0
+    max_report_lead_s: float = 300.0
+    max_report_bytes: int = 262_144
     reports_write_books: bool = True
     requires_service: bool = False
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -19,6 +21,7 @@ from gantt.model.hosts import (
     Service,
 )
 from gantt.model.protocol import GanttProtocol
+from gantt.model.reports import Report
 from gantt.model.selection import Why
 from gantt.model.spec import (
     Destination,
@@ -270,3 +273,26 @@ def test_scheduling_requires_a_gantt(tmp_path: Path) -> None:
         for name, words in (("", "must be a name"), ("a/b", "part of a path")):
             with pytest.raises(errors.Invalid, match=words):
                 remote.update_host(name, "node", STATS)
+
+
+def test_reports_of_agents_are_answered_one_by_one(books: GanttProtocol) -> None:
+    first = Report(
+        host="agent",
+        node="agent",
+        incarnation="a",
+        sequence=1,
+        taken_at=int(time.time() * 1_000_000),
+        full=True,
+        fields=STATS,
+    )
+    gap = replace(first, sequence=7, full=False)
+    found = books.report_hosts([first, msgspec.json.encode(gap), first, b"{"])
+    told = [(one.outcome, one.code, one.wants_full) for one in found]
+    assert told == [
+        ("applied", "", False),
+        ("refused", errors.ReportGap.code, True),
+        ("duplicate", "", False),
+        ("refused", errors.BadReport.code, False),
+    ]
+    assert books.list_hosts(host="agent")[0].stats["vcpus"] == 8
+    assert books.report_hosts([]) == ()

@@ -84,6 +84,7 @@ _NATIVE = (
     "hosts:show",
     "hosts:update",
     "hosts:delete",
+    "reports:create",
     "aggregates:list",
     "aggregates:show",
     "aggregates:update",

@@ -17,6 +17,7 @@ from gantt.api.wire.query import Params
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, Mode, Operation, Stage
 from gantt.model.bounds import Lease, Name, RequestId
+from gantt.model.reports import Report
 
 T = TypeVar("T")
 
@@ -113,6 +114,12 @@ class SyncBody(Struct, frozen=True, forbid_unknown_fields=True):
     """PUT /gantt/instances/{host}: all instances of the host."""
 
     instance_uuids: list[Name]
+
+
+class ReportsBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/reports: reports of agents, in order; each is answered by itself."""
+
+    reports: list[Report]
 
 
 class DecisionsQuery(Struct, frozen=True, forbid_unknown_fields=True):

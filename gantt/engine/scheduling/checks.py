@@ -69,6 +69,7 @@ class Checks:
             "request_groups_limit": options.max_request_groups,
             "request_instances_limit": options.max_instances,
             "statement_limit": options.max_statement,
+            "report_bytes_limit": options.max_report_bytes,
             "statement_hosts_limit": options.max_statement_hosts,
             "claim_choices_limit": options.claim_choices,
             "explain_limit": options.explain_budget,

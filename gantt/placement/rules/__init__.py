@@ -16,6 +16,7 @@ from gantt.model.answers import Answer
 from gantt.model.changes import Change
 from gantt.model.rows import Key
 from gantt.placement.rules import (
+    agent_reports,
     allocations,
     claims,
     fleet,
@@ -55,6 +56,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.DeleteAllocations: allocations.delete,
     c.Reshape: allocations.reshape,
     c.UpdateHost: hosts.update,
+    c.ReportHost: agent_reports.take_in,
     c.DeleteHost: hosts.delete,
     c.SetHostAggregates: fleet.set_aggregates,
     c.DeleteHostAggregate: fleet.delete_aggregate,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 from msgspec.structs import replace
 
 from gantt.errors import Conflict, DuplicateName, Invalid, NotFound
@@ -17,7 +17,7 @@ from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries
-from gantt.placement.fleet_queries import SAVED
+from gantt.placement.fleet_queries import PLACE, SAVED
 from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -38,6 +38,7 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     if (
         row is None
         or found
+        or command.place is not None
         or not _is_settled(state, row, command)
         or (command.saved_at is not None and _is_awaited(state, row, command))
     ):
@@ -220,6 +221,8 @@ def _take_in(
     stats = {**known, **found}
     if command.saved_at is not None:
         stats[SAVED] = max(command.saved_at, stats.get(SAVED, 0))
+    if command.place is not None:
+        stats[PLACE] = to_builtins(command.place)
     old = None if row is None else table.at(row)
     uuid = _settled_uuid(draft, command, old, stats, found)
     text = reports.text_of(command.host, command.node, stats)

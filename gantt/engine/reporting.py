@@ -1,0 +1,165 @@
+"""Reports of agents: each is answered by itself, and most need no write.
+
+Separate from ``Fleet`` because these come by the thousand, in lists, in any order and
+more than once. What says nothing new is found out by one read for the whole list; only
+the rest takes its turn at the committer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, get_args
+
+from gantt.engine.clock import Clock
+from gantt.engine.commit.committer import Committer
+from gantt.engine.reading.reader import Reader
+from gantt.engine.scheduling.checks import Checks
+from gantt.engine.uuids import new_uuid
+from gantt.errors import GanttError, Invalid, ReportTime
+from gantt.model import commands as c
+from gantt.model.forms import reports as forms
+from gantt.model.hosts import HostStats
+from gantt.model.reports import Outcome, Report, ReportOutcome
+from gantt.placement.rules import agent_reports
+from gantt.state.state import State
+
+_US: Final = 1_000_000
+
+
+class Reporting:
+    """``report_hosts`` of the library. ``needs``: the digest of what is needed now."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        committer: Committer,
+        checks: Checks,
+        clock: Clock,
+        needs: Callable[[], str],
+    ) -> None:
+        self._reader = reader
+        self._committer = committer
+        self._checks = checks
+        self._clock = clock
+        self._needs = needs
+        self._outcomes: Counter[str] = Counter()
+        self._fulls_wanted = 0
+
+    def report_hosts(
+        self, reports: Iterable[Report | bytes]
+    ) -> tuple[ReportOutcome, ...]:
+        said = list(reports)
+        self._checks.statement("reports", len(said))
+        needs, now = self._needs(), self._clock.now()
+        update = self._update()
+        found: list[ReportOutcome | None] = [None] * len(said)
+        commands: dict[int, c.ReportHost] = {}
+        for place, one in enumerate(said):
+            try:
+                report = forms.report(one, self._checks.options.max_report_bytes)
+                self._check_time(report, now)
+                commands[place] = agent_reports.command_of(report, update, needs)
+            except GanttError as refusal:
+                found[place] = forms.refused(one, refusal, needs)
+        if commands:
+            self._answer(commands, found, now)
+        outcomes = tuple(one for one in found if one is not None)
+        assert len(outcomes) == len(said), "every report has an outcome"
+        self._outcomes.update(one.outcome for one in outcomes)
+        self._fulls_wanted += sum(one.wants_full for one in outcomes)
+        return outcomes
+
+    def counts(self) -> dict[str, float]:
+        """What became of reports since this opened, by name; for metrics."""
+        kinds: tuple[Outcome, ...] = get_args(Outcome)
+        return {
+            **{f"reports_{kind}": self._outcomes[kind] for kind in kinds},
+            "reports_full_wanted": self._fulls_wanted,
+        }
+
+    def _answer(
+        self,
+        commands: dict[int, c.ReportHost],
+        found: list[ReportOutcome | None],
+        now: int,
+    ) -> None:
+        """Fill in ``found`` for each of ``commands``, by place in the list."""
+        asked = list(commands.values())
+        known = self._reader.read_touched(_as_known, asked, now)
+        news: dict[int, c.ReportHost] = {}
+        # A host with news is asked in the order of its reports.
+        waiting: set[tuple[str, str]] = set()
+        for (place, command), outcome in zip(commands.items(), known, strict=True):
+            at = (command.report.host, command.report.node)
+            if outcome is None or at in waiting:
+                waiting.add(at)
+                news[place] = _with_uuid(command)
+            else:
+                found[place] = outcome
+        answers = self._committer.submit_all(list(news.values()))
+        for (place, command), answer in zip(news.items(), answers, strict=True):
+            if isinstance(answer, GanttError):
+                answer = forms.refused(command.report, answer, command.needs)
+            found[place] = answer
+
+    def _update(self) -> c.UpdateHost:
+        """The options of reports, without what one says."""
+        options = self._checks.options
+        return c.UpdateHost(
+            "",
+            "",
+            HostStats(),
+            new_provider_uuid="",
+            initial_ratios=(
+                options.initial_cpu_allocation_ratio,
+                options.initial_ram_allocation_ratio,
+                options.initial_disk_allocation_ratio,
+            ),
+            writes_books=self._checks.writes_books,
+            renewed_after_us=int(options.report_age_s * _US),
+            takes_uuid=not options.reports_write_books,
+        )
+
+    def _check_time(self, report: Report, now: int) -> None:
+        """Raises ReportTime."""
+        options = self._checks.options
+        age_s = (now - report.taken_at) / _US
+        if age_s > options.max_report_age_s:
+            raise ReportTime(
+                f"taken_at is {age_s:.0f} s ago, and reports may be "
+                f"{options.max_report_age_s:g} s old (max_report_age_s of "
+                "[scheduler]). Check the clock of the host, and send what is true now."
+            )
+        if -age_s > options.max_report_lead_s:
+            raise ReportTime(
+                f"taken_at is {-age_s:.0f} s in the future, and clocks may be "
+                f"{options.max_report_lead_s:g} s ahead (max_report_lead_s of "
+                "[scheduler]). Correct the clock of the host."
+            )
+
+
+def _as_known(
+    state: State, commands: Sequence[c.ReportHost], now: int
+) -> tuple[list[ReportOutcome | None], int]:
+    """What ``agent_reports.as_known`` says of each, and when the hosts of those that it
+    knows were touched last."""
+    table, touched = state.fleet.hosts, state.fleet.context_touched
+    found = []
+    for command in commands:
+        try:
+            outcome = agent_reports.as_known(state, command, now)
+        except Invalid:
+            outcome = None  # the committer refuses it
+        row = table.row_of(command.report.host, command.report.node)
+        if outcome is not None and row is not None:
+            touched = max(touched, int(table.touched[row]))
+        found.append(outcome)
+    return found, touched
+
+
+def _with_uuid(command: c.ReportHost) -> c.ReportHost:
+    """With a uuid for a provider, where a host may be new."""
+    return agent_reports.command_of(
+        command.report, command.update, command.needs, new_provider_uuid=new_uuid()
+    )

@@ -1,0 +1,97 @@
+"""Reports of agents: what a host says of itself, in a sequence that shows losses.
+
+Separate from ``hosts`` because ``update_host`` takes any statement as it comes: a
+report also says which agent made it, what was said before, and when.
+
+An agent sends one full report, then deltas. Its reports with fields are numbered 1, 2,
+…; one without fields says that nothing changed and repeats the last number. So a delta
+is applied exactly where everything before it was, a repeated one does no harm, and
+reports that say nothing need no write.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Struct
+
+from gantt.model.bounds import MAX_NAME, Name
+from gantt.model.hosts import HostStats
+
+MAX_SEQUENCE: Final = 2**53 - 1
+MAX_TIME: Final = 2**53 - 1
+MAX_DIGEST: Final = 64
+
+Sequence = Annotated[int, Meta(ge=1, le=MAX_SEQUENCE)]
+Time = Annotated[int, Meta(ge=0, le=MAX_TIME)]
+"""Microseconds since 1970, UTC."""
+Digest = Annotated[str, Meta(max_length=MAX_DIGEST)]
+
+
+class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the agent of one host reports.
+
+    ``incarnation``: a uuid made when the agent started. ``sequence``: 1 for its first
+    report, one more for each with fields. ``needs``: the digest of the ``Needs`` that
+    it was made for; "": not known. ``full``: ``fields`` is all that the agent says of
+    the host; else what changed since the report before, null where a value is gone.
+    ``taken_at``: the host's clock when it was collected.
+    """
+
+    host: Name
+    node: Name
+    incarnation: Name
+    sequence: Sequence
+    taken_at: Time
+    full: bool = False
+    needs: Digest = ""
+    fields: HostStats = HostStats()
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether it says anything but that nothing changed."""
+        stats = self.fields
+        return any(
+            getattr(stats, name) is not UNSET for name in stats.__struct_fields__
+        )
+
+
+Outcome: TypeAlias = Literal[
+    "applied", "unchanged", "duplicate", "superseded", "refused"
+]
+
+
+class ReportOutcome(Struct, frozen=True):
+    """What became of one report.
+
+    ``applied``: it is durable. ``unchanged``: it says that nothing changed, and nothing
+    was missed. ``duplicate``: it was applied before, or something later of the same
+    agent. ``superseded``: an agent that started later reports this host. ``refused``:
+    ``code`` and ``message`` say why, and the last good state stays; with ``wants_full``
+    a full report is needed. ``needs``: the digest to make the next report for.
+    ``taken_at``: that of the last report that was applied, where one was.
+    """
+
+    host: str
+    node: str
+    outcome: Outcome
+    code: str = ""
+    message: str = ""
+    wants_full: bool = False
+    needs: str = ""
+    taken_at: int | None = None
+
+
+class ReportPlace(Struct, frozen=True):
+    """The last report of a host that was applied, as it is stored with the host.
+
+    ``told``: the fields that its agent gave a value, sorted; a full report without one
+    of them takes it back. ``past``: incarnations before, the latest first.
+    """
+
+    incarnation: Annotated[str, Meta(max_length=MAX_NAME)]
+    sequence: int
+    needs: str
+    taken_at: int
+    told: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()

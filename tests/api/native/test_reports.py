@@ -1,0 +1,160 @@
+"""Reports of agents over HTTP, and what they cost."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from msgspec import to_builtins
+
+from gantt import errors
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
+from gantt.model.hosts import HostStats
+from gantt.model.reports import Report
+from gantt.scheduler.options import SchedulerOptions
+from gantt.store import schema
+from tests.api.native.fleet import client_of
+from tests.api.wsgi_client import WsgiClient
+
+PATH = "/gantt/reports"
+FIELDS = {"vcpus": 8, "memory_mb": 1024, "local_gb": 10, "free_ram_mb": 512}
+
+
+def body(sequence: int = 1, host: str = "h", **more: Any) -> dict[str, Any]:
+    return {
+        "host": host,
+        "node": host,
+        "incarnation": "a",
+        "sequence": sequence,
+        "taken_at": int(time.time() * 1_000_000),
+        **more,
+    }
+
+
+def full(sequence: int = 1, host: str = "h", **fields: Any) -> dict[str, Any]:
+    return body(sequence, host, full=True, fields={**FIELDS, **fields})
+
+
+def send(client: WsgiClient, *reports: Any) -> list[dict[str, Any]]:
+    answer = client("POST", PATH, body={"reports": list(reports)})
+    assert answer.status == 200, answer.detail
+    outcomes: list[dict[str, Any]] = answer.json["outcomes"]
+    return outcomes
+
+
+def outcomes(client: WsgiClient, *reports: Any) -> list[str]:
+    return [one["outcome"] for one in send(client, *reports)]
+
+
+def test_reports_of_many_hosts_and_in_sequence(client: WsgiClient) -> None:
+    said = [full(), full(host="g"), body(2, fields={"running_vms": 3}), body(2)]
+    assert outcomes(client, *said) == ["applied"] * 3 + ["unchanged"]
+    stats = client("GET", "/gantt/hosts/h/h").json["stats"]
+    assert (stats["vcpus"], stats["running_vms"]) == (8, 3)
+    assert outcomes(client, *said[:3]) == ["duplicate"] * 3
+
+
+def test_a_full_report_is_asked_for(client: WsgiClient) -> None:
+    (found,) = send(client, body(7, fields={"running_vms": 3}))
+    assert (found["outcome"], found["wants_full"]) == ("refused", True)
+    assert found["code"] == "unknown_incarnation"
+    send(client, full())
+    (found,) = send(client, body(3, fields={"running_vms": 3}))
+    assert (found["code"], found["wants_full"]) == ("report_gap", True)
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        (full(vcpus=-1), "fields.vcpus"),
+        (full(vcpus="many"), "fields.vcpus"),
+        (full(colour="red"), "colour"),
+        (full(free_ram_mb=2000), "fields.free_ram_mb"),
+        (full(pci_stats=[{"count": -1}]), "pci_stats"),
+        ({**full(), "sequence": 0}, "sequence"),
+        ({**full(), "taken_at": "now"}, "taken_at"),
+        ({**full(), "taken_at": 1}, "taken_at"),
+        ({**full(), "taken_at": 2**52}, "taken_at"),
+        ({**full(), "host": ""}, "host"),
+        ({**full(), "needs": "n" * 65}, "needs"),
+        ({"host": "h"}, "node"),
+        ({**full(), "color": "red"}, "color"),
+        (full(cpu_info={"model": "m" * 300_000}), "max_report_bytes"),
+        (7, "int"),
+    ],
+)
+def test_a_bad_report_is_refused_by_itself(
+    client: WsgiClient, bad: Any, named: str
+) -> None:
+    first, found, last = send(client, full(host="f"), bad, full(host="g"))
+    assert first["outcome"] == last["outcome"] == "applied"
+    assert (found["outcome"], found["wants_full"]) == ("refused", False)
+    assert named in found["message"]
+    assert client("GET", "/gantt/hosts/h/h").status == 404
+
+
+def test_the_body_itself_must_be_a_list(client: WsgiClient) -> None:
+    assert client("POST", PATH, body={"reports": 7}).status == 400
+    assert client("POST", PATH, body=[]).status == 400
+
+
+def test_too_many_reports_are_refused_at_once() -> None:
+    options = EngineOptions(scheduler=SchedulerOptions(max_statement=2))
+    with open_gantt("memory://", options=options) as books:
+        client = client_of(books)
+        assert outcomes(client, full(), body(1)) == ["applied", "unchanged"]
+        answer = client("POST", PATH, body={"reports": [full()] * 3})
+        assert (answer.status, "max_statement" in answer.detail) == (400, True)
+
+
+def test_what_became_of_reports_is_counted(client: WsgiClient, books: Gantt) -> None:
+    send(client, full(), full(), body(1), body(5, fields={"running_vms": 1}), 7)
+    counts = books.counts()
+    found = {
+        name: counts[f"reports_{name}"]
+        for name in ("applied", "duplicate", "unchanged", "refused", "full_wanted")
+    }
+    assert found == {
+        "applied": 1,
+        "duplicate": 1,
+        "unchanged": 1,
+        "refused": 2,
+        "full_wanted": 1,
+    }
+
+
+def test_reports_without_news_do_not_reach_the_committer(books: Gantt) -> None:
+    client = client_of(books)
+    hosts = [f"h{number}" for number in range(50)]
+    send(client, *(full(host=host) for host in hosts))
+    before = books.counts()["commands"]
+    revision = books.revision
+    assert set(outcomes(client, *(body(host=host) for host in hosts))) == {"unchanged"}
+    assert set(outcomes(client, *(full(host=host) for host in hosts))) == {"duplicate"}
+    assert (books.counts()["commands"], books.revision) == (before, revision)
+
+
+def test_the_place_in_the_sequence_survives_a_restart(tmp_path: Any) -> None:
+    url = f"sqlite:///{tmp_path}/books.db"
+    said = Report(
+        host="h",
+        node="h",
+        incarnation="a",
+        sequence=4,
+        taken_at=int(time.time() * 1_000_000),
+        full=True,
+        fields=HostStats(vcpus=8, memory_mb=1024),
+    )
+    schema.sync(url)
+    with open_gantt(url) as books:
+        assert books.report_hosts([said])[0].outcome == "applied"
+    with open_gantt(url) as books:
+        assert books.report_hosts([said])[0].outcome == "duplicate"
+        document = to_builtins(said) | {"sequence": 6, "full": False}
+        (gap,) = send(client_of(books), document)
+        assert gap["code"] == errors.ReportGap.code
+        document |= {"sequence": 5, "fields": {"running_vms": 1}}
+        assert outcomes(client_of(books), document) == ["applied"]
