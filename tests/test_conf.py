@@ -138,7 +138,7 @@ def test_later_sources_take_precedence(
 
 ELSEWHERE = {
     *("listen", "tokens_file", "freshness", "advice_from", "patient"),
-    *("advice_placement", "advice_weights", "advice_subset_size"),
+    *("advice_placement", "advice_weights", "advice_subset_size", "report_also"),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gantt.conf import load
 from gantt.conf.options import RETIRED
-from gantt.conf.scheduling import DEFAULT, GROUPS, pairs
+from gantt.conf.scheduling import DEFAULT, GROUPS, REPORTS, pairs
 from gantt.errors import Refused
 from gantt.scheduler.options import (
     DEFAULT_FILTERS,
@@ -127,7 +127,8 @@ def test_defaults_equal_those_of_the_library() -> None:
 
 
 def test_every_field_is_an_option_or_retired() -> None:
-    names = {option.dest for group in (DEFAULT, *GROUPS.values()) for option in group}
+    groups = (DEFAULT, REPORTS, *GROUPS.values())
+    names = {option.dest for group in groups for option in group}
     reached = names | {f"metrics_{name}" for name in names} | {"pci_alias"}
     retired = {name for group, name in RETIRED if group == "scheduler"}
     unreached = set(SchedulerOptions.__struct_fields__) - reached
@@ -198,3 +199,10 @@ def test_engine_opens_with_the_configured_driver(tmp_path: Path) -> None:
     file.write_text("[scheduler]\ndriver = no_such_driver\n")
     with pytest.raises(Refused, match="no_such_driver"):
         open_gantt("memory://", load([str(file)], environ={}).engine)
+
+
+def test_report_also_is_an_option_of_gantt(tmp_path: Path) -> None:
+    file = tmp_path / "gantt.conf"
+    file.write_text("[gantt]\nreport_also = host_ip, metrics.cpu.percent\n")
+    found = load([str(file)], environ={}).engine.scheduler
+    assert found.report_also == ("host_ip", "metrics.cpu.percent")

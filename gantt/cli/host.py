@@ -14,6 +14,7 @@ from gantt.cli.topology import draw
 from gantt.errors import Invalid, NotFound
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostView
+from gantt.model.needs import Needs
 from gantt.model.topology_view import HostTopologyView
 
 _AMOUNTS = ("vcpus", "memory_mb", "local_gb")
@@ -84,6 +85,22 @@ def update(
     _print(session, view)
 
 
+@host.command("needs")
+@books_command
+def needs(session: Session) -> None:
+    """List what agents are to report, and which plug-in reads it.
+
+    'everything': a filter or weigher does not say what it reads, so that agents send
+    all that they know.
+    """
+    found = session.books.needs()
+    rows = [(column, _readers(found, column)) for column in found.columns]
+    if found.everything:
+        silent = [name for name, needed in found.readers.items() if needed is None]
+        rows.insert(0, ("everything", silent))
+    session.print_answer(found, ("field", "read by"), rows)
+
+
 @host.command("delete")
 @click.argument("host")
 @click.argument("node", required=False)
@@ -92,6 +109,15 @@ def delete(session: Session, *, host: str, node: str | None) -> None:
     """Delete a host, but keep its provider."""
     view = _one(session, host, node)
     session.books.delete_host(view.host, view.node)
+
+
+def _readers(needs: Needs, column: str) -> list[str]:
+    """The plug-ins that read a column, or a part of it."""
+    return [
+        name
+        for name, needed in needs.readers.items()
+        if any(one == column or one.startswith(f"{column}.") for one in needed or ())
+    ]
 
 
 def _field(word: str) -> tuple[str, Any]:

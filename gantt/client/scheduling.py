@@ -28,6 +28,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.needs import Needs
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
@@ -126,6 +127,9 @@ class RemoteScheduling:
             for place, outcome in zip(some, outcomes, strict=True):
                 found[place] = outcome
         return tuple(one for one in found if one is not None)
+
+    def needs(self) -> Needs:
+        return decode.native(self._native("GET", "needs"), Needs)
 
     def delete_host(self, host: str, node: str) -> None:
         host, node = scalars.name("host", host), scalars.name("node", node)

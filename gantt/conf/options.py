@@ -192,6 +192,7 @@ GANTT = [
     ),
     *advice.OPTIONS,
     *shadow.OPTIONS,
+    *scheduling.REPORTS,
     *rows(
         EngineOptions(),
         {

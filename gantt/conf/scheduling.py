@@ -290,6 +290,17 @@ COMPUTE: Sequence[cfg.Opt] = [
     )
 ]
 
+# In [gantt], beside the options of the service.
+REPORTS: Sequence[cfg.Opt] = [
+    *rows(
+        _OURS,
+        {
+            "report_also": "Fields that agents report beside what the enabled filters "
+            "and weighers need, for a dashboard, say: host_ip, metrics.cpu.percent.",
+        },
+    )
+]
+
 GROUPS: Mapping[str, Sequence[cfg.Opt]] = {
     "scheduler": SCHEDULER,
     "filter_scheduler": FILTER_SCHEDULER,
@@ -320,7 +331,8 @@ def scheduler_options(conf: cfg.ConfigOpts) -> SchedulerOptions:
     """All of the above as one value. Raises Refused."""
     found: dict[str, Any] = {}
     multipliers: dict[str, float] = {}
-    for group, opts in (("DEFAULT", DEFAULT), *GROUPS.items()):
+    groups = {"DEFAULT": DEFAULT, "gantt": REPORTS, **GROUPS}
+    for group, opts in groups.items():
         values = conf if group == "DEFAULT" else conf[group]
         for opt in opts:
             key, value = (group, opt.dest), values[opt.dest]

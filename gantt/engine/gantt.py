@@ -136,7 +136,6 @@ class _Parts:
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         self._fleet = Fleet(reader, committer, checks, clock)
         self._whole_fleet = WholeFleet(reader, committer, checks)
-        self._reporting = Reporting(reader, committer, checks, clock, lambda: "")
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, settlement)
@@ -148,6 +147,10 @@ class _Parts:
             else RemotePlacement(
                 reader, committer, clock, remote, self._claims, settlement
             ),
+        )
+        self._reporting = Reporting(
+            *(reader, committer, checks, clock),
+            needs=lambda: self._scheduling.needs().digest,
         )
         self._shadow = Shadow(
             *(self._scheduling, reader, self._replica, self._rest, options.shadow),
@@ -261,6 +264,7 @@ class Gantt(_Parts):
 
     update_host = _of("_fleet", Fleet.update_host)
     report_hosts = _of("_reporting", Reporting.report_hosts)
+    needs = _of("_scheduling", Scheduling.needs)
     delete_host = _of("_fleet", Fleet.delete_host)
     list_hosts = _of("_fleet", Fleet.list_hosts)
     host_topology = _of("_fleet", Fleet.host_topology)

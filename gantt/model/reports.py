@@ -33,8 +33,9 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     ``incarnation``: a uuid made when the agent started. ``sequence``: 1 for its first
     report, one more for each with fields. ``needs``: the digest of the ``Needs`` that
-    it was made for; "": not known. ``full``: ``fields`` is all that the agent says of
-    the host; else what changed since the report before, null where a value is gone.
+    it was made for; "": it says all that is known. ``full``: ``fields`` is all that the
+    agent says of the host; else what changed since the report before, null where a
+    value is gone.
     ``taken_at``: the host's clock when it was collected.
     """
 

@@ -19,6 +19,7 @@ from gantt.model.hosts import (
     ServerGroup,
     Service,
 )
+from gantt.model.needs import Needs
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import RequestSpec, ScheduleRequest
@@ -73,6 +74,9 @@ class SchedulerProtocol(Protocol):
     ) -> tuple[ReportOutcome, ...]:
         """Take in reports of agents, in order, each by itself: what became of each. A
         report is a value, or its JSON text. Raises Invalid where there are too many."""
+
+    def needs(self) -> Needs:
+        """What hosts are to report, and which plug-in reads what of it."""
 
     def delete_host(self, host: str, node: str) -> None:
         """Delete the host; its provider stays, with the allocations of confirmed

@@ -76,6 +76,8 @@ class _Declaring:
     says is kept: it is asked afresh for each request."""
 
     cacheable: Cacheable | None = None
+    # Of ``factor:metrics`` it reads those that ``metrics_weight_setting`` names.
+    reads_metrics_of_options: bool = False
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

@@ -71,7 +71,8 @@ class SchedulerOptions(Struct, frozen=True):
     may be ahead; ``max_report_bytes``: how long. ``reports_write_books``: reports and
     aggregates also write inventories, traits and aggregates of providers; off where
     computes write Placement themselves. ``requires_service``: a host without a
-    nova-compute service is not used.
+    nova-compute service is not used. ``report_also``: what agents report beside what
+    filters and weighers need (``model.needs``).
     """
 
     driver: str = "caching"
@@ -148,6 +149,7 @@ class SchedulerOptions(Struct, frozen=True):
     max_report_bytes: int = 262_144
     reports_write_books: bool = True
     requires_service: bool = False
+    report_also: tuple[str, ...] = ()
 
     def multiplier(self, name: str) -> float:
         """The factor of a weigher, as configured."""

@@ -7,6 +7,8 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gantt.errors import Refused
+from gantt.model.needs import COLUMNS, REPORT_ALSO
 from gantt.scheduler.contract import Filter, Weigher
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins import registry
@@ -42,11 +44,21 @@ class Policy(Struct, frozen=True, eq=False, dict=True):
 
 def policy_of(options: SchedulerOptions, outside: Outside = IN_PLACE) -> Policy:
     """``outside`` calls filters and weighers of other packages. Raises Refused when an
-    option names an unknown class, or is not a number."""
+    option names an unknown class or column, or is not a number."""
     check_factors(options)
+    _check_also(options.report_also)
     return Policy(
         options, registry.filters(options, outside), registry.weighers(options, outside)
     )
+
+
+def _check_also(columns: tuple[str, ...]) -> None:
+    for column in columns:
+        if column.partition(".")[0] not in COLUMNS:
+            raise Refused(
+                f"{REPORT_ALSO} names {column!r}, which no host reports; there is "
+                f"{', '.join(sorted(COLUMNS))}."
+            )
 
 
 def without(policy: Policy, name: str) -> Policy:

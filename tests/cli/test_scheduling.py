@@ -233,3 +233,11 @@ def test_invalid_reports_name_the_field(fleet: Program) -> None:
     assert "stats.vcpus" in fleet.fail("host", "update", "one", "vcpus=many")
     fleet.fail("host", "update", "one", status=2)
     fleet.fail("host", "update", "one", "vcpus", status=2)
+
+
+def test_what_hosts_are_to_report(fleet: Program) -> None:
+    lines = fleet.do("host", "needs")
+    assert "IoOpsWeigher" in lines and "vcpus_used" in lines
+    found = fleet.ask("host", "needs")
+    assert found["readers"]["IoOpsWeigher"] == ["stats.io_workload"]
+    assert set(found) == {"columns", "everything", "readers", "digest"}

@@ -84,6 +84,7 @@ _NATIVE = (
     "hosts:show",
     "hosts:update",
     "hosts:delete",
+    "needs",
     "reports:create",
     "aggregates:list",
     "aggregates:show",

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import Body
+from gantt.model.needs import Needs
 from gantt.model.reports import ReportOutcome
 
 
@@ -23,6 +24,11 @@ class Outcomes(Struct, frozen=True):
 
 
 _REPORTS = Body(_Reports)
+
+
+def needs(call: Call) -> Needs:
+    """GET /gantt/needs"""
+    return call.gantt.needs()
 
 
 def take_in(call: Call) -> Outcomes:

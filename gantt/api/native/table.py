@@ -206,6 +206,13 @@ OPERATIONS: tuple[Operation, ...] = (
         errors=(404,),
     ),
     Operation(
+        "GET",
+        "/gantt/needs",
+        reports.needs,
+        "What agents are to report, and which filter or weigher reads what of it.",
+        rule="gantt:needs",
+    ),
+    Operation(
         "POST",
         "/gantt/reports",
         reports.take_in,

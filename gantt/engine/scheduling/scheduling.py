@@ -29,6 +29,7 @@ from gantt.engine.uuids import new_uuid
 from gantt.errors import ClaimLost, NoValidHost, PluginFailed
 from gantt.model.answers import Claimed
 from gantt.model.commands import Claim
+from gantt.model.needs import Needs
 from gantt.model.scheduling import Selections
 from gantt.model.selection import Capacity, Decision
 from gantt.model.spec import RequestSpec, ScheduleRequest
@@ -40,6 +41,7 @@ from gantt.scheduler.explain.capacity import capacity
 from gantt.scheduler.explain.why import Scoreboard
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
+from gantt.scheduler.needs import needs
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.plugins.drivers import driver_of
 from gantt.scheduler.policy import policy_of
@@ -110,6 +112,7 @@ class Scheduling:
         self._remote = remote
         self.holds = Holds(options.advice, clock, threads)
         self._warned: set[str] = set()
+        self._needs: tuple[Driver, Needs] | None = None
 
     @property
     def local(self) -> LocalBooks | None:
@@ -130,6 +133,15 @@ class Scheduling:
             policy = policy_of(wanted, self.plugins)
             self.driver = driver_of(policy, self.plugins)
             self._checks.options = wanted
+
+    def needs(self) -> Needs:
+        """What hosts are to report."""
+        driver, known = self.driver, self._needs
+        if known is None or known[0] is not driver:
+            has_chooser = driver.chooser is not None
+            known = driver, needs(driver.policy, has_chooser=has_chooser)
+            self._needs = known
+        return known[1]
 
     # -- where things run ---------------------------------------------------------
 

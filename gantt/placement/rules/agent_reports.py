@@ -130,7 +130,7 @@ def _turn_of_other(known: ReportPlace | None, report: Report) -> _Turn:
 
 def _check_needs(command: ReportHost) -> None:
     report = command.report
-    if command.needs and report.needs != command.needs:
+    if command.needs and report.needs not in ("", command.needs):
         raise NeedsChanged(
             f"Report {report.sequence} of {_who(report)} was made for the needs "
             f"{report.needs!r}, and now they are {command.needs!r}. Read /gantt/needs "

@@ -134,6 +134,7 @@ def test_server_groups(client: WsgiClient) -> None:
         ("GET", "/gantt/usage-history", "gantt:usage_history"),
         ("GET", "/gantt/hosts", "gantt:hosts:list"),
         ("PUT", "/gantt/hosts/one/one", "gantt:hosts:update"),
+        ("GET", "/gantt/needs", "gantt:needs"),
         ("POST", "/gantt/reports", "gantt:reports:create"),
         ("GET", AGGREGATES, "gantt:aggregates:list"),
         ("PUT", AGGREGATES, "gantt:aggregates:update"),

@@ -158,3 +158,20 @@ def test_the_place_in_the_sequence_survives_a_restart(tmp_path: Any) -> None:
         assert gap["code"] == errors.ReportGap.code
         document |= {"sequence": 5, "fields": {"running_vms": 1}}
         assert outcomes(client_of(books), document) == ["applied"]
+
+
+def test_needs_are_published_and_reports_follow_them() -> None:
+    with open_gantt("memory://") as books:
+        client = client_of(books)
+        found = client("GET", "/gantt/needs").json
+        assert "vcpus" in found["columns"] and found["everything"] is False
+        assert found["readers"]["IoOpsWeigher"] == ["stats.io_workload"]
+        first = {**full(), "needs": found["digest"]}
+        assert send(client, first)[0]["needs"] == found["digest"]
+        books.decide_by(SchedulerOptions(enabled_filters=("MetricsFilter",)))
+        digest = client("GET", "/gantt/needs").json["digest"]
+        assert digest != found["digest"]
+        (old,) = send(client, {**body(1), "needs": found["digest"]})
+        assert (old["code"], old["needs"]) == (errors.NeedsChanged.code, digest)
+        assert outcomes(client, {**full(2), "needs": digest}) == ["applied"]
+        assert outcomes(client, {**body(2), "needs": digest}) == ["unchanged"]

@@ -161,6 +161,10 @@ def test_deltas_for_other_needs_are_refused(desk: FleetDesk) -> None:
     assert outcome(desk, command(2, needs="before", full=True)) == "applied"
 
 
+def test_a_report_of_everything_is_made_for_any_needs(desk: FleetDesk) -> None:
+    assert outcome(desk, command(2, needs="", running_vms=3)) == "applied"
+
+
 def test_what_a_full_report_no_longer_has_is_taken_back(desk: FleetDesk) -> None:
     desk.do(command(2, metrics=[{"name": "cpu.percent", "value": 0.5}]))
     desk.do(c.UpdateHost("h1", "n1", HostStats(host_ip="10.0.0.1"), ""))

@@ -13,6 +13,7 @@ class MetricsFilter(Filter):
     """The host reports all metrics in ``metrics_weight_setting``."""
 
     cacheable = Cacheable(needs=("factor:metrics",), reads=(), elementwise=True)
+    reads_metrics_of_options = True
 
     def mask(self, hosts: Hosts, request: Request) -> Bools:
         mask = np.ones(len(hosts), np.bool_)

@@ -25,6 +25,7 @@ class MetricsWeigher(Weigher):
     """The score is the sum over ``metrics_weight_setting`` of value times factor."""
 
     cacheable = Cacheable(needs=("factor:metrics",), reads=(), elementwise=True)
+    reads_metrics_of_options = True
     option = "metrics_weight_multiplier"
 
     def is_neutral(self, request: Request) -> bool:
