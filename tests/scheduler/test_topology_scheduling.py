@@ -219,7 +219,8 @@ def test_the_search_for_cells_on_a_host_is_limited() -> None:
                 )
             else:
                 assert hosts(place(engine, 1, spec=spec)) == ["a"]
-            assert engine.counts()["topology_fits_cut"] == (steps == 1)
+            # Twice where it is refused: trials of what would help search, too.
+            assert engine.counts()["topology_fits_cut"] == (2 if steps == 1 else 0)
             assert engine.counts()["topology_steps_limit"] == steps
 
 
