@@ -209,7 +209,7 @@ def answer(
     limits: Mapping[str, object] = {}
     if TOPOLOGY_FILTER in chain:
         limits = OURS[TOPOLOGY_FILTER].limits(hosts, request, 0)
-    wanted = wanted_of(spec, OPTIONS, chain)
+    wanted = wanted_of(spec, OPTIONS, frozenset(chain))
     if wanted is None:
         assert is_let
         return Fit(), limits, None

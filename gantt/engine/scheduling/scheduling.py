@@ -198,13 +198,8 @@ class Scheduling:
             **self.records.counts(),
             **self._checks.counts(),
             **self.plugins.counts(),
+            **self.driver.counts(),
             "claims_lost": self.lost,
-            "topology_fits": self.driver.fits,
-            "topology_fits_spent": self.driver.fits_spent,
-            "topology_fits_cut": self.driver.fits_cut,
-            "shapes_kept": self.driver.kept,
-            "shape_hits": self.driver.hits,
-            "shape_misses": self.driver.misses,
         }
 
     def close(self) -> None:

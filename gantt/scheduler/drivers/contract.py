@@ -27,6 +27,17 @@ class Driver:
         self.fits_spent = 0
         self.fits_cut = 0
 
+    def counts(self) -> dict[str, float]:
+        """What was counted so far, by name; for metrics."""
+        return {
+            "topology_fits": self.fits,
+            "topology_fits_spent": self.fits_spent,
+            "topology_fits_cut": self.fits_cut,
+            "shapes_kept": self.kept,
+            "shape_hits": self.hits,
+            "shape_misses": self.misses,
+        }
+
     @property
     def kept(self) -> int:
         """How many shapes of requests are remembered."""
