@@ -181,13 +181,7 @@ class Chooser:
     that follows: candidates, server groups, alternates, the claim."""
 
     def choose(
-        self,
-        hosts: Hosts,
-        weights: Floats,
-        request: Request,
-        *,
-        count: int,
-        seed: int,
+        self, hosts: Hosts, weights: Floats, request: Request, *, count: int, seed: int
     ) -> Sequence[Int64s]:
         """For each of ``count`` instances int64[<= len(hosts)]: places in ``hosts``,
         the best first, each at most once. A host that is left out is not tried.

@@ -15,6 +15,7 @@ from gantt.engine.options import EngineOptions
 from gantt.store import Store, StoreOptions, open_store
 from tests.databases import Databases
 from tests.engine.faults import Callers, FaultyStore
+from tests.engine.hooks import Fleet, hook
 from tests.kinds import KINDS
 
 Connect = Callable[..., Gantt]
@@ -108,3 +109,14 @@ def callers(books: Gantt) -> Iterator[Callers]:
     found = Callers(books)
     yield found
     found.close()
+
+
+@pytest.fixture
+def open_fleet() -> Iterator[Fleet]:
+    """Opens engines whose plug-ins do nothing yet."""
+    hook.__init__()  # type: ignore[misc]
+    fleet = Fleet()
+    yield fleet
+    hook.does = lambda _seen: None
+    for engine in fleet.engines:
+        engine.close()

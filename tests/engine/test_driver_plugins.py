@@ -3,8 +3,6 @@ time limit, in a bounded set of threads."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -14,19 +12,22 @@ from msgspec.structs import replace
 from gantt.errors import Busy, NoValidHost, PluginFailed
 from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.hosts import ServerGroup, Service
-from gantt.model.requests import CandidateRequest, RequestGroup
 from gantt.model.spec import Flavor, InstanceGroup
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from tests.engine.test_plugin_threads import (
+from tests.engine.hooks import (
     HOSTS,
-    PATIENCE_S,
     Fleet,
     Gate,
-    Thread,
+    counted_by_itself,
     eventually,
     hook,
+    never_stay,
+    once,
+    others_go_on,
     policy,
+    resumed,
+    suspended,
 )
 from tests.engine.test_scheduling import ask, report
 from tests.scheduler.choosers import install_told, named
@@ -42,19 +43,8 @@ def best(hosts: Hosts, weights: Any, count: int, _seed: int) -> list[Any]:
 
 
 @pytest.fixture(autouse=True)
-def _hooked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    hook.__init__()  # type: ignore[misc]
+def _hooked(monkeypatch: pytest.MonkeyPatch) -> None:
     install_told(monkeypatch, best)
-    yield
-    hook.does = lambda _seen: None
-
-
-@pytest.fixture
-def open_fleet() -> Iterator[Fleet]:
-    fleet = Fleet()
-    yield fleet
-    for engine in fleet.engines:
-        engine.close()
 
 
 # -- locks and time --------------------------------------------------------------------
@@ -64,29 +54,12 @@ def test_reads_writes_searches_and_claims_go_on_while_it_blocks(
     open_fleet: Fleet,
 ) -> None:
     engine = open_fleet(options())
-    gate = Gate()
-    blocked = Thread(lambda: engine.schedule(ask()))
-    assert gate.is_reached.wait(PATIENCE_S)
-
-    def others() -> int:
-        report(engine, "c", vcpus=8)
-        groups = (RequestGroup(resources={"VCPU": 1}),)
-        engine.find_candidates(CandidateRequest(groups))
-        return engine.read(lambda state: state.fleet.hosts.count)
-
-    assert Thread(others).answer == len(HOSTS)
-    assert blocked.is_alive()
-    gate.open()
-    assert blocked.answer[0][0].service_host in HOSTS
+    others_go_on(engine, Gate())
 
 
 def test_it_may_read_the_books_itself(open_fleet: Fleet) -> None:
-    """It would wait for itself if a lock were held."""
     engine = open_fleet(options())
-    counts: list[int] = []
-    hook.does = lambda _seen: counts.append(
-        engine.read(lambda state: state.fleet.hosts.count)
-    )
+    counts = counted_by_itself(engine)
     engine.schedule(ask(count=2))
     engine.decide(ask())
     assert counts == [len(HOSTS)] * 2
@@ -97,22 +70,10 @@ def test_a_call_that_blocks_fails_its_request_and_suspends_the_driver(
 ) -> None:
     engine = open_fleet(options(plugin_time_limit_s=0.05))
     gate = Gate()
-    with pytest.raises(PluginFailed, match=r"driver told, .*did not return within"):
-        engine.schedule(ask())
-    with pytest.raises(PluginFailed, match=r"driver told, .*is suspended: a call .*"):
-        engine.schedule(ask())
-    assert hook.calls == 1
-    counts = engine.counts()
-    assert counts["plugin_calls_late"] == counts["plugin_threads_blocked"] == 1
-    assert counts["plugins_suspended"] == 1
+    suspended(engine, "The driver told, .*")
     # Where an operator chose the host, it is not needed.
     assert engine.schedule(ask(force_hosts=("b",)))[0][0].service_host == "b"
-    with caplog.at_level(logging.WARNING):
-        gate.open()
-        eventually(lambda: engine.counts()["plugins_suspended"] == 0)
-    assert "The driver told, " in caplog.text
-    assert "has returned after" in caplog.text
-    assert engine.schedule(ask())
+    resumed(engine, gate, "The driver told, .*", caplog)
 
 
 def test_threads_are_bounded_together_with_those_of_filters(open_fleet: Fleet) -> None:
@@ -148,22 +109,14 @@ def test_one_that_raises_fails_its_request_by_name(open_fleet: Fleet) -> None:
 # -- what changes meanwhile ------------------------------------------------------------
 
 
-def _once(does: Callable[[], object]) -> None:
-    def first(_seen: object) -> None:
-        hook.does = lambda _seen: None
-        does()
-
-    hook.does = first
-
-
 def test_a_decision_goes_on_after_writes(open_fleet: Fleet) -> None:
     engine = open_fleet(options())
 
-    def write() -> None:
+    def write(_seen: object) -> None:
         report(engine, "b", vcpus=64)
         report(engine, "new")
 
-    _once(write)
+    once(write)
     found = engine.decide(ask())
     assert {one.host for one in found.scores} == set(HOSTS)
     assert hook.calls == 1
@@ -172,11 +125,11 @@ def test_a_decision_goes_on_after_writes(open_fleet: Fleet) -> None:
 def test_a_decision_begins_anew_when_a_host_is_gone(open_fleet: Fleet) -> None:
     engine = open_fleet(options())
 
-    def replace_host() -> None:
+    def replace_host(_seen: object) -> None:
         engine.delete_host("a", "a")
         report(engine, "z")  # at the row that was free
 
-    _once(replace_host)
+    once(replace_host)
     found = engine.decide(ask())
     assert {one.host for one in found.scores} == {"b", "c", "z"}
     assert hook.calls == 2
@@ -184,15 +137,7 @@ def test_a_decision_begins_anew_when_a_host_is_gone(open_fleet: Fleet) -> None:
 
 def test_hosts_that_never_stay_end_a_decision(open_fleet: Fleet) -> None:
     engine = open_fleet(options())
-    report(engine, "n0")
-    names = iter(range(1_000))
-
-    def replace_host(_seen: object) -> None:
-        number = next(names)
-        report(engine, f"n{number + 1}")
-        engine.delete_host(f"n{number}", f"n{number}")
-
-    hook.does = replace_host
+    never_stay(engine)
     with pytest.raises(Busy, match="removed or moved 11 times"):
         engine.decide(ask())
 
@@ -202,11 +147,7 @@ def test_a_host_that_fills_up_meanwhile_is_not_claimed(open_fleet: Fleet) -> Non
     chosen = engine.schedule(
         ask(),
     )[0][0].service_host
-
-    def fill() -> None:
-        report(engine, chosen, vcpus=1, memory_mb=1024)
-
-    _once(fill)
+    once(lambda _seen: report(engine, chosen, vcpus=1, memory_mb=1024))
     assert engine.schedule(ask())[0][0].service_host != chosen
 
 

@@ -2,193 +2,37 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 from msgspec.structs import replace
 
 from gantt.engine.clock import SystemClock
-from gantt.engine.gantt import Gantt
-from gantt.engine.opening import standard_names
-from gantt.engine.options import EngineOptions
 from gantt.engine.threads import SystemThreads
 from gantt.engine.threads import Thread as AnyThread
 from gantt.errors import Busy, PluginFailed
-from gantt.model.requests import CandidateRequest, RequestGroup
 from gantt.model.spec import Flavor
-from gantt.scheduler.contract import Cacheable, Filter, Request, Weigher
 from gantt.scheduler.hosts import Hosts
 from gantt.scheduler.options import SchedulerOptions
-from gantt.state.column import Bools, Floats
-from gantt.store.memory import MemoryStore
+from tests.engine.hooks import (
+    HOSTS,
+    Fleet,
+    Gate,
+    Thread,
+    counted_by_itself,
+    eventually,
+    hook,
+    never_stay,
+    once,
+    others_go_on,
+    policy,
+    resumed,
+    suspended,
+)
 from tests.engine.test_scheduling import ask, report
-
-MINE = f"{__name__}."
-HOSTS = ("a", "b", "c")
-PATIENCE_S = 20.0
-
-
-class Hook:
-    """What plug-ins do when they are asked; ``calls`` so far."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.does: Callable[[Any], object] = lambda _seen: None
-
-    def __call__(self, seen: Any) -> None:
-        self.calls += 1
-        self.does(seen)
-
-
-hook = Hook()
-
-
-class HookedFilter(Filter):
-    def mask(self, hosts: Hosts, request: Request) -> Bools:
-        hook(hosts)
-        return np.ones(len(hosts), np.bool_)
-
-
-class OtherFilter(HookedFilter):
-    """Another one."""
-
-
-class RamFilter(Filter):
-    """Kept by the driver caching."""
-
-    cacheable = Cacheable(
-        needs=("free_ram_mb",), reads=("flavor.memory_mb",), elementwise=True
-    )
-
-    def mask(self, hosts: Hosts, request: Request) -> Bools:
-        mask: Bools = hosts.free_ram_mb >= request.spec.flavor.memory_mb
-        hook(hosts)
-        return mask
-
-
-class HookedWeigher(Weigher):
-    def score(self, hosts: Hosts, request: Request) -> Floats:
-        hook(hosts)
-        return np.zeros(len(hosts))
-
-
-class NovaFilter:
-    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
-        hook(host_state)
-        return True
-
-
-class NovaWeigher:
-    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
-        hook(host_state)
-        return 0.0
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    hook.__init__()  # type: ignore[misc]
-    yield
-    hook.does = lambda _seen: None
-
-
-def policy(
-    *filters: str, weighers: tuple[str, ...] = (), **more: Any
-) -> SchedulerOptions:
-    options = SchedulerOptions(
-        shared_records=0, use_placement="never", plugin_time_limit_s=PATIENCE_S
-    )
-    return replace(
-        options,
-        available_filters=tuple(MINE + one for one in filters),
-        enabled_filters=("ComputeFilter", *filters),
-        weight_classes=tuple(MINE + one for one in weighers),
-        **more,
-    )
-
-
-class Fleet:
-    """Engines with ``HOSTS``, closed in the end."""
-
-    def __init__(self) -> None:
-        self.engines: list[Gantt] = []
-
-    def __call__(
-        self,
-        options: SchedulerOptions,
-        clock: SystemClock | None = None,
-        threads: SystemThreads | None = None,
-    ) -> Gantt:
-        names = standard_names()
-        engine = Gantt(
-            MemoryStore(),
-            EngineOptions(scheduler=options),
-            clock=clock,
-            standard_names=names,
-            threads=threads,
-        )
-        self.engines.append(engine)
-        for host in HOSTS:
-            report(engine, host)
-        return engine
-
-
-@pytest.fixture
-def open_fleet() -> Iterator[Fleet]:
-    fleet = Fleet()
-    yield fleet
-    for engine in fleet.engines:
-        engine.close()
-
-
-class Thread(threading.Thread):
-    """Runs ``what``; ``answer`` has what it returned or raised."""
-
-    def __init__(self, what: Callable[[], Any]) -> None:
-        super().__init__(daemon=True)
-        self._what = what
-        self._answer: Any = None
-        self.start()
-
-    def run(self) -> None:
-        try:
-            self._answer = self._what()
-        except BaseException as error:
-            self._answer = error
-
-    @property
-    def answer(self) -> Any:
-        self.join(PATIENCE_S)
-        assert not self.is_alive(), "blocked"
-        return self._answer
-
-
-class Gate:
-    """Blocks plug-ins until it is opened."""
-
-    def __init__(self) -> None:
-        self.is_reached, self._opened = threading.Event(), threading.Event()
-        hook.does = self._wait
-
-    def _wait(self, _seen: object) -> None:
-        self.is_reached.set()
-        assert self._opened.wait(PATIENCE_S)
-
-    def open(self) -> None:
-        hook.does = lambda _seen: None
-        self._opened.set()
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
 
 ALL = [
     policy("HookedFilter"),
@@ -206,29 +50,13 @@ def test_reads_writes_and_searches_go_on_while_a_plugin_blocks(
     options: SchedulerOptions, driver: str, open_fleet: Fleet
 ) -> None:
     engine = open_fleet(replace(options, driver=driver))
-    gate = Gate()
-    blocked = Thread(lambda: engine.schedule(ask()))
-    assert gate.is_reached.wait(PATIENCE_S)
-
-    def others() -> int:
-        report(engine, "c", vcpus=8)
-        groups = (RequestGroup(resources={"VCPU": 1}),)
-        engine.find_candidates(CandidateRequest(groups))
-        return engine.read(lambda state: state.fleet.hosts.count)
-
-    assert Thread(others).answer == len(HOSTS)
-    assert blocked.is_alive()
-    gate.open()
-    assert blocked.answer[0][0].service_host in HOSTS
+    others_go_on(engine, Gate())
 
 
 def test_a_plugin_may_read_the_books_itself(open_fleet: Fleet) -> None:
-    """It would wait for itself if a lock were held, also when limits are asked for."""
+    """Also when limits are asked for."""
     engine = open_fleet(policy("NovaFilter", weighers=("HookedWeigher",)))
-    counts: list[int] = []
-    hook.does = lambda _seen: counts.append(
-        engine.read(lambda state: state.fleet.hosts.count)
-    )
+    counts = counted_by_itself(engine)
     engine.schedule(ask(count=2))
     engine.decide(ask())
     engine.capacity(ask().spec)
@@ -242,21 +70,8 @@ def test_a_call_that_blocks_fails_its_request_and_suspends_the_plugin(
     engine = open_fleet(replace(options, plugin_time_limit_s=0.05))
     name = (options.enabled_filters + options.weight_classes)[-1].rpartition(".")[2]
     gate = Gate()
-    with pytest.raises(PluginFailed, match=f"{name} did not return within 0.05 s"):
-        engine.schedule(ask())
-    assert hook.calls == 1
-    with pytest.raises(PluginFailed, match=f"{name} is suspended: a call .* has not"):
-        engine.schedule(ask())
-    assert hook.calls == 1
-    counts = engine.counts()
-    assert counts["plugin_calls_late"] == counts["plugin_threads_blocked"] == 1
-    assert counts["plugins_suspended"] == 1
-    with caplog.at_level(logging.WARNING):
-        gate.open()
-        eventually(lambda: engine.counts()["plugins_suspended"] == 0)
-    assert f"{name} has returned after" in caplog.text
-    assert engine.schedule(ask())
-    assert engine.counts()["plugin_threads_blocked"] == 0
+    suspended(engine, name)
+    resumed(engine, gate, name, caplog)
 
 
 class FewThreads(SystemThreads):
@@ -385,20 +200,6 @@ def test_a_weigher_that_fails_fails_the_request(
         engine.schedule(ask())
 
 
-class NarrowFilter(Filter):
-    """Keeps one host by assigning to ``rows``, and answers for that one alone."""
-
-    def mask(self, hosts: Hosts, request: Request) -> Bools:
-        hosts.rows = hosts.rows[:1]
-        return np.ones(len(hosts), np.bool_)
-
-
-class NarrowWeigher(Weigher):
-    def score(self, hosts: Hosts, request: Request) -> Floats:
-        hosts.rows = hosts.rows[:1]
-        return np.zeros(len(hosts))
-
-
 @pytest.mark.parametrize("driver", ["filter", "caching"])
 @pytest.mark.parametrize(
     "options",
@@ -416,16 +217,6 @@ def test_a_plugin_that_assigns_other_rows_is_judged_by_the_hosts_it_was_asked_ab
 # -- what changes meanwhile ------------------------------------------------------------
 
 
-def _once(does: Callable[[Any], object]) -> None:
-    """``does``, in the first call of a plug-in only."""
-
-    def first(seen: Any) -> None:
-        hook.does = lambda _seen: None
-        does(seen)
-
-    hook.does = first
-
-
 @pytest.mark.parametrize("options", [policy("HookedFilter"), policy("NovaFilter")])
 def test_a_decision_goes_on_after_writes(
     options: SchedulerOptions, open_fleet: Fleet
@@ -436,7 +227,7 @@ def test_a_decision_goes_on_after_writes(
         report(engine, "b", vcpus=64)
         report(engine, "new")
 
-    _once(write)
+    once(write)
     found = engine.decide(ask())
     # The host that came is left to the next decision, and nothing is asked twice.
     assert {one.host for one in found.scores} == set(HOSTS)
@@ -453,7 +244,7 @@ def test_a_decision_begins_anew_when_a_host_is_gone(
         engine.delete_host("a", "a")
         report(engine, "z")  # at the row that was free
 
-    _once(replace_host)
+    once(replace_host)
     found = engine.decide(ask())
     assert {one.host for one in found.scores} == {"b", "c", "z"}
     assert hook.calls == 2
@@ -461,17 +252,7 @@ def test_a_decision_begins_anew_when_a_host_is_gone(
 
 def test_hosts_that_never_stay_end_a_decision(open_fleet: Fleet) -> None:
     engine = open_fleet(policy("HookedFilter"))
-    names = iter(range(1_000))
-
-    def replace_host(_seen: object) -> None:
-        number = next(names)
-        report(engine, f"n{number}")
-        if number:
-            engine.delete_host(f"n{number - 1}", f"n{number - 1}")
-
-    report(engine, "n0")
-    next(names)
-    hook.does = replace_host
+    never_stay(engine)
     with pytest.raises(Busy, match="removed or moved 11 times"):
         engine.decide(ask())
 
@@ -483,7 +264,7 @@ def test_what_is_kept_knows_of_hosts_that_changed_meanwhile(open_fleet: Fleet) -
     request = ask(flavor=Flavor(vcpus=1, memory_mb=4096, root_gb=1))
     assert {one.host for one in engine.decide(request).scores} == set(HOSTS)
     report(engine, "a", memory_mb=1024)
-    _once(lambda _seen: report(engine, "b", memory_mb=1024))
+    once(lambda _seen: report(engine, "b", memory_mb=1024))
     engine.decide(request)
     assert {one.host for one in engine.decide(request).scores} == {"c"}
     assert engine.counts()["shape_hits"] == 2

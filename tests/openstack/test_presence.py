@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -204,11 +204,8 @@ def documented_grants() -> list[str]:
     return [one.strip() for one in block.partition("```")[0].split(";") if one.strip()]
 
 
-@pytest.mark.server("mariadb")
-def test_the_documented_rights_are_enough_and_none_can_be_left_out(
-    databases: Any,
-) -> None:
-    server = databases.server("mariadb")
+@contextmanager
+def _on_mariadb(databases: Any) -> Iterator[Nova]:
     with ExitStack() as stack:
         urls = [
             stack.enter_context(databases.database("mariadb", is_furnished=False))
@@ -217,6 +214,16 @@ def test_the_documented_rights_are_enough_and_none_can_be_left_out(
         _make_tables(*urls)
         nova = Nova(*urls)
         stack.callback(nova.close)
+        yield nova
+
+
+@pytest.mark.server("mariadb")
+def test_the_documented_rights_are_enough_and_none_can_be_left_out(
+    databases: Any,
+) -> None:
+    server = databases.server("mariadb")
+    with _on_mariadb(databases) as nova, ExitStack() as stack:
+        urls = nova.api.url, nova.cell.url
         names = [str(sa.make_url(url).database) for url in urls]
         create, *grants = (
             one.replace("`nova_api`", f"`{names[0]}`")
@@ -246,14 +253,7 @@ def test_heartbeats_and_searches_go_on_when_the_database_answers_again(
     databases: Any,
 ) -> None:
     server = databases.server("mariadb")
-    with ExitStack() as stack:
-        urls = [
-            stack.enter_context(databases.database("mariadb", is_furnished=False))
-            for _ in range(2)
-        ]
-        _make_tables(*urls)
-        nova = Nova(*urls)
-        stack.callback(nova.close)
+    with _on_mariadb(databases) as nova:
         feed = FeedOptions(
             api_url=nova.api.url, database_url=nova.cell.url, feed_timeout=1.0
         )

@@ -19,13 +19,7 @@ class Worst(Chooser):
     """The host that weighs least, first."""
 
     def choose(
-        self,
-        hosts: Hosts,
-        weights: Floats,
-        request: Request,
-        *,
-        count: int,
-        seed: int,
+        self, hosts: Hosts, weights: Floats, request: Request, *, count: int, seed: int
     ) -> list[Int64s]:
         return [np.argsort(weights, kind="stable")] * count
 
@@ -39,13 +33,7 @@ class Told(Chooser):
     asked: list[tuple[list[str], int]] = []
 
     def choose(
-        self,
-        hosts: Hosts,
-        weights: Floats,
-        request: Request,
-        *,
-        count: int,
-        seed: int,
+        self, hosts: Hosts, weights: Floats, request: Request, *, count: int, seed: int
     ) -> Any:
         self.asked.append((hosts.names, count))
         return type(self).says(hosts, weights, count, seed)

@@ -327,13 +327,7 @@ class SpreadDriver(Chooser):
     """One instance per host, the best first; those with little memory are left out."""
 
     def choose(
-        self,
-        hosts: Hosts,
-        weights: Floats,
-        request: Request,
-        *,
-        count: int,
-        seed: int,
+        self, hosts: Hosts, weights: Floats, request: Request, *, count: int, seed: int
     ) -> list[Int64s]:
         order = np.argsort(-weights, kind="stable")
         order = order[hosts.free_ram_mb[order] >= 4096]
@@ -342,13 +336,7 @@ class SpreadDriver(Chooser):
 
 class DrawingDriver(Chooser):
     def choose(
-        self,
-        hosts: Hosts,
-        weights: Floats,
-        request: Request,
-        *,
-        count: int,
-        seed: int,
+        self, hosts: Hosts, weights: Floats, request: Request, *, count: int, seed: int
     ) -> list[Int64s]:
         dice = np.random.default_rng(seed)
         return [dice.permutation(len(hosts)) for _ in range(count)]

@@ -8,7 +8,8 @@ import pytest
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.shadow import settling
-from tests.engine.shadow.observed import opened, report
+from tests.engine.shadow.observed import opened
+from tests.engine.test_scheduling import report
 
 
 @pytest.fixture(autouse=True)

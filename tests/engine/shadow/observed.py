@@ -11,13 +11,12 @@ from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.engine.shadow.options import ShadowOptions
 from gantt.model.commands import ConsumerAllocations
-from gantt.model.hosts import HostStats
 from gantt.model.shadow import Phase, ShadowEvent, ShadowRecord
-from gantt.model.spec import Flavor, RequestSpec
+from gantt.model.spec import RequestSpec
 from gantt.store.interface import StoreOptions
 from tests.engine.test_leader_tasks import until
+from tests.engine.test_scheduling import SMALL
 
-SMALL = Flavor(vcpus=1, memory_mb=1024, root_gb=10, name="small")
 AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 QUICK = ShadowOptions(shadow_settle_s=0.2)
 
@@ -25,22 +24,6 @@ QUICK = ShadowOptions(shadow_settle_s=0.2)
 def opened(url: str, shadow: ShadowOptions = QUICK) -> Gantt:
     store = StoreOptions(create=True)
     return open_gantt(url, EngineOptions(shadow=shadow, store=store))
-
-
-def report(engine: Gantt, host: str, memory_mb: int = 8192, vcpus: int = 4) -> None:
-    engine.update_host(
-        host,
-        host,
-        HostStats(
-            vcpus=vcpus,
-            memory_mb=memory_mb,
-            local_gb=100,
-            free_ram_mb=memory_mb,
-            free_disk_gb=100,
-            cpu_allocation_ratio=1.0,
-            hypervisor_hostname=host,
-        ),
-    )
 
 
 def spec(uuid: str, **fields: Any) -> RequestSpec:

@@ -22,7 +22,8 @@ from gantt.placement.queries import touched_allocations
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
-from tests.engine.shadow.observed import claim, new, now, observe, report, settled, spec
+from tests.engine.shadow.observed import claim, new, now, observe, settled, spec
+from tests.engine.test_scheduling import report
 
 
 def test_decision_does_not_see_the_claim_that_nova_made_before(two: Gantt) -> None:

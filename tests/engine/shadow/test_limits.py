@@ -23,10 +23,10 @@ from tests.engine.shadow.observed import (
     new,
     observe,
     opened,
-    report,
     settled,
 )
 from tests.engine.test_leader_tasks import until
+from tests.engine.test_scheduling import report
 
 
 def test_requests_beyond_the_limit_are_dropped_the_oldest_first() -> None:

@@ -12,16 +12,15 @@ from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.shadow import ShadowEvent
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.engine.shadow.observed import (
-    SMALL,
     claim,
     new,
     now,
     observe,
-    report,
     settled,
     spec,
 )
 from tests.engine.test_leader_tasks import until
+from tests.engine.test_scheduling import SMALL, report
 
 
 def test_several_instances_are_compared_one_by_one(two: Gantt) -> None:
