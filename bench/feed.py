@@ -26,6 +26,7 @@ from tests.openstack.feed.nova_databases import (
     new_mariadb,
     node_values,
     now,
+    service_values,
 )
 
 HOSTS: Final = 10_000
@@ -119,7 +120,7 @@ def _fill(api: ApiDatabase, cell: CellDatabase, hosts: int) -> None:
     api.map_cell("one", cell.url)
     names = [f"compute{number:05}" for number in range(hosts)]
     cell.add_all("compute_nodes", ({**node_values(name), **_at()} for name in names))
-    cell.add_all("services", (_service(name) for name in names))
+    cell.add_all("services", ({**service_values(name), **_at()} for name in names))
     cell.add_all(
         "instances",
         (
@@ -145,19 +146,3 @@ CELL_TABLES: Final = (
 def _at() -> dict[str, Any]:
     long_ago = now() - timedelta(days=1)
     return {"created_at": long_ago, "updated_at": long_ago}
-
-
-def _service(host: str) -> dict[str, Any]:
-    return {
-        "uuid": str(uuid4()),
-        "host": host,
-        "binary": "nova-compute",
-        "topic": "compute",
-        "report_count": 1,
-        "disabled": False,
-        "forced_down": False,
-        "version": 74,
-        "last_seen_up": now(),
-        "deleted": 0,
-        **_at(),
-    }

@@ -9,38 +9,20 @@ from contextlib import closing, contextmanager
 import click
 
 from gantt.cli.failure import refusals_reported
-from gantt.cli.session import DEFAULT_URL, open_books
+from gantt.cli.program import (
+    config_file_option,
+    log_json_option,
+    metrics_listen_option,
+)
+from gantt.cli.session import open_books, token_option, where_option
 
 
 @click.command("feed")
-@click.option(
-    "--config-file",
-    "config_files",
-    multiple=True,
-    metavar="FILE",
-    help="nova.conf, with [api_database] and [database]; may be repeated.",
-)
-@click.option(
-    "--url",
-    envvar="GANTT_URL",
-    default=DEFAULT_URL,
-    show_default=True,
-    show_envvar=True,
-    help="Books to feed: a service (http://…) or a database (sqlite:///…).",
-)
-@click.option(
-    "--token",
-    envvar="GANTT_TOKEN",
-    default="admin",
-    show_envvar=True,
-    help="Token for the service, sent as X-Auth-Token.",
-)
-@click.option(
-    "--metrics-listen",
-    metavar="HOST:PORT",
-    help="Answer /metrics, /livez and /readyz here; default: [gantt] metrics_listen.",
-)
-@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@config_file_option("nova.conf, with [api_database] and [database]; may be repeated.")
+@where_option("Books to feed")
+@token_option
+@metrics_listen_option
+@log_json_option
 def feed(
     config_files: tuple[str, ...],
     url: str,

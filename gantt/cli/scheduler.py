@@ -10,18 +10,20 @@ from typing import Any
 import click
 
 from gantt.cli.failure import refusals_reported
+from gantt.cli.program import (
+    config_file_option,
+    log_json_option,
+    metrics_listen_option,
+    overrides_of,
+)
 
 _INSTALL = "pip install 'gantt-scheduler[rpc]'"
 
 
 @click.command("scheduler")
-@click.option(
-    "--config-file",
-    "config_files",
-    multiple=True,
-    metavar="FILE",
-    help="Configuration file, such as /etc/nova/nova.conf; may be repeated. "
-    "Command-line options take precedence.",
+@config_file_option(
+    "Configuration file, such as /etc/nova/nova.conf; may be repeated. "
+    "Command-line options take precedence."
 )
 @click.option("--database", metavar="URL", help="Database that holds Gantt's books.")
 @click.option(
@@ -29,12 +31,8 @@ _INSTALL = "pip install 'gantt-scheduler[rpc]'"
     type=click.IntRange(min=1),
     help="Number of worker processes; default: [scheduler] workers, or 1.",
 )
-@click.option(
-    "--metrics-listen",
-    metavar="HOST:PORT",
-    help="Answer /metrics, /livez and /readyz here; default: [gantt] metrics_listen.",
-)
-@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@metrics_listen_option
+@log_json_option
 def scheduler(
     config_files: tuple[str, ...],
     database: str | None,
@@ -50,17 +48,12 @@ def scheduler(
         ("gantt", "metrics_listen"): metrics_listen,
         ("DEFAULT", "use_json"): log_json or None,
     }
-    overrides = tuple(
-        (group, name, value)
-        for (group, name), value in given.items()
-        if value is not None
-    )
     with refusals_reported():
         _check_installed()
         from gantt.conf import Source
         from gantt.openstack.rpc import workers as processes
 
-        processes.serve(Source(config_files, overrides))
+        processes.serve(Source(config_files, overrides_of(given)))
 
 
 def _check_installed() -> None:

@@ -15,6 +15,7 @@ import click
 
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import say
+from gantt.cli.program import config_file_option, log_json_option, overrides_of
 from gantt.cli.session import DEFAULT_URL
 from gantt.errors import Refused
 from gantt.model.printable import printable
@@ -39,19 +40,15 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     help="Number of worker processes; default: 1.",
 )
-@click.option(
-    "--config-file",
-    "config_files",
-    multiple=True,
-    metavar="FILE",
-    help="Configuration file; may be repeated. Command-line options take precedence.",
+@config_file_option(
+    "Configuration file; may be repeated. Command-line options take precedence."
 )
 @click.option(
     "--insecure-bind",
     is_flag=True,
     help="Allow noauth2 on an address that other machines can reach.",
 )
-@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@log_json_option
 @click.option(
     "--register-machine",
     is_flag=True,
@@ -77,16 +74,11 @@ def serve(
         ("gantt", "allow_insecure_bind"): insecure_bind or None,
         ("DEFAULT", "use_json"): log_json or None,
     }
-    overrides = tuple(
-        (group, name, value)
-        for (group, name), value in given.items()
-        if value is not None
-    )
     with refusals_reported():
         from gantt.api.hosting import server
         from gantt.conf import Source
 
-        source = Source(config_files, overrides, default_auth="noauth2")
+        source = Source(config_files, overrides_of(given), default_auth="noauth2")
         settings = source.load()
         server.check_bind(settings)
         server.check_database(settings)

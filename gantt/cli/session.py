@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 from msgspec import Struct
@@ -99,26 +99,34 @@ def repeated(flag: str, metavar: str, text: str) -> Callable[[F], F]:
     return click.option(flag, multiple=True, metavar=metavar, help=text)
 
 
-def books_command(
-    function: Callable[Concatenate[Session, P], None],
-) -> Callable[P, None]:
-    """Add ``--url``, ``--token`` and ``-o`` to a command, and pass it a Session."""
-
-    @click.option(
+def where_option(what: str) -> Callable[[F], F]:
+    """``--url`` of the books."""
+    return click.option(
         "--url",
         envvar="GANTT_URL",
         default=DEFAULT_URL,
         show_default=True,
         show_envvar=True,
-        help="Books to use: a service (http://…) or a database (sqlite:///…).",
+        help=f"{what}: a service (http://…) or a database (sqlite:///…).",
     )
-    @click.option(
-        "--token",
-        envvar="GANTT_TOKEN",
-        default="admin",
-        show_envvar=True,
-        help="Token for the service, sent as X-Auth-Token.",
-    )
+
+
+token_option: Final = click.option(
+    "--token",
+    envvar="GANTT_TOKEN",
+    default="admin",
+    show_envvar=True,
+    help="Token for the service, sent as X-Auth-Token.",
+)
+
+
+def books_command(
+    function: Callable[Concatenate[Session, P], None],
+) -> Callable[P, None]:
+    """Add ``--url``, ``--token`` and ``-o`` to a command, and pass it a Session."""
+
+    @where_option("Books to use")
+    @token_option
     @click.option(
         "-o",
         "--output",

@@ -5,16 +5,18 @@ Separate from the tables that are written so, of which there are several.
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gantt.errors import StoreFailed
-from gantt.store.database import Database
+from gantt.store.database import Bulk, Database
 from gantt.store.outcomes import DataError, Outcome
 from gantt.store.session import Counter, Readers, Session, as_failure
 
+LOG = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
@@ -34,6 +36,18 @@ class BesideBooks:
         # Where only one transaction may write at a time, our own committer waits its
         # turn instead of retrying.
         self._turn = threading.Lock() if database.has_row_lock else committer
+
+    def add(self, insert: Bulk, rows: Sequence[tuple[Any, ...]], what: str) -> int:
+        """Insert these; one by one where the database cannot hold some, whose number is
+        returned. ``what`` they are, for the log. Raises StoreFailed."""
+        try:
+            self.run(lambda session: session.send_rows(insert, rows))
+        except DataError as error:
+            if len(rows) > 1:
+                return sum(self.add(insert, (one,), what) for one in rows)
+            LOG.warning("%s cannot be kept: %s", what, error)
+            return 1
+        return 0
 
     def run(self, act: Callable[[Session], T]) -> T:
         """``act`` in a transaction of its own. Raises StoreFailed, DataError. If the

@@ -7,7 +7,6 @@ decision more than they save the few lookups.
 
 from __future__ import annotations
 
-import logging
 import re
 import threading
 from collections.abc import Sequence
@@ -27,11 +26,9 @@ from gantt.model.selection import Asked
 from gantt.store.background.beside_books import BesideBooks
 from gantt.store.database import Database, Statement, limited
 from gantt.store.interface import DECISION_INSTANCES, SharedDecision, Trimmed
-from gantt.store.outcomes import DataError
 from gantt.store.session import Counter, Readers
 from gantt.store.tables import gantt_decisions
 
-LOG = logging.getLogger(__name__)
 _FIELDS: Final = SharedDecision.__struct_fields__
 _LONGEST: Final = 255
 # Rows that are dropped at once: a committer of SQLite waits meanwhile.
@@ -67,14 +64,7 @@ class DecisionTable:
 
     def add(self, rows: Sequence[SharedDecision]) -> int:
         values = [_values(one) for one in rows]
-        try:
-            self._writer.run(lambda session: session.send_rows(self._insert, values))
-        except DataError as error:
-            if len(rows) > 1:
-                return sum(self.add((one,)) for one in rows)
-            LOG.warning("a record of a decision cannot be kept: %s", error)
-            return 1
-        return 0
+        return self._writer.add(self._insert, values, "a record of a decision")
 
     def find(self, asked: Asked) -> list[SharedDecision]:
         table = gantt_decisions.c

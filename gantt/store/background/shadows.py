@@ -5,7 +5,6 @@ Apart from the books, like ``decisions``; it is scanned newest first, and short.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
@@ -17,11 +16,9 @@ from gantt.store.background.beside_books import BesideBooks
 from gantt.store.background.decisions import storable
 from gantt.store.database import Database, limited
 from gantt.store.interface import ShadowRow
-from gantt.store.outcomes import DataError
 from gantt.store.session import Counter, Readers
 from gantt.store.tables import gantt_shadow
 
-LOG = logging.getLogger(__name__)
 _FIELDS: Final = ShadowRow.__struct_fields__
 
 
@@ -48,14 +45,7 @@ class ShadowTable:
 
     def add(self, rows: Sequence[ShadowRow]) -> int:
         values = [_values(one) for one in rows]
-        try:
-            self._writer.run(lambda session: session.send_rows(self._insert, values))
-        except DataError as error:
-            if len(rows) > 1:
-                return sum(self.add((one,)) for one in rows)
-            LOG.warning("a shadow record cannot be kept: %s", error)
-            return 1
-        return 0
+        return self._writer.add(self._insert, values, "a shadow record")
 
     def find(self, asked: ShadowQuery) -> list[ShadowRow]:
         table = gantt_shadow.c

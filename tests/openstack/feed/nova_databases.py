@@ -160,19 +160,7 @@ class CellDatabase(NovaDatabase):
 
     def service(self, host: str, **values: Any) -> int:
         """A service; its id."""
-        given = {
-            "uuid": str(uuid4()),
-            "host": host,
-            "binary": "nova-compute",
-            "topic": "compute",
-            "report_count": 1,
-            "disabled": False,
-            "forced_down": False,
-            "version": 74,
-            "last_seen_up": now(),
-            "deleted": 0,
-        }
-        return self.add("services", **given | values)
+        return self.add("services", **service_values(host) | values)
 
     def node(self, host: str, **values: Any) -> int:
         """A compute node; its id."""
@@ -191,6 +179,22 @@ def new_mariadb(server: DatabaseServer) -> str:
     url = server.new(is_furnished=False)
     server.execute(f"ALTER DATABASE {sa.make_url(url).database} CHARACTER SET utf8mb3")
     return url
+
+
+def service_values(host: str) -> dict[str, Any]:
+    """A row of services, of a compute that is up."""
+    return {
+        "uuid": str(uuid4()),
+        "host": host,
+        "binary": "nova-compute",
+        "topic": "compute",
+        "report_count": 1,
+        "disabled": False,
+        "forced_down": False,
+        "version": 74,
+        "last_seen_up": now(),
+        "deleted": 0,
+    }
 
 
 def node_values(host: str) -> dict[str, Any]:

@@ -1,0 +1,37 @@
+"""Options that the programs share (``serve``, ``scheduler``, ``feed``), and what they
+set in place of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+Override = tuple[str, str, Any]
+
+metrics_listen_option: Final = click.option(
+    "--metrics-listen",
+    metavar="HOST:PORT",
+    help="Answer /metrics, /livez and /readyz here; default: [gantt] metrics_listen.",
+)
+log_json_option: Final = click.option(
+    "--log-json", is_flag=True, help="Log one JSON object per line."
+)
+
+
+def config_file_option(text: str) -> Callable[[F], F]:
+    """``--config-file``, which may be repeated."""
+    return click.option(
+        "--config-file", "config_files", multiple=True, metavar="FILE", help=text
+    )
+
+
+def overrides_of(given: Mapping[tuple[str, str], Any]) -> tuple[Override, ...]:
+    """(group, name, value) of the options that were given."""
+    return tuple(
+        (group, name, value)
+        for (group, name), value in given.items()
+        if value is not None
+    )
