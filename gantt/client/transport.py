@@ -23,8 +23,8 @@ from gantt import errors
 from gantt.model.addresses import without_secrets
 
 MAX_IDLE = 32
-# Bytes of a reply between two looks at the clock.
-_PART = 1024
+# Most bytes of a reply between two looks at the clock.
+_PART = 1 << 16
 ADVICE = (
     "Check that the service runs ('gantt serve') and that the address is right "
     "(--url, GANTT_URL)."
@@ -267,8 +267,10 @@ class SessionTransport:
             whole: bytes = response.content
             return whole
         parts, size = [], 0
+        # What has arrived; older libraries wait for a whole part.
+        read = getattr(response.raw, "read1", response.raw.read)
         with closing(response):
-            for part in response.iter_content(_PART):
+            while part := read(_PART, decode_content=True):
                 parts.append(part)
                 size += len(part)
                 if size > limit:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from gantt.client.transport import Reply, Transport
 from gantt.errors import AnswerTooLarge, NotFound, Unavailable
@@ -45,7 +45,7 @@ class Subnet(Struct, frozen=True):
     """``segment_id``: unset or null where the network is not routed."""
 
     id: str = ""
-    segment_id: str | None = None
+    segment_id: Annotated[str, Meta(max_length=255)] | None = None
 
 
 class _Link(Struct, frozen=True):
