@@ -124,8 +124,8 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "requires_service": "Use only hosts that have a nova-compute service.",
             "max_instances 1": "Maximum instances per request; requests for more are "
             "refused.",
-            "max_request_groups 1": "Maximum request groups per request; requests with "
-            "more are refused.",
+            "max_request_groups 1": "Maximum request groups, and PCI requests, per "
+            "request; requests with more are refused.",
             "max_request_names 1": "Maximum hosts, aggregates, traits and similar "
             "names in all lists of one request together; requests with more are "
             "refused.",

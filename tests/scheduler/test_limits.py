@@ -44,6 +44,9 @@ OPTIONS = SchedulerOptions(
     capacity_per_host=5,
 )
 FOUR = frozenset("abcd")
+NIC = {"count": 1, "request_id": "r", "spec": [{"vendor_id": "8086"}]}
+WITH_NICS = replace(SPEC, pci_requests=3 * (NIC,))
+WITH_ALIASES = Flavor(1, 1, 1, extra_specs={"pci_passthrough:alias": "a:1,b:1,c:1"})
 _MANY = frozenset(str(UUID(int=number)) for number in range(5_000))
 
 
@@ -106,6 +109,16 @@ def test_request_size_is_limited(more: Any) -> None:
             ),
             "The request has 3 request groups; 2 is the limit. Ask for fewer, or raise "
             "max_request_groups of [scheduler].",
+        ),
+        (
+            lambda b: b.schedule(
+                ScheduleRequest(replace(SPEC, pci_requests=3 * (NIC,)))
+            ),
+            "The request has 3 PCI requests; 2 is the limit, as of request groups.",
+        ),
+        (
+            lambda b: b.schedule(ScheduleRequest(replace(SPEC, flavor=WITH_ALIASES))),
+            "The request has 3 PCI requests; 2 is the limit, as of request groups.",
         ),
         (
             lambda b: b.set_host_aggregates(HostAggregate(uuid(n)) for n in range(3)),

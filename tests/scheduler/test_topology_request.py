@@ -486,12 +486,26 @@ def test_given_devices_of_the_flavor_win() -> None:
         (asks("far:1"), "with numa_policy 'required', 'preferred'"),
         (asks("lost:1"), "numa_policy='there'"),
         (asks("gpu:1") | {NEAR: "close"}, f"{NEAR}='close'"),
-        (asks("gpu:1025"), "count=1025"),
+        (asks("gpu:1025"), "'gpu:1025' asks for more than 1024 devices"),
     ],
 )
 def test_impossible_devices_are_refused(extra_specs: Texts, words: str) -> None:
     with pytest.raises(Invalid) as caught:
         wanted_of(a_spec(extra_specs), WITH_ALIASES, BOTH)
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"count": 1025, "spec": [GPU]}, "count=1025"),
+        ({"count": 1, "spec": []}, "1 devices and has spec=[]"),
+        ({"count": 1, "spec": None}, "1 devices and has spec=[]"),
+    ],
+)
+def test_requests_that_no_device_meets(entry: Plain, words: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        wanted_of(a_spec(pci_requests=(entry,)), SchedulerOptions(), BOTH)
     assert words in caught.value.message
 
 

@@ -96,22 +96,22 @@ def _tag(path: str, value: Any) -> str | tuple[str, ...]:
 
 
 def _device(part: Fields) -> Device:
-    device = Device(part.need("address", scalars.name), part.name("parent"))
+    """In lower case: links and claims compare addresses, which are hexadecimal."""
+    address, parent = part.need("address", scalars.name), part.name("parent")
     part.done()
-    return device
+    return Device(address.lower(), None if parent is None else parent.lower())
 
 
 def _check_once(pools: list[Pool], parts: list[Fields]) -> None:
     seen: set[str] = set()
     for pool, part in zip(pools, parts, strict=True):
         for device in pool.devices:
-            address = device.address.lower()
-            if address in seen:
+            if device.address in seen:
                 raise Invalid(
                     f"{part.at('devices')} lists {device.address!r}, which is listed "
                     "already: a device is in one pool, once."
                 )
-            seen.add(address)
+            seen.add(device.address)
         if len(seen) > MAX_DEVICES:
             raise Invalid(
                 f"{part.at('devices')} lists more than {MAX_DEVICES} devices with "

@@ -86,6 +86,11 @@ def asked_aliases(spec: RequestSpec) -> list[tuple[str, int]]:
         name, _, count = (text.strip() for text in part.partition(":"))
         if not (count.isascii() and count.isdigit() and len(count) < 9):
             raise NeverFits(f"extra spec {ALIAS}={asked!r}: {part!r} is not NAME:COUNT")
+        if int(count) > _MOST_DEVICES:
+            raise NeverFits(
+                f"extra spec {ALIAS}={asked!r}: {part!r} asks for more than "
+                f"{_MOST_DEVICES} devices, which no host has"
+            )
         found.append((name, int(count)))
     return found
 
@@ -173,6 +178,11 @@ def _read(entry: dict[str, Any], asked: Affinity | None) -> DeviceRequest:
         raise NeverFits(
             f"pci_requests cannot be read: count={count!r}, spec={wanted!r}; give a "
             f"count from 0 to {_MOST_DEVICES} and a list of objects"
+        )
+    if count and not wanted:
+        raise Invalid(
+            f"pci_requests asks for {count} devices and has spec={wanted!r}, which no "
+            "device is like: say what they are, vendor_id and product_id for example"
         )
     affinity = entry.get("numa_policy") or "legacy"
     if "numa_policy" not in entry and asked is not None:

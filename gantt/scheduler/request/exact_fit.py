@@ -11,12 +11,12 @@ from collections.abc import Callable, Container, Iterator
 from msgspec import Struct
 
 from gantt.model.spec import RequestSpec
+from gantt.scheduler.request.devices import ALIAS
 from gantt.scheduler.request.topology import DEVICES_FILTER, TOPOLOGY_FILTER
 
 _SETTINGS = ("hw:numa_nodes", "hw:mem_page_size", "hw:pmem")
 _POLICY = "hw:cpu_policy"
 _PINNING = frozenset({"dedicated", "mixed"})
-_ALIAS = "pci_passthrough:alias"
 
 
 def topology_of(spec: RequestSpec) -> str | None:
@@ -46,9 +46,9 @@ def topology_of(spec: RequestSpec) -> str | None:
 
 def devices_of(spec: RequestSpec) -> str | None:
     """The part of ``spec`` that requires PCI devices; None: nothing does."""
-    alias = spec.flavor.extra_specs.get(_ALIAS)
+    alias = spec.flavor.extra_specs.get(ALIAS)
     if alias:
-        return f"{_ALIAS}={alias}"
+        return f"{ALIAS}={alias}"
     return f"{len(spec.pci_requests)} device(s)" if spec.pci_requests else None
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from gantt.errors import Invalid, Refused
 from gantt.model.spec import RequestSpec, ResourceGroup, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
+from gantt.scheduler.request.devices import ALIAS
 
 MAX_FACTOR: Final = 1e200
 """Bound of a weigher's multiplier, so that sums stay finite."""
@@ -39,6 +40,13 @@ def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
     groups = len(spec.requested_resources)
     if groups > options.max_request_groups:
         raise too_many_groups(groups, options)
+    asked = len(spec.pci_requests) + len(_aliases(spec))
+    if asked > options.max_request_groups:
+        raise TooMuch(
+            f"The request has {asked} PCI requests; {options.max_request_groups} is "
+            "the limit, as of request groups. Ask for more devices in fewer requests, "
+            "or raise max_request_groups of [scheduler]."
+        )
     names = _names(spec)
     if names > options.max_request_names:
         raise TooMuch(
@@ -46,6 +54,11 @@ def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
             f"like; {options.max_request_names} is the limit. Name fewer, or raise "
             "max_request_names of [scheduler]."
         )
+
+
+def _aliases(spec: RequestSpec) -> list[str]:
+    asked = spec.flavor.extra_specs.get(ALIAS)
+    return asked.split(",") if asked else []
 
 
 def too_many_groups(count: int, options: SchedulerOptions) -> TooMuch:

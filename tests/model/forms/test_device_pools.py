@@ -65,6 +65,20 @@ def test_devices_are_listed_with_their_parents() -> None:
     assert pool.devices == (Device("a", "p"), Device("b"))
 
 
+def test_addresses_are_compared_whatever_their_case() -> None:
+    """Else a PF and its VFs would be promised to two instances."""
+    sent = [
+        {"count": 1, "devices": [{"address": "0000:3b:00.0"}]},
+        {
+            "count": 1,
+            "devices": [{"address": "0000:3B:00.1", "parent": "0000:3B:00.0"}],
+        },
+    ]
+    pf, vf = read_pools("p", sent) or ()
+    assert vf.devices == (Device("0000:3b:00.1", "0000:3b:00.0"),)
+    assert pf.devices[0].address == vf.devices[0].parent
+
+
 A = {"address": "0000:0A:00.0"}
 B = {"address": "0000:0a:00.0"}
 IMPOSSIBLE: list[tuple[Any, str]] = [
