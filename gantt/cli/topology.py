@@ -14,6 +14,7 @@ from gantt.model.topology_view import (
     PendingView,
     PoolView,
 )
+from gantt.topology.cells import size_text
 
 # Mark of a CPU -> its meaning and its colour. ASCII: not every terminal has more.
 MARKS: Final = {
@@ -26,7 +27,6 @@ MARKS: Final = {
 BAR: Final = 16  # characters
 NARROW: Final = 60  # columns; below that there are no bars
 ADDRESSES: Final = 8  # of a pool
-_KIB: Final = 1024
 _Row: TypeAlias = tuple[str, Sequence[Styled]]
 
 
@@ -95,7 +95,9 @@ def _cell_rows(
     for pages in cell.pages:
         taken = pages.used + pages.reserved
         words = _page_words(pages)
-        yield amount(_size(pages), taken, pages.claimed, pages.total, words)
+        yield amount(
+            size_text(pages.size_kib), taken, pages.claimed, pages.total, words
+        )
     networks = [*cell.physical_networks, *["tunnels"] * cell.is_tunnelled]
     if networks:
         yield "networks", [[(", ".join(networks), "")]]
@@ -169,13 +171,6 @@ def _bar(taken: int, claimed: int, total: int) -> list[tuple[str, str]]:
         ("c" * second, "yellow"),
         ("." * (BAR - first - second) + "  ", "green"),
     ]
-
-
-def _size(pages: PagesView) -> str:
-    for unit, kib in (("GB", _KIB * _KIB), ("MB", _KIB)):
-        if pages.size_kib % kib == 0:
-            return f"{pages.size_kib // kib} {unit}"
-    return f"{pages.size_kib} KB"
 
 
 def _page_words(pages: PagesView) -> str:

@@ -95,7 +95,7 @@ class Pool(Struct, frozen=True):
 
 
 class HostTopology(Struct, frozen=True):
-    """What of a host can be fitted: ``cells`` by ascending id (empty: it reports no
+    """What of a host can be fitted: ``cells`` in the order of its report (empty: no
     NUMA topology), ``pools`` in Nova's order (None: it reports no devices). ``obeys``:
     the host starts instances on the CPUs, pages and devices that a claim names; a
     compute of Nova picks them itself."""

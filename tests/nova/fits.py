@@ -73,6 +73,8 @@ def _host_cells(dice: Random) -> tuple[HostCell, ...]:
         if dice.random() < 0.03:
             socket = None
         cells.append(replace(cell, socket=socket))
+    if dice.random() < 0.1:
+        dice.shuffle(cells)
     return tuple(cells)
 
 

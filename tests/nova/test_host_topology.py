@@ -55,6 +55,7 @@ def topology(rng: random.Random) -> objects.NUMATopology:
                 socket=rng.choice((None, 0, 1)),
             )
         )
+    rng.shuffle(cells)
     return objects.NUMATopology(cells=cells)
 
 

@@ -34,7 +34,7 @@ def read_host(stats: Mapping[str, Any]) -> HostTopology:
 
 
 def read_cells(path: str, value: Any) -> tuple[HostCell, ...]:
-    """The cells of a topology in any form, by ascending id; none where it is null.
+    """The cells of a topology in any form, in its order; none where it is null.
 
     Raises Invalid, which names the field: one of a wrong type, above a limit of
     ``model.bounds``, or a topology that no machine can have.
@@ -49,7 +49,7 @@ def read_cells(path: str, value: Any) -> tuple[HostCell, ...]:
         raise Invalid(f"{part.at('cells')} has {len(parts)}; the limit is {MAX_CELLS}.")
     cells = [_cell(one) for one in parts]
     _check_apart(cells, parts)
-    return tuple(sorted(cells, key=lambda cell: cell.id))
+    return tuple(cells)
 
 
 def unwrapped(path: str, value: Any) -> Any:

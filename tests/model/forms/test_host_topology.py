@@ -108,15 +108,16 @@ def test_no_topology_is_no_cells() -> None:
     assert read_host({}) == HostTopology()
 
 
-def test_cells_and_pages_are_put_in_order() -> None:
+def test_pages_are_put_in_order_and_cells_are_not() -> None:
+    """Nova tries equal cells in the order of the report."""
     pages = [{"size_kb": size, "total": 1} for size in (2048, 4)]
     cells = [
         {"id": 1, "cpuset": [1], "memory": 8, "mempages": pages},
         {"id": 0, "cpuset": [0], "memory": 8},
     ]
     found = read_cells("t", {"cells": cells})
-    assert [cell.id for cell in found] == [0, 1]
-    assert found[1].pages == (Pages(4, 1), Pages(2048, 1))
+    assert [cell.id for cell in found] == [1, 0]
+    assert found[0].pages == (Pages(4, 1), Pages(2048, 1))
 
 
 def test_the_smallest_pages_may_be_overcommitted() -> None:
