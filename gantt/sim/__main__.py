@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from gantt.model.addresses import without_secrets
+from gantt.model.commands import Claim
 from gantt.sim.fault_schedule import KINDS
 from gantt.sim.run import GALERA, MEMORY, Plan, Result, Run
 
@@ -145,7 +146,22 @@ def tally(result: Result) -> dict[str, int]:
         "without an answer": outcomes["open"] + outcomes["unknown"],
         "revisions": len(result.history.log),
         "reads": len(result.history.reads),
+        **_topology_tally(result),
         "commits without an answer": result.counts.get("unknown_outcomes", 0),
+    }
+
+
+def _topology_tally(result: Result) -> dict[str, int]:
+    """Claims on pinned CPUs or devices, and those that others had left no room for."""
+    claims = [
+        op
+        for op in result.history.ops
+        if isinstance(op.command, Claim) and op.command.wanted is not None
+    ]
+    lost = [op for op in claims if "the topology no longer fits" in op.text]
+    return {
+        "claims on cells or devices": sum(op.outcome == "ok" for op in claims),
+        "that no longer fitted": len(lost),
     }
 
 

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from gantt.errors import GanttError
@@ -49,6 +50,8 @@ def judge(step: Step) -> Iterator[Finding]:
     command = step.command
     if command is not None:
         yield from topology_laws.early(step.before, step.after, command)
+    if isinstance(command, c.SetAllocations):
+        yield from topology_laws.moved(step.before, step.after, command)
     if isinstance(command, c.Claim):
         yield from _claim(step, command, after)
         yield from _group(command, before, after)
@@ -136,22 +139,35 @@ def _group(command: c.Claim, before: Snapshot, after: Snapshot) -> Iterator[Find
         for row in after.rows(t.CLAIMS, t.ClaimRow)
         if row.host_id != t.NO_HOST
     }
-    members = {
-        row.instance_uuid
-        for row in before.rows(t.CLAIMS, t.ClaimRow)
-        if row.group_uuid == group.uuid
-    }
+    members = _members(before, group.uuid)
     if group.policy == "affinity":
-        homes = {host for one in members for host in old[one]}
+        homes = {host for hosts in members.values() for host in hosts}
         chosen = {h for one in placed for h in promised[one]} - homes
         if chosen and (homes or len(chosen) > 1):
             yield Finding(law, f"{group}: {sorted(chosen)} beside {sorted(homes)}")
         return
-    others = Counter(h for one in members - placed.keys() for h in old[one])
+    others = Counter(
+        host for one, hosts in members.items() if one not in placed for host in hosts
+    )
     newcomers = Counter(h for one, hosts in placed.items() for h in hosts - old[one])
     for host, count in newcomers.items():
         if others[host] + count > group.max_server_per_host:
             yield Finding(law, f"{group}: {count} joined {others[host]} on {host}")
+
+
+def _members(snapshot: Snapshot, group_uuid: str) -> dict[str, set[str]]:
+    """Instances of the group -> hosts where they are: those that are claimed for it,
+    and those that were; one that is claimed for another since is only where it was."""
+    where = _whereabouts(snapshot)
+    groups = {
+        row.instance_uuid: row.group_uuid for row in snapshot.rows(t.CLAIMS, t.ClaimRow)
+    }
+    found = {uuid: where[uuid] for uuid, of in groups.items() if of == group_uuid}
+    for row in snapshot.rows(t.INSTANCES, t.InstanceRow):
+        if msgspec.json.decode(row.facts).get(t.GROUP) == group_uuid:
+            is_others = groups.get(row.uuid) not in (None, group_uuid)
+            found[row.uuid] = {row.host} if is_others else where[row.uuid]
+    return found
 
 
 def _whereabouts(snapshot: Snapshot) -> dict[str, set[str]]:

@@ -96,6 +96,7 @@ class Run:
         self.faults = FaultSchedule(plan.seed, plan.without)
         self.history = History()
         self._rng = random.Random(f"{plan.seed} run")
+        self._pins = random.Random(f"{plan.seed} pins").random() < 0.5
         is_memory = plan.store in (MEMORY, GALERA)
         options = StoreOptions(
             # Lock requests to a real database are repeated: 0 means forever on
@@ -198,7 +199,7 @@ class Run:
     def _client(self, process: Process, number: int) -> Callable[[], None]:
         def live() -> None:
             rng = random.Random(f"{self.plan.seed} client {process} {number}")
-            workload = Workload(rng)
+            workload = Workload(rng, pins=self._pins)
             seen = Snapshot(empty_tables())
             is_first = True
             while self._steps_left > 0:

@@ -7,7 +7,7 @@ pending claims are counted here in the naive way, without the functions that fit
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -19,6 +19,7 @@ from gantt.sim.history import Finding, Tables
 
 _ONCE = "no CPU and no device is promised twice"
 _EARLY = "a claim on cells lasts until a later report counts it"
+_MOVED = "what an instance that moves uses is promised until a report counts it"
 _NAMING = ("UpdateInstances", "SyncInstances")
 
 
@@ -118,3 +119,35 @@ def early(
             if msgspec.json.decode(host.stats).get("_saved_at") is not None:
                 continue
         yield Finding(_EARLY, f"{row} ended by {command}")
+
+
+def moved(
+    before: Tables, after: Tables, command: c.SetAllocations
+) -> Iterator[Finding]:
+    """A claim on cells or devices does not end with allocations that went to another
+    consumer on the same host."""
+    mine = {one.consumer_uuid: one for one in command.consumers}
+    for key, row in before[t.CLAIMS].items():
+        assert isinstance(row, t.ClaimRow)
+        if row.topology is None or key in after[t.CLAIMS]:
+            continue
+        host = before[t.HOSTS].get(row.host_id)
+        if row.instance_uuid not in mine or not isinstance(host, t.HostRow):
+            continue
+        others = {
+            uuid
+            for one in command.consumers
+            if one.consumer_uuid != row.instance_uuid
+            for uuid in one.allocations
+        }
+        if _roots(before, [host.uuid]) & _roots(before, others):
+            yield Finding(_MOVED, f"{row} ended by {command}")
+
+
+def _roots(tables: Tables, uuids: Iterable[str | None]) -> set[int]:
+    wanted = set(uuids)
+    return {
+        row.root_provider_id
+        for row in tables[t.PROVIDERS].values()
+        if isinstance(row, t.ProviderRow) and row.uuid in wanted
+    }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any, Final
 from uuid import UUID
 
 from msgspec import UNSET, UnsetType
@@ -18,7 +17,7 @@ from gantt.model import commands as c
 from gantt.model import rows as t
 from gantt.model.hosts import HostStats, Instance, ServerGroup, Service
 from gantt.model.spec import InstanceGroup
-from gantt.model.topology import DeviceRequest, InstanceCell, Wanted
+from gantt.sim.machines import topology_of, wanted_of
 from gantt.sim.snapshot import Snapshot
 
 CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_SLOT")
@@ -35,47 +34,6 @@ STANDARD = c.SyncNames(CLASSES[:3], ("HW_CPU_X86_AVX", "STORAGE_DISK_SSD"))
 
 _POLICIES = ("anti-affinity", "affinity")
 SECOND = 1_000_000
-# Two cells of two CPUs; this host starts instances as claims say.
-_OBEYS = "h3"
-_CELLS = ((0, 1), (2, 3))
-_NIC: Final[dict[str, Any]] = {
-    "vendor_id": "8086",
-    "product_id": "154c",
-    "dev_type": "type-VF",
-}
-_ADDRESSES = ("0000:81:00.1", "0000:81:00.2")
-
-
-def _topology(host: str, pinned: tuple[int, ...], nics: int) -> dict[str, Any]:
-    """What the host reports of its cells and devices."""
-    cells = [
-        {
-            "id": number,
-            "cpuset": [],
-            "pcpuset": list(cpus),
-            "pinned_cpus": [cpu for cpu in cpus if cpu in pinned],
-            "memory": 1024,
-            "siblings": [],
-            "mempages": [],
-        }
-        for number, cpus in enumerate(_CELLS)
-    ]
-    pool: dict[str, Any] = {**_NIC, "numa_node": 0, "count": nics}
-    if host == _OBEYS:
-        pool["devices"] = [{"address": one} for one in _ADDRESSES[:nics]]
-    return {
-        "numa_topology": {"cells": cells},
-        "pci_stats": [pool] if nics else [],
-        "obeys_claims": host == _OBEYS,
-    }
-
-
-def _wanted(cpus: int, nics: int) -> Wanted:
-    """``cpus`` pinned ones in one cell, and devices anywhere."""
-    mask = (1 << cpus) - 1
-    cells = (InstanceCell(0, 0, mask, 64, policy="dedicated"),) if cpus else ()
-    asked = (DeviceRequest("nic", nics, (_NIC,)),) if nics else ()
-    return Wanted(cells, devices=asked)
 
 
 class _Books:
@@ -151,6 +109,21 @@ class _Books:
             return None
         two = self._rng.sample(known, 2)
         return c.SetAllocations(tuple(self._consumer(snapshot, one) for one in two))
+
+    def _migrate(self, snapshot: Snapshot) -> c.Command[object] | None:
+        """As a conductor does before it asks for another host: the instance's
+        allocations become a migration's."""
+        shares = {uuid: snapshot.shares(uuid) for uuid in snapshot.claimed()}
+        known = [uuid for uuid, has in shares.items() if has]
+        if not known:
+            return None
+        uuid = self._rng.choice(known)
+        generation = snapshot.consumer_generation(uuid)
+        new = c.ConsumerAllocations(
+            self._uuid(), shares[uuid], "p", "u", None, "MIGRATION"
+        )
+        gone = c.ConsumerAllocations(uuid, {}, "p", "u", generation, "INSTANCE")
+        return c.SetAllocations((new, gone))
 
     def _give_back(self, snapshot: Snapshot) -> c.Command[object] | None:
         known = snapshot.consumers()
@@ -243,16 +216,19 @@ class _Books:
 
 
 class Workload(_Books):
-    """Random commands of one client, on the books and the fleet."""
+    """Random commands of one client, on the books and the fleet. ``pins``: mostly
+    claims on CPUs and devices, and what ends them."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, *, pins: bool = False) -> None:
         super().__init__(rng)
+        self._pins = pins
         self._makers: tuple[
             tuple[int, Callable[[Snapshot], c.Command[object] | None]], ...
         ] = (
             (14, self._claim_new),
             (8, self._claim_again),
             (5, self._move),
+            (4, self._migrate),
             (6, self._give_back),
             (6, self._set_inventories),
             (3, self._change_inventory),
@@ -271,10 +247,20 @@ class Workload(_Books):
             (5, self._end_claim),
             (1, self._expire),
         )
+        self._pinning = (
+            (10, self._claim_hosts),
+            (5, self._report),
+            (5, self._instances),
+            (2, self._migrate),
+            (1, self._give_back),
+            (2, self._end_claim),
+        )
 
     def next(self, snapshot: Snapshot) -> c.Command[object]:
         """A command that fits the rows read last."""
         makers = [make for weight, make in self._makers for _ in range(weight)]
+        if self._pins and self._rng.random() < 0.7:
+            makers = [make for weight, make in self._pinning for _ in range(weight)]
         while True:
             command = self._rng.choice(makers)(snapshot)
             if command is not None:
@@ -290,12 +276,12 @@ class Workload(_Books):
             ram_allocation_ratio=1.0,
             disk_allocation_ratio=1.0,
         )
-        if self._rng.random() < 0.2:
+        if self._rng.random() < (0.1 if self._pins else 0.2):
             on_it = tuple(snapshot.claimed_on(host))
             stats = HostStats(vcpus=4, memory_mb=1024, local_gb=10, instances=on_it)
         elif self._rng.random() < 0.8:
             pinned = self._rng.choice(((), (), (0,), (0, 1)))
-            topology = _topology(host, pinned, self._rng.choice((0, 1, 2, 2)))
+            topology = topology_of(host, pinned, self._rng.choice((0, 1, 2, 2)))
             stats = replace(stats, **topology)
         saved_at = None
         counted = [row.counted_at for row in snapshot.claims_on(host)]
@@ -341,10 +327,10 @@ class Workload(_Books):
             number = rng.choice((0, 1))
             group = InstanceGroup(GROUPS[number], _POLICIES[number])
         amounts = {"VCPU": 1, "MEMORY_MB": 64}
-        by_books = rng.random() < 0.8
+        by_books = rng.random() < (0.4 if self._pins else 0.8)
         wanted = None
-        if rng.random() < 0.5:
-            wanted = _wanted(*rng.choice(((1, 0), (2, 0), (1, 1), (0, 1))))
+        if self._pins or rng.random() < 0.5:
+            wanted = wanted_of(*rng.choice(((1, 0), (2, 0), (1, 1), (0, 1))))
         choices = []
         for key in rng.sample(sorted(hosts), len(hosts)):
             provider = snapshot.provider_of(hosts[key])

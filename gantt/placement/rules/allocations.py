@@ -66,9 +66,11 @@ def replace_rows(
     """
     wishes = _resolve(draft.state, tuple(consumers))
     _judge(draft.state, wishes, ledger)
+    written = {uuid for wish in wishes for uuid in wish.consumer.allocations}
     for wish in wishes:
         write(draft, wish)
-        overtaken(draft, wish.consumer.consumer_uuid, wish.consumer.allocations)
+        mine = wish.consumer.allocations
+        overtaken(draft, wish.consumer.consumer_uuid, mine, written)
 
 
 def delete(draft: Draft, command: DeleteAllocations) -> None:

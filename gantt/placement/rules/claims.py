@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
-from uuid import NAMESPACE_OID, uuid5
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -316,9 +315,7 @@ class _Desk:
         group = command.group
         old = holder.claim
         if old is not None and holder.stays:
-            left = replace(old, instance_uuid=_left_uuid(old), group_uuid=None)
-            left = replace(left, counted_at=old.counted_at or draft.now)
-            draft.change(t.CLAIMS, old, left)
+            leases.leave(draft, old)
             old = None
         row = ClaimRow(
             draft.new_id(t.CLAIMS) if old is None else old.id,
@@ -377,12 +374,6 @@ def _is_uncounted(row: ClaimRow) -> bool:
     """Whether the instance uses cells or devices that only the claim stands for: it was
     launched there, and is to be moved or resized before a report counts it."""
     return row.topology is not None and row.leased_until is None
-
-
-def _left_uuid(row: ClaimRow) -> str:
-    """Under which name a claim goes on that its instance has left: an instance has one
-    claim."""
-    return str(uuid5(NAMESPACE_OID, f"{row.claim}/{row.instance_uuid}"))
 
 
 class _Group:

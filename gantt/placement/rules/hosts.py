@@ -6,7 +6,7 @@ anything is written or encoded.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, to_builtins
 from msgspec.structs import replace
@@ -23,9 +23,13 @@ from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
+_LATE_US: Final = 600_000_000
+"""A report that is older than the last one by more is of a clock that was set back."""
+
 
 def update(draft: Draft, command: UpdateHost) -> HostView:
-    """Take in a report; nothing changes when nothing is new.
+    """Take in a report; nothing changes when nothing is new, or when it was saved
+    before the last one: that one may have ended claims that this one does not count.
 
     Raises Invalid, UnknownName (a trait), Conflict (the provider is another host's),
     DuplicateName (its name is another provider's).
@@ -34,6 +38,8 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     if command.is_bare:
         command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
+    if row is not None and _is_late(state, row, command):
+        return fleet_queries.host_at(state, row)
     found = reports.news(command.stats, {} if row is None else table.stats[row])
     if (
         row is None
@@ -62,6 +68,8 @@ def has_news(state: State, command: UpdateHost) -> bool:
         row = rows[0] if len(rows) == 1 else None
     else:
         row = table.row_of(command.host, command.node)
+    if row is not None and _is_late(state, row, command):
+        return False
     return (
         row is None
         or bool(reports.news(command.stats, table.stats[row]))
@@ -78,6 +86,8 @@ def as_known(
     if command.is_bare:
         command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
+    if row is not None and _is_late(state, row, command):
+        return fleet_queries.host_at(state, row), int(table.touched[row])
     if (
         row is None
         or reports.news(command.stats, table.stats[row])
@@ -143,6 +153,14 @@ def _is_due(state: State, row: int, command: UpdateHost, now: int) -> bool:
     return after_us is not None and now - said_at >= after_us
 
 
+def _is_late(state: State, row: int, command: UpdateHost) -> bool:
+    """Whether the report was saved before the last one, and overtaken on its way."""
+    known: int | None = state.fleet.hosts.stats[row].get(SAVED)
+    if known is None or command.saved_at is None:
+        return False
+    return 0 < known - command.saved_at <= _LATE_US
+
+
 def _is_awaited(state: State, row: int, command: UpdateHost) -> bool:
     """Whether the time at which the report was saved may end a claim, now or once the
     host names the instance."""
@@ -150,7 +168,7 @@ def _is_awaited(state: State, row: int, command: UpdateHost) -> bool:
     if saved_at is None or hosts.promises[row].is_free:
         return False
     known: int = hosts.stats[row].get(SAVED, 0)
-    return leases.is_counted(known, saved_at)
+    return leases.is_later(saved_at, known)
 
 
 def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
@@ -191,20 +209,18 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     if not promised:
         return []
     listed = frozenset(() if named is UNSET else named)
+    known = state.fleet.instances.on(command.host)
     saved_at = now if command.saved_at is None else command.saved_at
+
+    def is_counted(one: ClaimRow) -> bool:
+        if one.instance_uuid in listed:
+            return True
+        if named is not UNSET and one.instance_uuid in known:
+            return False  # it is there, and this report does not know it yet
+        return leases.is_counted(state, one, saved_at)
+
     claims = [table.by_instance[uuid] for uuid in promised]
-    return [
-        one
-        for one in claims
-        if not one.is_open
-        and (
-            one.instance_uuid in listed
-            or (
-                one.counted_at is not None
-                and leases.is_counted(one.counted_at, saved_at)
-            )
-        )
-    ]
+    return [one for one in claims if not one.is_open and is_counted(one)]
 
 
 def _take_in(
@@ -220,7 +236,7 @@ def _take_in(
     known = {} if row is None else table.stats[row]
     stats = {**known, **found}
     if command.saved_at is not None:
-        stats[SAVED] = max(command.saved_at, stats.get(SAVED, 0))
+        stats[SAVED] = command.saved_at
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)
     old = None if row is None else table.at(row)

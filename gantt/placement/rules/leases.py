@@ -1,11 +1,10 @@
 """Rules for the end of claims: confirmed, released, expired, or overtaken.
 
-A claim ends without touching the books when its host names the instance (one that
-promises cells or devices: when a later report counts it) or when the consumer's
-allocations are written anew. It ends *with* its allocations when it is
-released, its lease expires, or its host goes while it is leased; then only at the
-consumer's generation that the claim made, and only what the claim added: those
-allocations that were there before are marked by their ``updated_at`` (``claims``).
+A claim ends without touching the books when its host names the instance (one on cells
+or devices: when a later report counts it), or when allocations show that it went; cells
+and devices stay promised if it only moves. A claim ends *with* its allocations when it
+is released, its lease expires, or its host goes while it is leased; then only at the
+consumer's generation that the claim made, and only what the claim added (``claims``).
 What a remote Placement keeps is given back there, and then the claim is dropped.
 
 Confirming a claim that holds nothing raises ClaimExpired, never NotFound: nothing is
@@ -15,6 +14,7 @@ kept of a claim that ended, so the two cannot be told apart.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from uuid import NAMESPACE_OID, uuid5
 
 from msgspec.structs import replace
 
@@ -166,10 +166,9 @@ def named(
 def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None:
     """The instance is there since ``saved_at``, unless it was before it was promised:
     then it is to be resized there, which has not happened yet."""
-    counted_at = row.counted_at
+    counted_at, promised_at = row.counted_at, row.created_at or 0
     if counted_at is None:
         counted_at = draft.now if saved_at is None else saved_at
-        promised_at = row.created_at or 0
         known = draft.state.fleet.instances.on(host).get(row.instance_uuid)
         known_at = None if known is None else known.updated_at or known.created_at
         was_there = known_at is not None and known_at <= promised_at
@@ -179,15 +178,28 @@ def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None
             return
     place = draft.state.fleet.hosts.row_by_id[row.host_id]
     report_at = draft.state.fleet.hosts.stats[place].get(SAVED)
-    if report_at is not None and is_counted(counted_at, report_at):
+    counted = replace(row, counted_at=counted_at)
+    if report_at is not None and is_counted(draft.state, counted, report_at):
         draft.delete(t.CLAIMS, row)
     elif row.counted_at is None:
         draft.put(t.CLAIMS, replace(row, counted_at=counted_at, updated_at=draft.now))
 
 
-def is_counted(counted_at: int, saved_at: int) -> bool:
-    """Whether a report saved then counts an instance that was named at ``counted_at``.
-    Nova's database has whole seconds: within one, nothing tells which was first."""
+def is_counted(state: State, row: ClaimRow, saved_at: int) -> bool:
+    """Whether a report of the claim's host that was saved then counts its instance. One
+    that was read before the claim was made does not, whatever its clock says."""
+    hosts = state.fleet.hosts
+    place = hosts.row_by_id[row.host_id]
+    if saved_at <= hosts.stats[place].get(SAVED, -1):
+        read_at = max(int(hosts.updated_at[place]), int(hosts.created_at[place]))
+        if read_at < (row.created_at or 0):
+            return False
+    return row.counted_at is not None and is_later(saved_at, row.counted_at)
+
+
+def is_later(saved_at: int, counted_at: int) -> bool:
+    """Whether a report was saved after an instance was named. Nova's database has whole
+    seconds: within one, nothing tells which was first."""
     return second(counted_at) < second(saved_at)
 
 
@@ -212,29 +224,60 @@ def promised(state: State, host: str, instance_uuid: str) -> ClaimRow | None:
     return row if place is not None and state.fleet.hosts.hosts[place] == host else None
 
 
-def overtaken(draft: Draft, consumer_uuid: str, provider_uuids: Iterable[str]) -> None:
+def overtaken(
+    draft: Draft,
+    consumer_uuid: str,
+    provider_uuids: Iterable[str],
+    written: Iterable[str] = (),
+) -> None:
     """The consumer's allocations were written: they are on these providers now.
+    ``written``: the providers of all consumers that were written with it.
 
-    That ends the lease; and the claim, unless some are still on the host's tree (which
-    cannot be told of a host without a provider; of one that is gone, nothing need be).
+    That ends the lease; and the claim, unless some are still on the host's tree. Where
+    another consumer has them there, the instance moves, and what it uses of cells and
+    devices stays promised.
     """
-    state = draft.state
-    row = state.fleet.claims.by_instance.get(consumer_uuid)
+    row = draft.state.fleet.claims.by_instance.get(consumer_uuid)
     if row is None or row.remote is not None:
         return
+    if _is_there(draft.state, row, provider_uuids):
+        unlease(draft, row)
+    elif row.topology is not None and _is_there(draft.state, row, written):
+        leave(draft, row)
+    else:
+        draft.delete(t.CLAIMS, row)
+
+
+def leave(draft: Draft, row: ClaimRow) -> None:
+    """The instance was launched, and goes elsewhere before a report counts its cells
+    and devices: these stay promised until one does. An instance has one claim, so this
+    one goes on under another uuid; there is nothing to give back with it."""
+    left = replace(
+        row,
+        instance_uuid=str(uuid5(NAMESPACE_OID, f"{row.claim}/{row.instance_uuid}")),
+        group_uuid=None,
+        leased_until=None,
+        consumer_generation=None,
+        remote=None,
+        updated_at=draft.now,
+        counted_at=row.counted_at or draft.now,
+    )
+    draft.change(t.CLAIMS, row, left)
+
+
+def _is_there(state: State, row: ClaimRow, provider_uuids: Iterable[str]) -> bool:
+    """Whether one of the providers is in the tree of the claim's host; of a host
+    without a provider, that cannot be told, and of one that is gone, nothing need
+    be."""
     table = state.providers
     rows = [table.row_of(uuid) for uuid in provider_uuids]
     place = state.fleet.hosts.row_by_id.get(row.host_id)
     host = NO_ROW if place is None else int(state.fleet.hosts.provider[place])
-    is_there = row.host_id != t.NO_HOST and bool(rows)
-    is_there = is_there and (
-        host == NO_ROW
-        or any(one is not None and table.root[one] == table.root[host] for one in rows)
-    )
-    if is_there:
-        unlease(draft, row)
-    else:
-        draft.delete(t.CLAIMS, row)
+    if row.host_id == t.NO_HOST or not rows:
+        return False
+    if host == NO_ROW:
+        return True
+    return any(one is not None and table.root[one] == table.root[host] for one in rows)
 
 
 def holds(row: ClaimRow, consumer: ConsumerRow | None) -> bool:

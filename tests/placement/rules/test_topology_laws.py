@@ -52,6 +52,8 @@ class Compute:
         # Instances with a row in the database -> its time, in seconds.
         self.rows: dict[int, int] = {}
         self.saved: tuple[HostTopology, int] = (self.now, 0)
+        # What was read of it, some of which comes again.
+        self.told: list[c.UpdateHost] = []
 
     def launch(self, instance: int, wanted: Wanted, named: Fit | None, at: int) -> None:
         """The instance's row is written; the report is not yet."""
@@ -104,7 +106,8 @@ class Compute:
             pci_stats=pools,
             obeys_claims=host.obeys,
         )
-        return replace(told, saved_at=at * SECOND)
+        self.told.append(replace(told, saved_at=at * SECOND))
+        return self.told[-1]
 
 
 def _numbers(cpus: int) -> list[int]:
@@ -134,7 +137,7 @@ class World:
 
     def step(self) -> None:
         often = (self.claim, self.save, self.read)
-        rare = (self.launch, self.release, self.delete, self.wait)
+        rare = (self.launch, self.release, self.delete, self.wait, self.read_late)
         act = self.rng.choice((*often, *often, *rare))
         act()
 
@@ -170,6 +173,10 @@ class World:
 
     def read_report(self, host: Compute) -> None:
         self.desk.do(host.statement())
+
+    def read_late(self) -> None:
+        """A report comes again, or after newer ones."""
+        self.desk.do(self.rng.choice(self.rng.choice(self.hosts).told[-5:]))
 
     def read_instances(self, host: Compute) -> None:
         told = tuple(
