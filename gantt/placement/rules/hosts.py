@@ -28,8 +28,7 @@ _LATE_US: Final = 600_000_000
 
 
 def update(draft: Draft, command: UpdateHost) -> HostView:
-    """Take in a report; nothing changes when nothing is new, or when it was saved
-    before the last one: that one may have ended claims that this one does not count.
+    """Take in a report; nothing changes when nothing is new.
 
     Raises Invalid, UnknownName (a trait), Conflict (the provider is another host's),
     DuplicateName (its name is another provider's).
@@ -38,9 +37,9 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     if command.is_bare:
         command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
-    if row is not None and _is_late(state, row, command):
-        return fleet_queries.host_at(state, row)
-    found = reports.news(command.stats, {} if row is None else table.stats[row])
+    found = (
+        reports.news(command.stats, {}) if row is None else _news(state, row, command)
+    )
     if (
         row is None
         or found
@@ -68,11 +67,9 @@ def has_news(state: State, command: UpdateHost) -> bool:
         row = rows[0] if len(rows) == 1 else None
     else:
         row = table.row_of(command.host, command.node)
-    if row is not None and _is_late(state, row, command):
-        return False
     return (
         row is None
-        or bool(reports.news(command.stats, table.stats[row]))
+        or bool(_news(state, row, command))
         or (command.saved_at is not None and _is_awaited(state, row, command))
     )
 
@@ -86,11 +83,9 @@ def as_known(
     if command.is_bare:
         command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
-    if row is not None and _is_late(state, row, command):
-        return fleet_queries.host_at(state, row), int(table.touched[row])
     if (
         row is None
-        or reports.news(command.stats, table.stats[row])
+        or _news(state, row, command)
         or not _is_settled(state, row, command)
         or (command.saved_at is not None and _is_awaited(state, row, command))
         or _is_due(state, row, command, now)
@@ -151,6 +146,15 @@ def _is_due(state: State, row: int, command: UpdateHost, now: int) -> bool:
     table, after_us = state.fleet.hosts, command.renewed_after_us
     said_at = max(int(table.updated_at[row]), int(table.created_at[row]))
     return after_us is not None and now - said_at >= after_us
+
+
+def _news(state: State, row: int, command: UpdateHost) -> dict[str, Any]:
+    """What the report says that was not known. Of cells and devices the report that was
+    saved last holds: it may have ended claims that an older one does not count."""
+    found = reports.news(command.stats, state.fleet.hosts.stats[row])
+    if found and _is_late(state, row, command):
+        return {key: value for key, value in found.items() if key not in reports.FITTED}
+    return found
 
 
 def _is_late(state: State, row: int, command: UpdateHost) -> bool:
@@ -235,7 +239,8 @@ def _take_in(
     reports.check(command.host, command.node, found)
     known = {} if row is None else table.stats[row]
     stats = {**known, **found}
-    if command.saved_at is not None:
+    is_late = row is not None and _is_late(draft.state, row, command)
+    if command.saved_at is not None and not is_late:
         stats[SAVED] = command.saved_at
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)

@@ -27,7 +27,8 @@ _NUMBERS: Final = _AMOUNTS | {
     *("id", "service_id", "hypervisor_version", "free_ram_mb", "free_disk_gb"),
     *("current_workload", "running_vms", "disk_available_least", "mapped"),
 }
-_FITTED: Final = frozenset({"numa_topology", "pci_stats"})
+FITTED: Final = frozenset({"numa_topology", "pci_stats"})
+"""What instances are fitted to."""
 _RATIOS: Final = frozenset(
     {"cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"}
 )
@@ -80,7 +81,7 @@ def check(host: str, node: str, found: dict[str, Any]) -> None:
                 f"The report of host {host}, node {node} cannot be stored: "
                 f"{name} must be {rule}; got {value!r}."
             )
-    if not found.keys().isdisjoint(_FITTED):
+    if not found.keys().isdisjoint(FITTED):
         try:
             read_host(found)
         except Invalid as error:

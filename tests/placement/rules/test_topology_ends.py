@@ -146,6 +146,17 @@ def test_late_report_does_not_take_back_what_a_newer_one_counts() -> None:
     assert fills(desk)
 
 
+def test_late_report_holds_for_all_but_cells_and_devices() -> None:
+    """The clock of another conductor may be some seconds behind."""
+    desk = desk_of()
+    desk.do(saved(1, 30, numa_topology=cells(0, 1, 2, 3)))
+    desk.do(saved(1, 25, numa_topology=cells(), vcpus_used=3))
+    assert desk.host().stats["vcpus_used"] == 3
+    assert not fills(desk)
+    desk.do(saved(1, 29, numa_topology=cells()))
+    assert not fills(desk)
+
+
 def test_clock_that_was_set_back_is_followed() -> None:
     desk = desk_of()
     at = desk.now // SECOND + 10
