@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
@@ -16,6 +16,13 @@ from gantt.model.selection import Capacity, Why
 from gantt.model.spec import RequestSpec
 
 Found = list[tuple[str, Capacity]]
+# Limits at which counting ends.
+_ENDS: Final = {
+    "topology_fits": "topology_fits of [scheduler], the most that one request is "
+    "fitted into hosts (metric gantt_topology_fits_spent_total),",
+    "search_budget": "search_budget of [gantt]",
+    "capacity_per_host": "capacity_per_host of [scheduler]",
+}
 
 
 @click.command("capacity")
@@ -35,6 +42,9 @@ def capacity(session: Session, *, flavors: tuple[str, ...]) -> None:
         )
     elif session.output == "csv":
         print_rows("csv", ("flavor", "host", "more"), _by_host(found))
+        for words, each in plain(found):
+            if each.is_lower_bound:
+                say(f"{words}: {_lower_bound(each)}", err=True)
     else:
         say("\n\n".join(filter(None, _paragraphs(plain(found)))))
 
@@ -51,12 +61,26 @@ def _by_host(found: Found) -> Iterator[tuple[Any, ...]]:
             yield words, host, more
 
 
+def _lower_bound(found: Capacity) -> str:
+    ended = ", ".join(
+        f"at {words} on {found.limits[name]:,} host(s)"
+        for name, words in _ENDS.items()
+        if name in found.limits
+    )
+    return f"More may fit: counting ended {ended}."
+
+
 def _paragraphs(found: Found) -> Iterator[str]:
-    sums = [(words, each.total, len(each.hosts)) for words, each in found]
+    sums = [
+        (words, f"{'at least ' * each.is_lower_bound}{each.total}", len(each.hosts))
+        for words, each in found
+    ]
     yield table(("flavor", "more", "hosts"), sums)
     for words, each in found:
         if len(found) > 1:
             yield f"{words}:"
+        if each.is_lower_bound:
+            yield _lower_bound(each)
         if each.hosts:
             yield table(("host", "more"), list(each.hosts.items()))
         if each.limits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -16,8 +16,9 @@ from gantt.cli.output import print_document
 from gantt.cli.session import Session, books_command
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
-from gantt.model.selection import CellPlace, Place, Why
+from gantt.model.selection import CellPlace, DevicePlace, Place, Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.topology.cells import size_text
 
 _MOST = 100_000  # new instances
 
@@ -151,19 +152,44 @@ def _rows(request: ScheduleRequest, found: Selections) -> Iterator[tuple[Any, ..
 
 def _place(place: Place) -> str:
     """Cells and devices in words."""
-    parts = [_cell(one) for one in place.cells]
-    for pool in place.devices:
-        where = " ".join(pool.addresses) or f"NUMA node {pool.numa_node}"
-        parts.append(f"{pool.count} device(s) at {where}")
-    return "; ".join(parts)
+    return "; ".join([*map(_cell, place.cells), *map(_devices, place.devices)])
 
 
 def _cell(one: CellPlace) -> str:
-    pins = ", ".join(f"{vcpu} on CPU {cpu}" for vcpu, cpu in one.pinning)
-    pages = "" if one.page_kib is None else f", pages of {one.page_kib} KiB"
-    return (
-        f"cell {one.cell} on {one.host_cell}{f': vCPU {pins}' if pins else ''}{pages}"
-    )
+    parts = []
+    if one.pinning:
+        vcpus, cpus = zip(*one.pinning, strict=True)
+        parts.append(f"vCPUs {_runs(vcpus)} on CPUs {_runs(cpus)}")
+    if one.floating:
+        parts.append(f"vCPUs {_runs(one.floating)} on any shared CPU")
+    if one.emulator:
+        parts.append(f"the emulator on CPUs {_runs(one.emulator)}")
+    if one.page_kib is not None:
+        parts.append(f"{size_text(one.page_kib)} pages")
+    return f"cell {one.cell} on host cell {one.host_cell}: {', '.join(parts)}"
+
+
+def _devices(one: DevicePlace) -> str:
+    if one.addresses:
+        return f"{_counted(len(one.addresses))} {' '.join(one.addresses)}"
+    near = "" if one.numa_node is None else f" near host cell {one.numa_node}"
+    tags = " ".join(f"{name}={value}" for name, value in one.tags.items())
+    return f"{_counted(one.count)}{near} {tags}"
+
+
+def _counted(count: int) -> str:
+    return "1 device" if count == 1 else f"{count} devices"
+
+
+def _runs(numbers: Sequence[int]) -> str:
+    """In this order; what ascends one by one as a range: 1-3,8."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
 
 
 @click.group("claim")

@@ -157,7 +157,9 @@ SCHEDULER: Sequence[cfg.Opt] = [
             "capacity_per_host 1": "Maximum instances to count per host when capacity "
             "is computed.",
             "topology_fits 1": "Maximum hosts into whose NUMA cells and devices one "
-            "request is fitted exactly; it takes some tenths of a millisecond each.",
+            "request is fitted exactly; it takes some tenths of a millisecond each. "
+            "Capacity fits an instance after the other on every host: where this ends "
+            "it, the answer says that it is a lower bound.",
             "topology_steps 1": "Maximum host cells to try for an instance's NUMA "
             "cells on one host. Once they are used up, the host does not fit. Hosts "
             "with up to 10 cells never take more than 5,120.",

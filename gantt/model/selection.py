@@ -228,8 +228,10 @@ class Capacity(Struct, frozen=True):
     resource class, a filter (one that counts, or the rule of a server group), "exact
     search" where a tree has no place, an option at which counting ended
     ("capacity_per_host", "search_budget", "topology_fits"). Only hosts that pass
-    everything else count, once for each cause. ``change``: with which one would fit,
-    where none does, and ``is_truncated`` as in ``Why``.
+    everything else count, once for each cause. ``is_lower_bound``: counting ended at
+    such an option on some hosts, which may have room for more; ``limits`` says on how
+    many. ``change``: with which one would fit, where none does, and ``is_truncated`` as
+    in ``Why``.
     """
 
     total: int
@@ -239,3 +241,4 @@ class Capacity(Struct, frozen=True):
     change: str | None = None
     limits: dict[str, int] = {}
     is_truncated: bool = False
+    is_lower_bound: bool = False

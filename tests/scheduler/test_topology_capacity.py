@@ -73,13 +73,34 @@ def test_capacity_counts_cells_and_devices_together(
     assert filled(engine, spec) == found.total
 
 
-def test_capacity_is_told_where_counting_ended() -> None:
-    with open_gantt("memory://", options(topology_fits=3)) as engine:
-        report(engine, "a")
-        report(engine, "b")
+def test_capacity_is_a_lower_bound_where_counting_ended() -> None:
+    with open_gantt("memory://", options(topology_fits=4)) as engine:
+        for host in "abcd":
+            report(engine, host)
         found = engine.capacity(PINNED)
-        assert found.total == 2
-        assert found.limits["topology_fits"] == 1
+        assert found.hosts == {"a": 2, "b": 1}
+        assert found.limits["topology_fits"] == 3  # one of b, and nothing of c and d
+        assert found.is_lower_bound
+        counts = engine.counts()
+        # Counted once for the request, however many hosts were left.
+        assert (counts["topology_fits"], counts["topology_fits_spent"]) == (4, 1)
+
+
+def test_capacity_is_exact_where_it_is_not_said_otherwise(engine: Gantt) -> None:
+    report(engine, "a")
+    found = engine.capacity(PINNED)
+    assert (found.total, found.is_lower_bound) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("capacity_per_host", 1), ("topology_fits", 1)]
+)
+def test_nothing_is_hidden_by_a_limit(name: str, limit: int) -> None:
+    with open_gantt("memory://", options(**{name: limit})) as engine:
+        report(engine, "a")
+        found = engine.capacity(PINNED)
+        assert (found.total, found.is_lower_bound) == (1, True)
+        assert found.limits[name] == 1
 
 
 def test_capacity_of_none_says_why(engine: Gantt) -> None:

@@ -41,7 +41,13 @@ def capacity(call: Call, found: Capacity) -> Capacity:
     """``found`` as the caller may see it: how many fit, but not where."""
     if sees_all(call):
         return found
-    return Capacity(found.total, {}, found.steps, limits=found.limits)
+    return Capacity(
+        found.total,
+        {},
+        found.steps,
+        limits=found.limits,
+        is_lower_bound=found.is_lower_bound,
+    )
 
 
 def visible(call: Call, records: Iterable[Decision]) -> Iterator[Decision]:

@@ -31,6 +31,8 @@ OFF = "disabled or forced down"
 MOST = "capacity_per_host"
 BUDGET = "search_budget"
 FITS = "topology_fits"
+# Options at which counting ends: more may fit.
+ENDS = frozenset((MOST, BUDGET, FITS))
 _MOST_FREE = 2.0**52
 _CLASSES = {"vcpus": "VCPU", "memory_mb": "MEMORY_MB", "disk_mb": "DISK_GB"}
 

@@ -23,6 +23,7 @@ from gantt.scheduler.cycle import pick_hosts
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.blocks import (
     BUDGET,
+    ENDS,
     FITS,
     MOST,
     OFF,
@@ -39,7 +40,7 @@ from gantt.scheduler.explain.why import EXACT, Ending, why
 from gantt.scheduler.feasibility.candidates import CandidateSource
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
 from gantt.scheduler.pauses import Pause, never
-from gantt.scheduler.selection.fitting import FitsSpent, fitting_of
+from gantt.scheduler.selection.fitting import FitsSpent, Fitting, fitting_of
 from gantt.scheduler.selection.remaining_candidates import RemainingCandidates
 from gantt.state.column import Bools, Int64s
 from gantt.state.state import State
@@ -74,7 +75,10 @@ def capacity(
         counts = _fill(feasible, counts, again)
         _note_full(blocks, feasible, counts, again)
     searched &= counts > 0
-    counts, refused = _one_by_one(state, feasible, counts, searched, steps, blocks)
+    fitting = fitting_of(state, feasible, driver)
+    counts, refused = _one_by_one(
+        state, feasible, counts, searched, fitting, steps, blocks
+    )
     hosts = _by_host(state, feasible, counts)
     trials = None
     if not hosts:
@@ -100,6 +104,7 @@ def capacity(
         told.change,
         limits,
         told.is_truncated,
+        not ENDS.isdisjoint(limits),
     )
 
 
@@ -177,6 +182,7 @@ def _one_by_one(
     feasible: FeasibleHosts,
     limits: Int64s,
     trees: Bools,
+    fitting: Fitting | None,
     budget: Budget,
     blocks: Blocks,
 ) -> tuple[Int64s, Int64s]:
@@ -192,7 +198,6 @@ def _one_by_one(
     rule = _Rule(feasible)
     counts[~rule.allowed] = 0
     names, rows = state.fleet.hosts.hosts, feasible.hosts.rows
-    fitting = fitting_of(state, feasible)
     is_counted = trees | rule.is_hard | (fitting is not None)
     sheets: dict[str, RemainingCandidates] = {}
     stops: dict[str, list[int]] = {}

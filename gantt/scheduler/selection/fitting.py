@@ -59,6 +59,7 @@ class Fitting:
         # What did not fit a host will not, while others take more of it.
         self._refused: set[tuple[int, tuple[object, ...]]] = set()
         self._fits_left = options.topology_fits
+        self._is_spent = False
         self._meter = meter
 
     @property
@@ -74,8 +75,9 @@ class Fitting:
         if key in self._refused:
             return False
         if self._fits_left <= 0:
-            if self._meter is not None:
-                self._meter.fits_spent += 1
+            if self._meter is not None and not self._is_spent:
+                self._meter.fits_spent += 1  # once for the request
+            self._is_spent = True
             raise FitsSpent
         self._fits_left -= 1
         if self._meter is not None:
