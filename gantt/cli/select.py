@@ -14,6 +14,7 @@ from gantt.cli.failure import Failed
 from gantt.cli.flavor import flavor, spec_of_file
 from gantt.cli.output import print_document
 from gantt.cli.session import Session, books_command
+from gantt.cli.topology import tag_texts
 from gantt.errors import NoValidHost
 from gantt.model.scheduling import Selections
 from gantt.model.selection import CellPlace, DevicePlace, Place, Why
@@ -173,8 +174,7 @@ def _devices(one: DevicePlace) -> str:
     if one.addresses:
         return f"{_counted(len(one.addresses))} {' '.join(one.addresses)}"
     near = "" if one.numa_node is None else f" near host cell {one.numa_node}"
-    tags = " ".join(f"{name}={value}" for name, value in one.tags.items())
-    return f"{_counted(one.count)}{near} {tags}"
+    return f"{_counted(one.count)}{near} {' '.join(tag_texts(one.tags))}"
 
 
 def _counted(count: int) -> str:

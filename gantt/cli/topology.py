@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from gantt.cli.output import Box, Styled, print_picture, terminal_width, time_text
@@ -19,7 +19,7 @@ from gantt.topology.cells import size_text
 # Mark of a CPU -> its meaning and its colour. ASCII: not every terminal has more.
 MARKS: Final = {
     ".": ("free to be pinned", "green"),
-    "#": ("pinned", "red"),
+    "#": ("pinned, says the host", "red"),
     "c": ("claimed to be pinned", "yellow"),
     "s": ("for shared instances", "blue"),
     "e": ("free to be pinned, or for shared instances", "green"),
@@ -27,6 +27,7 @@ MARKS: Final = {
 BAR: Final = 16  # characters
 NARROW: Final = 60  # columns; below that there are no bars
 ADDRESSES: Final = 8  # of a pool
+MANY: Final = 4  # cells; from here on an overview comes first
 _Row: TypeAlias = tuple[str, Sequence[Styled]]
 
 
@@ -38,18 +39,21 @@ def draw(view: HostTopologyView) -> None:
 def _picture(view: HostTopologyView, *, has_bars: bool) -> Iterator[Styled | Box]:
     yield [(_heading(view), "")]
     pools = view.pools or ()
+    if len(view.cells) >= MANY:
+        rows = [(f"cell {cell.id}", _brief(cell, pools)) for cell in view.cells]
+        yield Box("free in each cell", rows)
     for cell in view.cells:
         yield Box(_title(cell), list(_cell_rows(cell, pools, has_bars)))
     ids = {cell.id for cell in view.cells}
     elsewhere = [pool for pool in pools if pool.numa_node not in ids]
     if elsewhere:
-        yield Box("at no cell", list(_device_rows(elsewhere)))
+        yield Box("devices near no cell", list(_device_rows(elsewhere)))
     if not view.cells:
         yield [("The host reports no NUMA cells.", "")]
     if view.pools is None:
         yield [("The host reports no devices.", "")]
     if view.cells:
-        yield _legend(view.cells)
+        yield Box("legend", list(_legend(view.cells, has_bars)))
     if view.pending:
         yield Box("pending claims", list(map(_pending_row, view.pending)))
     if view.is_closed:
@@ -65,12 +69,24 @@ def _heading(view: HostTopologyView) -> str:
         parts.append(f"reported {time_text(view.updated_at, 'seconds')}")
     if view.obeys_claims:
         parts.append("obeys claims")
+    elif view.cells or view.pools:
+        parts.append("picks CPUs and devices itself")
     return ", ".join(parts)
 
 
 def _title(cell: CellView) -> str:
     socket = "" if cell.socket is None else f", socket {cell.socket}"
     return f"cell {cell.id}{socket}"
+
+
+def _brief(cell: CellView, pools: Iterable[PoolView]) -> Sequence[Styled]:
+    memory = cell.memory_mb - cell.memory_used_mb - cell.memory_claimed_mb
+    parts = [f"{len(cell.free_cpus):,} CPUs to pin", f"{max(0, memory):,} MB"]
+    parts += [f"{one.free:,} pages of {_size(one)}" for one in cell.pages[1:]]
+    devices = sum(pool.free for pool in pools if pool.numa_node == cell.id)
+    if devices:
+        parts.append(f"{devices:,} device{'s' * (devices > 1)}")
+    return [[(", ".join(parts), "")]]
 
 
 def _cell_rows(
@@ -149,13 +165,23 @@ def _marks(cell: CellView) -> dict[int, str]:
     return marks | dict.fromkeys(cell.claimed_cpus, "c")
 
 
-def _legend(cells: Iterable[CellView]) -> Styled:
+def _legend(cells: Iterable[CellView], has_bars: bool) -> Iterator[_Row]:
     used = {mark for cell in cells for mark in _marks(cell).values()}
-    shown = [("[ ] a core", "")]
-    for mark, (meaning, style) in MARKS.items():
-        if mark in used:
-            shown += [("   ", ""), (mark, style), (f" {meaning}", "")]
-    return shown
+    marks = [
+        [(mark, style), (f" {meaning}", "")]
+        for mark, (meaning, style) in MARKS.items()
+        if mark in used
+    ]
+    yield "CPUs", [[("[ ] a core", "")], *marks]
+    if has_bars:
+        yield (
+            "bars",
+            [
+                [("#", "red"), (" taken", "")],
+                [("c", "yellow"), (" claimed", "")],
+                [(".", "green"), (" free", "")],
+            ],
+        )
 
 
 # -- amounts and devices --------------------------------------------------------------
@@ -178,15 +204,37 @@ def _page_words(pages: PagesView) -> str:
     return f"pages taken{reserved}"
 
 
+def tag_texts(tags: Mapping[str, str | tuple[str, ...]]) -> list[str]:
+    """``name=value``; of a list, its values with commas."""
+    return [
+        f"{name}={value if isinstance(value, str) else ','.join(value)}"
+        for name, value in tags.items()
+    ]
+
+
 def _device_rows(pools: Iterable[PoolView]) -> Iterator[_Row]:
     for pool in pools:
-        tags = (
-            f"{name}={value if isinstance(value, str) else ','.join(value)}"
-            for name, value in pool.tags.items()
-        )
         claimed = f", {pool.claimed:,} claimed" if pool.claimed else ""
-        yield "devices", [[(f"{pool.free:,} free{claimed}  {' '.join(tags)}", "")]]
+        said = [f"{pool.free:,} free{claimed} ", *_kind(pool)]
+        yield "devices", [[(" ".join(said), "")]]
         if pool.addresses:
             more = len(pool.addresses) - ADDRESSES
             rest = f" and {more:,} more" if more > 0 else ""
-            yield "", [[(" ".join(pool.addresses[:ADDRESSES]) + rest, "")]]
+            shown = " ".join(pool.addresses[:ADDRESSES])
+            yield "", [[(f"free: {shown}{rest}", "")]]
+
+
+def _kind(pool: PoolView) -> Iterator[str]:
+    """What they are first; then the tags that tell pools apart."""
+    tags = {**pool.tags}
+    if tags.get("address") in pool.addresses:
+        del tags["address"]  # its own, listed below
+    first = [tags.pop(name, None) for name in ("dev_type", "vendor_id", "product_id")]
+    kind, vendor, product = first
+    if isinstance(kind, str):
+        yield kind
+    if isinstance(vendor, str) and isinstance(product, str):
+        yield f"{vendor}:{product}"
+    elif isinstance(vendor or product, str):
+        yield f"vendor_id={vendor}" if vendor else f"product_id={product}"
+    yield from tag_texts(tags)

@@ -69,12 +69,16 @@ def test_cells_are_drawn_with_cores_pages_and_devices(host: Program) -> None:
     assert lines[6].startswith("2 MB")
     assert lines[6].endswith("512 of 1,024 pages taken, 512 of them reserved")
     assert lines[7].endswith("physnet0, tunnels")
-    assert lines[8].endswith("2 free  product_id=154c vendor_id=8086")
-    assert "at no cell" in lines[10]
-    assert lines[11].endswith("1 free  product_id=20b5 vendor_id=10de")
-    assert lines[13] == (
-        "[ ] a core   . free to be pinned   # pinned   s for shared instances"
-    )
+    assert lines[8].endswith("2 free  8086:154c")
+    assert "devices near no cell" in lines[10]
+    assert lines[11].endswith("1 free  10de:20b5")
+    assert "legend" in lines[13]
+    assert [line.split(maxsplit=1)[0] for line in lines[14:]].count("bars") == 1
+    legend = " ".join(said[said.index("legend") :].split())
+    for words in ("[ ] a core", ". free to be pinned", "# pinned, says the host"):
+        assert words in legend
+    assert "# taken c claimed . free" in legend
+    assert "claimed to be pinned" not in legend  # there is no such CPU
     assert "\x1b" not in said
 
 

@@ -88,13 +88,14 @@ def test_a_place_in_words() -> None:
         CellPlace(0, 2, 1024, 1_048_576, pinning, (4, 5), (34,)),
         CellPlace(1, 0, 1024, None, (), (6,)),
     )
-    card = {"vendor_id": "10de"}
+    card: dict[str, str | tuple[str, ...]] = {"vendor_id": "10de", "cap": ("a", "b")}
     devices = (DevicePlace("a", 2, 0, card), DevicePlace("b", 1, None, card))
     assert _place(Place(cells, devices)) == (
         "cell 0 on host cell 2: vCPUs 0-3 on CPUs 1,33,2-3, vCPUs 4-5 on any shared "
         "CPU, the emulator on CPUs 34, 1 GB pages; "
         "cell 1 on host cell 0: vCPUs 6 on any shared CPU; "
-        "2 devices near host cell 0 vendor_id=10de; 1 device vendor_id=10de"
+        "2 devices near host cell 0 vendor_id=10de cap=a,b; "
+        "1 device vendor_id=10de cap=a,b"
     )
 
 
