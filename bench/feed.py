@@ -19,7 +19,8 @@ from bench.report import Row, duration, say
 from gantt.conf.feed import FeedOptions
 from gantt.engine.gantt import Gantt
 from gantt.openstack.feed import Feed
-from tests.databases import Databases, Missing
+from tests.databases import Databases
+from tests.guarded import Missing
 from tests.openstack.feed.nova_databases import (
     ApiDatabase,
     CellDatabase,

@@ -24,7 +24,7 @@ from gantt.model.forms.primitive import spec_primitive
 from gantt.model.spec import Flavor, Image, RequestSpec
 from gantt.openstack.rpc.transport import open_transport
 from tests.brokers import start_rabbitmq
-from tests.databases import Missing
+from tests.guarded import Missing
 from tests.openstack.processes import new_books, scheduler
 
 HOSTS = 1_000

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import signal
 import socket
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,11 +18,10 @@ from typing import ClassVar
 
 import amqp
 
-from tests.databases import GUARD, Missing
+from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
 
 START_S = 120.0
-STOP_S = 30.0
 HANDSHAKE = b"AMQP\x00\x00\x09\x01"
 # The name server ends with the group that both are in.
 COMMAND = 'epmd -port "$ERL_EPMD_PORT" & exec "$0/rabbitmq-server"'
@@ -39,7 +34,7 @@ disk_free_limit.absolute = 50MB
 """
 
 
-class Rabbitmq:
+class Rabbitmq(GuardedServer):
     """One broker; ``start`` again after ``stop`` or ``kill``, on the same port.
 
     Raises Missing, AssertionError with its log.
@@ -51,15 +46,8 @@ class Rabbitmq:
     def __init__(self, folder: Path | None = None) -> None:
         """``folder``: where to make its own."""
         self.find()
-        self.folder = Path(tempfile.mkdtemp(prefix="gantt-rabbitmq-", dir=folder))
+        super().__init__(folder)
         self.port = free_port()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard = subprocess.Popen(
-            [sys.executable, "-c", GUARD, str(self.folder)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-            text=True,
-        )
         try:
             self.start()
         except BaseException:
@@ -81,30 +69,11 @@ class Rabbitmq:
         """For oslo.messaging's ``transport_url``; the virtual host is /."""
         return f"rabbit://guest:guest@127.0.0.1:{self.port}/"
 
-    @property
-    def log(self) -> str:
-        """What it has said so far."""
-        return (self.folder / "log").read_text(errors="replace")
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its process is there."""
-        return self._process is not None and self._process.poll() is None
-
     def start(self) -> None:
         """Start, and return when it greets clients."""
         self._env = self._environment()
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                ["/bin/sh", "-c", COMMAND, str(self.programs)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd=self.folder,
-                env=self._env,
-            )
-        self._tell_guard(self._process.pid)
+        command = ["/bin/sh", "-c", COMMAND, str(self.programs)]
+        self._spawn(args=command, env=self._env)
         deadline = time.monotonic() + START_S
         while not self._answers():
             assert self.is_running, f"rabbitmq ended:\n{self.log[-4000:]}"
@@ -167,33 +136,6 @@ class Rabbitmq:
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
-
-    def stop(self) -> None:
-        """Ask it to end, and wait until it has; queues that are not durable go."""
-        if self._process is not None and self.is_running:
-            self._process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_S)
-        self.kill()
-
-    def kill(self) -> None:
-        """SIGKILL to all of it."""
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(STOP_S)
-
-    def close(self) -> None:
-        """Stop and remove it, whatever state it is in."""
-        self.stop()
-        self._tell_guard(0)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self._guard.communicate()
-
-    def _tell_guard(self, pid: int) -> None:
-        assert self._guard.stdin is not None
-        self._guard.stdin.write(f"{pid}\n")
-        self._guard.stdin.flush()
 
 
 @contextlib.contextmanager

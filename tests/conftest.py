@@ -18,7 +18,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.brokers import Rabbitmq, start_rabbitmq
-from tests.databases import SERVERS, Databases, Missing
+from tests.databases import SERVERS, Databases
+from tests.guarded import Missing
 
 # How quick a machine is says nothing about what is tested.
 settings.register_profile(

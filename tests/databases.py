@@ -14,8 +14,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -26,23 +24,10 @@ from sqlalchemy import URL, create_engine, exc, make_url
 
 from gantt.store import schema
 from tests import small_disk
+from tests.guarded import GuardedServer, Missing
 from tests.live import free_port
 
-# Outlives the process that started a server, and cleans up after it.
-GUARD = """
-import os, shutil, signal, sys
-folder, pid = sys.argv[1], 0
-for line in sys.stdin:
-    pid = int(line)
-if pid and os.path.exists(folder):
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-shutil.rmtree(folder, ignore_errors=True)
-"""
 START_S = 60.0
-STOP_S = 30.0
 EMPTY = "empty"
 
 
@@ -60,35 +45,21 @@ def execute(url: str, *statements: str) -> list[Any]:
         engine.dispose()
 
 
-class Missing(Exception):
-    """The programs are not installed; says which package brings them."""
-
-
-class DatabaseServer(ABC):
+class DatabaseServer(GuardedServer, ABC):
     """One server; ``start`` again after ``kill``. Raises Missing, AssertionError."""
 
-    name: ClassVar[str]
     package: ClassVar[str]
     program: ClassVar[str]
     owner: ClassVar[str]
-    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
 
     def __init__(self, *, is_durable: bool = False, folder: Path | None = None) -> None:
         """``is_durable``: files are synced; ``folder``: where to make its own."""
         self.programs = self.find()
         self._is_durable = is_durable
         self._user = _account(self.owner)
-        # Not under a folder of pytest: those are closed to other users.
-        self.folder = Path(tempfile.mkdtemp(prefix=f"gantt-{self.name}-", dir=folder))
+        super().__init__(folder)
         self.port = free_port()
         self._disk_full: Path | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._guard = subprocess.Popen(
-            [sys.executable, "-c", GUARD, str(self.folder)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-            text=True,
-        )
         self._count = 0
         try:
             self._own(self.folder)
@@ -128,26 +99,14 @@ class DatabaseServer(ABC):
         the disk has no room for it."""
         self._disk_full = disk_full
         deadline = time.monotonic() + START_S
-        self._spawn()
+        self._spawn(**self._beginning())
         while not self._answers():
             assert time.monotonic() < deadline, f"{self.name}:\n{self.log[-4000:]}"
             time.sleep(0.05)
             if not self.is_running:
                 # What is left of one that was killed may still hold its memory.
                 time.sleep(0.5)
-                self._spawn()
-
-    def _spawn(self) -> None:
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                cwd=self.folder,
-                **self._beginning(),
-            )
-        self._tell_guard(self._process.pid)
+                self._spawn(**self._beginning())
 
     def _beginning(self) -> dict[str, Any]:
         """What to start, and as whom."""
@@ -158,26 +117,6 @@ class DatabaseServer(ABC):
         who = identity.pop("user", -1), identity.pop("group", -1)
         disk = small_disk.command(self.folder / "data", self._disk_full, *who)
         return {"args": [*disk, *command], **identity}
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its process is there."""
-        return self._process is not None and self._process.poll() is None
-
-    def stop(self) -> None:
-        """Ask it to end, and wait until it has."""
-        if self._process is not None and self.is_running:
-            self._process.send_signal(self.stop_signal)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_S)
-        self.kill()
-
-    def kill(self) -> None:
-        """SIGKILL to all of it, as when the machine runs out of memory."""
-        if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(STOP_S)
 
     def stand_still(self) -> None:
         """It answers nothing and refuses nothing, as on a disk that hangs."""
@@ -204,23 +143,6 @@ class DatabaseServer(ABC):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, what)
         return found
-
-    def close(self) -> None:
-        """Stop and remove it, whatever state it is in."""
-        self.stop()
-        self._tell_guard(0)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self._guard.communicate()
-
-    def _tell_guard(self, pid: int) -> None:
-        assert self._guard.stdin is not None
-        self._guard.stdin.write(f"{pid}\n")
-        self._guard.stdin.flush()
-
-    @property
-    def log(self) -> str:
-        """What it has said so far."""
-        return (self.folder / "log").read_text(errors="replace")
 
     # -- its databases ------------------------------------------------------------
 

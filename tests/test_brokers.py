@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.brokers import Rabbitmq, start_rabbitmq
-from tests.databases import Missing
+from tests.guarded import Missing
 
 
 def test_a_missing_program_is_named_with_its_package(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.databases import SERVERS, Missing
+from tests.databases import SERVERS
+from tests.guarded import Missing
 
 pytest_plugins = ["pytester"]
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.databases import SERVERS, Databases, Missing
+from tests.databases import SERVERS, Databases
+from tests.guarded import Missing
 
 
 def main(kind: str, *arguments: str) -> int:
