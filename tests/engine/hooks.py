@@ -260,3 +260,16 @@ def never_stay(engine: Gantt) -> None:
         engine.delete_host(f"n{number}", f"n{number}")
 
     hook.does = replace_host
+
+
+def begins_anew(engine: Gantt) -> None:
+    """A decision whose host is gone, and its row another host's."""
+
+    def replace_host(_seen: object) -> None:
+        engine.delete_host("a", "a")
+        report(engine, "z")  # at the row that was free
+
+    once(replace_host)
+    found = engine.decide(ask())
+    assert {one.host for one in found.scores} == {"b", "c", "z"}
+    assert hook.calls == 2
