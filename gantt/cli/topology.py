@@ -82,7 +82,9 @@ def _title(cell: CellView) -> str:
 def _brief(cell: CellView, pools: Iterable[PoolView]) -> Sequence[Styled]:
     memory = cell.memory_mb - cell.memory_used_mb - cell.memory_claimed_mb
     parts = [f"{len(cell.free_cpus):,} CPUs to pin", f"{max(0, memory):,} MB"]
-    parts += [f"{one.free:,} pages of {_size(one)}" for one in cell.pages[1:]]
+    parts += [
+        f"{one.free:,} pages of {size_text(one.size_kib)}" for one in cell.pages[1:]
+    ]
     devices = sum(pool.free for pool in pools if pool.numa_node == cell.id)
     if devices:
         parts.append(f"{devices:,} device{'s' * (devices > 1)}")
