@@ -25,6 +25,7 @@ from gantt.scheduler.feasibility.candidates import BOOKS, CandidateSource, HostM
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, all_of
 from gantt.scheduler.held_host import HeldHost
 from gantt.scheduler.options import AdviceOptions
+from gantt.scheduler.request.segments import as_far_as_known
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import total
 from gantt.scheduler.selection.fitting import Fitting, fitting_of
@@ -66,24 +67,14 @@ class Ranked(Struct, frozen=True, eq=False):
 
 
 def spec_of(request: AdviceRequest) -> RequestSpec:
-    """The request's spec for its instance and operation. Networks without segments
-    stay so: the caller's own pre-filters came before."""
-    spec, kind = request.spec, request.operation
+    """The request's spec for its instance and operation. The caller's own pre-filters
+    came before."""
+    spec, kind = as_far_as_known(request.spec), request.operation
     uuid = request.instance_uuid or spec.instance_uuid
     hints = spec.scheduler_hints
     if kind in _CHECKS and "_nova_check_type" not in hints:
         hints = {**hints, "_nova_check_type": (str(kind),)}
-    networks = tuple(
-        replace(one, segments=one.segments or frozenset())
-        for one in spec.requested_networks
-    )
-    return replace(
-        spec,
-        instance_uuid=uuid,
-        scheduler_hints=hints,
-        num_instances=1,
-        requested_networks=networks,
-    )
+    return replace(spec, instance_uuid=uuid, scheduler_hints=hints, num_instances=1)
 
 
 def is_evacuation(request: AdviceRequest) -> bool:

@@ -39,6 +39,7 @@ from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.placement.claimed import claimed
 from gantt.scheduler.advising import Ranked
 from gantt.scheduler.explain.advised_ranking import kept
+from gantt.scheduler.request.segments import as_far_as_known
 from gantt.state.state import State
 from gantt.store.interface import ShadowRows
 
@@ -142,7 +143,7 @@ class Shadow:
             self.observe(self._judged(event, known, at))
 
     def _judged(self, event: ShadowEvent, known: tuple[str, ...], at: int) -> Observed:
-        spec = event.spec
+        spec = as_far_as_known(event.spec)
         request = ScheduleRequest(
             spec,
             return_alternates=False,

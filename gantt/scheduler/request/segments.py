@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from gantt.model.spec import RequestSpec
 from gantt.scheduler.options import SchedulerOptions
 from gantt.state.state import State
@@ -25,6 +27,16 @@ def segments_of(spec: RequestSpec, options: SchedulerOptions) -> tuple[str, ...]
         return ()
     found = {one for each in spec.requested_networks for one in each.segments or ()}
     return tuple(sorted(found))
+
+
+def as_far_as_known(spec: RequestSpec) -> RequestSpec:
+    """``spec``, where networks whose segments are not named count as not routed: for
+    requests that others decide, who ask Neutron by themselves."""
+    networks = spec.requested_networks
+    if all(one.segments is not None for one in networks):
+        return spec
+    known = (replace(one, segments=one.segments or frozenset()) for one in networks)
+    return replace(spec, requested_networks=tuple(known))
 
 
 def in_books(state: State) -> AggregatesOf:

@@ -13,6 +13,7 @@ from gantt.engine.shadow.options import ShadowOptions
 from gantt.model.commands import ConsumerAllocations
 from gantt.model.shadow import Phase, ShadowEvent, ShadowRecord
 from gantt.model.spec import RequestSpec
+from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 from tests.engine.test_leader_tasks import until
 from tests.engine.test_scheduling import SMALL
@@ -21,9 +22,10 @@ AMOUNTS = {"VCPU": 1, "MEMORY_MB": 1024, "DISK_GB": 10}
 QUICK = ShadowOptions(shadow_settle_s=0.2)
 
 
-def opened(url: str, shadow: ShadowOptions = QUICK) -> Gantt:
-    store = StoreOptions(create=True)
-    return open_gantt(url, EngineOptions(shadow=shadow, store=store))
+def opened(url: str, shadow: ShadowOptions = QUICK, **scheduler: Any) -> Gantt:
+    """``scheduler``: options of it."""
+    store, wanted = StoreOptions(create=True), SchedulerOptions(**scheduler)
+    return open_gantt(url, EngineOptions(shadow=shadow, store=store, scheduler=wanted))
 
 
 def spec(uuid: str, **fields: Any) -> RequestSpec:

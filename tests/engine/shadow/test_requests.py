@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -10,12 +12,13 @@ from gantt.engine.shadow.settling import UNNAMED
 from gantt.errors import Invalid
 from gantt.model.advice import AdviceHost, AdviceRequest
 from gantt.model.shadow import ShadowEvent
-from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from gantt.model.spec import Flavor, RequestedNetwork, RequestSpec, ScheduleRequest
 from tests.engine.shadow.observed import (
     claim,
     new,
     now,
     observe,
+    opened,
     settled,
     spec,
 )
@@ -42,6 +45,18 @@ def test_several_instances_are_compared_one_by_one(two: Gantt) -> None:
     assert [one.verdict for one in found] == ["same", "undetermined", "same"]
     assert found[1].note == UNNAMED
     assert all(one.nova_s is not None for one in found)
+
+
+def test_networks_whose_segments_are_not_named_are_ignored() -> None:
+    """Nova has asked Neutron for them."""
+    option: dict[str, Any] = {"query_placement_for_routed_network_aggregates": True}
+    with opened("memory://", **option) as engine:
+        report(engine, "big")
+        uuid = new()
+        observe(engine, uuid, requested_networks=(RequestedNetwork("routed"),))
+        claim(engine, uuid, "big")
+        found = settled(engine, uuid)
+    assert (found.verdict, found.failure) == ("same", None)
 
 
 def test_end_that_names_its_instance_needs_no_request_id(two: Gantt) -> None:
