@@ -57,8 +57,10 @@ def service(
     )
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-    books.close()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        books.close()

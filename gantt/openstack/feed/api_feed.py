@@ -7,6 +7,7 @@ flavors are kept for those that read cells.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -33,14 +34,22 @@ AGGREGATES: Final = ""
 class ApiFeed:
     """``cells``, ``aggregates``, ``groups``: as they were last read; the latter two by
     uuid. ``moved``: whether the last round found hosts in another cell than before.
-    Raises Refused."""
+    ``state_names`` lets everything be deleted that is in neither. Raises Refused."""
 
-    def __init__(self, options: FeedOptions, delivery: Delivery, notes: Notes) -> None:
+    def __init__(
+        self,
+        options: FeedOptions,
+        delivery: Delivery,
+        notes: Notes,
+        state_names: Callable[[], None],
+    ) -> None:
         url = with_user(options.api_url, options)
         self.database = Database("Nova's API database", url, options.feed_timeout)
         self._options = options
         self._delivery = delivery
         self._notes = notes
+        self._state_names = state_names
+        self._has_lost = False
         self.cells: tuple[CellMapping, ...] = ()
         self.aggregates: dict[str, HostAggregate] = {}
         self.groups: dict[str, ServerGroup] = {}
@@ -109,13 +118,22 @@ class ApiFeed:
         with self._delivery.turn:
             if AGGREGATES in self._notes.since(began):
                 return
-            for uuid in self.aggregates.keys() - found.keys():
-                self._delivery.gantt.delete_host_aggregate(uuid=uuid)
+            self._drop_aggregates(found)
             known = {} if is_told else self.aggregates
             new = tuple(one for uuid, one in found.items() if known.get(uuid) != one)
             self._delivery.state(FleetStatement(aggregates=new))
             self.aggregates = found
         self._notes.drop(frozenset({AGGREGATES}), began)
+
+    def _drop_aggregates(self, found: Mapping[str, HostAggregate]) -> None:
+        """Those that are not ``found``. Not one by one: that is for callers whose
+        reports write the books, and would change providers that computes write."""
+        kept = {uuid: one for uuid, one in self.aggregates.items() if uuid in found}
+        self._has_lost |= len(kept) < len(self.aggregates)
+        self.aggregates = kept
+        if self._has_lost:
+            self._state_names()
+            self._has_lost = False
 
     def _state_groups(self) -> None:
         found = {one.uuid: one for one in read_groups(self.database)}

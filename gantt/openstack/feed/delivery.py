@@ -35,8 +35,11 @@ class Delivery:
         """Pass on a statement; what of it is refused is logged and left out. Raises
         Unavailable."""
         with self.turn:
-            self.is_failing = True
-            refused = self.gantt.set_fleet(statement)
+            try:
+                refused = self.gantt.set_fleet(statement)
+            except BaseException:
+                self.is_failing = True
+                raise
             self.is_failing = False
             self.statements += 1
             self.refused += len(refused)

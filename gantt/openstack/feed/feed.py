@@ -41,7 +41,7 @@ class Feed:
         self._options = options
         self._notes = Notes(time.monotonic)
         self._delivery = Delivery(gantt)
-        self._api = ApiFeed(options, self._delivery, self._notes)
+        self._api = ApiFeed(options, self._delivery, self._notes, self._state_names)
         self._cells: dict[str, CellFeed] = {}
         self._seats = threading.BoundedSemaphore(options.feed_cells)
         self._stop = threading.Event()

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
+import pytest
+
+from gantt.errors import Unavailable
+from gantt.model.fleet import FleetStatement
 from gantt.model.hosts import HostAggregate, HostStats
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.nova_databases import now
@@ -91,3 +96,27 @@ def test_a_service_without_heartbeats_is_down(cloud: Cloud) -> None:
     assert seen() is not None
     cell.change("services", service, last_seen_up=now())
     until(lambda: seen() is None)
+
+
+def test_it_is_ready_while_it_passes_on(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not once that has failed, until it works again."""
+    database = cloud.cell("one")
+    node = database.host("h1")
+    seen: list[str] = []
+    feed = cloud.feed()
+    set_fleet = cloud.books.set_fleet
+
+    def watched(statement: FleetStatement) -> Any:
+        seen.append(feed.unready())
+        if len(seen) == 1:
+            raise Unavailable("not now")
+        return set_fleet(statement)
+
+    monkeypatch.setattr(cloud.books, "set_fleet", watched)
+    database.change("compute_nodes", node, vcpus=65)
+    until(lambda: cloud.books.list_hosts()[0].stats["vcpus"] == 65)
+    assert seen[0] == ""
+    assert seen[1] == "what Nova's databases say cannot be passed on"
+    until(lambda: feed.unready() == "")
