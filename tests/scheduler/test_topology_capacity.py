@@ -5,29 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from msgspec.structs import replace
 
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import NoValidHost
 from gantt.model.selection import Near
 from gantt.model.spec import RequestSpec
-from tests.scheduler.test_topology_scheduling import (
+from tests.scheduler.small_cells import (
     NIC,
     PINNED,
+    TWO_CELLS,
     WITH_NIC,
     options,
     place,
     report,
-)
-
-TWO_CELLS = replace(
-    PINNED,
-    flavor=replace(
-        PINNED.flavor,
-        vcpus=4,
-        extra_specs={"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"},
-    ),
 )
 
 

@@ -17,22 +17,14 @@ from gantt.model.selection import Why
 from gantt.model.spec import RequestSpec, ScheduleRequest
 from gantt.model.topology import Fit, HostTopology, Lack
 from gantt.topology.fit import fit
-from tests.scheduler.test_topology_scheduling import (
+from tests.scheduler.small_cells import (
     NIC,
     PINNED,
+    TWO_CELLS,
     options,
     place,
     report,
     uuid,
-)
-
-TWO_CELLS = replace(
-    PINNED,
-    flavor=replace(
-        PINNED.flavor,
-        vcpus=4,
-        extra_specs={"hw:cpu_policy": "dedicated", "hw:numa_nodes": "2"},
-    ),
 )
 
 
