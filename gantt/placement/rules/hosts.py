@@ -37,9 +37,9 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     if command.is_bare:
         command = _of_known_node(state, command)
     row = table.row_of(command.host, command.node)
-    found = (
-        reports.news(command.stats, {}) if row is None else _news(state, row, command)
-    )
+    found = reports.news(command.stats, {} if row is None else table.stats[row])
+    if found and row is not None:
+        found = _in_time(state, row, command, found)
     if (
         row is None
         or found
@@ -69,7 +69,10 @@ def has_news(state: State, command: UpdateHost) -> bool:
         row = table.row_of(command.host, command.node)
     return (
         row is None
-        or bool(_news(state, row, command))
+        or bool(
+            (found := reports.news(command.stats, table.stats[row]))
+            and _in_time(state, row, command, found)
+        )
         or (command.saved_at is not None and _is_awaited(state, row, command))
     )
 
@@ -85,7 +88,10 @@ def as_known(
     row = table.row_of(command.host, command.node)
     if (
         row is None
-        or _news(state, row, command)
+        or (
+            (found := reports.news(command.stats, table.stats[row]))
+            and _in_time(state, row, command, found)
+        )
         or not _is_settled(state, row, command)
         or (command.saved_at is not None and _is_awaited(state, row, command))
         or _is_due(state, row, command, now)
@@ -148,11 +154,12 @@ def _is_due(state: State, row: int, command: UpdateHost, now: int) -> bool:
     return after_us is not None and now - said_at >= after_us
 
 
-def _news(state: State, row: int, command: UpdateHost) -> dict[str, Any]:
-    """What the report says that was not known. Of cells and devices the report that was
-    saved last holds: it may have ended claims that an older one does not count."""
-    found = reports.news(command.stats, state.fleet.hosts.stats[row])
-    if found and _is_late(state, row, command):
+def _in_time(
+    state: State, row: int, command: UpdateHost, found: dict[str, Any]
+) -> dict[str, Any]:
+    """What of the news is taken in. Of cells and devices the report that was saved last
+    holds: it may have ended claims that an older one does not count."""
+    if command.saved_at is not None and _is_late(state, row, command):
         return {key: value for key, value in found.items() if key not in reports.FITTED}
     return found
 
@@ -239,8 +246,9 @@ def _take_in(
     reports.check(command.host, command.node, found)
     known = {} if row is None else table.stats[row]
     stats = {**known, **found}
-    is_late = row is not None and _is_late(draft.state, row, command)
-    if command.saved_at is not None and not is_late:
+    if command.saved_at is not None and (
+        row is None or not _is_late(draft.state, row, command)
+    ):
         stats[SAVED] = command.saved_at
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)
