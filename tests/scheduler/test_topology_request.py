@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gantt.errors import Invalid
+from gantt.errors import ImpossibleTopology, Invalid
 from gantt.model.spec import Flavor, Image, NetworkMetadata, RequestSpec
 from gantt.model.topology import (
     ANY_PAGES,
@@ -18,7 +18,7 @@ from gantt.model.topology import (
 )
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.request.exact_fit import unjudged
-from gantt.scheduler.request.topology import wanted_of
+from gantt.scheduler.request.topology import topology_of, wanted_of
 
 BOTH = frozenset({"NUMATopologyFilter", "PciPassthroughFilter"})
 OPTIONS = SchedulerOptions()
@@ -244,6 +244,15 @@ def test_page_sizes(flavor: str, image: object, expected: int) -> None:
     properties = None if image is None else {"hw_mem_page_size": image}
     found = wanted(a_spec({"hw:mem_page_size": flavor}, properties))
     assert [cell.page_kib for cell in found.cells] == [expected]
+
+
+@pytest.mark.parametrize(("vcpus", "memory_mb"), [(0, 64), (1, 0)])
+def test_cells_need_cpus_and_memory(vcpus: int, memory_mb: int) -> None:
+    """Not a number of nodes that was never set is named, but what lacks."""
+    flavor = Flavor(vcpus, memory_mb, extra_specs={"hw:cpu_policy": "dedicated"})
+    words = f"vcpus={vcpus} and memory_mb={memory_mb}"
+    with pytest.raises(ImpossibleTopology, match=words):
+        topology_of(RequestSpec(flavor))
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,12 @@ def _parts(spec: RequestSpec, nodes: int) -> list[tuple[Cpus, int]]:
 def _even_parts(spec: RequestSpec, nodes: int) -> list[tuple[Cpus, int]]:
     vcpus, memory = spec.flavor.vcpus, spec.flavor.memory_mb
     cpus.check_count(vcpus)
-    if vcpus % nodes or memory % nodes or vcpus < nodes or memory < nodes:
+    if not (vcpus and memory):
+        raise NeverFits(
+            f"the flavor has vcpus={vcpus} and memory_mb={memory}: what asks for pinned "
+            "CPUs, pages or NUMA nodes needs 1 or more of each"
+        )
+    if vcpus % nodes or memory % nodes:
         raise NeverFits(
             f"{NODES}={nodes}: {vcpus} vCPUs and {memory} MB cannot be divided evenly "
             f"among {nodes} nodes; give {_CPUS}.N and {_MEMORY}.N, or another number"
