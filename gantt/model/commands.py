@@ -372,12 +372,13 @@ class Claim(Command[Claimed], frozen=True):
     the host has, times ``ratios`` (cpu, ram, disk) where the host reports none), the
     rules of ``group`` and, per choice, that the host is still there. ``only_project``:
     instances that have allocations or a claim already must be of this project; None: of
-    any. ``leased_for_us``: the claim ends after so many microseconds unless it is
-    confirmed. ``is_remote``: a remote Placement checks amounts and stores the choices'
-    allocations; here they are recorded with the claim, which must be leased until they
-    are written there. ``asks_service``: the host must not be disabled or forced down.
+    any. ``leased_for_us``: the claim ends after so many microseconds unless confirmed.
+    ``is_remote``: a remote Placement checks amounts and stores the allocations of
+    choices; here they are recorded with the claim, which must be leased until they are
+    written there. ``asks_service``: the host must not be disabled or forced down.
     ``wanted``: cells and devices that each instance must find free on its host (None:
-    none), the fullest cells first if it ``packs``. Raises ClaimLost, Forbidden.
+    none; not ``must_fit``: it is promised none where it does not fit), the fullest
+    cells first if it ``packs``. Raises ClaimLost, Forbidden.
     """
 
     claim: str
@@ -395,6 +396,7 @@ class Claim(Command[Claimed], frozen=True):
     only_project: str | None = None
     wanted: Wanted | None = None
     packs: bool = False
+    must_fit: bool = True
 
 
 class ConfirmClaim(Command[None], frozen=True):

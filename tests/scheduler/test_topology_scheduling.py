@@ -103,6 +103,24 @@ def test_forced_hosts_are_not_asked(engine: Gantt) -> None:
     assert (found.service_host, found.place, found.limits) == ("a", None, None)
 
 
+def test_what_a_forced_host_carries_is_promised_to_none_other(engine: Gantt) -> None:
+    report(engine, "a", obeys_claims=True)
+    (forced,) = place(engine, 1, spec=replace(PINNED, force_hosts=("a",)))
+    (other,) = place(engine, 2)
+    assert forced.place is not None and other.place is not None
+    used = [
+        cpu for one in (forced.place, other.place) for _, cpu in one.cells[0].pinning
+    ]
+    assert sorted(used) == [0, 1, 2, 3]
+    with pytest.raises(NoValidHost):
+        place(engine, 3)
+    # A host that is full is forced all the same; a topology that cannot be, too.
+    place(engine, 4, spec=replace(PINNED, force_hosts=("a",)))
+    odd = replace(PINNED.flavor, extra_specs={"hw:numa_nodes": "3"})
+    place(engine, 5, spec=replace(PINNED, flavor=odd, force_hosts=("a",)))
+    assert not engine.verify().problems
+
+
 def test_a_rebuild_asks_for_nothing(engine: Gantt) -> None:
     report(engine, "a", 0, 1, 2, 3)
     hints = {"_nova_check_type": ("rebuild",)}

@@ -61,8 +61,7 @@ def replace_rows(
 ) -> None:
     """Check everything, then write everything.
 
-    Raises ConcurrentUpdate (a consumer's generation), UnknownProvider, UnknownName,
-    DoesNotFit.
+    Raises ConcurrentUpdate (of a consumer), UnknownProvider, UnknownName, DoesNotFit.
     """
     wishes = _resolve(draft.state, tuple(consumers))
     _judge(draft.state, wishes, ledger)

@@ -27,7 +27,7 @@ from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceCla
 from gantt.model.holding import Held, holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
-from gantt.model.topology import Fit, Lack, Wanted
+from gantt.model.topology import Fit, Lack
 from gantt.placement import fleet_queries, groups
 from gantt.placement.fitted import Overlay, pending_on
 from gantt.placement.reported import Room
@@ -213,11 +213,11 @@ class _Desk:
             return _OFF
         if self._group is not None and not self._group.allows(host, holder.uuid):
             return _GROUP
-        pending: Pending | Lack | None = None
-        if self._command.wanted is not None:
-            pending = self._pending(self._command.wanted, host, choice, holder)
+        pending = self._pending(host, choice, holder)
         if isinstance(pending, Lack):
-            return _TOPOLOGY
+            if self._command.must_fit:
+                return _TOPOLOGY
+            pending = None
         generation = None
         if not self._command.is_remote:
             if not choice.allocations:
@@ -242,12 +242,15 @@ class _Desk:
         return None
 
     def _pending(
-        self, wanted: Wanted, host: int, choice: Choice, holder: _Holder
-    ) -> Pending | Lack:
-        """What the instance is promised of the host's cells and devices."""
+        self, host: int, choice: Choice, holder: _Holder
+    ) -> Pending | Lack | None:
+        """What the instance is promised of the host's cells and devices; None: nothing,
+        as it asks for none."""
         command, hosts = self._command, self._draft.state.fleet.hosts
+        if command.wanted is None:
+            return None
         pending = pending_on(
-            *(hosts, host, wanted, choice.providers, command.ratios),
+            *(hosts, host, command.wanted, choice.providers, command.ratios),
             packs=command.packs,
         )
         found = self._overlay.fit(host, pending, holder.claim_id)

@@ -6,12 +6,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from gantt.errors import Invalid
 from gantt.model.commands import Choice, Claim, InstanceClaim
 from gantt.model.spec import InstanceGroup, ScheduleRequest
 from gantt.model.topology import Wanted
 from gantt.placement import groups
 from gantt.placement.fitted import providers_of
-from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts
+from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, skips_filters
+from gantt.scheduler.request.topology import wanted_of
 from gantt.scheduler.selection.select import Pick, choices_per_instance
 
 _GROUP_FILTERS: Final = {
@@ -31,7 +33,10 @@ def claim_of(
     spec, terms, asked = job.spec, job.terms, feasible.asked
     most = choices_per_instance(options, len(picks))
     held = {} if terms is None else terms.held
-    wanted = feasible.wanted if feasible.policy.fits else None
+    is_forced = skips_filters(spec)
+    wanted = None
+    if feasible.policy.fits:
+        wanted = _unchecked(feasible) if is_forced else feasible.wanted
     instances = []
     for uuid, found in zip(request.names, picks, strict=True):
         choices = _choices(found[:most], wanted)
@@ -54,7 +59,19 @@ def claim_of(
         only_project=request.only_project,
         wanted=wanted,
         packs=options.packing_host_numa_cells_allocation_strategy,
+        must_fit=not is_forced,
     )
+
+
+def _unchecked(feasible: FeasibleHosts) -> Wanted | None:
+    """What an instance on a host that an operator forces will use of cells and
+    devices: others must not be promised the same. None, if it cannot be read."""
+    policy = feasible.policy
+    enabled = frozenset([one.name for one in policy.filters])
+    try:
+        return wanted_of(feasible.job.spec, policy.options, enabled)
+    except Invalid:
+        return None
 
 
 def _choices(picks: list[Pick], wanted: Wanted | None) -> list[Choice]:
