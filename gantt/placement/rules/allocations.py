@@ -66,10 +66,9 @@ def replace_rows(
     wishes = _resolve(draft.state, tuple(consumers))
     _judge(draft.state, wishes, ledger)
     written = {uuid for wish in wishes for uuid in wish.consumer.allocations}
-    for wish in wishes:
-        write(draft, wish)
-        mine = wish.consumer.allocations
-        overtaken(draft, wish.consumer.consumer_uuid, mine, written)
+    for one in wishes:
+        write(draft, one)
+        overtaken(draft, one.consumer.consumer_uuid, one.consumer.allocations, written)
 
 
 def delete(draft: Draft, command: DeleteAllocations) -> None:
