@@ -137,7 +137,8 @@ class Relaxation(Struct, frozen=True):
         where = f" in group {self.suffix}" if self.suffix else ""
         if self.lowered is not None:
             asked = f"{self.lowered} instead of {self.amount}"
-            return f"ask for {asked} {self.names[0]}{where}"
+            what = "devices " if self.kind == "devices" else ""
+            return f"ask for {asked} {what}{self.names[0]}{where}"
         if self.kind in _REMEDIES:
             return _REMEDIES[self.kind].format(", ".join(some(self.names)))
         return f"do not ask: {wording(self.kind, self.names, self.amount)}{where}"

@@ -72,7 +72,7 @@ def follow(reader: Program) -> int:
 
 
 def test_commands_print_what_the_document_shows(reader: tuple[Program, str]) -> None:
-    assert follow(reader[0]) == len(blocks("console")) - 1 >= 6
+    assert follow(reader[0]) == len(blocks("console")) - 2 >= 6
 
 
 def test_a_launcher_reads_its_place(reader: tuple[Program, str]) -> None:
@@ -91,6 +91,17 @@ def test_a_launcher_reads_its_place(reader: tuple[Program, str]) -> None:
     place = names["chosen"].place
     assert [one.host_cell for one in place.cells] == [1]
     assert names["devices"].addresses == ("0000:19:00.1",)
+
+
+def test_mixed_instances_need_pcpu(reader: tuple[Program, str]) -> None:
+    (report,) = blocks("json")
+    Path("node1.json").write_text(report)
+    reader[0].do("host", "update", "node1", "--stats", "node1.json")
+    mixed = "vcpus=4,memory_mb=64,hw:cpu_policy=mixed,hw:cpu_dedicated_mask=0-1"
+    assert "no PCPU" in reader[0].fail("select", "--flavor", mixed)
+    (command,) = (one for one in blocks("console") if one.startswith("$ gantt inv"))
+    reader[0].do(*shlex.split(command)[2:])
+    assert "vCPUs 2-3 on any shared CPU" in reader[0].do("select", "--flavor", mixed)
 
 
 def test_metrics_and_extra_specs_exist(reader: tuple[Program, str]) -> None:

@@ -138,16 +138,16 @@ def with_groups() -> RequestSpec:
 def test_fewer_devices_by_alias() -> None:
     spec = a_spec({"pci_passthrough:alias": "gpu:3"})
     assert list(offered(spec)) == [
-        "ask for 2 instead of 3 gpu",
-        "ask for 1 instead of 3 gpu",
+        "ask for 2 instead of 3 devices gpu",
+        "ask for 1 instead of 3 devices gpu",
     ]
-    _, wanted = less(spec, "ask for 2 instead of 3 gpu")
+    _, wanted = less(spec, "ask for 2 instead of 3 devices gpu")
     assert wanted is not None and [one.count for one in wanted.devices] == [2]
     assert not offered(a_spec({"pci_passthrough:alias": "gpu:1"}))
 
 
 def test_fewer_devices_take_their_groups_along() -> None:
-    found, wanted = less(with_groups(), "ask for 1 instead of 3 gpu")
+    found, wanted = less(with_groups(), "ask for 1 instead of 3 devices gpu")
     assert wanted is not None and [one.count for one in wanted.devices] == [1]
     assert [one.requester_id for one in found.requested_resources] == ["r-0", "port"]
 
