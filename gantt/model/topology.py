@@ -104,6 +104,11 @@ class HostTopology(Struct, frozen=True):
     pools: tuple[Pool, ...] | None = None
     obeys: bool = False
 
+    @property
+    def free_devices(self) -> int:
+        """Of all pools."""
+        return sum(pool.count for pool in self.pools or ())
+
 
 class InstanceCell(Struct, frozen=True):
     """One NUMA cell of an instance: ``cpus`` float over the host cell's shared CPUs,

@@ -81,7 +81,7 @@ class HostArrays:
     disk_ratio = Column[Floats]()
     """float64[n]: of disk"""
     pci_free = Column[Int64s]()
-    """int64[n]: free PCI devices"""
+    """int64[n]: free PCI devices, of all pools"""
     has_service = Column[Bools]()
     """bool[n]: its nova-compute service is known"""
     is_disabled = Column[Bools]()

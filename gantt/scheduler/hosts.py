@@ -20,11 +20,13 @@ from gantt.state.fleet import Fleet
 
 
 class Taken(NamedTuple):
-    """What an instance takes of a host's columns."""
+    """What an instance takes of a host's columns. ``devices``: those it asks for, where
+    a filter looks at devices."""
 
     vcpus: int
     memory_mb: int
     disk_mb: int
+    devices: int = 0
 
 
 class Hosts(HostArrays):
@@ -207,10 +209,12 @@ class Hosts(HostArrays):
     def consume_at(self, places: Int64s, taken: Sequence[tuple[Taken, int]]) -> None:
         """For each of ``places``: so many instances, which take so much together, are
         on the host there."""
+        devices = [-each.devices for each, _ in taken]
         for column, amounts in (
             ("free_ram_mb", [-each.memory_mb for each, _ in taken]),
             ("free_disk_mb", [-each.disk_mb for each, _ in taken]),
             ("vcpus_used", [each.vcpus for each, _ in taken]),
+            *((("pci_free", devices),) if any(devices) else ()),
             ("num_instances", [count for _, count in taken]),
             ("num_io_ops", [count for _, count in taken]),
         ):
@@ -240,6 +244,7 @@ def _columns_of(taken: Taken) -> tuple[tuple[str, int], ...]:
         ("free_ram_mb", -taken.memory_mb),
         ("free_disk_mb", -taken.disk_mb),
         ("vcpus_used", taken.vcpus),
+        *((("pci_free", -taken.devices),) if taken.devices else ()),
         ("num_instances", 1),
         ("num_io_ops", 1),
     )

@@ -191,6 +191,8 @@ def _host_promises(fleet: Fleet, row: int) -> Iterator[str]:
         yield "what is left of its cells and devices is not what claims leave"
     if hosts.left[row] != (HostTopology() if left.is_closed else left.host):
         yield "more is left of its cells and devices than may be promised, or less"
+    if hosts.pci_free[row] != left.host.free_devices:
+        yield f"pci_free is {hosts.pci_free[row]}, not {left.host.free_devices}"
 
 
 def _text(value: object) -> bytes:

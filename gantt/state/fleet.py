@@ -161,16 +161,15 @@ class Fleet:
         self.claims.put(values)
         row = self.hosts.row_by_id.get(values.host_id)
         if row is not None:
-            if old is None:
-                self.hosts.claim(row, values, 1)
-            self._mark(row, stamp, is_use=True)
+            is_use = old is not None or self.hosts.claim(row, values, 1)
+            self._mark(row, stamp, is_use=is_use)
 
     def _remove_claim(self, key: int, stamp: int) -> None:
         gone = self.claims.remove(key)
         row = self.hosts.row_by_id.get(gone.host_id)
         if row is not None:
-            self.hosts.claim(row, gone, -1)
-            self._mark(row, stamp, is_use=True)
+            is_use = self.hosts.claim(row, gone, -1)
+            self._mark(row, stamp, is_use=is_use)
 
     def _touch(self, hosts: Iterable[str], stamp: int) -> None:
         for host in hosts:

@@ -41,11 +41,11 @@ USE: Final = frozenset(
         *("vcpus_used", "free_ram_mb", "free_disk_mb"),
     }
 )
-"""Columns that claims change."""
+"""Columns that claims change; those on devices change ``pci_free``, too."""
 
 
 class HostColumns(DatedColumns):
-    """What is ``free_…``, ``vcpus_used``, ``num_…`` is net of claims; the
+    """What is ``…free…``, ``vcpus_used``, ``num_…`` is net of claims; the
     ``reported_…`` columns are not. Ratios of 0.0: none was reported."""
 
     specs: ClassVar = {
@@ -293,20 +293,23 @@ class Hosts(HostColumns):
         self.last_seen_up[row] = time_in(service.last_seen_up if service else None)
         self.cells[row] = service.cell_uuid if service else None
 
-    def claim(self, row: int, claim: ClaimRow, times: int) -> None:
-        """Take what ``claim`` promises off the host (``times`` 1) or give it back
-        (-1)."""
+    def claim(self, row: int, claim: ClaimRow, times: int) -> bool:
+        """Take what ``claim`` promises off the host (``times`` 1) or give it back (-1);
+        whether of the columns only those of ``USE`` changed."""
         self.claimed_vcpus[row] += times * claim.vcpus
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
         self.claimed_instances[row] += times
-        if claim.topology is not None and times > 0:
-            self.promises[row].put(claim.id, self._pendings.read(claim.topology))
-        elif claim.topology is not None:
-            self.promises[row].remove(claim.id)
-        if claim.topology is not None:
-            self.settle_topology(row)
         self._settle(row)
+        if claim.topology is None:
+            return True
+        if times > 0:
+            self.promises[row].put(claim.id, self._pendings.read(claim.topology))
+        else:
+            self.promises[row].remove(claim.id)
+        devices = self.pci_free.item(row)
+        self.settle_topology(row)
+        return devices == self.pci_free.item(row)
 
     def _identify(self, row: int, uuid: str | None) -> None:
         known = self.uuids[row]
@@ -370,6 +373,8 @@ class Hosts(HostColumns):
         left = self.promises[row].left
         self.left[row] = HostTopology() if left.is_closed else left.host
         self.topology.put(row, self.left[row])
+        # Those of a host to which nothing more may be promised are there all the same.
+        self.pci_free[row] = left.host.free_devices
 
     def _settle(self, row: int) -> None:
         """What is left after claims."""

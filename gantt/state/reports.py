@@ -41,7 +41,6 @@ AMOUNTS: Final = (
     "cpu_ratio",
     "ram_ratio",
     "disk_ratio",
-    "pci_free",
 )
 """The columns of ``Hosts`` that ``amounts`` fills, in its order."""
 
@@ -158,14 +157,7 @@ def amounts(stats: dict[str, Any]) -> tuple[float, ...]:
         get("cpu_allocation_ratio") or 0.0,
         get("ram_allocation_ratio") or 0.0,
         get("disk_allocation_ratio") or 0.0,
-        _pci_free(get("pci_stats")),
     )
-
-
-def _pci_free(pools: Any) -> int:
-    if not isinstance(pools, list):
-        return 0
-    return sum(number(pool.get("count")) for pool in pools if isinstance(pool, dict))
 
 
 def number(value: Any) -> int:

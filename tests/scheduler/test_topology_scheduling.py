@@ -73,6 +73,26 @@ def test_devices_are_counted_with_the_cells(engine: Gantt) -> None:
         place(engine, 2, spec=WITH_NIC)
 
 
+@pytest.mark.parametrize("requests", [((1, 2),), ((1,), (2,))])
+@pytest.mark.parametrize("driver", ["caching", "filter"])
+def test_devices_that_are_promised_count_for_weights(
+    driver: str, requests: tuple[tuple[int, ...], ...]
+) -> None:
+    """Used-up hosts come first, whether a request before took the devices or the same;
+    memory would spread the instances."""
+    weighing = {"pci_weight_multiplier": 10.0, "ram_weight_multiplier": 1.0}
+    with open_gantt(
+        "memory://", options(driver=driver, multipliers=weighing)
+    ) as engine:
+        for name in "ab":
+            report(engine, name, pci_stats=[{**NIC, "numa_node": None, "count": 2}])
+        found = [
+            one for each in requests for one in place(engine, *each, spec=WITH_NIC)
+        ]
+        assert len(set(hosts(found))) == 1
+        assert not engine.verify().problems
+
+
 def test_limits_are_those_of_the_host(engine: Gantt) -> None:
     report(engine, "a", cpu_allocation_ratio=3.0, ram_allocation_ratio=1.5)
     (found,) = place(engine, 1)

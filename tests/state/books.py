@@ -41,7 +41,7 @@ REPORT = json.dumps(
         "disk_available_least": 70,
         "cpu_info": {"arch": "x86_64", "features": [f"feature{n}" for n in range(9)]},
         "stats": {"num_instances": "3", "io_workload": 1, "failed_builds": "2"},
-        "pci_stats": [{"count": 2}, {"count": 1}, {"vendor_id": "8086"}],
+        "pci_stats": [{"count": 2}, {"count": 1}, {"count": 0}],
         "cpu_allocation_ratio": 4.0,
         "hypervisor_version": 8_002_000,
         "metrics": [{"name": "cpu.percent", "value": 0.5}],

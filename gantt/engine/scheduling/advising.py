@@ -209,7 +209,7 @@ class Advising:
             state,
             consumer,
             best.host_id,
-            job.taken,
+            ranked.feasible.taken,
             best.candidate,
             group.uuid if group is not None and is_apart else None,
             None if fitting is None else fitting.pending(best.row, best.candidate),

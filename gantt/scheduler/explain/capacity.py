@@ -299,7 +299,7 @@ def _note_full(
 ) -> None:
     """What refuses one more on hosts with so many (int64[hosts])."""
     hosts = feasible.hosts.keep(np.ones(len(feasible.hosts), np.bool_))
-    hosts.consume_everywhere(feasible.job.taken, counts)
+    hosts.consume_everywhere(feasible.taken, counts)
     if feasible.candidates.still_fits(hosts) is not None:
         for name, lacks in short(hosts, feasible):
             blocks.add(name, lacks, counts)
@@ -314,7 +314,7 @@ def _fill(feasible: FeasibleHosts, limits: Int64s, again: tuple[Filter, ...]) ->
     while (counts < most).any():
         middle = (counts + most + 1) // 2
         hosts = feasible.hosts.keep(np.ones(len(feasible.hosts), np.bool_))
-        hosts.consume_everywhere(feasible.job.taken, np.maximum(middle - 1, 0))
+        hosts.consume_everywhere(feasible.taken, np.maximum(middle - 1, 0))
         passing = np.ones(len(hosts), np.bool_)
         fits = feasible.candidates.still_fits(hosts)
         if fits is not None:

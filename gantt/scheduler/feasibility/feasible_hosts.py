@@ -22,7 +22,7 @@ from gantt.scheduler.feasibility.candidates import (
     Candidates,
     HostMask,
 )
-from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.options import SchedulerOptions
 from gantt.scheduler.policy import Policy
 from gantt.scheduler.request import contradictions
@@ -106,6 +106,14 @@ class FeasibleHosts(Struct, eq=False):
     def _wanted(self) -> Wanted | None:
         asked = self.asked & FITTING_FILTERS
         return self.request.derived(wanted_of, asked) if asked else None
+
+    @property
+    def taken(self) -> Taken:
+        """What each instance takes of its host's columns. Raises Invalid."""
+        taken, wanted = self.job.taken, self.wanted
+        if wanted is None or not wanted.devices:
+            return taken
+        return taken._replace(devices=sum(one.count for one in wanted.devices))
 
     @property
     def has_room_anywhere(self) -> bool:

@@ -44,7 +44,9 @@ def claim_of(
     return Claim(
         name,
         tuple(instances),
-        *job.taken,
+        job.taken.vcpus,
+        job.taken.memory_mb,
+        job.taken.disk_mb,
         spec.project_id or request.project_id or "",
         spec.user_id or request.user_id or "",
         _enforced(spec.instance_group, asked),

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.feasibility.feasible_hosts import FeasibleHosts, filters_of
 from gantt.scheduler.held_host import HeldHost
-from gantt.scheduler.hosts import Hosts
+from gantt.scheduler.hosts import Hosts, Taken
 from gantt.scheduler.plugins.choosers import Chosen, GuardedChooser
 from gantt.scheduler.scoring import weigh
 from gantt.scheduler.scoring.scale import Scale, scale_of, total, total_at
@@ -33,6 +33,7 @@ class RemainingHosts:
     def __init__(self, start: FeasibleHosts) -> None:
         self._policy = start.policy
         self._job = start.job
+        self._began = start
         self._candidates = start.candidates
         self.request: Request = start.request
         self.hosts: Hosts = start.hosts
@@ -43,6 +44,10 @@ class RemainingHosts:
         self._consumed = 0
         self._postponed: set[int] = set()
         self._start: FeasibleHosts | None = start
+
+    @cached_property
+    def _taken(self) -> Taken:
+        return self._began.taken
 
     @cached_property
     def _asked_again(self) -> tuple[Filter, ...]:
@@ -59,7 +64,7 @@ class RemainingHosts:
             spec = replace(spec, instance_uuid=following)
         if not self.hosts.added:
             self._own()
-        self.hosts.consume(place, self._job.taken, instance_uuid)
+        self.hosts.consume(place, self._taken, instance_uuid)
         group = spec.instance_group
         if group is not None:
             name = self.hosts.fleet.hosts.hosts[int(self.hosts.rows[place])]
