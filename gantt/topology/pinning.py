@@ -49,9 +49,12 @@ def pack(host: HostCell, cell: InstanceCell, reserved: int = 0) -> Packing | Lac
         cores = [core & free for core in host.siblings if core & free]
     else:
         cores = [1 << cpu for cpu in numbers_of(free)]
+    wanted = cell.pcpus.bit_count()
+    if not wanted and (cell.threads == "isolate" or reserved):
+        # Of a mixed instance: computes of Nova refuse it, whatever is free.
+        return Lack("siblings", 1, 0, "CPUs", host.id, "to isolate")
     if cell.threads == "isolate":
         return _isolated(host, cell, cores, reserved)
-    wanted = cell.pcpus.bit_count()
     least = 2 if cell.threads == "require" else 1
     most = max((core.bit_count() for core in cores), default=0)
     for together in range(most, least - 1, -1):

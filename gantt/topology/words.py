@@ -30,6 +30,8 @@ def _part(lack: Lack) -> str:
             return f"{_amounts(lack)} free cores for isolated CPUs"
         case "siblings" if lack.detail == "require":
             return f"{_amounts(lack)} free pinned CPUs with siblings"
+        case "siblings" if lack.detail == "to isolate":
+            return "nothing to isolate: the instance's cell has no pinned CPU"
         case "siblings":
             return f"{_amounts(lack)} free pinned CPUs with the emulator's"
         case "shared_cpus":

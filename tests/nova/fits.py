@@ -220,7 +220,8 @@ def _instance_cells(dice: Random, host: HostTopology) -> tuple[InstanceCell, ...
         vcpus &= -1 << first
         first = vcpus.bit_length()
         pcpus = {"dedicated": vcpus, "mixed": _part(dice, vcpus, 0.5)}.get(policy, 0)
-        pcpus = pcpus or (vcpus & -vcpus if policy == "mixed" else 0)
+        if policy == "mixed" and dice.random() < 0.8:
+            pcpus = pcpus or vcpus & -vcpus
         cells.append(
             InstanceCell(number, vcpus & ~pcpus, pcpus, memory, page, policy, threads)
         )

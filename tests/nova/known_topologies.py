@@ -16,6 +16,7 @@ NO_LOWER = "vCPUs or memory for a node, and none for a lower one"
 BEYOND = "a mask that names a vCPU that there is not"
 ALL_PINNED = "a mixed policy that pins all CPUs"
 BOTH_TRAITS = "hyperthreading required and forbidden"
+NO_PINNED = "an isolating policy, and a node without pinned CPUs"
 SWITCH = "a switch that is neither true nor false"
 EMPTY = "an empty policy"
 
@@ -65,6 +66,11 @@ def _of_topology(said: dict[str, str], made: GivenTopology) -> str | None:
         return NO_LOWER
     if all(cell.policy == "mixed" and not cell.cpus for cell in cells):
         return ALL_PINNED
+    isolates = said.get("hw:emulator_threads_policy") == "isolate"
+    for place, cell in enumerate(cells):
+        is_isolating = cell.threads == "isolate" or (isolates and place == 0)
+        if cell.policy == "mixed" and not cell.pcpus and is_isolating:
+            return NO_PINNED
     masks = (said.get("hw:cpu_dedicated_mask"), said.get("hw:cpu_realtime_mask"))
     return BEYOND if any("9" in (one or "") for one in masks) else None
 

@@ -299,6 +299,18 @@ def test_of_a_core_the_lowest_cpu_comes_first() -> None:
     assert _both(hosts, asked)[1] == [(0, {0: 5}, 0, None)]
 
 
+def test_a_cell_without_pinned_cpus_isolates_nothing() -> None:
+    """Which Nova's API accepts of a mixed instance, and no host fits."""
+    every = mask(range(4))
+    hosts = host(HostCell(0, every, every, 4096, siblings=(3, 12)))
+    cell = replace(shared_cell(1), policy="mixed")
+    assert _both(hosts, wanted(cell))[:2] == ([(0, {}, 0, None)],) * 2
+    isolated = wanted(replace(cell, threads="isolate"))
+    beside = replace(wanted(cell), isolates_emulator=True)
+    for asked in (isolated, beside):
+        assert _both(hosts, asked)[:2] == ([], None)
+
+
 # -- siblings -------------------------------------------------------------------------
 
 

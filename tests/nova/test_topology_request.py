@@ -129,6 +129,20 @@ DEDICATED = {"hw:cpu_policy": "dedicated"}
             known_topologies.ALL_PINNED,
         ),
         (
+            TWO
+            | {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}
+            | {"hw:cpu_thread_policy": "isolate"},
+            1024,
+            known_topologies.NO_PINNED,
+        ),
+        (
+            TWO
+            | {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "3"}
+            | {"hw:emulator_threads_policy": "isolate"},
+            1024,
+            known_topologies.NO_PINNED,
+        ),
+        (
             {**DEDICATED, "trait:HW_CPU_HYPERTHREADING": "required"}
             | {"trait2:HW_CPU_HYPERTHREADING": "forbidden"},
             1024,

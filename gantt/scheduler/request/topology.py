@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gantt.errors import Invalid
 from gantt.model.forms.instance_topology import GivenTopology, read_instance_topology
 from gantt.model.spec import RequestSpec
 from gantt.model.topology import Wanted
@@ -54,12 +55,34 @@ def topology_of(spec: RequestSpec) -> GivenTopology | None:
     """The cells that ``spec`` bears, or those that follow from flavor and image. None:
     it asks for none, or says so itself (null in Nova's object). Raises Invalid."""
     if spec.numa_topology is not None:
-        return read_instance_topology(spec.numa_topology)
+        given = read_instance_topology(spec.numa_topology)
+        _check_isolated(given)
+        return given
     if "numa_topology" in spec.nulls or _is_plain(spec):
         return None
     pinning = cpus.pinning(spec)
     found = cells.cells_of(spec, pinning)
-    return GivenTopology(found, pinning.isolates_emulator) if found else None
+    if not found:
+        return None
+    derived = GivenTopology(found, pinning.isolates_emulator)
+    _check_isolated(derived)
+    return derived
+
+
+def _check_isolated(topology: GivenTopology) -> None:
+    """A node of a mixed instance may have no pinned vCPU: then no host isolates any."""
+    for place, cell in enumerate(topology.cells):
+        if cell.pcpus or cell.policy not in ("dedicated", "mixed"):
+            continue
+        is_first = topology.isolates_emulator and place == 0
+        if not is_first and cell.threads != "isolate":
+            continue
+        key = "hw:emulator_threads_policy" if is_first else "hw:cpu_thread_policy"
+        raise Invalid(
+            f"{key}=isolate, and NUMA node {place} of the instance has no pinned vCPU: "
+            "no host fits that; pin a vCPU of this node (hw:cpu_dedicated_mask), or "
+            "choose another policy"
+        )
 
 
 def _is_plain(spec: RequestSpec) -> bool:
