@@ -301,7 +301,7 @@ def test_of_a_core_the_lowest_cpu_comes_first() -> None:
 
 def test_a_cell_without_pinned_cpus_isolates_nothing() -> None:
     """Which Nova's API accepts of a mixed instance, and no host fits."""
-    every = mask(range(4))
+    every = mask_of(range(4))
     hosts = host(HostCell(0, every, every, 4096, siblings=(3, 12)))
     cell = replace(shared_cell(1), policy="mixed")
     assert _both(hosts, wanted(cell))[:2] == ([(0, {}, 0, None)],) * 2
