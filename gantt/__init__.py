@@ -7,27 +7,27 @@ host = books.create_provider("node-1")
 books.set_inventories(host.uuid, {"VCPU": gantt.Inventory(total=16)})
 """
 
-from typing import TYPE_CHECKING, Any
-
-from gantt.connection import connect
-from gantt.engine.gantt import Gantt
-from gantt.engine.options import EngineOptions
-from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
-from gantt.model.diagnosis import Diagnosis
-from gantt.model.protocol import GanttProtocol
-from gantt.model.requests import (
-    CandidateRequest,
-    Labels,
-    ProviderQuery,
-    RequestGroup,
-    TraitQuery,
-    UsageQuery,
-)
-from gantt.model.spec import Flavor, Image, RequestSpec
+import importlib
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from gantt.client import SchedulerClient, selection_primitive
     from gantt.conf import engine_options
+    from gantt.connection import connect
+    from gantt.engine.gantt import Gantt
+    from gantt.engine.options import EngineOptions
+    from gantt.model.commands import ConsumerAllocations, Inventory, ReshapedProvider
+    from gantt.model.diagnosis import Diagnosis
+    from gantt.model.protocol import GanttProtocol
+    from gantt.model.requests import (
+        CandidateRequest,
+        Labels,
+        ProviderQuery,
+        RequestGroup,
+        TraitQuery,
+        UsageQuery,
+    )
+    from gantt.model.spec import Flavor, Image, RequestSpec
 
 __version__ = "0.1.0"
 
@@ -56,14 +56,32 @@ __all__ = [
 ]
 
 
+_HOMES: Final = {
+    "gantt.client": ("SchedulerClient", "selection_primitive"),
+    "gantt.conf": ("engine_options",),
+    "gantt.connection": ("connect",),
+    "gantt.engine.gantt": ("Gantt",),
+    "gantt.engine.options": ("EngineOptions",),
+    "gantt.model.commands": ("ConsumerAllocations", "Inventory", "ReshapedProvider"),
+    "gantt.model.diagnosis": ("Diagnosis",),
+    "gantt.model.protocol": ("GanttProtocol",),
+    "gantt.model.requests": (
+        *("CandidateRequest", "Labels", "ProviderQuery", "RequestGroup"),
+        *("TraitQuery", "UsageQuery"),
+    ),
+    "gantt.model.spec": ("Flavor", "Image", "RequestSpec"),
+}
+
+
 def __getattr__(name: str) -> Any:
-    # Floors of their own, loaded by those who use them.
-    if name in {"SchedulerClient", "selection_primitive"}:
-        from gantt import client
-
-        return getattr(client, name)
-    if name == "engine_options":
-        from gantt.conf import engine_options
-
-        return engine_options
+    # Loaded by those who use them: an agent or a command over HTTP needs no engine.
+    for module, names in _HOMES.items():
+        if name in names:
+            found = getattr(importlib.import_module(module), name)
+            globals()[name] = found
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

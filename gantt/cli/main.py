@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from gantt import __version__
+from gantt.cli.agent import agent
 from gantt.cli.allocation import allocation
 from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
@@ -44,6 +45,7 @@ NOUNS: tuple[click.Command, ...] = (
     shadow,
     watch,
     feed,
+    agent,
 )
 
 

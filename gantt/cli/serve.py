@@ -127,10 +127,9 @@ def _register(books: GanttProtocol) -> tuple[Registration, str]:
     from gantt.agent.report import report
 
     name = machine_name()
-    try:
-        part = describe(default_collectors())
-    except OSError as error:
-        raise Refused(f"This machine cannot be described: {error}.") from error
+    part = describe(default_collectors())
+    if part.problems:
+        raise Refused(f"This machine cannot be described: {part.problems[0]}.")
     registration = register(books, part, name=name, uuid=machine_uuid(name))
     _, refusal = report(books, part, registration.provider)
     return registration, refusal

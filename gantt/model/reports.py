@@ -22,6 +22,17 @@ MAX_SEQUENCE: Final = 2**53 - 1
 MAX_TIME: Final = 2**53 - 1
 MAX_DIGEST: Final = 64
 
+AMOUNTS: Final = (
+    *("vcpus", "memory_mb", "local_gb"),
+    *("vcpus_used", "memory_mb_used", "local_gb_used"),
+)
+NOT_NULL: Final[dict[str, object]] = {
+    **dict.fromkeys((*AMOUNTS, "instances"), UNSET),
+    "traits": (),
+    "obeys_claims": False,
+}
+"""What stands for a field that is gone, where null cannot; UNSET: it stays."""
+
 Sequence = Annotated[int, Meta(ge=1, le=MAX_SEQUENCE)]
 Time = Annotated[int, Meta(ge=0, le=MAX_TIME)]
 """Microseconds since 1970, UTC."""
@@ -36,7 +47,8 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     it was made for; "": it says all that is known. ``full``: ``fields`` is all that the
     agent says of the host; else what changed since the report before, null where a
     value is gone.
-    ``taken_at``: the host's clock when it was collected.
+    ``taken_at``: the host's clock when it was collected. ``unread``: fields of which
+    the host could not find out what they are now: what is known of them stays.
     """
 
     host: Name
@@ -47,6 +59,7 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     full: bool = False
     needs: Digest = ""
     fields: HostStats = HostStats()
+    unread: tuple[Name, ...] = ()
 
     @property
     def has_fields(self) -> bool:

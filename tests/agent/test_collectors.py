@@ -14,7 +14,13 @@ from gantt.agent.collectors.cpu import CpuCollector
 from gantt.agent.collectors.disk import DiskCollector
 from gantt.agent.collectors.memory import MemoryCollector
 from gantt.agent.collectors.traits import TraitsCollector
-from gantt.agent.machine import default_collectors, describe, machine_uuid
+from gantt.agent.files import Files
+from gantt.agent.machine import (
+    all_collectors,
+    default_collectors,
+    describe,
+    machine_uuid,
+)
 from gantt.model.commands import Inventory
 from gantt.model.names import MAX_INT
 
@@ -45,10 +51,15 @@ CPU implementer\t: 0x41
 POWER = "processor\t: 0\ncpu\t\t: POWER9 (architected), altivec supported\n"
 
 
+def write(root: Path, path: str, text: str) -> None:
+    """A file of a recorded tree."""
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text)
+
+
 def _traits(tmp_path: Path, text: str, machine: str) -> set[str]:
-    path = tmp_path / "cpuinfo"
-    path.write_text(text)
-    return set(TraitsCollector(path, machine).collect().traits)
+    write(tmp_path, "proc/cpuinfo", text)
+    return set(TraitsCollector(machine).collect(Files(tmp_path))["traits"])
 
 
 def test_intel_flags(tmp_path: Path) -> None:
@@ -102,22 +113,26 @@ def test_trait_tables_match_os_traits() -> None:
 
 
 def test_memory_is_counted_in_whole_mib(tmp_path: Path) -> None:
-    path = tmp_path / "meminfo"
-    path.write_text("MemTotal:       2049023 kB\nMemFree:        1 kB\n")
-    expected = Inventory(total=2000, max_unit=2000)
-    assert MemoryCollector(path).collect() == Part({"MEMORY_MB": expected})
+    write(tmp_path, "proc/meminfo", "MemTotal:   2049023 kB\nMemFree:        1 kB\n")
+    assert MemoryCollector().collect(Files(tmp_path)) == {"memory_mb": 2000}
 
 
-@pytest.mark.parametrize("text", ["", "MemTotal: 1023 kB\n", "MemFree: 4096 kB\n"])
-def test_memory_below_one_mib_is_not_offered(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "meminfo"
-    path.write_text(text)
-    assert MemoryCollector(path).collect() == Part()
+@pytest.mark.parametrize("text", ["", "MemFree: 4096 kB\n", "MemTotal: many kB\n"])
+def test_memory_that_is_not_told_is_a_problem(tmp_path: Path, text: str) -> None:
+    write(tmp_path, "proc/meminfo", text)
+    files = Files(tmp_path)
+    assert MemoryCollector().collect(files) == {}
+    assert [one.path for one in files.problems] == ["/proc/meminfo"]
+
+
+def test_memory_below_one_mib_is_not_offered(tmp_path: Path) -> None:
+    write(tmp_path, "proc/meminfo", "MemTotal: 1023 kB\n")
+    part = describe([MemoryCollector()], tmp_path)
+    assert part.inventories == {}
 
 
 def test_usable_processors_are_counted() -> None:
-    part = CpuCollector(lambda: {1, 5, 7}).collect()
-    assert part == Part({"VCPU": Inventory(total=3, max_unit=3)})
+    assert CpuCollector(lambda: {1, 5, 7}).collect(Files())["vcpus"] == 3
 
 
 class _FileSystem:
@@ -134,16 +149,21 @@ def test_disk_is_counted_in_whole_gib(
     monkeypatch: pytest.MonkeyPatch, blocks: int, total: int | None
 ) -> None:
     monkeypatch.setattr(os, "statvfs", lambda path: _FileSystem(blocks))
-    inventories = DiskCollector().collect().inventories
+    inventories = describe([DiskCollector()]).inventories
     if total is None:
         assert inventories == {}
     else:
         assert inventories == {"DISK_GB": Inventory(total=total, max_unit=total)}
 
 
-def test_missing_path_raises(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        DiskCollector(tmp_path / "none").collect()
+def test_what_cannot_be_read_is_told_and_keeps_nothing_else_out(
+    tmp_path: Path,
+) -> None:
+    part = describe([DiskCollector(tmp_path / "none"), CpuCollector(lambda: {1})])
+    assert part.fields["vcpus"] == 1
+    (problem,) = part.problems
+    assert problem.path == str(tmp_path / "none")
+    assert part.unread == {"local_gb"}
 
 
 def test_default_collectors_describe_this_machine() -> None:
@@ -154,16 +174,25 @@ def test_default_collectors_describe_this_machine() -> None:
 
 
 def test_collectors_find_only_what_they_provide() -> None:
-    for collector in default_collectors():
-        part = collector.collect()
-        assert set(part.inventories) <= collector.provides
-        assert all(name.startswith(tuple(collector.provides)) for name in part.traits)
+    for collector in all_collectors():
+        found = collector.collect(Files())
+        assert found.keys() <= collector.provides
 
 
-def test_later_parts_take_precedence() -> None:
-    first = Part({"VCPU": Inventory(1)}, frozenset({"A"}))
-    second = Part({"VCPU": Inventory(2)}, frozenset({"B"}))
-    assert merge([first, second]) == Part({"VCPU": Inventory(2)}, frozenset({"A", "B"}))
+def test_later_parts_take_precedence_and_lists_are_joined() -> None:
+    first = Part({"vcpus": 1, "traits": ("A", "C"), "stats": {"a": 1}, "metrics": [1]})
+    second = Part({"vcpus": 2, "traits": ("B", "A"), "stats": {"b": 2}, "metrics": [2]})
+    assert merge([first, second]).fields == {
+        "vcpus": 2,
+        "traits": ("A", "B", "C"),
+        "stats": {"a": 1, "b": 2},
+        "metrics": [1, 2],
+    }
+
+
+def test_what_one_did_not_read_another_may_have() -> None:
+    first = Part({}, unread=frozenset({"vcpus", "metrics"}))
+    assert merge([first, Part({"vcpus": 2})]).unread == {"metrics"}
 
 
 def test_machine_uuid_is_stable_and_unique(tmp_path: Path) -> None:

@@ -17,17 +17,13 @@ from gantt.model.answers import Name, Provider, ProviderInventories, ProviderTra
 from gantt.model.commands import Inventory
 from gantt.model.protocol import GanttProtocol
 from gantt.model.requests import ProviderQuery, TraitQuery
+from tests.agent.parts import part
 
 UUID = "0e3cf1f0-96ab-5f9d-9f6c-6c7d2d6e2f11"
 OTHER = "9d3d8a9e-0c0b-4d5e-8a1f-0f3f6a0d7c22"
 KNOWN_TRAITS = {"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2", "CUSTOM_RACK_7"}
-PART = Part(
-    {
-        "VCPU": Inventory(total=8, max_unit=8),
-        "MEMORY_MB": Inventory(total=4096, max_unit=4096),
-    },
-    frozenset({"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"}),
-)
+SIZES = {"VCPU": 8, "MEMORY_MB": 4096}
+PART = part(SIZES, {"HW_CPU_X86_AVX", "HW_CPU_X86_AVX2"})
 
 
 class Books:
@@ -133,7 +129,7 @@ def test_resize_keeps_operator_settings() -> None:
     )
     extra = Inventory(total=3)
     books.inventories |= {"VCPU": chosen, "CUSTOM_LICENSE": extra}
-    enter(books, Part({"VCPU": Inventory(total=16, max_unit=16)}, PART.traits))
+    enter(books, part({"VCPU": 16}, PART.traits))
     assert books.inventories["VCPU"] == replace(chosen, total=16, max_unit=16)
     assert books.inventories["CUSTOM_LICENSE"] == extra
     assert books.inventories["MEMORY_MB"] == PART.inventories["MEMORY_MB"]
@@ -143,7 +139,7 @@ def test_resize_adjusts_max_unit_and_reserved() -> None:
     books = Books()
     enter(books)
     books.inventories["VCPU"] = Inventory(total=8, max_unit=3, reserved=6)
-    enter(books, Part({"VCPU": Inventory(total=4, max_unit=4)}))
+    enter(books, part({"VCPU": 4}))
     assert books.inventories["VCPU"] == Inventory(total=4, max_unit=3, reserved=4)
 
 
@@ -151,13 +147,13 @@ def test_only_own_traits_are_removed() -> None:
     books = Books()
     enter(books)
     books.traits = (*books.traits, "CUSTOM_RACK_7")
-    enter(books, Part(PART.inventories, frozenset({"HW_CPU_X86_AVX"})))
+    enter(books, part(SIZES, {"HW_CPU_X86_AVX"}))
     assert set(books.traits) == {"HW_CPU_X86_AVX", "CUSTOM_RACK_7"}
 
 
 def test_unknown_traits_are_left_out() -> None:
     books = Books()
-    enter(books, Part(traits=frozenset({"HW_CPU_X86_AVX", "HW_CPU_X86_TOO_NEW"})))
+    enter(books, part({}, {"HW_CPU_X86_AVX", "HW_CPU_X86_TOO_NEW"}))
     assert books.traits == ("HW_CPU_X86_AVX",)
 
 
@@ -178,11 +174,11 @@ def test_retries_are_limited() -> None:
 def test_this_machine_registers_once() -> None:
     books = gantt.connect("memory://")
     try:
-        part = describe(default_collectors())
-        first = register(books, part, name="node-1", uuid=UUID)
-        second = register(books, part, name="node-1", uuid=UUID)
-        assert books.get_inventories(UUID).inventories == part.inventories
-        assert set(books.get_traits(UUID).traits) == part.traits
+        found = describe(default_collectors())
+        first = register(books, found, name="node-1", uuid=UUID)
+        second = register(books, found, name="node-1", uuid=UUID)
+        assert books.get_inventories(UUID).inventories == found.inventories
+        assert set(books.get_traits(UUID).traits) == found.traits
     finally:
         books.close()
     assert (first.has_written, second.has_written) == (True, False)

@@ -13,15 +13,16 @@ from gantt.agent.register import register
 from gantt.agent.report import report
 from gantt.engine.gantt import Gantt
 from gantt.model.answers import Provider
-from gantt.model.commands import ConsumerAllocations, Inventory
+from gantt.model.commands import ConsumerAllocations
 from gantt.model.hosts import HostStats, HostView
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from tests.agent.parts import part
 
 UUID = "0e3cf1f0-96ab-5f9d-9f6c-6c7d2d6e2f11"
 INSTANCE = "7d1f2f0a-0c1b-4b55-8a55-6b1d7c2f9a01"
 BY_HAND = "7d1f2f0a-0c1b-4b55-8a55-6b1d7c2f9a02"
 SIZES = {"VCPU": 2, "MEMORY_MB": 4096, "DISK_GB": 100}
-PART = Part({name: Inventory(total=n, max_unit=n) for name, n in SIZES.items()})
+PART = part(SIZES)
 SMALL = RequestSpec(Flavor(vcpus=1, memory_mb=512, root_gb=1))
 
 
@@ -79,13 +80,13 @@ def test_repeated_report_changes_nothing(books: Gantt) -> None:
 def test_resize_is_reported_and_usage_kept(books: Gantt) -> None:
     start(books)
     books.update_host("node-1", "node-1", HostStats(memory_mb_used=1000, vcpus_used=1))
-    larger = {**PART.inventories, "MEMORY_MB": Inventory(total=8192, max_unit=8192)}
-    _, host, _ = start(books, Part(larger))
+    larger = part({**SIZES, "MEMORY_MB": 8192})
+    _, host, _ = start(books, larger)
     assert host is not None
     assert host.stats["memory_mb"] == 8192
     assert host.stats["free_ram_mb"] == 7192
     assert host.stats["vcpus_used"] == 1
-    assert books.get_inventories(UUID).inventories == larger
+    assert books.get_inventories(UUID).inventories == larger.inventories
 
 
 def test_reporting_node_is_kept(books: Gantt) -> None:

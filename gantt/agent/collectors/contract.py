@@ -1,50 +1,86 @@
-"""The interface of a collector: it reads one aspect of this machine and reports it.
+"""The interface of a collector: it reads one aspect of a machine and reports it.
 
-Separate so that a plug-in needs nothing else of the agent. A collector gets every path
-it reads as a field, so that a test can give it sample files.
+Separate so that a plug-in needs nothing else of the agent: a class without arguments,
+under an entry point of ``gantt.collectors``.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
+from gantt.agent.files import Files, Problem
 from gantt.model.commands import Inventory
 from gantt.model.names import MAX_INT
 
-
-class Part(Struct, frozen=True):
-    """What is known of a machine; ``traits`` are names of os-traits."""
-
-    inventories: dict[str, Inventory] = {}
-    traits: frozenset[str] = frozenset()
+INVENTORIES: Final = {"VCPU": "vcpus", "MEMORY_MB": "memory_mb", "DISK_GB": "local_gb"}
+"""Resource class -> the field of HostStats that is its total."""
 
 
 class Collector(Protocol):
-    """Reads one aspect of the machine that it runs on."""
+    """Reads one aspect of a machine. One object is asked again and again, so that it
+    may compare with what it read before."""
 
     @property
     def provides(self) -> frozenset[str]:
-        """The resource classes, and prefixes of traits, that are this collector's."""
+        """The fields of HostStats that it may find."""
 
-    def collect(self) -> Part:
-        """Read it now. Raises OSError if the system does not provide it."""
-
-
-def amounts(resource_class: str, total: int) -> Part:
-    """``total`` units of one class; nothing for less than one unit."""
-    if total < 1:
-        return Part()
-    bounded = min(total, MAX_INT)
-    return Part({resource_class: Inventory(total=bounded, max_unit=bounded)})
+    def collect(self, files: Files) -> dict[str, Any]:
+        """Read them now: field -> value, JSON columns decoded. A field that cannot be
+        read is left out, and ``files.problems`` says why. A list or object that several
+        collectors provide is merged."""
 
 
-def merge(parts: list[Part]) -> Part:
-    """All of ``parts`` as one; for the same class, a later one wins."""
-    inventories: dict[str, Inventory] = {}
-    traits: set[str] = set()
+class Part(Struct, frozen=True):
+    """What is known of a machine. ``fields``: of HostStats, by name. ``problems``: what
+    could not be read; ``unread``: fields that are missing for that reason."""
+
+    fields: dict[str, Any] = {}
+    problems: tuple[Problem, ...] = ()
+    unread: frozenset[str] = frozenset()
+
+    @property
+    def inventories(self) -> dict[str, Inventory]:
+        """Its amounts as inventories; nothing for less than one unit."""
+        found = {}
+        for name, field in INVENTORIES.items():
+            total = self.fields.get(field, 0)
+            if total > 0:
+                found[name] = Inventory(total=total, max_unit=total)
+        return found
+
+    @property
+    def traits(self) -> frozenset[str]:
+        """Names of os-traits."""
+        return frozenset(self.fields.get("traits", ()))
+
+
+def bounded(amount: int) -> int:
+    """As much of an amount as a column holds."""
+    return min(amount, MAX_INT)
+
+
+def merge(parts: Iterable[Part]) -> Part:
+    """All of ``parts`` as one: lists are joined, objects merged; of anything else a
+    later part wins."""
+    fields: dict[str, Any] = {}
+    problems: list[Problem] = []
+    unread: set[str] = set()
     for part in parts:
-        inventories |= part.inventories
-        traits |= part.traits
-    return Part(inventories, frozenset(traits))
+        for name, value in part.fields.items():
+            fields[name] = _joined(fields.get(name), value)
+        problems += part.problems
+        unread |= part.unread
+    if "traits" in fields:
+        fields["traits"] = tuple(sorted(set(fields["traits"])))
+    return Part(fields, tuple(problems), frozenset(unread) - fields.keys())
+
+
+def _joined(known: Any, value: Any) -> Any:
+    if isinstance(known, list | tuple) and isinstance(value, list | tuple):
+        return [*known, *value]
+    if isinstance(known, dict) and isinstance(value, dict):
+        return {**known, **value}
+    return value

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable
-from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
-from gantt.agent.collectors.contract import Part
+from gantt.agent.files import Files
 
+CPUINFO = "/proc/cpuinfo"
 PREFIXES = ("HW_CPU_", "HW_ARCH_")
 X86 = "HW_CPU_X86_"
 ARM = "HW_CPU_AARCH64_"
@@ -115,23 +116,28 @@ ARCHITECTURES = {
 
 
 class TraitsCollector(Struct, frozen=True):
-    """Reads the flags of the first processor of a cpuinfo file."""
+    """Reads the flags of the first processor; ``machine``: its architecture."""
 
-    cpuinfo: Path = Path("/proc/cpuinfo")
     machine: str = platform.machine()
 
     @property
     def provides(self) -> frozenset[str]:
-        """Prefixes of the traits this collector owns."""
-        return frozenset(PREFIXES)
+        return frozenset({"traits"})
 
-    def collect(self) -> Part:
-        """All traits for the file and the machine's name."""
-        processor = first_processor(self.cpuinfo.read_text())
-        names = set(cpu_traits(processor, self.machine))
+    def collect(self, files: Files) -> dict[str, Any]:
+        """All traits for the processor and the machine's name."""
+        text = files.text(CPUINFO)
+        if text is None:
+            return {}
+        names = set(cpu_traits(first_processor(text), self.machine))
         if self.machine in ARCHITECTURES:
             names.add(f"HW_ARCH_{ARCHITECTURES[self.machine]}")
-        return Part(traits=frozenset(names))
+        return {"traits": tuple(sorted(names))}
+
+
+def is_x86(machine: str) -> bool:
+    """Whether an architecture is x86, of 32 or 64 bits."""
+    return machine in {"x86_64", "i686"}
 
 
 def first_processor(cpuinfo: str) -> dict[str, str]:
@@ -148,7 +154,7 @@ def cpu_traits(processor: dict[str, str], machine: str) -> Iterable[str]:
     """The HW_CPU_* traits of one processor of architecture ``machine``."""
     if has_sibling_threads(processor):
         yield "HW_CPU_HYPERTHREADING"
-    if machine in {"x86_64", "i686"}:
+    if is_x86(machine):
         yield from x86_traits(processor)
     elif machine == "aarch64":
         features = processor.get("Features", "").split()

@@ -55,6 +55,7 @@ def report(value: Report | bytes, longest: int) -> Report:
         full=scalars.flag("full", found.full),
         needs=scalars.text("needs", found.needs, MAX_DIGEST),
         fields=values.stats(found.fields),
+        unread=values.names("unread", found.unread),
     )
 
 

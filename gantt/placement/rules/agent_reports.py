@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from gantt.errors import BadReport, NeedsChanged, ReportGap, UnknownIncarnation
 from gantt.model.commands import ReportHost, UpdateHost
 from gantt.model.hosts import HostStats
-from gantt.model.reports import Outcome, Report, ReportOutcome, ReportPlace
+from gantt.model.reports import NOT_NULL, Outcome, Report, ReportOutcome, ReportPlace
 from gantt.placement.fleet_queries import PLACE
 from gantt.placement.rules import hosts
 from gantt.placement.rules.draft import Draft
@@ -24,16 +24,6 @@ from gantt.state.state import State
 
 _PAST: Final = 4
 """Incarnations of which late reports are known to be late."""
-_NOT_NULL: Final[dict[str, object]] = {
-    **dict.fromkeys(
-        "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used".split(),
-        UNSET,
-    ),
-    "instances": UNSET,
-    "traits": (),
-    "obeys_claims": False,
-}
-"""What stands for a field that a full report no longer has, where null cannot."""
 _WITHIN: Final = (("free_ram_mb", "memory_mb"), ("free_disk_gb", "local_gb"))
 _COUNTS: Final = ("running_vms", "current_workload", "hypervisor_version")
 _PERCENT: Final = ".percent"
@@ -153,6 +143,7 @@ def _place(report: Report, known: ReportPlace | None) -> ReportPlace:
         if not report.full:
             told |= set(known.told)
             told -= {name for name in told if getattr(fields, name) is None}
+        told |= set(known.told) & set(report.unread)
     return ReportPlace(
         report.incarnation,
         report.sequence,
@@ -169,9 +160,9 @@ def _with_losses(report: Report, known: ReportPlace | None) -> HostStats:
     if known is None or not report.full:
         return report.fields
     gone = {
-        name: _NOT_NULL.get(name)
+        name: NOT_NULL.get(name)
         for name in known.told
-        if getattr(report.fields, name, None) is UNSET
+        if getattr(report.fields, name, None) is UNSET and name not in report.unread
     }
     return replace(report.fields, **gone) if gone else report.fields
 

@@ -1,0 +1,183 @@
+"""What an agent says next: a full report, then what changed since the last answer.
+
+Pure: the machine, the clock and the service are the loop's. A report whose answer was
+lost is repeated as it was, so that its number never means two things; until it is
+answered nothing else is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET
+
+from gantt.agent.collectors.contract import Part
+from gantt.agent.machine import with_use
+from gantt.model.hosts import HostStats
+from gantt.model.needs import METRICS, Needs, needed
+from gantt.model.reports import NOT_NULL, Report, ReportOutcome
+
+STEP: Final = 0.05
+Fields = dict[str, Any]
+_decode: Final = msgspec.json.Decoder(Fields).decode
+Answer: TypeAlias = Literal["known", "again", "superseded", "refused"]
+"""``known``: the service has it; ``again``: report once more, at once; else: later."""
+
+
+class Reporter:
+    """Reports of one host by one incarnation of its agent.
+
+    ``constants``: fields that no collector finds. ``step``: a metric that moved by less
+    (a fraction by so much, any other by that part of it) is not news.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        node: str,
+        incarnation: str,
+        *,
+        constants: Fields | None = None,
+        step: float = STEP,
+    ) -> None:
+        self._host = host
+        self._node = node
+        self._incarnation = incarnation
+        self._constants = constants or {}
+        self._step = step
+        self.needs: Needs | None = None
+        self._sequence = 0
+        # What the service has of this host, as of the last answer; None: not known.
+        self._known: Fields | None = None
+        self._pending: tuple[Report, Fields] | None = None
+        self._not_before = 0
+        self._is_superseded = False
+        self._full_asked = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a report has no answer yet."""
+        return self._pending is not None
+
+    def next(self, part: Part, now: int) -> Report:
+        """What to send: what has no answer yet, else what is news. ``now``:
+        microseconds."""
+        if self._pending is not None:
+            return self._pending[0]
+        current = self._current(part)
+        known = self._known
+        if self._is_superseded:
+            # A word now and then, until the other is gone: it costs nothing.
+            fields, full = {}, False
+        elif known is None:
+            fields, full = current, True
+        else:
+            fields, full = _changed(known, current, self._step), False
+        stats = _stats(fields)
+        report = Report(
+            host=self._host,
+            node=self._node,
+            incarnation=self._incarnation,
+            sequence=max(1, self._sequence + bool(fields)),
+            taken_at=max(now, self._not_before),
+            full=full,
+            needs="" if self.needs is None else self.needs.digest,
+            fields=stats,
+            unread=tuple(sorted(part.unread)) if full else (),
+        )
+        self._sequence = report.sequence
+        after = current if known is None else {**known, **fields}
+        self._pending = report, {k: v for k, v in after.items() if v is not None}
+        return report
+
+    def settle(self, outcome: ReportOutcome) -> Answer:
+        """Take in the answer to what ``next`` gave."""
+        assert self._pending is not None, "an answer answers a report"
+        report, fields = self._pending
+        self._pending = None
+        if outcome.needs and self.needs and outcome.needs != self.needs.digest:
+            self.needs = None
+        if outcome.outcome in ("applied", "unchanged", "duplicate"):
+            self._known = fields
+            self._is_superseded = self._full_asked = False
+            return "known"
+        if outcome.outcome == "superseded":
+            return self._superseded(report, outcome)
+        self._sequence -= report.has_fields  # a number that was refused was not used
+        if not outcome.wants_full:
+            return "refused"
+        self._known, self._is_superseded = None, False
+        asked, self._full_asked = self._full_asked, True
+        return "refused" if asked else "again"
+
+    def turned_away(self) -> None:
+        """The service did not take in what ``next`` gave."""
+        if self._pending is not None:
+            report, _ = self._pending
+            self._sequence -= report.has_fields
+            self._pending = None
+
+    def _superseded(self, report: Report, outcome: ReportOutcome) -> Answer:
+        known_at = outcome.taken_at
+        if report.full and known_at is not None and known_at >= report.taken_at:
+            # This clock was set back since the agent before: it is not the other one.
+            self._not_before = known_at + 1
+            self._known = None
+            return "again"
+        self._is_superseded = True
+        self._known = None
+        return "superseded"
+
+    def _current(self, part: Part) -> Fields:
+        found = {**with_use(part.fields), **self._constants}
+        if self.needs is not None:
+            found = needed(found, self.needs)
+        # As JSON has them, so that they compare with what was sent.
+        found = _decode(msgspec.json.encode(found))
+        for name in part.unread:
+            if self._known is not None and name in self._known:
+                found.setdefault(name, self._known[name])
+        return found
+
+
+def _changed(known: Fields, current: Fields, step: float) -> Fields:
+    """What of ``current`` is news, and null for what is gone."""
+    news = {
+        name: value
+        for name, value in current.items()
+        if name not in known or not _is_same(name, known[name], value, step)
+    }
+    for name in known.keys() - current.keys():
+        stand_in = _plain(NOT_NULL.get(name))
+        if stand_in is not UNSET and known[name] != stand_in:
+            news[name] = stand_in
+    return news
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _is_same(name: str, known: Any, value: Any, step: float) -> bool:
+    if name != METRICS or not isinstance(known, list) or not isinstance(value, list):
+        return bool(known == value)
+    before = {one["name"]: one for one in known}
+    after = {one["name"]: one for one in value}
+    return before.keys() == after.keys() and all(
+        _is_near(before[metric], one, step) for metric, one in after.items()
+    )
+
+
+def _is_near(known: Fields, metric: Fields, step: float) -> bool:
+    was, now = known.get("value"), metric.get("value")
+    if was is None or now is None:
+        return known == metric
+    if metric["name"].endswith(".percent"):
+        return bool(abs(now - was) < step)
+    return bool(now == was or abs(now - was) < step * max(abs(was), abs(now)))
+
+
+def _stats(fields: Fields) -> HostStats:
+    stats: HostStats = msgspec.convert(fields, HostStats)
+    return stats

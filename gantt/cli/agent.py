@@ -1,0 +1,200 @@
+"""``gantt agent``: report the machine that it runs on."""
+
+from __future__ import annotations
+
+import signal
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gantt.cli.failure import refusals_reported
+from gantt.cli.output import print_document, say
+from gantt.cli.session import DEFAULT_URL, open_books
+from gantt.errors import Invalid, Unavailable
+
+if TYPE_CHECKING:
+    from gantt.agent.collectors.contract import Collector
+    from gantt.agent.loop import Agent
+    from gantt.model.protocol import GanttProtocol
+
+_LONGEST_S = 86_400.0
+
+
+@click.command("agent")
+@click.option(
+    "--url",
+    envvar="GANTT_URL",
+    default=DEFAULT_URL,
+    show_default=True,
+    show_envvar=True,
+    help="Books to report to: a service (http://…) or a database (sqlite:///…).",
+)
+@click.option(
+    "--token",
+    envvar="GANTT_TOKEN",
+    default="admin",
+    show_envvar=True,
+    help="Token for the service, sent as X-Auth-Token.",
+)
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, _LONGEST_S),
+    default=10.0,
+    show_default=True,
+    help="Seconds between reports.",
+)
+@click.option("--once", is_flag=True, help="Report once, then end.")
+@click.option(
+    "--show",
+    is_flag=True,
+    help="Print what would be reported, and what cannot be read; report nothing.",
+)
+@click.option("--host", help="Name of the host; default: of this machine.")
+@click.option("--node", help="Name of its node; default: that of the host.")
+@click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=Path("/"),
+    help="Read /proc and /sys below this directory, recorded on another machine.",
+)
+@click.option(
+    "--disk",
+    type=click.Path(path_type=Path),
+    default=Path("/"),
+    help="A path on the disk that holds instances; default: /.",
+)
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="VENDOR:PRODUCT|ADDRESS",
+    help="A PCI device that instances may be given, beside virtual functions and those "
+    "bound to vfio-pci; PRODUCT may be *. May be repeated.",
+)
+@click.option(
+    "--dedicated-cpus",
+    metavar="LIST",
+    help="CPUs for pinned instances alone, such as 2-15; default: all CPUs are for "
+    "pinned and for other instances.",
+)
+@click.option(
+    "--obeys-claims/--picks-itself",
+    default=True,
+    show_default=True,
+    help="Whether instances start here on the CPUs, pages and devices that their "
+    "claims name.",
+)
+@click.option(
+    "--metrics-listen",
+    metavar="HOST:PORT",
+    help="Answer /metrics, /livez and /readyz here; default: nowhere.",
+)
+@click.option("--log-json", is_flag=True, help="Log one JSON object per line.")
+@click.option("--debug", is_flag=True, help="Log at DEBUG level.")
+def agent(
+    url: str,
+    token: str,
+    *,
+    interval: float,
+    once: bool,
+    show: bool,
+    metrics_listen: str | None,
+    log_json: bool,
+    debug: bool,
+    **machine: Any,
+) -> None:
+    """Report this machine as a host until SIGTERM or SIGINT: all of it first, then what
+    changes, and no more than the scheduler's filters and weighers read.
+
+    What cannot be read is logged, with its file, and keeps nothing else out.
+    """
+    with refusals_reported():
+        from gantt.observe.logs import configure_logging
+
+        configure_logging(debug=debug, use_json=log_json)
+        signals = {signal.SIGTERM, signal.SIGINT}
+
+        def sleep(seconds: float) -> bool:
+            return signal.sigtimedwait(signals, seconds) is not None
+
+        with closing(open_books(url, token)) as books:
+            running = _agent(books, sleep, interval, machine)
+            if show:
+                _show(running)
+            elif once:
+                raise SystemExit(0 if running.report() else 1)
+            else:
+                signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+                _run(running, metrics_listen or "")
+
+
+def _agent(
+    books: GanttProtocol,
+    sleep: Callable[[float], bool],
+    interval: float,
+    machine: dict[str, Any],
+) -> Agent:
+    from gantt.agent.loop import Agent, Pace
+    from gantt.agent.machine import ROOT, machine_name, machine_uuid
+    from gantt.agent.reporter import Reporter
+
+    root: Path = machine["root"]
+    host = machine["host"] or machine_name()
+    node = machine["node"] or host
+    constants = {"hypervisor_hostname": node}
+    if root == ROOT:
+        constants["uuid"] = machine_uuid(node)
+    reporter = Reporter(host, node, str(uuid.uuid4()), constants=constants)
+    return Agent(
+        books,
+        reporter,
+        _collectors(machine),
+        root=root,
+        pace=Pace(interval),
+        now=lambda: time.time_ns() // 1000,
+        sleep=sleep,
+    )
+
+
+def _collectors(machine: dict[str, Any]) -> tuple[Collector, ...]:
+    from gantt.agent.collectors.numa import NumaCollector
+    from gantt.agent.collectors.pci import PciCollector, offer_of
+    from gantt.agent.files import cpus_of
+    from gantt.agent.machine import all_collectors
+
+    dedicated = machine["dedicated_cpus"]
+    try:
+        cpus = None if dedicated is None else frozenset(cpus_of(dedicated))
+    except ValueError as error:
+        raise Invalid(f"--dedicated-cpus: {error}; write it as 2-15,18.") from None
+    offers = tuple(offer_of(one) for one in machine["devices"])
+    return all_collectors(
+        machine["disk"],
+        numa=NumaCollector(dedicated=cpus, obeys_claims=machine["obeys_claims"]),
+        pci=PciCollector(offers),
+    )
+
+
+def _show(running: Agent) -> None:
+    try:
+        running.learn_needs()
+    except Unavailable as error:
+        say(f"What is needed is not known, so this is everything: {error}", err=True)
+    report, problems = running.draft()
+    print_document({"report": report, "problems": [str(one) for one in problems]})
+
+
+def _run(running: Agent, listen: str) -> None:
+    if not listen:
+        running.run()
+        return
+    from gantt.observe.agent_signs import AgentSigns
+    from gantt.observe.endpoint import answering
+
+    with answering(listen, AgentSigns(running.counts)):
+        running.run()
