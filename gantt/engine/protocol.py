@@ -6,7 +6,7 @@ metrics. ``Gantt`` implements it; tests of a door may use something smaller.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar, TypeVarTuple
 
@@ -18,6 +18,7 @@ from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
 from gantt.model.commands import Command
 from gantt.model.protocol import GanttProtocol
+from gantt.model.reports import Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Decision
 from gantt.state.state import State
@@ -48,6 +49,11 @@ class Engine(GanttProtocol, Protocol):
         """As ``read``, for a query that also returns when the rows that it used last
         changed (``State.applied``): the answer waits for no later change. With
         ``at_once`` it waits for nothing: raises WouldWait instead."""
+
+    def report_hosts(
+        self, reports: Iterable[Report | bytes], *, only_host: str | None = None
+    ) -> tuple[ReportOutcome, ...]:
+        """See GanttProtocol. ``only_host``: reports of others are refused."""
 
     def submit(self, command: Command[T], request_id: str = "") -> T:
         """Carry out ``command``; its answer, once it is durable. ``request_id`` "":

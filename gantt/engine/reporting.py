@@ -16,7 +16,7 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.uuids import new_uuid
-from gantt.errors import GanttError, Invalid, ReportTime
+from gantt.errors import Forbidden, GanttError, Invalid, ReportTime
 from gantt.model import commands as c
 from gantt.model.forms import reports as forms
 from gantt.model.hosts import HostStats
@@ -47,8 +47,9 @@ class Reporting:
         self._fulls_wanted = 0
 
     def report_hosts(
-        self, reports: Iterable[Report | bytes]
+        self, reports: Iterable[Report | bytes], *, only_host: str | None = None
     ) -> tuple[ReportOutcome, ...]:
+        """See GanttProtocol. ``only_host``: those of other hosts are refused."""
         said = list(reports)
         self._checks.statement("reports", len(said))
         needs, now = self._needs(), self._clock.now()
@@ -58,6 +59,7 @@ class Reporting:
         for place, one in enumerate(said):
             try:
                 report = forms.report(one, self._checks.options.max_report_bytes)
+                _check_host(report, only_host)
                 self._check_time(report, now)
                 commands[place] = agent_reports.command_of(report, update, needs)
             except GanttError as refusal:
@@ -137,6 +139,15 @@ class Reporting:
                 f"{options.max_report_lead_s:g} s ahead (max_report_lead_s of "
                 "[scheduler]). Correct the clock of the host."
             )
+
+
+def _check_host(report: Report, only_host: str | None) -> None:
+    """Raises Forbidden."""
+    if only_host is not None and report.host != only_host:
+        raise Forbidden(
+            f"host is {report.host!r}, but this token may only report the host "
+            f"{only_host!r}: use the token of that host, or one with the role service."
+        )
 
 
 def _as_known(

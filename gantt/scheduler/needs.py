@@ -6,6 +6,7 @@ from a field of a report, some from services and claims, which no host reports.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from gantt.model.needs import METRICS, REPORT_ALSO, Needs, needs_of
@@ -44,7 +45,8 @@ REPORTED: Final[dict[str, tuple[str, ...]]] = {
 services, claims and the books."""
 
 
-def needs(policy: Policy, *, has_chooser: bool = False) -> Needs:
+@lru_cache(maxsize=4)
+def needs(policy: Policy, has_chooser: bool = False) -> Needs:
     """What hosts are to report under ``policy``. ``has_chooser``: its driver is of
     another package, which reads what it wants. Raises Refused for ``report_also``."""
     options = policy.options

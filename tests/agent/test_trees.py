@@ -241,3 +241,27 @@ def test_lists_of_cpus(text: str, cpus: list[int]) -> None:
 def test_odd_lists_of_cpus_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no"):
         list(cpus_of(text))
+
+
+def test_what_a_machine_costs_grows_with_its_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that are read for one report; each takes some microseconds."""
+    reads: list[str] = []
+    read = Files._read
+
+    def counting(files: Files, path: str) -> str:
+        reads.append(path)
+        return read(files, path)
+
+    monkeypatch.setattr(Files, "_read", counting)
+
+    def count(cores: int) -> int:
+        tree = Tree(tmp_path / str(cores), cores=cores)
+        reads.clear()
+        describe(all_collectors(), tree.root)
+        return len(reads)
+
+    few, many = count(4), count(8)
+    assert few <= 140
+    assert many - few <= 6 * 16, "at most six for each CPU"

@@ -18,7 +18,6 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # What only those outside call, on purpose: a pattern of "module:name", and why.
 PUBLIC = {
     r"gantt\.client\.scheduler:SchedulerClient\..*": "the seam that README shows",
-    r"gantt\.agent\.collectors\..*\.provides": "the contract of collectors",
     r"gantt\.scheduler\.feasibility\.filters\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.feasibility\.historical\.\w+:\w+": "found by the registry",
     r"gantt\.scheduler\.scoring\.weighers\.\w+:\w+": "found by the registry",

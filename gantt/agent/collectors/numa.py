@@ -89,7 +89,7 @@ class NumaCollector(Struct, frozen=True):
         }
 
     def _pages(self, files: Files, folder: str, total_kb: int) -> list[dict[str, int]]:
-        """By size. Huge pages in use are not free, whoever uses them; of small ones
+        """By size. Huge pages in use are not free, whatever uses them; of small ones
         only those of instances count."""
         place = f"{folder}/hugepages" if folder else _PAGES[_WHOLE]
         huge = []

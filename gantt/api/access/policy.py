@@ -84,8 +84,7 @@ _NATIVE = (
     "hosts:show",
     "hosts:update",
     "hosts:delete",
-    "needs",
-    "reports:create",
+    "reports:any",
     "aggregates:list",
     "aggregates:show",
     "aggregates:update",
@@ -102,6 +101,7 @@ _NATIVE = (
 
 _ADMIN_OR_SERVICE = "rule:admin_or_service_api"
 _OWN_PROJECT_TOO = "rule:admin_or_project_reader_or_service_api"
+_HOST_TOO = "role:admin or role:service or role:host"
 
 RULES: Checks = {
     **dict.fromkeys((f"placement:{name}" for name in _PLACEMENT), _ADMIN_OR_SERVICE),
@@ -110,6 +110,9 @@ RULES: Checks = {
     **dict.fromkeys((f"gantt:{name}" for name in _NATIVE), _ADMIN_OR_SERVICE),
     # A reader of a project sees its own decisions, redacted.
     "gantt:decisions:list": _OWN_PROJECT_TOO,
+    # A host reports itself, and no other: gantt:reports:any.
+    "gantt:reports:create": _HOST_TOO,
+    "gantt:needs": _HOST_TOO,
 }
 KNOWN = frozenset((*RULES, *BASES))
 

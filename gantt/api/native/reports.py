@@ -1,4 +1,8 @@
-"""Reports of agents over HTTP."""
+"""Reports of agents over HTTP.
+
+A caller without ``gantt:reports:any`` may only report the host that has the name of its
+user; reports of other hosts are refused by themselves.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from gantt.api.call import Call
 from gantt.api.native.bodies import Body
 from gantt.model.needs import Needs
 from gantt.model.reports import ReportOutcome
+
+ANY = "gantt:reports:any"
 
 
 class _Reports(Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,5 +39,12 @@ def needs(call: Call) -> Needs:
 
 def take_in(call: Call) -> Outcomes:
     """POST /gantt/reports"""
-    said = _REPORTS.read(call).reports
-    return Outcomes(call.gantt.report_hosts(bytes(one) for one in said))
+    said = [bytes(one) for one in _REPORTS.read(call).reports]
+    return Outcomes(call.gantt.report_hosts(said, only_host=_own(call)))
+
+
+def _own(call: Call) -> str | None:
+    """The only host that the caller may report; None: any."""
+    if not call.door.policy.allows(ANY, call.caller, {}):
+        return None
+    return call.caller.user_id or ""

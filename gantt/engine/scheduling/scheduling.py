@@ -112,7 +112,6 @@ class Scheduling:
         self._remote = remote
         self.holds = Holds(options.advice, clock, threads)
         self._warned: set[str] = set()
-        self._needs: tuple[Driver, Needs] | None = None
 
     @property
     def local(self) -> LocalBooks | None:
@@ -136,12 +135,7 @@ class Scheduling:
 
     def needs(self) -> Needs:
         """What hosts are to report."""
-        driver, known = self.driver, self._needs
-        if known is None or known[0] is not driver:
-            has_chooser = driver.chooser is not None
-            known = driver, needs(driver.policy, has_chooser=has_chooser)
-            self._needs = known
-        return known[1]
+        return needs(self.driver.policy, self.driver.chooser is not None)
 
     # -- where things run ---------------------------------------------------------
 

@@ -175,3 +175,18 @@ def test_needs_are_published_and_reports_follow_them() -> None:
         assert (old["code"], old["needs"]) == (errors.NeedsChanged.code, digest)
         assert outcomes(client, {**full(2), "needs": digest}) == ["applied"]
         assert outcomes(client, {**body(2), "needs": digest}) == ["unchanged"]
+
+
+def test_a_token_of_one_host_reports_no_other(client: WsgiClient, books: Gantt) -> None:
+    headers = {"x-auth-token": "h", "x-roles": "host"}
+    said = {"reports": [full(), full(host="g"), body(1), 7]}
+    answer = client("POST", PATH, body=said, headers=headers)
+    assert answer.status == 200
+    own, other, again, _ = answer.json["outcomes"]
+    assert (own["outcome"], again["outcome"]) == ("applied", "unchanged")
+    assert (other["code"], other["host"]) == (errors.Forbidden.code, "g")
+    assert "host is 'g'" in other["message"]
+    assert client("GET", "/gantt/hosts/g/g").status == 404
+    assert books.counts()["reports_refused"] == 2
+    assert client("GET", "/gantt/needs", headers=headers).status == 200
+    assert client("GET", "/gantt/hosts", headers=headers).status == 403
