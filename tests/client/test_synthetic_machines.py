@@ -142,7 +142,7 @@ STORIES = {
         with_gpus(SMALL, 2, "required"),
         with_gpus(SMALL, 1, "required"),
         with_gpus(SMALL, 1, "required"),
-        "0 of 1 devices dev_type=type-PCI product_id=20b5 vendor_id=10de, affinity",
+        "0 of 1 devices dev_type=type-PCI product_id=20b5 vendor_id=10de",
         ([0], [1]),
     ),
     "VDPA": Story(

@@ -18,7 +18,7 @@ from gantt.model.spec import RequestSpec
 from gantt.model.topology import HostTopology
 from gantt.state.state import State
 from tests.engine.conftest import opened
-from tests.scheduler.test_topology_scheduling import (
+from tests.scheduler.small_cells import (
     NIC,
     PINNED,
     WITH_NIC,

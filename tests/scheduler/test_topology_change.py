@@ -14,8 +14,8 @@ from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.explain.topology_concessions import steps_of, with_smaller_cells
 from gantt.scheduler.request.topology import topology_of
+from tests.scheduler.small_cells import options, report, uuid
 from tests.scheduler.test_topology_missing import cell_of
-from tests.scheduler.test_topology_scheduling import options, report, uuid
 
 DEDICATED = {"hw:cpu_policy": "dedicated"}
 TWO = {"hw:numa_nodes": "2"}

@@ -18,8 +18,7 @@ from gantt.model.topology import DeviceRequest, Fit, HostTopology, InstanceCell,
 from gantt.scheduler.feasibility.topology import missing_of
 from gantt.scheduler.hosts import Hosts
 from gantt.topology.fit import fit
-from tests.scheduler.test_topology_mask import SEEDS, drawn, fleet_of, seen
-from tests.scheduler.test_topology_scheduling import (
+from tests.scheduler.small_cells import (
     NIC,
     PINNED,
     cell,
@@ -27,6 +26,7 @@ from tests.scheduler.test_topology_scheduling import (
     report,
     uuid,
 )
+from tests.scheduler.test_topology_mask import SEEDS, drawn, fleet_of, seen
 from tests.topology import synthetic
 
 FOUR = InstanceCell(0, 0, 0b1111, 1_024, policy="dedicated")

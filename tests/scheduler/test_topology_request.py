@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from gantt.errors import ImpossibleTopology, Invalid
+from gantt.errors import Invalid, NeverFits
 from gantt.model.spec import Flavor, Image, NetworkMetadata, RequestSpec
 from gantt.model.topology import (
     ANY_PAGES,
@@ -251,7 +251,7 @@ def test_cells_need_cpus_and_memory(vcpus: int, memory_mb: int) -> None:
     """Not a number of nodes that was never set is named, but what lacks."""
     flavor = Flavor(vcpus, memory_mb, extra_specs={"hw:cpu_policy": "dedicated"})
     words = f"vcpus={vcpus} and memory_mb={memory_mb}"
-    with pytest.raises(ImpossibleTopology, match=words):
+    with pytest.raises(NeverFits, match=words):
         topology_of(RequestSpec(flavor))
 
 

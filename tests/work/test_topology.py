@@ -14,8 +14,8 @@ from gantt.model.spec import ScheduleRequest
 from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from gantt.scheduler.request import topology
 from gantt.topology import pending
-from tests.scheduler.test_topology_scheduling import WITH_NIC, uuid
-from tests.scheduler.test_topology_scheduling import report as report_cells
+from tests.scheduler.small_cells import WITH_NIC, uuid
+from tests.scheduler.small_cells import report as report_cells
 
 FILTERS = (*DEFAULT_FILTERS, "NUMATopologyFilter", "PciPassthroughFilter")
 OPTIONS = EngineOptions(scheduler=SchedulerOptions(enabled_filters=FILTERS))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -73,13 +74,12 @@ class Compute:
         traits = set(self.rng.sample(TRAITS, 2))
         aggregates = {str(uuid4())}
         books, uuid = self.books, self.uuid
-        for put, said in (
-            (books.set_inventories, inventories),
-            (books.set_traits, traits),
-            (books.set_aggregates, aggregates),
+        for put in (
+            partial(books.set_inventories, uuid, inventories),
+            partial(books.set_traits, uuid, traits),
+            partial(books.set_aggregates, uuid, aggregates),
         ):
-            found = put(uuid, said, generation=self.generation)  # type: ignore[operator]
-            self.generation = found.generation
+            self.generation = put(generation=self.generation).generation
         self.said = inventories, traits, aggregates
 
     def _boot(self) -> None:
@@ -129,7 +129,7 @@ def test_no_put_of_a_compute_is_refused(
         fed: GanttProtocol = books
         if way == "database":
             fed = open_gantt(url, EngineOptions(scheduler=FED))
-            stack.callback(fed.close)  # type: ignore[attr-defined]
+            stack.callback(fed.close)
         cell = cloud.cell("one")
         computes = [Compute(number, cell, books) for number in range(COMPUTES)]
         feed = cloud.idle_feed(fed)  # type: ignore[arg-type]
