@@ -120,7 +120,7 @@ def _even_parts(spec: RequestSpec, nodes: int) -> list[tuple[Cpus, int]]:
     cpus.check_count(vcpus)
     if not (vcpus and memory):
         raise NeverFits(
-            f"the flavor has vcpus={vcpus} and memory_mb={memory}: what asks for "
+            f"the flavor has vcpus={vcpus} and memory_mb={memory}: an instance with "
             "pinned CPUs, pages or NUMA nodes needs 1 or more of each"
         )
     if vcpus % nodes or memory % nodes:

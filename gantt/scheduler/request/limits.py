@@ -40,13 +40,8 @@ def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
     groups = len(spec.requested_resources)
     if groups > options.max_request_groups:
         raise too_many_groups(groups, options)
-    asked = len(spec.pci_requests) + len(_aliases(spec))
-    if asked > options.max_request_groups:
-        raise TooMuch(
-            f"The request has {asked} PCI requests; {options.max_request_groups} is "
-            "the limit, as of request groups. Ask for more devices in fewer requests, "
-            "or raise max_request_groups of [scheduler]."
-        )
+    if spec.pci_requests or ALIAS in spec.flavor.extra_specs:
+        _check_devices(spec, options)
     names = _names(spec)
     if names > options.max_request_names:
         raise TooMuch(
@@ -56,9 +51,15 @@ def check_spec(spec: RequestSpec, options: SchedulerOptions) -> None:
         )
 
 
-def _aliases(spec: RequestSpec) -> list[str]:
-    asked = spec.flavor.extra_specs.get(ALIAS)
-    return asked.split(",") if asked else []
+def _check_devices(spec: RequestSpec, options: SchedulerOptions) -> None:
+    aliases = spec.flavor.extra_specs.get(ALIAS)
+    asked = len(spec.pci_requests) + (len(aliases.split(",")) if aliases else 0)
+    if asked > options.max_request_groups:
+        raise TooMuch(
+            f"The request has {asked} PCI requests; {options.max_request_groups} is "
+            "the limit, as of request groups. Ask for more devices in fewer requests, "
+            "or raise max_request_groups of [scheduler]."
+        )
 
 
 def too_many_groups(count: int, options: SchedulerOptions) -> TooMuch:
