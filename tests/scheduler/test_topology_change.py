@@ -14,7 +14,7 @@ from gantt.model.selection import Why
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.explain.topology_concessions import steps_of, with_smaller_cells
 from gantt.scheduler.request.topology import topology_of
-from tests.scheduler.small_cells import options, report, uuid
+from tests.scheduler.small_cells import NIC, options, report, uuid
 from tests.scheduler.test_topology_missing import cell_of
 
 DEDICATED = {"hw:cpu_policy": "dedicated"}
@@ -99,3 +99,27 @@ def test_every_cell_gets_less() -> None:
         assert found is not None
         assert [(cell.pcpus, cell.memory) for cell in found.cells] == expected
         assert found.isolates_emulator
+
+
+def test_hosts_that_are_fitted_in_vain_use_up_the_search() -> None:
+    """Two devices of one cell are asked for, and each cell has one: only an exact fit
+    of each host tells."""
+    wanted = {"count": 2, "request_id": "n", "spec": [NIC], "numa_policy": "required"}
+    spec = replace(spec_of(4, 64, DEDICATED | TWO), pci_requests=(wanted,))
+    pools = [{**NIC, "numa_node": node, "count": 1} for node in (0, 2)]
+    third = {"pcpuset": [16, 17], "pinned_cpus": [16, 17], "id": 2}
+    cells = [cell_of(2, 2), {**cell_of(2, 2), "id": 1, "pcpuset": [2, 3]}]
+    cells.append({**cell_of(2, 2), **third})
+    fits = []
+    for budget in (200, 20_000):
+        with open_gantt("memory://", options(change_budget=budget)) as engine:
+            for number in range(20):
+                name = f"h{number}"
+                facts = {"numa_topology": {"cells": cells}, "pci_stats": pools}
+                report(engine, name, **facts)
+            with pytest.raises(NoValidHost) as refused:
+                engine.schedule(ScheduleRequest(spec, (uuid(1),)))
+            assert isinstance(refused.value.why, Why)
+            fits.append(engine.counts()["topology_fits"])
+            assert refused.value.why.is_truncated is (budget == 200)
+    assert fits[0] <= 2 * 20 < fits[1]  # the request itself, and one trial

@@ -26,6 +26,8 @@ ROWS_PER_STEP: Final = 1024
 _PASSES: Final = 25
 # What a pick costs, however few hosts there are.
 _PICK: Final = 4
+# What fitting a host costs, which is up to half a millisecond.
+_FIT: Final = 20
 # What a driver of another package may take is unknown: ask it a few times only.
 _CHOICE: Final = 2_000
 # Columns of reported facts are cached for few extra specs; more are made each time.
@@ -131,7 +133,7 @@ class Trials:
         limit = self._search_budget
         left = (self._budget.limit or 0) - self._budget.steps
         steps = Budget(left if limit is None else min(limit, left))
-        picked = 0
+        picked, fits = 0, driver.fits
         try:
             check_request(request, driver.policy.options)
             picked = self._picked(request, driver, steps)
@@ -144,7 +146,8 @@ class Trials:
         except GanttError:
             return False
         finally:
-            self._budget.steps += steps.steps + (rows + _PICK) * picked
+            fitted = driver.fits - fits
+            self._budget.steps += steps.steps + (rows + _PICK) * picked + _FIT * fitted
         return picked == request.count
 
     def _picked(self, request: ScheduleRequest, driver: Driver, steps: Budget) -> int:
