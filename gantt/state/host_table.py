@@ -294,8 +294,8 @@ class Hosts(HostColumns):
         self.cells[row] = service.cell_uuid if service else None
 
     def claim(self, row: int, claim: ClaimRow, times: int) -> bool:
-        """Take what ``claim`` promises off the host (``times`` 1) or give it back (-1);
-        whether of the columns only those of ``USE`` changed."""
+        """Take what ``claim`` promises off (``times`` 1) or give it back (-1); whether
+        no column beside ``USE`` changed."""
         self.claimed_vcpus[row] += times * claim.vcpus
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
@@ -303,13 +303,13 @@ class Hosts(HostColumns):
         self._settle(row)
         if claim.topology is None:
             return True
+        before, promises = int(self.pci_free[row]), self.promises[row]
         if times > 0:
-            self.promises[row].put(claim.id, self._pendings.read(claim.topology))
+            promises.put(claim.id, self._pendings.read(claim.topology))
         else:
-            self.promises[row].remove(claim.id)
-        devices = self.pci_free.item(row)
+            promises.remove(claim.id)
         self.settle_topology(row)
-        return devices == self.pci_free.item(row)
+        return bool(self.pci_free[row] == before)
 
     def _identify(self, row: int, uuid: str | None) -> None:
         known = self.uuids[row]
@@ -368,13 +368,11 @@ class Hosts(HostColumns):
                 return
 
     def settle_topology(self, row: int) -> None:
-        """What is left of the host's cells and devices after pending claims; nothing
-        where one of these does not fit any more."""
+        """What pending claims leave of cells and devices: none, if one does not fit."""
         left = self.promises[row].left
+        self.pci_free[row] = left.host.free_devices
         self.left[row] = HostTopology() if left.is_closed else left.host
         self.topology.put(row, self.left[row])
-        # Those of a host to which nothing more may be promised are there all the same.
-        self.pci_free[row] = left.host.free_devices
 
     def _settle(self, row: int) -> None:
         """What is left after claims."""

@@ -152,7 +152,7 @@ def host_states(plan: Plan) -> list[Any]:
 def compute_of(host: Plain, number: int = 1) -> Any:
     """The ComputeNode that Nova makes of a row of its table."""
     empty: dict[str, Any] = {"supported_instances": [], "stats": {}}
-    texts = ("cpu_info", "metrics", "pci_stats", *empty)
+    texts = ("cpu_info", "metrics", "pci_stats", "numa_topology", *empty)
     numbers = ("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used")
     row: dict[str, Any] = dict.fromkeys(objects.ComputeNode.fields)
     row |= dict.fromkeys((*numbers, "local_gb_used"), 0)
