@@ -96,7 +96,7 @@ class Run:
         self.faults = FaultSchedule(plan.seed, plan.without)
         self.history = History()
         self._rng = random.Random(f"{plan.seed} run")
-        self._pins = random.Random(f"{plan.seed} pins").random() < 0.5
+        self._pins = plan.seed % 2 == 1
         is_memory = plan.store in (MEMORY, GALERA)
         options = StoreOptions(
             # Lock requests to a real database are repeated: 0 means forever on

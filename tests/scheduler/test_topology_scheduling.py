@@ -232,3 +232,19 @@ def test_advice_puts_hosts_last_that_do_not_fit() -> None:
             )
             found = engine.advise(request).hosts
             assert [one.host for one in found] == ["b", "a"]
+
+
+def test_burst_of_advice_does_not_name_the_same_last_cell() -> None:
+    with open_gantt("memory://", options()) as engine:
+        for name in "abc":
+            report(engine, name, 0)  # one cell of each is left
+        sent = tuple(AdviceHost(name, name) for name in "abc")
+
+        def first(number: int) -> str:
+            spec = replace(PINNED, instance_uuid=uuid(number))
+            return engine.advise(AdviceRequest(spec, sent)).hosts[0].host
+
+        assert sorted(first(number) for number in range(3)) == ["a", "b", "c"]
+        # Advice holds back, and refuses nothing: there is no other host.
+        assert first(3) in "abc"
+        assert hosts(place(engine, 0, 1, 2)) == ["a", "b", "c"]

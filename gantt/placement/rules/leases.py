@@ -46,7 +46,7 @@ def confirm(draft: Draft, command: ConfirmClaim) -> None:
             "allocations of its instances, or select destinations again."
         )
     for row in rows:
-        if command.leased_for_us is None:
+        if command.leased_for_us is None or row.counted_at is not None:
             unlease(draft, row)
         else:
             until = draft.clock + command.leased_for_us
@@ -165,7 +165,8 @@ def named(
 
 def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None:
     """The instance is there since ``saved_at``, unless it was before it was promised:
-    then it is to be resized there, which has not happened yet."""
+    then it is to be resized there, which has not happened yet. It was launched, so the
+    lease ends."""
     counted_at, promised_at = row.counted_at, row.created_at or 0
     if counted_at is None:
         counted_at = draft.now if saved_at is None else saved_at
@@ -178,11 +179,11 @@ def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None
             return
     place = draft.state.fleet.hosts.row_by_id[row.host_id]
     report_at = draft.state.fleet.hosts.stats[place].get(SAVED)
-    counted = replace(row, counted_at=counted_at)
+    counted = replace(row, counted_at=counted_at, leased_until=None)
     if report_at is not None and is_counted(draft.state, counted, report_at):
         draft.delete(t.CLAIMS, row)
-    elif row.counted_at is None:
-        draft.put(t.CLAIMS, replace(row, counted_at=counted_at, updated_at=draft.now))
+    elif counted != row:
+        draft.put(t.CLAIMS, replace(counted, updated_at=draft.now))
 
 
 def is_counted(state: State, row: ClaimRow, saved_at: int) -> bool:

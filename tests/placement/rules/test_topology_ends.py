@@ -128,6 +128,22 @@ def generation(desk: FleetDesk) -> int:
     return found.generation
 
 
+def test_lease_of_an_instance_that_its_host_names_ends() -> None:
+    """As that of any claim: it was launched, whatever became of its caller."""
+    desk = desk_of()
+    desk.do(pinned("one", on(1, 1), leased_for_us=SECOND), pinned("two", on(2, 1)))
+    desk.do(named(1))
+    (row,) = [row for row in desk.claims() if row.claim == "one"]
+    assert row.leased_until is None
+    desk.do(c.ConfirmClaim("one", SECOND))
+    desk.now += 9 * SECOND
+    desk.do(c.ExpireClaims())
+    assert not fills(desk)
+    assert desk.used() == {name: 2 * amount for name, amount in SIZE.items()}
+    desk.do(report(1, numa_topology=cells(0, 1), instances=(server(1),)))
+    assert [row.claim for row in desk.claims()] == ["two"]
+
+
 # -- reports out of order --------------------------------------------------------------
 
 
