@@ -27,7 +27,7 @@ from gantt.model.commands import Choice, Claim, ConsumerAllocations, InstanceCla
 from gantt.model.holding import Held, holding
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow, ProviderRow
 from gantt.model.spec import InstanceGroup
-from gantt.model.topology import Fit, Lack
+from gantt.model.topology import Fit, Lack, Wanted
 from gantt.placement import fleet_queries, groups
 from gantt.placement.fitted import Overlay, pending_on
 from gantt.placement.reported import Room
@@ -213,11 +213,13 @@ class _Desk:
             return _OFF
         if self._group is not None and not self._group.allows(host, holder.uuid):
             return _GROUP
-        pending = self._pending(host, choice, holder)
-        if isinstance(pending, Lack):
-            if self._command.must_fit:
+        pending = None
+        if self._command.wanted is not None:
+            fitted = self._pending(host, choice, holder, self._command.wanted)
+            if not isinstance(fitted, Lack):
+                pending = fitted
+            elif self._command.must_fit:
                 return _TOPOLOGY
-            pending = None
         generation = None
         if not self._command.is_remote:
             if not choice.allocations:
@@ -242,15 +244,12 @@ class _Desk:
         return None
 
     def _pending(
-        self, host: int, choice: Choice, holder: _Holder
-    ) -> Pending | Lack | None:
-        """What the instance is promised of the host's cells and devices; None: nothing,
-        as it asks for none."""
+        self, host: int, choice: Choice, holder: _Holder, wanted: Wanted
+    ) -> Pending | Lack:
+        """What the instance is promised of the host's cells and devices."""
         command, hosts = self._command, self._draft.state.fleet.hosts
-        if command.wanted is None:
-            return None
         pending = pending_on(
-            *(hosts, host, command.wanted, choice.providers, command.ratios),
+            *(hosts, host, wanted, choice.providers, command.ratios),
             packs=command.packs,
         )
         found = self._overlay.fit(host, pending, holder.claim_id)

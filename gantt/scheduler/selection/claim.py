@@ -33,7 +33,7 @@ def claim_of(
     spec, terms, asked = job.spec, job.terms, feasible.asked
     most = choices_per_instance(options, len(picks))
     held = {} if terms is None else terms.held
-    is_forced = skips_filters(spec)
+    is_forced = feasible.policy.fits and skips_filters(spec)
     wanted = None
     if feasible.policy.fits:
         wanted = _unchecked(feasible) if is_forced else feasible.wanted
