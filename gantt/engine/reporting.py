@@ -90,12 +90,8 @@ class Reporting:
         asked = list(commands.values())
         known = self._reader.read_touched(_as_known, asked, now)
         news: dict[int, c.ReportHost] = {}
-        # A host with news is asked in the order of its reports.
-        waiting: set[tuple[str, str]] = set()
         for (place, command), outcome in zip(commands.items(), known, strict=True):
-            at = (command.report.host, command.report.node)
-            if outcome is None or at in waiting:
-                waiting.add(at)
+            if outcome is None:
                 news[place] = _with_uuid(command)
             else:
                 found[place] = outcome

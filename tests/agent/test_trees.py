@@ -56,6 +56,13 @@ def test_cells_have_cpus_cores_memory_and_pages(tree: Tree) -> None:
     assert small.total * 4 + huge.total * 2048 == 32 * 1024 * 1024
 
 
+def test_cpus_that_are_not_online_are_in_no_cell(tree: Tree) -> None:
+    tree.write("sys/devices/system/cpu/online", "0-7\n")
+    first, second = read_host(found(tree)).cells
+    assert (first.cpus, second.cpus) == (0b1111, 0b11110000)
+    assert first.siblings == (1, 2, 4, 8)
+
+
 def test_dedicated_cpus_are_not_shared(tree: Tree) -> None:
     fields = NumaCollector(dedicated=frozenset(range(2, 8))).collect(Files(tree.root))
     first, second = read_host(fields).cells

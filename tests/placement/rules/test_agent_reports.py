@@ -7,6 +7,8 @@ import random
 from typing import Any
 
 import pytest
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from gantt.errors import (
     BadReport,
@@ -185,6 +187,21 @@ def test_what_a_full_report_no_longer_has_is_taken_back(desk: FleetDesk) -> None
     assert stats["traits"] == []
     assert stats["host_ip"] == "10.0.0.1", "the agent never said it"
     assert stats["local_gb"] == 100, "an amount is never unknown"
+
+
+def test_what_could_not_be_read_stays_until_it_is_known_to_be_gone(
+    desk: FleetDesk,
+) -> None:
+    def full(sequence: int, *unread: str) -> c.ReportHost:
+        known = command(sequence, full=True)
+        fields = replace(known.report.fields, cpu_info=UNSET)
+        report = replace(known.report, fields=fields, unread=unread)
+        return replace(known, report=report)
+
+    desk.do(full(2, "cpu_info"))
+    assert desk.host().stats["cpu_info"] == FULL["cpu_info"]
+    desk.do(full(3))
+    assert desk.host().stats["cpu_info"] is None
 
 
 def test_a_field_may_be_taken_back_by_a_delta(desk: FleetDesk) -> None:
