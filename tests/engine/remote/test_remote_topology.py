@@ -12,7 +12,7 @@ from gantt.model.commands import Inventory
 from gantt.model.spec import Flavor, ScheduleRequest
 from gantt.scheduler.options import DEFAULT_FILTERS
 from tests.elsewhere import Elsewhere, Shaky, Wall, ask, claims, engine_on
-from tests.scheduler.test_topology_scheduling import cell
+from tests.scheduler.small_cells import cell
 
 FILTERS = (*DEFAULT_FILTERS, "NUMATopologyFilter")
 
