@@ -97,7 +97,7 @@ def _turn(known: ReportPlace | None, command: ReportHost) -> _Turn:
     expected = known.sequence + report.has_fields
     if report.sequence > expected:
         raise ReportGap(
-            f"Report {report.sequence} of {_who(report)} came after report "
+            f"Report {report.sequence} of {_agent(report)} came after report "
             f"{known.sequence}: what is between is missing. Send a full report."
         )
     _check_needs(command)
@@ -112,7 +112,7 @@ def _turn_of_other(known: ReportPlace | None, report: Report) -> _Turn:
             return _Turn(False, "superseded")
     if not report.full:
         raise UnknownIncarnation(
-            f"Report {report.sequence} of {_who(report)} says what changed since a "
+            f"Report {report.sequence} of {_agent(report)} says what changed since a "
             "report that is not known here. Send a full report."
         )
     return _Turn(True)
@@ -122,7 +122,7 @@ def _check_needs(command: ReportHost) -> None:
     report = command.report
     if command.needs and report.needs not in ("", command.needs):
         raise NeedsChanged(
-            f"Report {report.sequence} of {_who(report)} was made for the needs "
+            f"Report {report.sequence} of {_agent(report)} was made for the needs "
             f"{report.needs!r}, and now they are {command.needs!r}. Read /gantt/needs "
             "and send a full report."
         )
@@ -191,12 +191,12 @@ def _check(report: Report, stats: HostStats, known: dict[str, Any]) -> None:
 
 def _impossible(report: Report, field: str, value: Any, rule: str) -> BadReport:
     return BadReport(
-        f"Report {report.sequence} of {_who(report)} was not applied: fields.{field} "
+        f"Report {report.sequence} of {_agent(report)} was not applied: fields.{field} "
         f"must be {rule}; got {value!r}."
     )
 
 
-def _who(report: Report) -> str:
+def _agent(report: Report) -> str:
     return f"agent {report.incarnation} on host {report.host}, node {report.node}"
 
 
@@ -207,7 +207,7 @@ def _outcome(
     message = ""
     if outcome == "superseded" and place is not None:
         message = (
-            f"This is of {_who(report)}, but agent {place.incarnation} started later "
+            f"This is of {_agent(report)}, but agent {place.incarnation} started later "
             "and reports that host. Stop one of them, or correct the clock."
         )
     return ReportOutcome(
