@@ -179,7 +179,7 @@ def _some(rng: random.Random, names: dict[str, str]) -> list[str]:
 
 def as_pool(fields: dict[str, Any]) -> Pool:
     tags = dict(fields)
-    count, node = tags.pop("count"), tags.pop("numa_node")
+    count, node = tags.pop("count"), tags.pop("numa_node", None)
     return Pool(count, node, tags, tags.pop("rp_uuid", None))
 
 
@@ -190,5 +190,20 @@ def test_pools_are_read_and_ordered_as_nova_does(seed: int) -> None:
     known = pci_stats.PciDeviceStats(objects.NUMATopology(cells=[]), stats=made)
     wanted = tuple(as_pool(pool) for pool in known.pools)
     for form in (sent, json.dumps(sent), made, json.dumps(made.obj_to_primitive())):
+        stored = read_stats({"pci_stats": form}).pci_stats
+        assert read_pools("p", stored) == wanted
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pools_without_cells_are_read_as_nova_reads_them(seed: int) -> None:
+    """Version 1.0 of Nova's objects."""
+    made = pci_device_pool.from_pci_stats(pools(random.Random(seed)))
+    manifest = {"PciDevicePool": "1.0"}
+    sent = made.obj_to_primitive(target_version="1.0", version_manifest=manifest)
+    read = objects.PciDevicePoolList.obj_from_primitive(sent)
+    assert not any("numa_node" in one for one in read)
+    known = pci_stats.PciDeviceStats(objects.NUMATopology(cells=[]), stats=read)
+    wanted = tuple(as_pool(pool) for pool in known.pools)
+    for form in (sent, json.dumps(sent)):
         stored = read_stats({"pci_stats": form}).pci_stats
         assert read_pools("p", stored) == wanted

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_DEVICES, MAX_POOLS, MAX_TAGS
@@ -37,10 +38,44 @@ def test_every_form_is_read() -> None:
             assert read_pools("p", stored) == (POOL,)
 
 
+@pytest.mark.parametrize("column", ["pci_stats", "pci_device_pools"])
+@pytest.mark.parametrize(
+    ("version", "fields", "node"),
+    [
+        ("1.0", {}, None),
+        ("1.1", {"numa_node": 1}, 1),
+        ("1.1", {"numa_node": None}, None),
+        ("1.1", {}, None),  # never set
+        ("1.7", {"numa_node": 1, "tags": TAGS}, 1),
+    ],
+)
+def test_objects_of_every_version_are_read(
+    column: str, version: str, fields: dict[str, Any], node: int | None
+) -> None:
+    ids = {"vendor_id": "8086", "product_id": "154c"}
+    tags = fields.get("tags", {})
+    made = nova("PciDevicePool", version, **ids, count=3, **{"tags": tags, **fields})
+    sent = nova("PciDevicePoolList", version, objects=[made])
+    for form in (sent, json.dumps(sent)):
+        stored = read_stats({column: form}).pci_stats
+        assert read_pools("p", stored) == (Pool(3, node, {**ids, **tags}),)
+
+
+def test_pools_of_a_newer_major_are_refused() -> None:
+    sent = nova("PciDevicePoolList", "2.0", objects=[])
+    with pytest.raises(Invalid, match=r"pci_stats .* has version 2.0"):
+        read_stats({"pci_stats": sent})
+
+
 def test_no_pools_and_none_known_differ() -> None:
-    assert read_pools("p", None) is None
-    assert read_pools("p", "") is None
-    assert read_pools("p", nova("PciDevicePoolList", "1.1", objects=[])) == ()
+    unknown: list[Any] = [None, "", "null", '"null"']
+    empty = nova("PciDevicePoolList", "1.1", objects=[])
+    known: list[Any] = [empty, json.dumps(empty), [], "[]"]
+    for sent in (*unknown, *known):
+        pools = None if sent in unknown else ()
+        assert read_pools("p", sent) == pools
+        assert read_pools("p", read_stats({"pci_stats": sent}).pci_stats) == pools
+    assert read_stats({}).pci_stats is UNSET
 
 
 def test_tags_are_texts_or_lists_of_them() -> None:

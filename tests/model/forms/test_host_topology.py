@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from gantt.errors import Invalid
@@ -17,6 +18,7 @@ from gantt.model.forms.host_topology import read_cells, read_host
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostStats
 from gantt.model.topology import HostCell, HostTopology, Pages
+from tests.model.forms.objects import nova
 from tests.topology import synthetic
 
 Make = Callable[[], HostTopology]
@@ -103,9 +105,34 @@ def test_reports_from_before_liberty_are_read() -> None:
 
 def test_no_topology_is_no_cells() -> None:
     nothing: list[Any] = [None, "", "null", '"null"', {"cells": []}]
-    for one in nothing:
+    empty = nova("NUMATopology", "1.2", cells=[])
+    for one in (*nothing, empty, json.dumps(empty)):
         assert read_cells("t", one) == ()
+        assert understood({"numa_topology": one}) == HostTopology()
     assert read_host({}) == HostTopology()
+    assert read_stats({}).numa_topology is UNSET
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "1.9"])
+def test_topologies_of_every_version_are_read(version: str) -> None:
+    host = synthetic.four_cells()
+    sent = synthetic.nova_form(host)["numa_topology"]
+    sent["nova_object.version"] = version
+    for form in (sent, json.dumps(sent)):
+        assert understood({"numa_topology": form}).cells == host.cells
+
+
+@pytest.mark.parametrize(
+    ("version", "fields", "free"),
+    [("1.0", {}, 75), ("1.1", {"reserved": 5}, 70), ("1.1", {}, 75)],
+)
+def test_pages_of_every_version_are_read(
+    version: str, fields: dict[str, int], free: int
+) -> None:
+    sizes = {"size_kb": 4, "total": 100, "used": 25}
+    one = nova("NUMAPagesTopology", version, **sizes, **fields)
+    sent = {"cells": [{"id": 0, "cpuset": [0], "memory": 8, "mempages": [one]}]}
+    assert read_cells("t", sent)[0].pages[0].free == free
 
 
 def test_pages_are_put_in_order_and_cells_are_not() -> None:
