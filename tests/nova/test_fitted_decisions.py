@@ -20,7 +20,7 @@ from nova import exception
 
 from gantt.errors import Invalid, NoValidHost
 from gantt.model.spec import Flavor, Image, RequestSpec, ScheduleRequest
-from gantt.model.topology import HostCell, HostTopology, Pages
+from gantt.model.topology import HostCell, HostTopology, Pages, Pool
 from gantt.placement.candidates.combine import Budget
 from gantt.scheduler import cycle
 from gantt.scheduler.cache.driver import CachingDriver
@@ -33,7 +33,7 @@ from gantt.scheduler.selection.fitting import fitting_of
 from gantt.state.state import State
 from tests.nova import fitted_worlds, upstream, worlds
 from tests.nova.fitted_pair import FRESH_REQUESTS, MENDS, FittedPair, corrected, opened
-from tests.nova.fitted_worlds import BOTH, Ask
+from tests.nova.fitted_worlds import ALIASES, BOTH, Ask
 from tests.nova.pair import OURS, SEED, Tell, explore, tell
 from tests.nova.test_decisions import (
     MANY,
@@ -260,20 +260,23 @@ def test_many_instances_go_to_the_same_hosts(record_property: Tell) -> None:
     tell(record_property, agreed, met)
 
 
+# -- smallest cases -------------------------------------------------------------------
+
+
+def _host(name: str, topology: HostTopology, **facts: Any) -> dict[str, Any]:
+    """Up, in the first cell."""
+    service = {"last_seen_up": NOW, "cell_uuid": worlds.CELLS[0]}
+    common = {"hypervisor_type": "QEMU", "hypervisor_version": 6, "service": service}
+    return a_host(name, **common, **fitted_worlds.reported(topology), **facts)
+
+
 def test_nova_asks_for_the_next_instance_what_the_first_was_given() -> None:
     """Pages of 2 MB, which only the host has where the first one is."""
     cpus = 0b1111
     cell = HostCell(0, cpus, cpus, 512, siblings=(1, 2, 4, 8))
     pages = (Pages(KIB_2M, 256),), (Pages(4, 1 << 17),)
-    service = {"last_seen_up": NOW, "cell_uuid": worlds.CELLS[0]}
-    facts = {"service": service, "hypervisor_type": "QEMU", "hypervisor_version": 6}
     hosts = [
-        a_host(
-            name,
-            free_ram_mb=free,
-            **facts,
-            **fitted_worlds.reported(HostTopology((replace(cell, pages=one),))),
-        )
+        _host(name, HostTopology((replace(cell, pages=one),)), free_ram_mb=free)
         for name, free, one in zip("ab", (2048, 1024), pages, strict=True)
     ]
     flavor = Flavor(1, 512, extra_specs={"hw:mem_page_size": "any"})
@@ -286,3 +289,28 @@ def test_nova_asks_for_the_next_instance_what_the_first_was_given() -> None:
         assert [row[0][0] for row in ours] == ["a", "b"]
         assert _their_chosen(pair, MANY[:2], ()) == []
         assert _their_chosen(pair, MANY[:2], (FRESH_REQUESTS,)) == ours
+
+
+@pytest.mark.parametrize(("name", "fits"), [("vf", False), ("card", True)])
+def test_devices_of_the_flavor_are_taken_before_those_of_ports(
+    name: str, fits: bool
+) -> None:
+    """The flavor's take the first pool that is like them, the only one for the port."""
+    ids = {"vendor_id": "8086", "product_id": "10ed", "dev_type": "type-VF"}
+    network = {"physical_network": "physnet0"}
+    pools = (
+        Pool(1, None, {**ids, **network}),
+        Pool(1, None, {**ids, "physical_network": "physnet1", "trusted": "true"}),
+        Pool(1, None, {**ids, "dev_type": "type-PCI"}),
+    )
+    flavor = Flavor(1, 512, extra_specs={"pci_passthrough:alias": f"{name}:1"})
+    spec = RequestSpec(flavor, Image(), instance_uuid=MANY[0])
+    options = SchedulerOptions(enabled_filters=BOTH[1:], pci_alias=ALIASES)
+    port = {"count": 1, "spec": [network], "request_id": upstream.uuid_of("p")}
+    plan = Plan([_host("a", HostTopology((), pools))])
+    for is_given in (False, True):
+        with opened(plan, spec, Ask((port,), is_given), options) as pair:
+            assert isinstance(pair, FittedPair)
+            ours = _chosen(pair, plan.state(), MANY[:1])
+            assert bool(ours) is fits
+            assert ours == _their_chosen(pair, MANY[:1], ())

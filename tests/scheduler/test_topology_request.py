@@ -480,7 +480,7 @@ def test_given_devices_of_the_flavor_win() -> None:
     port = {**mine, "alias_name": None}
     both = a_spec(asks("gpu:2"), pci_requests=(port,))
     found = wanted(both, options=WITH_ALIASES).devices
-    assert [one.request_id for one in found] == ["r", "gpu"]
+    assert [one.request_id for one in found] == ["gpu", "r"]
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,9 @@ def with_groups(
 
 
 def with_aliases(spec: RequestSpec, aliases: tuple[dict[str, Any], ...]) -> RequestSpec:
-    """``spec`` with a PCI request for each alias of its flavor, unless it has such.
-    Raises Invalid."""
+    """``spec`` with a PCI request for each alias of its flavor, unless it has such:
+    before those of ports, as Nova's API has them; the first takes first. Raises
+    Invalid."""
     asked = asked_aliases(spec)
     if not asked:
         return spec
@@ -72,7 +73,7 @@ def with_aliases(spec: RequestSpec, aliases: tuple[dict[str, Any], ...]) -> Requ
         while one["request_id"] in made:
             one["request_id"] += "_"
         made[one["request_id"]] = one
-    return structs.replace(spec, pci_requests=(*spec.pci_requests, *made.values()))
+    return structs.replace(spec, pci_requests=(*made.values(), *spec.pci_requests))
 
 
 def asked_aliases(spec: RequestSpec) -> list[tuple[str, int]]:
