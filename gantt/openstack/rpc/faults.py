@@ -21,6 +21,8 @@ from gantt.scheduler.feasibility.candidates import BOOKS
 LOG = logging.getLogger(__name__)
 
 NOT_ENOUGH: Final = "There are not enough hosts available."
+LONGEST_REASON: Final = 1_000
+"""Characters: the fault has the reason twice, and what was sent is not sent back."""
 
 
 class Fault(Exception):
@@ -79,8 +81,10 @@ def fault_of(error: Exception, request_id: str) -> Fault:
         return NoValidHost(_reason(error.why))
     if isinstance(error, errors.Invalid):
         LOG.warning("%s: refused: %s", request_id, error.message)
-        told = error.message if isinstance(error, errors.NeverFits) else ""
-        return NoValidHost(told)
+        is_told = isinstance(error, errors.NeverFits)
+        return NoValidHost(
+            errors.shortened(error.message, LONGEST_REASON) if is_told else ""
+        )
     if isinstance(error, errors.Unavailable):
         LOG.error("%s: %s", request_id, error.message)
         return ServiceUnavailable(error.public)
