@@ -17,10 +17,13 @@ import pytest
 from nova import exception, objects
 
 import gantt
+from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
+from gantt.engine.options import EngineOptions
 from gantt.openstack.rpc import faults, methods
 from gantt.openstack.rpc.methods import SchedulerMethods
 from gantt.openstack.rpc.server import RpcServer
+from gantt.scheduler.options import DEFAULT_FILTERS, SchedulerOptions
 from tests.openstack import fleet
 from tests.openstack.conductor import (
     MEMORY,
@@ -176,6 +179,39 @@ def test_each_field_with_odd_values_is_refused_by_a_known_error(books: Gantt) ->
     assert seen == {"", "Invalid", "NoValidHost"}
     assert scheduler.in_flight == 0
     assert books.verify().problems == ()
+
+
+IN = "nova_object.data"
+CELL = (IN, "numa_topology", IN, "cells", 0)
+ENTRY = (IN, "pci_requests", IN, "requests", 0)
+FITTING = (*DEFAULT_FILTERS, "NUMATopologyFilter", "PciPassthroughFilter")
+
+
+@pytest.mark.parametrize("filters", [DEFAULT_FILTERS, FITTING])
+@pytest.mark.parametrize(
+    ("path", "odd", "words"),
+    [
+        ((*CELL, IN, "memory"), "much", "numa_topology.cells.0.memory must be an int"),
+        ((*CELL, IN, "cpuset"), ["x"], "numa_topology.cells.0.cpuset must be an int"),
+        ((*CELL, IN, "cpu_policy"), "own", "cells.0.cpu_policy must be one of"),
+        ((*CELL, "nova_object.name"), "Flavor", "cells.0 nova_object.name must be"),
+        ((*ENTRY, IN, "spec"), {}, "pci_requests.requests.0.spec must be a list"),
+        ((*ENTRY, IN, "spec"), [7], "requests.0.spec.0 must be an object, not 7"),
+    ],
+)
+def test_unreadable_cells_and_devices_are_named_whatever_fits_them(
+    filters: tuple[str, ...], path: Path, odd: Any, words: str
+) -> None:
+    chosen = SchedulerOptions(enabled_filters=filters)
+    with open_gantt("memory://", EngineOptions(scheduler=chosen)) as found:
+        scheduler = SchedulerMethods(found, None)
+        with pytest.raises(messaging.ExpectedException) as caught:
+            scheduler.select_destinations(
+                {}, spec_obj=damaged(rich(), path, odd), instance_uuids=instances()
+            )
+    _, fault, _ = caught.value.exc_info
+    assert isinstance(fault, faults.Invalid)
+    assert words in str(fault)
 
 
 def test_odd_extra_specs_are_refused_by_a_known_error(books: Gantt) -> None:

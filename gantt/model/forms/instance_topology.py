@@ -2,8 +2,9 @@
 
 Every version of InstanceNUMATopology and InstanceNUMACell since Rocky, as a primitive
 or with the same fields as a plain object. Separate from reading requests because these
-keep it as it came. Which CPUs an earlier host pinned (``cpu_pinning_raw``) is ignored:
-each host fits anew.
+keep it as it came: whether it can be read is checked with them, whether it contradicts
+itself where it is fitted. Which CPUs an earlier host pinned (``cpu_pinning_raw``) is
+ignored: each host fits anew.
 """
 
 from __future__ import annotations
@@ -42,22 +43,32 @@ class GivenTopology(Struct, frozen=True):
 def read_instance_topology(value: Any, path: str = "numa_topology") -> GivenTopology:
     """The cells. Raises Invalid, which names the field; NeverFits where fields
     contradict each other."""
-    part = opened(value, "InstanceNUMATopology", path, Reading())
-    parts = part.parts("cells", "InstanceNUMACell")
-    if not 0 < len(parts) <= MOST_CELLS:
+    found = readable_topology(value, path)
+    if not 0 < len(found.cells) <= MOST_CELLS:
         raise NeverFits(
-            f"{path}.cells has {len(parts)} cells: give 1 to {MOST_CELLS}, or leave "
-            f"{path} out"
+            f"{path}.cells has {len(found.cells)} cells: give 1 to {MOST_CELLS}, or "
+            f"leave {path} out"
         )
-    cells = tuple(_cell(one, place) for place, one in enumerate(parts))
-    _check_disjoint(cells, path)
-    policy = _one_of(part, "emulator_threads_policy", _EMULATOR)
-    is_pinning = any(cell.policy in ("dedicated", "mixed") for cell in cells)
-    if policy == "isolate" and not is_pinning:
+    for place, cell in enumerate(found.cells):
+        _check_cell(cell, f"{path}.cells.{place}")
+    _check_disjoint(found.cells, path)
+    is_pinning = any(cell.policy in ("dedicated", "mixed") for cell in found.cells)
+    if found.isolates_emulator and not is_pinning:
         raise NeverFits(
             f"{path}.emulator_threads_policy is isolate, and no cell pins CPUs: give "
             "cells a cpu_policy of dedicated or mixed, or leave it out"
         )
+    return found
+
+
+def readable_topology(value: Any, path: str) -> GivenTopology:
+    """The same, whether or not fields contradict each other. Raises Invalid."""
+    part = opened(value, "InstanceNUMATopology", path, Reading())
+    cells = tuple(
+        _cell(one, place)
+        for place, one in enumerate(part.parts("cells", "InstanceNUMACell"))
+    )
+    policy = _one_of(part, "emulator_threads_policy", _EMULATOR)
     return GivenTopology(cells, policy == "isolate")
 
 
@@ -86,36 +97,36 @@ def _cell(part: Fields, place: int) -> InstanceCell:
     if policy == "dedicated" and not pinned:
         # Before Victoria a cell had one set, whatever its policy.
         shared, pinned = 0, shared
-    if pinned and policy not in ("dedicated", "mixed"):
-        raise NeverFits(
-            f"{part.at('pcpuset')} names CPUs to pin, and {part.at('cpu_policy')} is "
-            f"{scalars.shown(policy)}: make it dedicated or mixed"
-        )
-    memory = part.need("memory", lambda at, v: scalars.whole(at, v, 1))
     cell_id = part.get("id", lambda at, v: scalars.whole(at, v, -1))
     return InstanceCell(
         place if cell_id is None else cell_id,
         shared,
         pinned,
-        memory,
-        _page_kib(part, memory),
+        part.need("memory", lambda at, v: scalars.whole(at, v, 0)),
+        part.get("pagesize", lambda at, v: scalars.whole(at, v, ANY_PAGES)),
         policy,
         cast(ThreadPolicy | None, _one_of(part, "cpu_thread_policy", _THREADS)),
     )
 
 
-def _page_kib(part: Fields, memory: int) -> int | None:
-    found = part.get("pagesize", lambda at, v: scalars.whole(at, v, ANY_PAGES))
-    if found == 0:
-        raise scalars.refusal(
-            part.at("pagesize"), "a size in KiB, -1 (small), -2 (large) or -3", found
-        )
-    if found is not None and found > 0 and memory * 1024 % found:
+def _check_cell(cell: InstanceCell, path: str) -> None:
+    if cell.pcpus and cell.policy not in ("dedicated", "mixed"):
         raise NeverFits(
-            f"{part.at('pagesize')} is {found} KiB, and the memory of the cell "
-            f"({memory} MB) is no multiple of it: change one of them"
+            f"{path}.pcpuset names CPUs to pin, and {path}.cpu_policy is "
+            f"{scalars.shown(cell.policy)}: make it dedicated or mixed"
         )
-    return found
+    if not cell.memory:
+        raise NeverFits(f"{path}.memory is 0 MB: give the cell some, or leave it out")
+    size = cell.page_kib
+    if size == 0:
+        raise NeverFits(
+            f"{path}.pagesize is 0: give a size in KiB, -1 (small), -2 (large) or -3"
+        )
+    if size is not None and size > 0 and cell.memory * 1024 % size:
+        raise NeverFits(
+            f"{path}.pagesize is {size} KiB, and the memory of the cell "
+            f"({cell.memory} MB) is no multiple of it: change one of them"
+        )
 
 
 def _cpus(part: Fields, name: str) -> Cpus:

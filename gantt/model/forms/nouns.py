@@ -12,7 +12,8 @@ from typing import Any, Final
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_EXTRA_SPECS
 from gantt.model.forms import scalars
-from gantt.model.forms.document import Fields, Reading, lowered, opened
+from gantt.model.forms.document import Fields, lowered
+from gantt.model.forms.instance_topology import readable_topology
 from gantt.model.spec import (
     Destination,
     Flavor,
@@ -274,10 +275,10 @@ def retry_hosts(part: Fields) -> tuple[tuple[str, str], ...]:
 
 
 def numa_topology(path: str, value: Any) -> dict[str, Any]:
-    """As it came: the object's primitive, a plain object, or the JSON text of one."""
+    """As it came: the object's primitive, a plain object, or the JSON text of one.
+    Raises Invalid where a cell cannot be read, whatever is enabled to fit it."""
     value = scalars.decoded(path, lowered(value))
-    part = opened(value, "InstanceNUMATopology", path, Reading())
-    part.parts("cells", "InstanceNUMACell")
+    readable_topology(value, path)
     kept: dict[str, Any] = scalars.plain(path, value)
     return kept
 
@@ -292,6 +293,8 @@ def pci_requests(part: Fields, name: str) -> tuple[dict[str, Any], ...]:
         requests = part.one(name, "InstancePCIRequests", _held_requests) or ()
     for each in requests:
         each.get("count", lambda path, value: scalars.whole(path, value, 0))
+        for number, one in enumerate(each.get("spec", scalars.items) or ()):
+            scalars.mapping(f"{each.at('spec')}.{number}", one)
     return tuple(scalars.plain(each.path, each.fields) for each in requests)
 
 

@@ -93,7 +93,7 @@ def test_request_spec_alone_is_sufficient() -> None:
 
 
 def test_pair_may_contain_objects() -> None:
-    cell = objects.nova("InstanceNUMACell", "1.6", id=0)
+    cell = objects.nova("InstanceNUMACell", "1.6", id=0, memory=512)
     topology = objects.nova("InstanceNUMATopology", "1.3", cells=[cell])
     pci = objects.nova("InstancePCIRequest", "1.4", count=2, alias_name="gpu")
     group = objects.nova("InstanceGroup", "1.11", uuid=objects.GROUP, policy="affinity")

@@ -304,6 +304,26 @@ def test_legacy_group_policies(
         ({"is_bfv": "no"}, "request_spec.is_bfv must be true or false"),
         ({"numa_topology": {"cells": 4}}, "numa_topology.cells must be a list"),
         (
+            {"numa_topology": {"cells": [{"cpuset": [0]}]}},
+            "request_spec.numa_topology.cells.0.memory is missing",
+        ),
+        (
+            {"numa_topology": {"cells": [{"cpuset": ["x"], "memory": 1}]}},
+            "numa_topology.cells.0.cpuset must be an integer, not 'x'",
+        ),
+        (
+            {"numa_topology": {"cells": [], "emulator_threads_policy": "far"}},
+            "numa_topology.emulator_threads_policy must be one of isolate, share",
+        ),
+        (
+            {"pci_requests": [{"count": 1, "spec": {}}]},
+            "request_spec.pci_requests.0.spec must be a list",
+        ),
+        (
+            {"pci_requests": [{"count": 1, "spec": [{}, "8086"]}]},
+            "request_spec.pci_requests.0.spec.1 must be an object, not '8086'",
+        ),
+        (
             {"instance_group": {"uuid": "g", "policy": "near"}},
             "instance_group.policy must be one of affinity, .*, not 'near'",
         ),
