@@ -46,7 +46,7 @@ class Files:
     def text(self, path: str) -> str | None:
         """What a file says, stripped; None, and a problem, where it cannot be read."""
         try:
-            return self._read(path)
+            return self.read(path)
         except OSError as error:
             self.problem(path, error.strerror or str(error))
             return None
@@ -54,7 +54,7 @@ class Files:
     def text_if_there(self, path: str) -> str | None:
         """The same for a file that not every machine has."""
         try:
-            return self._read(path)
+            return self.read(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -114,7 +114,8 @@ class Files:
     def _at(self, path: str) -> Path:
         return self.root / path.lstrip("/")
 
-    def _read(self, path: str) -> str:
+    def read(self, path: str) -> str:
+        """What a file says, stripped. Raises OSError."""
         with self._at(path).open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
         if len(raw) > MOST_BYTES:

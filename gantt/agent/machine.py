@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from gantt.agent.collectors.contract import Collector, Part, merge
 from gantt.agent.collectors.cpu import CpuCollector
@@ -24,7 +25,9 @@ from gantt.agent.collectors.metrics import MetricsCollector
 from gantt.agent.collectors.numa import NumaCollector
 from gantt.agent.collectors.pci import PciCollector
 from gantt.agent.collectors.traits import TraitsCollector
+from gantt.agent.collectors.workloads import WorkloadCollector
 from gantt.agent.files import Files
+from gantt.agent.workloads.sources import sources
 from gantt.errors import Refused, shortened
 from gantt.model.hosts import HostStats
 
@@ -56,10 +59,14 @@ def all_collectors(
     *,
     numa: NumaCollector | None = None,
     pci: PciCollector | None = None,
+    workloads: WorkloadCollector | None = None,
 ) -> tuple[Collector, ...]:
     """All of ours, then those of other packages. Raises Refused where one of these
     cannot be loaded."""
-    ours = (numa or NumaCollector(), pci or PciCollector(), MetricsCollector())
+    running = workloads or WorkloadCollector(sources())
+    # After the instances: their cells name the CPUs that these are pinned to.
+    cells = replace(numa or NumaCollector(), pinned=lambda: running.pinned)
+    ours = (running, cells, pci or PciCollector(), MetricsCollector())
     return (*default_collectors(disk_path), *ours, *plugins())
 
 

@@ -90,6 +90,14 @@ _LONGEST_S = 86_400.0
     "claims name.",
 )
 @click.option(
+    "--workloads",
+    multiple=True,
+    metavar="SOURCE",
+    help="How to find the instances that run here: libvirt, systemd, processes, a "
+    "plug-in's name, or none. May be repeated. Default: libvirt if its library is "
+    "installed, else systemd and processes; and all plug-ins.",
+)
+@click.option(
     "--metrics-listen",
     metavar="HOST:PORT",
     help="Answer /metrics, /livez and /readyz here; default: nowhere.",
@@ -164,8 +172,10 @@ def _agent(
 def _collectors(machine: dict[str, Any]) -> tuple[Collector, ...]:
     from gantt.agent.collectors.numa import NumaCollector
     from gantt.agent.collectors.pci import PciCollector, offer_of
+    from gantt.agent.collectors.workloads import WorkloadCollector
     from gantt.agent.files import cpus_of
     from gantt.agent.machine import all_collectors
+    from gantt.agent.workloads.sources import sources
 
     dedicated = machine["dedicated_cpus"]
     try:
@@ -177,6 +187,7 @@ def _collectors(machine: dict[str, Any]) -> tuple[Collector, ...]:
         machine["disk"],
         numa=NumaCollector(dedicated=cpus, obeys_claims=machine["obeys_claims"]),
         pci=PciCollector(offers),
+        workloads=WorkloadCollector(sources(machine["workloads"])),
     )
 
 

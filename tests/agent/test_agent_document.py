@@ -14,8 +14,13 @@ import yaml
 
 from gantt import errors
 from gantt.agent import machine
+from gantt.agent.collectors.workloads import WorkloadCollector
 from gantt.agent.files import Files
 from gantt.agent.machine import all_collectors, describe
+from gantt.agent.workloads.libvirt import LibvirtWorkloads
+from gantt.agent.workloads.processes import ProcessWorkloads
+from gantt.agent.workloads.sources import sources
+from gantt.agent.workloads.systemd import SystemdWorkloads
 from gantt.cli.agent import agent
 from gantt.cli.main import gantt
 from gantt.model.reports import Outcome
@@ -73,7 +78,7 @@ def test_its_table_has_what_becomes_of_reports() -> None:
 
 
 def test_its_plug_in_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    code, _ = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     found: dict[str, Any] = {}
     exec(code, found)
 
@@ -91,6 +96,25 @@ def test_its_plug_in_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tree.root / "etc/host-ip").unlink()
     part = describe(all_collectors(), tree.root)
     assert part.unread == {"host_ip"} and part.problems[0].path == "/etc/host-ip"
+
+
+def test_its_source_of_workloads_is_one(tmp_path: Path) -> None:
+    _, code = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(code, found)
+    tree = Tree(tmp_path)
+    tree.write("run/containers/one", "")
+    source = found["ContainerWorkloads"]()
+    assert WorkloadCollector([source]).collect(Files(tmp_path))["instances"] == ["one"]
+
+
+def test_its_table_has_every_source_of_workloads() -> None:
+    table = re.findall(r"^\| `(libvirt|systemd|processes)` \|", TEXT, re.MULTILINE)
+    assert [type(one) for one in sources(table)] == [
+        LibvirtWorkloads,
+        SystemdWorkloads,
+        ProcessWorkloads,
+    ]
 
 
 @pytest.mark.parametrize("provides", [frozenset({"colour"}), None])

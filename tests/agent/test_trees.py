@@ -255,13 +255,13 @@ def test_what_a_machine_costs_grows_with_its_cpus(
 ) -> None:
     """Files that are read for one report; each takes some microseconds."""
     reads: list[str] = []
-    read = Files._read
+    read = Files.read
 
     def counting(files: Files, path: str) -> str:
         reads.append(path)
         return read(files, path)
 
-    monkeypatch.setattr(Files, "_read", counting)
+    monkeypatch.setattr(Files, "read", counting)
 
     def count(cores: int) -> int:
         tree = Tree(tmp_path / str(cores), cores=cores)

@@ -26,14 +26,21 @@ _PAGES: Final = {_WHOLE: "/sys/kernel/mm/hugepages"}
 SMALL_KIB: Final = 4
 
 
+def none_pinned() -> frozenset[int]:
+    """No CPU is known to be pinned."""
+    return frozenset()
+
+
 class NumaCollector(Struct, frozen=True):
     """``dedicated``: CPUs that instances may pin, all others are shared; None: all are
-    for both. ``small_kib``: the size of a small page."""
+    for both. ``small_kib``: the size of a small page. ``pinned``: the CPUs that the
+    instances of the last list are pinned to."""
 
     processors: Callable[[], Collection[int]] = usable_processors
     dedicated: frozenset[int] | None = None
     obeys_claims: bool = True
     small_kib: int = SMALL_KIB
+    pinned: Callable[[], frozenset[int]] = none_pinned
 
     @property
     def provides(self) -> frozenset[str]:
@@ -78,6 +85,9 @@ class NumaCollector(Struct, frozen=True):
         socket = socket_of(files, min(cpus)) if cpus else None
         if socket is not None:
             cell["socket"] = socket
+        pinned = self.pinned().intersection(cell["pcpuset"])
+        if pinned:
+            cell["pinned_cpus"] = sorted(pinned)
         return cell
 
     def _sets(self, cpus: frozenset[int]) -> dict[str, list[int]]:

@@ -1,0 +1,1 @@
+"""What runs on the host: the instances, found in several ways."""

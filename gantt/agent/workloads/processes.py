@@ -1,0 +1,97 @@
+"""Plain processes that carry GANTT_INSTANCE=UUID in their environment.
+
+Children inherit it, so that all processes of an instance count. The environment of
+another user's process is readable with CAP_SYS_PTRACE alone: without it, the list of
+instances would not be whole, and that is a problem rather than a shorter list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from gantt.agent.collectors.cpu import ONLINE
+from gantt.agent.collectors.memory import KB_PER_MB
+from gantt.agent.files import Files, cpus_of
+from gantt.agent.workloads.contract import Workload
+from gantt.model.names import canonical_uuid
+
+INSTANCE: Final = "GANTT_INSTANCE"
+VCPUS: Final = "GANTT_VCPUS"
+MEMORY_MB: Final = "GANTT_MEMORY_MB"
+DISK_GB: Final = "GANTT_DISK_GB"
+_PROC: Final = "/proc"
+
+
+class ProcessWorkloads:
+    """Amounts are those that GANTT_VCPUS, GANTT_MEMORY_MB and GANTT_DISK_GB say; else
+    memory is what is resident, and VCPUs the CPUs that the process is pinned to."""
+
+    def workloads(self, files: Files) -> Iterable[Workload]:
+        """One for each instance that has a process."""
+        pids = [name for name in files.names(_PROC) if name.isdigit()]
+        online = files.cpus(ONLINE) if pids else None
+        found: dict[str, list[tuple[dict[str, str], str]]] = {}
+        hidden = 0
+        for pid in pids:
+            try:
+                environ = _environ(files.read(f"{_PROC}/{pid}/environ"))
+                uuid = canonical_uuid(environ.get(INSTANCE, ""))
+                if uuid is not None:
+                    status = files.read(f"{_PROC}/{pid}/status")
+                    found.setdefault(uuid, []).append((environ, status))
+            except PermissionError:
+                hidden += 1
+            except OSError:
+                continue  # it has ended meanwhile
+        if hidden:
+            files.problem(
+                f"{_PROC}/*/environ",
+                f"{hidden} processes of other users cannot be asked for {INSTANCE}, so "
+                "that instances are not reported: give the agent CAP_SYS_PTRACE, or "
+                "name other sources with --workloads",
+            )
+        return [_workload(uuid, seen, online) for uuid, seen in found.items()]
+
+
+def _environ(text: str) -> dict[str, str]:
+    pairs = (one.partition("=") for one in text.split("\0"))
+    return {name: value for name, separator, value in pairs if separator}
+
+
+def _workload(
+    uuid: str, seen: list[tuple[dict[str, str], str]], online: frozenset[int] | None
+) -> Workload:
+    """Of the environment and the status of each of its processes."""
+    environ, _ = seen[0]
+    pinned: set[int] = set()
+    resident_kb = 0
+    for _, text in seen:
+        status = dict(
+            line.split(":\t", 1) for line in text.splitlines() if ":\t" in line
+        )
+        resident_kb += _number(status.get("VmRSS", "0").split()[0]) or 0
+        cpus = _cpus(status.get("Cpus_allowed_list", ""))
+        if online is not None and cpus < online:
+            pinned |= cpus
+    told = _number(environ.get(VCPUS, ""))
+    memory_mb = _number(environ.get(MEMORY_MB, ""))
+    return Workload(
+        uuid,
+        told if told is not None else len(pinned) or None,
+        memory_mb if memory_mb is not None else -(-resident_kb // KB_PER_MB),
+        _number(environ.get(DISK_GB, "")),
+        frozenset(pinned),
+    )
+
+
+def _cpus(text: str) -> frozenset[int]:
+    try:
+        return frozenset(cpus_of(text.strip()))
+    except ValueError:
+        return frozenset()
+
+
+def _number(text: str) -> int | None:
+    """A whole number; None: there is none, or one that no host has."""
+    return int(text) if text.isdecimal() and len(text) < 10 else None
