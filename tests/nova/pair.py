@@ -28,8 +28,9 @@ EXAMPLES = int(os.environ.get("GANTT_NOVA_EXAMPLES", "40"))
 SEED = int(os.environ.get("GANTT_NOVA_SEED", "1"))
 
 FITTING = frozenset(("NUMATopologyFilter", "PciPassthroughFilter"))
-"""Their masks are necessary conditions: ``test_topology_filters`` compares them with
-the fit behind them."""
+"""Their masks are necessary conditions, so the comparison filter by filter leaves them
+out: ``test_topology_filters`` compares them with the fit behind them, and
+``test_fitted_decisions`` whole decisions."""
 
 OURS = {name: one() for name, one in built_in_filters().items()}
 OUR_WEIGHERS = {name: one() for name, one in built_in(weigher_modules, Weigher).items()}

@@ -314,3 +314,36 @@ def test_devices_of_the_flavor_are_taken_before_those_of_ports(
             ours = _chosen(pair, plan.state(), MANY[:1])
             assert bool(ours) is fits
             assert ours == _their_chosen(pair, MANY[:1], ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "pinned", "passes"),
+    [
+        ("rebuild", 0b1111, True),
+        ("resize", 0b1111, False),
+        ("live_migrate", 0b1111, False),
+        ("resize", 0b0011, True),
+    ],
+)
+def test_only_a_rebuild_is_not_fitted_beside_what_the_host_counts(
+    kind: str, pinned: int, passes: bool
+) -> None:
+    """What is pinned is pinned for the instance itself, which is there."""
+    cpus = 0b1111
+    cell = HostCell(0, cpus, cpus, 4096, pinned, siblings=(1, 2, 4, 8))
+    plan = Plan([_host("a", HostTopology((cell,)))])
+    flavor = Flavor(2, 512, extra_specs={"hw:cpu_policy": "dedicated"})
+    hints: dict[str, tuple[str, ...]] = {"_nova_check_type": (kind,)}
+    spec = RequestSpec(
+        flavor,
+        Image(),
+        instance_uuid=MANY[0],
+        force_hosts=("a",),
+        scheduler_hints=hints,
+    )
+    options = SchedulerOptions(enabled_filters=BOTH)
+    with opened(plan, spec, Ask((), is_given=False), options) as pair:
+        assert isinstance(pair, FittedPair)
+        ours = _chosen(pair, plan.state(), MANY[:1])
+        assert bool(ours) is passes
+        assert ours == _their_chosen(pair, MANY[:1], ())
