@@ -35,6 +35,7 @@ tree into its own words (HTTP status, exit status, RPC fault).
     ├── NoValidHost                 no host can take the request
     ├── Forbidden                   the caller may not do this
     │   └── SignInRefused           another service does not let this one in
+    ├── LaunchFailed                an instance could not be started
     ├── PluginFailed                a part of another package failed, by its name
     ├── BudgetSpent                 a search met its limit before it found anything
     ├── Unavailable                 not now; the same request may succeed later
@@ -279,6 +280,12 @@ class SignInRefused(Forbidden):
 
     code = "sign_in_refused"
     told = "A service that is needed for this refused authentication."
+
+
+class LaunchFailed(GanttError):
+    """A launcher could not start an instance; of a whole launch, every attempt."""
+
+    code = "launch_failed"
 
 
 class PluginFailed(GanttError):

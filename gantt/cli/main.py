@@ -18,6 +18,7 @@ from gantt.cli.feed import feed
 from gantt.cli.host import host
 from gantt.cli.inventory import inventory
 from gantt.cli.labels import aggregate, resource_class, trait
+from gantt.cli.launch import launch
 from gantt.cli.provider import provider
 from gantt.cli.scheduler import scheduler
 from gantt.cli.select import claim, select
@@ -39,6 +40,7 @@ NOUNS: tuple[click.Command, ...] = (
     candidates,
     select,
     claim,
+    launch,
     explain,
     capacity,
     host,

@@ -104,7 +104,7 @@ def select(
     try:
         found = session.books.schedule(request)
     except NoValidHost as refusal:
-        raise _failure(session.output, refusal) from refusal
+        raise refused(session.output, refusal) from refusal
     _print(session, request, found)
 
 
@@ -116,7 +116,7 @@ def _new(count: int) -> tuple[str, ...]:
     return tuple(str(uuid4()) for _ in range(count))
 
 
-def _failure(output: str, refusal: NoValidHost) -> click.ClickException:
+def refused(output: str, refusal: NoValidHost) -> click.ClickException:
     """``refusal`` with its reasons: on standard error, or as output for JSON."""
     why = refusal.why if isinstance(refusal.why, Why) else Why()
     if output == "json":

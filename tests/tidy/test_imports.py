@@ -28,6 +28,7 @@ BELOW: dict[str, frozenset[str]] = {
     "conf": LIBRARY,
     "client": LIBRARY,
     "agent": LIBRARY | {"client", "connection"},
+    "launch": LIBRARY,
     "observe": LIBRARY | {"conf"},
     "api": LIBRARY | {"conf", "connection", "observe"},
     "openstack": LIBRARY | {"conf", "connection", "client", "observe"},
@@ -36,7 +37,8 @@ BELOW: dict[str, frozenset[str]] = {
     "wsgi": LIBRARY | {"conf", "connection", "observe", "api"},
     "__main__": frozenset({"cli"}),
     "cli": LIBRARY
-    | {"conf", "connection", "client", "agent", "observe", "api", "openstack"},
+    | {"conf", "connection", "client", "agent", "launch", "observe", "api"}
+    | {"openstack"},
 }
 
 # Library -> the floors where it is at home.

@@ -1,0 +1,1 @@
+"""From selections to running instances, alternates and claims included."""
