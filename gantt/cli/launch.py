@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -109,8 +110,7 @@ def launch(
             request_id=f"req-{uuid4()}",
         )
         options = LaunchOptions(max_attempts, timeout)
-        signal.signal(signal.SIGTERM, _exit)
-        with closing(open_books(url, token)) as books:
+        with _exiting_at_sigterm(), closing(open_books(url, token)) as books:
             launching = Launching(books, launcher(name), options)
             try:
                 found = books.schedule(request)
@@ -148,6 +148,16 @@ def _watch(launching: Launching, one: Launch) -> int:
         launching.release(one)
     say(f"Ended with status {status}; its claim is released.", err=True)
     return status if status >= 0 else 128 - status
+
+
+@contextmanager
+def _exiting_at_sigterm() -> Iterator[None]:
+    """SIGTERM ends the command as SIGINT does: what it started is stopped first."""
+    before = signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001

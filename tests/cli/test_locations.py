@@ -30,6 +30,7 @@ WORDS = {
     "explain": (UUID,),
     "host update": ("host", "vcpus=1"),
     "inventory set": ("host", "VCPU=1"),
+    "launch": ("--flavor", "vcpus=1,memory_mb=1", "true"),
     "select": ("--flavor", "vcpus=1,memory_mb=1,disk_gb=1"),
     "usage history": ("--resource-class", "VCPU"),
 }
