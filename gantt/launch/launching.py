@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from msgspec.structs import replace
+
 from gantt.errors import GanttError, Invalid, shortened
 from gantt.launch.claiming import LaunchClaims, give_back
 from gantt.launch.contract import Launcher, Work, Workload
@@ -54,8 +56,8 @@ class Launching:
         names = request.instance_uuids or ()
         claims = LaunchClaims(self._gantt, request)
         shared = Counter(mine[0].claim for mine in selections)
-        seats = [
-            _Seat(
+        instances = [
+            _InstanceLaunch(
                 Work(uuid, request.spec, tuple(command)),
                 mine,
                 claims,
@@ -64,13 +66,15 @@ class Launching:
             for uuid, mine in zip(names, selections, strict=True)
         ]
         try:
-            while waiting := [one for one in seats if one.is_waiting(self._options)]:
+            while waiting := [
+                one for one in instances if one.is_waiting(self._options)
+            ]:
                 self._round(waiting)
         except BaseException:
-            for seat in seats:
-                seat.abandon()
+            for one in instances:
+                one.abandon()
             raise
-        return tuple(seat.outcome() for seat in seats)
+        return tuple(one.outcome() for one in instances)
 
     def release(self, launch: Launch) -> None:
         """The workload has ended: free what it used. Raises Unavailable."""
@@ -82,18 +86,20 @@ class Launching:
                 is_alone=launch.is_alone,
             )
 
-    def _round(self, seats: list[_Seat]) -> None:
+    def _round(self, instances: list[_InstanceLaunch]) -> None:
         timeout_s = self._options.timeout_s
-        for batch in _batches(seats, self._options.parallel):
+        for batch in _batches(instances, self._options.parallel):
             started = [one for one in batch if one.start(self._launcher)]
             until = time.monotonic() + timeout_s
-            for seat in started:
-                seat.finish(until - time.monotonic(), timeout_s)
-        for seat in seats:
-            seat.confirm()
+            for one in started:
+                one.finish(until - time.monotonic(), timeout_s)
+        for one in instances:
+            one.confirm()
+        for one in instances:
+            one.release_again()
 
 
-class _Seat:
+class _InstanceLaunch:
     """One instance on its way to a host."""
 
     def __init__(
@@ -110,6 +116,7 @@ class _Seat:
         self._is_alone = is_alone
         self._attempts: list[Attempt] = []
         self._at: Selection | None = choices[0]
+        self._owed: Selection | None = None
         self._starting: Starting | None = None
         self._workload: Workload | None = None
 
@@ -157,6 +164,14 @@ class _Seat:
         else:
             self._note(self._at, "running")
 
+    def release_again(self) -> None:
+        """What could not be released may now be part of a confirmed claim, which does
+        not end by itself."""
+        last = self._attempts[-1]
+        if last.unreleased and self._owed is not None:
+            unreleased, self._owed = self._free(self._owed), None
+            self._attempts[-1] = replace(last, unreleased=unreleased)
+
     def abandon(self) -> None:
         """The whole launch is cut short: stop what was started, free what is held."""
         if self._starting is not None:
@@ -183,7 +198,9 @@ class _Seat:
     def _fail(self, stage: Stage, failure: str) -> None:
         assert self._at is not None
         at, self._at = self._at, None
-        self._note(at, stage, failure, self._free(at))
+        unreleased = self._free(at)
+        self._owed = at if unreleased else None
+        self._note(at, stage, failure, unreleased)
 
     def _free(self, at: Selection) -> str:
         return self._claims.give_back(
@@ -225,8 +242,10 @@ def check(
         )
 
 
-def _batches(seats: list[_Seat], size: int) -> Iterator[list[_Seat]]:
-    rest = iter(seats)
+def _batches(
+    instances: list[_InstanceLaunch], size: int
+) -> Iterator[list[_InstanceLaunch]]:
+    rest = iter(instances)
     while batch := list(islice(rest, size)):
         yield batch
 

@@ -295,3 +295,30 @@ def test_a_claim_that_cannot_be_released_is_told(
     # The instance has one claim: the alternate's took the place of the other.
     assert in_use(books) == {"host-2": 1}
     books.close()
+
+
+def test_what_a_confirmed_claim_still_holds_of_a_failed_instance_is_released(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The service is away once, just when a part of a shared claim is given back."""
+    books = package.connect("memory://")
+    add_hosts(books)
+    request, launcher = asked(2), SimulatedLauncher({"host-3": "no"})
+    found = books.schedule(request)
+    calls: list[str] = []
+    delete = books.delete_instance
+
+    def away_once(host: str, instance_uuid: str) -> None:
+        calls.append(host)
+        if len(calls) == 1:
+            raise Unavailable("the service is away")
+        delete(host, instance_uuid)
+
+    monkeypatch.setattr(books, "delete_instance", away_once)
+    launching = Launching(books, launcher, LaunchOptions(max_attempts=1))
+    launches = launching.launch(request, found)
+    assert calls == ["host-3", "host-3"]
+    assert [one.workload is None for one in launches].count(True) == 1
+    assert "not released" not in "".join(one.story for one in launches)
+    assert in_use(books) == {"host-2": 1} and pending(books) == 1
+    books.close()
