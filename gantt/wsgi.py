@@ -50,9 +50,11 @@ class FirstRequest:
 
 def _open() -> WsgiApp:
     import atexit
+    from contextlib import ExitStack
 
     from gantt.api.hosting.server import open_app, warn_of_unknown
     from gantt.conf import Source
+    from gantt.liveness.watching import watching
     from gantt.observe.logs import configure_logging
 
     settings = Source().load()
@@ -60,7 +62,10 @@ def _open() -> WsgiApp:
     configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
     warn_of_unknown(settings)
     app, gantt = open_app(settings)
-    atexit.register(gantt.close)
+    stack = ExitStack()
+    atexit.register(stack.close)
+    stack.callback(gantt.close)
+    stack.enter_context(watching(settings.coordination, gantt))
     return app
 
 

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.brokers import Rabbitmq, start_rabbitmq
+from tests.coordinators import COORDINATORS
 from tests.databases import SERVERS, Databases
 from tests.guarded import Missing
 
@@ -67,7 +68,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("server"):
         try:
             name = marker.args[0]
-            (Rabbitmq if name == Rabbitmq.name else SERVERS[name]).find()
+            known = {Rabbitmq.name: Rabbitmq, **SERVERS, **COORDINATORS}
+            known[name].find()
         except Missing as missing:
             pytest.skip(str(missing))
 

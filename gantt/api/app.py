@@ -90,7 +90,7 @@ def build_app(
     if settings.allowed_origin:
         app = allow_origins(app, settings.oslo)
     app = logged(app, meters.served)
-    app = with_health(app, lambda: _unready(door))
+    app = with_health(app, lambda: _unready(door), door.gantt.notice)
     app = with_metrics(app, lambda: _metrics(meters), CONTENT_TYPE)
     app = mounted(app)
     if settings.proxy_headers:

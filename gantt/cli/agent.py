@@ -98,6 +98,30 @@ _LONGEST_S = 86_400.0
     "installed, else systemd and processes; and all plug-ins.",
 )
 @click.option(
+    "--coordination",
+    metavar="URL",
+    envvar="GANTT_COORDINATION_URL",
+    default="",
+    show_envvar=True,
+    help="Keep this host a member of the group of agents there: backend_url of "
+    "[coordination] of the scheduler. Default: in no group.",
+)
+@click.option(
+    "--group",
+    metavar="NAME",
+    default="gantt-hosts",
+    show_default=True,
+    help="Name of that group, as in [coordination].",
+)
+@click.option(
+    "--heartbeat",
+    type=click.IntRange(2, 3600),
+    default=10,
+    show_default=True,
+    help="Seconds in which the group must hear of this host: heartbeat_interval of "
+    "[coordination].",
+)
+@click.option(
     "--metrics-listen",
     metavar="HOST:PORT",
     help="Answer /metrics, /livez and /readyz here; default: nowhere.",
@@ -111,6 +135,9 @@ def agent(
     interval: float,
     once: bool,
     show: bool,
+    coordination: str,
+    group: str,
+    heartbeat: int,
     metrics_listen: str | None,
     log_json: bool,
     debug: bool,
@@ -122,6 +149,9 @@ def agent(
     What cannot be read is logged, with its file, and keeps nothing else out.
     """
     with refusals_reported():
+        from gantt.agent.machine import machine_name
+        from gantt.liveness.options import CoordinationOptions
+        from gantt.liveness.watching import member
         from gantt.observe.logs import configure_logging
 
         configure_logging(debug=debug, use_json=log_json)
@@ -138,7 +168,9 @@ def agent(
                 raise SystemExit(0 if running.report() else 1)
             else:
                 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-                _run(running, metrics_listen or "")
+                options = CoordinationOptions(coordination, group, heartbeat)
+                with member(options, machine["host"] or machine_name()):
+                    _run(running, metrics_listen or "")
 
 
 def _agent(

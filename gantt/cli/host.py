@@ -197,10 +197,19 @@ def _shown(amount: Any) -> str:
 
 
 def _state(view: HostView) -> str:
-    """State of its service; whether it is up is checked when hosts are selected."""
+    """State of its service; whether its heartbeats go on is checked when hosts are
+    selected."""
     service = view.service
-    if not service:
-        return "no service"
+    agent = service.get("agent")
+    if agent is None:
+        return _service_state(service)
+    state = _service_state(service) if agent["is_member"] else "agent down"
+    return f"{state}, last known" if agent["is_frozen"] else state
+
+
+def _service_state(service: dict[str, Any]) -> str:
+    if "binary" not in service:
+        return "enabled" if "agent" in service else "no service"
     if service.get("forced_down"):
         return "forced down"
     if service.get("disabled"):

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from gantt.engine.options import EngineOptions
+from gantt.liveness.options import CoordinationOptions
 
 NO_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
 AUTH_STRATEGIES = ("keystone", "token", "noauth2")
@@ -149,6 +150,7 @@ class Settings(Struct, frozen=True):
     serve: ServeOptions
     engine: EngineOptions
     rpc: RpcOptions = RpcOptions()
+    coordination: CoordinationOptions = CoordinationOptions()
     log: LogOptions = LogOptions()
     allowed_origin: tuple[str, ...] = ()
     proxy_headers: bool = False

@@ -316,6 +316,7 @@ class Gantt(_Parts):
         return self._reader.revision
 
     unready = _of("_health", Health.unready)
+    notice = _of("_health", Health.notice)
     is_logged = _of("_health", Health.is_logged)
     keeping_up = _of("_health", Health.keeping_up)
     totals = _of("_health", Health.totals)
@@ -326,6 +327,11 @@ class Gantt(_Parts):
         is decided. Raises Refused, and then nothing changes."""
         self.decide_by(options.scheduler)
         self._log_tailer.keep_fresh(options)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process does what one process of a fleet does for all."""
+        return self._background.leads
 
     def observe(self, observer: Observer) -> None:
         """Report operations and their durations to ``observer`` from now on."""

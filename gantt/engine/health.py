@@ -15,6 +15,7 @@ from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.threads import Event, Threads
 from gantt.errors import GanttError, StoreFailed
+from gantt.placement.fleet_queries import frozen_since
 from gantt.placement.usages import host_states, totals
 from gantt.state.state import State
 
@@ -114,6 +115,21 @@ class Health:
         self._was_unready = False
         return "closed" if self._is_closed else ""
 
+    def notice(self) -> str:
+        """What operators should know although the engine is ready; "": nothing. As last
+        known, without a query."""
+        since = self._frozen_since()
+        if since is None:
+            return ""
+        seconds = max(0, self._clock.now() - since) // 1_000_000
+        return (
+            f"liveness is frozen for {seconds} s: the members of the group of agents "
+            "are not known, and no host goes down or comes up"
+        )
+
+    def _frozen_since(self) -> int | None:
+        return self._reader.read(frozen_since, consistency=Consistency.LOCAL)
+
     def is_logged(self, error: GanttError) -> bool:
         """Whether ``error`` is part of an outage that is logged already; it is counted
         there then."""
@@ -125,6 +141,7 @@ class Health:
         return {
             "revision_lag": self._log_tailer.lag(),
             "database_silence_seconds": self._log_tailer.silence_s(),
+            "liveness_frozen": self._frozen_since() is not None,
         }
 
     def totals(self) -> Totals:

@@ -29,7 +29,14 @@ Found = TypeVar("Found", bound=Truncatable)
 
 
 class Engine(GanttProtocol, Protocol):
-    """The library and more, in this process."""
+    """The library and more, in this process. ``name``: of it, among those of the same
+    database."""
+
+    name: str
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process does what one process of a fleet does for all."""
 
     def read(
         self,
@@ -95,6 +102,9 @@ class Engine(GanttProtocol, Protocol):
 
     def unready(self) -> str:
         """Why the engine is not ready; "": it knows all commits."""
+
+    def notice(self) -> str:
+        """What operators should know although the engine is ready; "": nothing."""
 
     def is_logged(self, error: GanttError) -> bool:
         """Whether ``error`` is part of an outage that is logged already."""

@@ -17,6 +17,12 @@ from gantt.model.hosts import HostAggregate, HostStats, Instance, ServerGroup, S
 CELL: Final = "nova-cell"
 """The binary under which a cell is kept among the services: its host is its uuid, and
 it is forced down while it is unreadable."""
+AGENT: Final = "gantt-agent"
+"""The binary under which the membership of a host in the group of agents is kept among
+the services: it is forced down while the host is not a member."""
+LIVENESS: Final = "gantt-liveness"
+"""The binary, and the host, of the group itself: it is forced down while its members
+are not known, so that what is known of them is the last known state."""
 
 
 class HostReport(Struct, frozen=True):

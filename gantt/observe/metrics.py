@@ -43,6 +43,8 @@ _GAUGES = {
         "the last answer of the database.",
         "database_silence_seconds": "Seconds since the database stopped answering, for "
         "the process that has waited longest; 0: it answers.",
+        "liveness_frozen": "Whether the members of the group of agents are not known, "
+        "so that no host goes down or comes up (see [coordination]).",
         "queue_limit": "Commands that may wait for the committer (queue_length).",
         "batch_limit": "Commands that one commit may hold (batch_size).",
         "search_limit": "Steps that one search may take (search_budget).",

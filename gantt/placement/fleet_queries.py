@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gantt.model.fleet import CELL
+from gantt.model.fleet import AGENT, CELL, LIVENESS
 from gantt.model.holding import read_holding
 from gantt.model.hosts import HostAggregate, HostView
 from gantt.model.rows import ClaimRow, HostRow, ServiceRow
@@ -138,7 +138,10 @@ def _view(
         shown,
         claimed,
         tuple(sorted({*fleet.instances.on(host), *named})),
-        _service(fleet, fleet.services.by_place.get((host, COMPUTE))),
+        {
+            **_service(fleet, fleet.services.by_place.get((host, COMPUTE))),
+            **_membership(fleet, fleet.services.by_place.get((host, AGENT))),
+        },
         fleet.aggregates.of_host(host),
         updated_at,
     )
@@ -159,3 +162,38 @@ def _service(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
         "cell_uuid": row.cell_uuid,
         "version": row.version,
     }
+
+
+def _membership(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
+    if row is None:
+        return {}
+    return {
+        "agent": {
+            "is_member": not row.forced_down,
+            "since": row.last_seen_up,
+            "is_frozen": is_frozen(fleet),
+        }
+    }
+
+
+def memberships(state: State) -> dict[str, bool]:
+    """Host -> whether it is a member of the group of agents, as last known; hosts that
+    never were are not in it."""
+    return {
+        row.host: not row.forced_down
+        for row in state.fleet.services.rows()
+        if row.binary == AGENT
+    }
+
+
+def frozen_since(state: State) -> int | None:
+    """Since when the members of the group of agents are not known, in microseconds
+    since 1970; None: they are, or there is no such group."""
+    row = state.fleet.services.by_place.get((LIVENESS, LIVENESS))
+    return row.last_seen_up if row is not None and row.forced_down else None
+
+
+def is_frozen(fleet: Fleet) -> bool:
+    """Whether what is known of members is the last known state."""
+    row = fleet.services.by_place.get((LIVENESS, LIVENESS))
+    return row is not None and row.forced_down

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from gantt.model.fleet import AGENT
 from gantt.model.rows import NO_HOST, ClaimRow, ServiceRow
 from gantt.model.topology import HostTopology
 from gantt.state.column import NO_ROW, time_in
@@ -110,22 +111,25 @@ def _claimed(fleet: Fleet) -> _Claimed:
 
 def _host_service(fleet: Fleet, row: int) -> Iterator[str]:
     hosts = fleet.hosts
-    place = (hosts.hosts[row], COMPUTE)
-    service = fleet.services.by_place.get(place)
+    known, host = fleet.services.by_place, hosts.hosts[row]
+    service, agent = known.get((host, COMPUTE)), known.get((host, AGENT))
     found = (
         *(bool(hosts.has_service[row]), bool(hosts.is_disabled[row])),
         *(bool(hosts.is_forced_down[row]), int(hosts.last_seen_up[row])),
         hosts.cells[row],
     )
-    if found != _of_service(service):
-        yield f"bears {found} of its service {service}"
+    if found != _of_service(service, agent):
+        yield f"bears {found} of its service {service} and of its agent {agent}"
 
 
-def _of_service(service: ServiceRow | None) -> tuple[bool, bool, bool, int, str | None]:
+def _of_service(
+    service: ServiceRow | None, agent: ServiceRow | None
+) -> tuple[bool, bool, bool, int, str | None]:
+    is_gone = agent is not None and agent.forced_down
     if service is None:
-        return (False, False, False, time_in(None), None)
+        return (False, False, is_gone, time_in(None), None)
     return (
-        *(True, service.disabled, service.forced_down),
+        *(True, service.disabled, service.forced_down or is_gone),
         *(time_in(service.last_seen_up), service.cell_uuid),
     )
 

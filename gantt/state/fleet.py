@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from gantt.model import rows as t
+from gantt.model.fleet import AGENT
 from gantt.model.rows import (
     ClaimRow,
     FleetRow,
@@ -63,7 +64,7 @@ class Fleet:
             self.services.put(row)
             if self.services.disabled_cells != off:
                 self.context_touched = stamp
-            self._serve(row.host, row.binary, row, stamp)
+            self._serve(row.host, row.binary, stamp)
         elif isinstance(row, HostAggregateRow):
             self._put_aggregate(row, stamp)
         elif isinstance(row, InstanceRow):
@@ -78,8 +79,7 @@ class Fleet:
         is_new = values.id not in self.hosts.row_by_id
         row = self.hosts.put(values, provider)
         if is_new:
-            service = self.services.by_place.get((values.host, COMPUTE))
-            self.hosts.serve(row, service)
+            self._serve_row(row, values.host)
             for uuid in self.aggregates.of_host(values.host):
                 self.hosts.aggregates.set(row, self.aggregates.index[uuid], True)
             for instance in self.claims.on(values.id):
@@ -94,7 +94,7 @@ class Fleet:
             gone = self.services.remove(key)
             if self.services.disabled_cells != off:
                 self.context_touched = stamp
-            self._serve(gone.host, gone.binary, None, stamp)
+            self._serve(gone.host, gone.binary, stamp)
         elif table == t.HOST_AGGREGATES:
             index, hosts = self.aggregates.remove(key)
             for host in hosts:
@@ -134,13 +134,19 @@ class Fleet:
         }
         return tables[table]
 
-    def _serve(
-        self, host: str, binary: str, service: ServiceRow | None, stamp: int
-    ) -> None:
-        if binary == COMPUTE:
+    def _serve(self, host: str, binary: str, stamp: int) -> None:
+        if binary in (COMPUTE, AGENT):
             for row in self.hosts.rows_of(host):
-                self.hosts.serve(row, service)
+                self._serve_row(row, host)
             self._touch((host,), stamp)
+
+    def _serve_row(self, row: int, host: str) -> None:
+        agent = self.services.by_place.get((host, AGENT))
+        self.hosts.serve(
+            row,
+            self.services.by_place.get((host, COMPUTE)),
+            is_gone=agent is not None and agent.forced_down,
+        )
 
     def _put_aggregate(self, values: HostAggregateRow, stamp: int) -> None:
         changed = self.aggregates.put(values)

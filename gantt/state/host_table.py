@@ -285,11 +285,11 @@ class Hosts(HostColumns):
             self._belong(row, provider)
         return moved
 
-    def serve(self, row: int, service: ServiceRow | None) -> None:
-        """The state of the host's nova-compute service, None: there is none."""
+    def serve(self, row: int, service: ServiceRow | None, *, is_gone: bool) -> None:
+        """The state of its nova-compute, None: none; ``is_gone``: its agent is."""
         self.has_service[row] = service is not None
         self.is_disabled[row] = service is not None and service.disabled
-        self.is_forced_down[row] = service is not None and service.forced_down
+        self.is_forced_down[row] = is_gone or bool(service and service.forced_down)
         self.last_seen_up[row] = time_in(service.last_seen_up if service else None)
         self.cells[row] = service.cell_uuid if service else None
 

@@ -25,19 +25,21 @@ BELOW: dict[str, frozenset[str]] = {
     "engine": LIBRARY - {"engine"},
     "connection": LIBRARY | {"client"},
     "__init__": LIBRARY | {"client", "conf", "connection"},
-    "conf": LIBRARY,
+    "liveness": LIBRARY,
+    "conf": LIBRARY | {"liveness"},
     "client": LIBRARY,
     "agent": LIBRARY | {"client", "connection"},
     "launch": LIBRARY,
     "observe": LIBRARY | {"conf"},
-    "api": LIBRARY | {"conf", "connection", "observe"},
-    "openstack": LIBRARY | {"conf", "connection", "client", "observe"},
+    "api": LIBRARY | {"conf", "connection", "liveness", "observe"},
+    "openstack": LIBRARY | {"conf", "connection", "client", "liveness", "observe"},
     "sim": LIBRARY,
     "testing": LIBRARY,
-    "wsgi": LIBRARY | {"conf", "connection", "observe", "api"},
+    "wsgi": LIBRARY | {"conf", "connection", "liveness", "observe", "api"},
     "__main__": frozenset({"cli"}),
     "cli": LIBRARY
-    | {"conf", "connection", "client", "agent", "launch", "observe", "api"}
+    | {"conf", "connection", "client", "agent", "launch", "liveness", "observe"}
+    | {"api"}
     | {"openstack"},
 }
 
@@ -51,6 +53,7 @@ HOMES: dict[str, frozenset[str]] = {
     "rich": frozenset({"cli"}),
     "oslo": frozenset({"conf", "api", "openstack"}),
     "keystone": frozenset({"conf"}),
+    "tooz": frozenset({"liveness"}),
 }
 
 IMPORTED_WITH_GANTT = frozenset({"gantt", "numpy", "msgspec", "sqlalchemy"})

@@ -103,9 +103,12 @@ def with_metrics(app: WsgiApp, read: Callable[[], bytes], content_type: str) -> 
     return serve
 
 
-def with_health(app: WsgiApp, unready: Callable[[], str]) -> WsgiApp:
+def with_health(
+    app: WsgiApp, unready: Callable[[], str], notice: Callable[[], str] = str
+) -> WsgiApp:
     """Answer /livez (this process answers), and /readyz and /healthcheck (it knows all
-    commits and can do its work; ``unready`` says why not, or "").
+    commits and can do its work; ``unready`` says why not, or ""; ``notice`` is told
+    although it is ready).
 
     These need no token and write no log line."""
     checks: dict[str, Callable[[], str]] = {
@@ -119,16 +122,17 @@ def with_health(app: WsgiApp, unready: Callable[[], str]) -> WsgiApp:
         if probe is None or environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return app(environ, start_response)
         reason = probe()
-        body = f"NOT READY: {reason}".encode() if reason else b"OK"
+        told = notice() if probe is unready and not reason else ""
+        body = f"NOT READY: {reason}" if reason else f"OK: {told}" if told else "OK"
         start_response(
             "503 Service Unavailable" if reason else "200 OK",
             [
                 ("content-type", "text/plain; charset=UTF-8"),
-                ("content-length", str(len(body))),
+                ("content-length", str(len(body.encode()))),
                 ("cache-control", "no-store"),
             ],
         )
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]
+        return [] if environ["REQUEST_METHOD"] == "HEAD" else [body.encode()]
 
     return check
 

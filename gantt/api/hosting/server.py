@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ from gantt.api.hosting.watchers import Watchers
 from gantt.conf import ServeOptions, Settings, Source, placement_session
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Refused
+from gantt.liveness.watching import watching
 from gantt.model.addresses import without_secrets
 from gantt.observe.logs import configure_logging, flush_logs
 
@@ -124,11 +126,14 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
         settings = configured.settings
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
         front, gantt = _open_front(settings, run)
+        stack = ExitStack()
+        stack.callback(gantt.close)
+        stack.enter_context(watching(settings.coordination, gantt))
     except GanttError as error:
         LOG.error("%s", error)  # errors are flushed at once
         sys.exit(1)
     # Workers end without atexit, but run these.
-    Finalize(None, gantt.close, exitpriority=10)
+    Finalize(None, stack.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
     return front
 

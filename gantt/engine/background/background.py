@@ -82,6 +82,11 @@ class Background:
             is_away,
         )
 
+    @property
+    def leads(self) -> bool:
+        """Whether this process does the leader tasks."""
+        return self._leader_tasks.is_leading
+
     def counts(self) -> dict[str, float]:
         """What leader tasks did so far, by name; for metrics."""
         done = self._leader_tasks.done

@@ -29,6 +29,7 @@ from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
+from gantt.liveness.watching import watching
 from gantt.observe.logs import configure_logging, flush_logs, set_debug
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def _serve(
             session=placement_session(settings),
         )
         stack.callback(gantt.close)
+        stack.enter_context(watching(settings.coordination, gantt))
         facts = _facts(settings, gantt, stack) if is_first else None
         notifications = Notifications(settings.oslo, options)
         stack.callback(notifications.close)

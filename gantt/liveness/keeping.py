@@ -1,0 +1,185 @@
+"""Threads that keep a membership: an agent's, and a scheduler's, which also watches.
+
+A watcher looks in every process, so that another knows at once what was seen when the
+leader ends; only the leader writes, and only what changed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from gantt.engine.protocol import Engine
+from gantt.errors import GanttError, Unavailable
+from gantt.liveness.group import HOST, WATCHER, Group
+from gantt.liveness.options import CoordinationOptions
+from gantt.liveness.verdict import Sightings, Verdict, judge
+from gantt.model.fleet import AGENT, LIVENESS, FleetStatement
+from gantt.model.hosts import Service
+from gantt.placement.fleet_queries import frozen_since, memberships
+
+LOG = logging.getLogger(__name__)
+_JOIN_S: Final = 2.0
+
+
+class Membership:
+    """A thread that keeps a host a member until it is closed."""
+
+    def __init__(self, options: CoordinationOptions, host: str) -> None:
+        """Raises Refused."""
+        self._group = Group(options, HOST + host)
+        self._thread = _Repeating(self._beat, options.pause_s, "gantt-membership")
+        self.failures = 0
+
+    def start(self) -> None:
+        """Join as soon as the service answers."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Leave the group: the host is down."""
+        if self._thread.close():
+            self._group.leave()
+
+    def _beat(self) -> None:
+        try:
+            self._group.beat()
+        except Unavailable as error:
+            self.failures += 1
+            if self.failures == 1:
+                LOG.warning("No heartbeat: %s", error)
+            return
+        if self.failures:
+            LOG.info("Heartbeats are accepted again.")
+        self.failures = 0
+
+
+class Watcher:
+    """A thread that looks who is a member, and tells the books if its process leads.
+    ``now``: microseconds since 1970."""
+
+    def __init__(
+        self,
+        options: CoordinationOptions,
+        books: Engine,
+        now: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ) -> None:
+        """Raises Refused."""
+        self._options = options
+        self._books = books
+        self._now = now
+        self._group = Group(options, WATCHER + books.name)
+        self._seen = Sightings(time.monotonic())
+        self._trouble = ""
+        self._thread = _Repeating(self._look, options.pause_s, "gantt-watcher")
+
+    def start(self) -> None:
+        """Watch from now on."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and wait until it has."""
+        if self._thread.close():
+            self._group.leave()
+
+    def _look(self) -> None:
+        try:
+            self._see()
+            self._note("")
+        except Unavailable as error:
+            self._seen = self._seen.failed()
+            self._note(error.message)
+        if self._books.leads:
+            self._tell()
+
+    def _see(self) -> None:
+        """Raises Unavailable."""
+        self._group.beat()
+        members = self._group.members()
+        if members is None:
+            self._seen = self._seen.failed()
+            return
+        hosts = frozenset(one[len(HOST) :] for one in members if one.startswith(HOST))
+        self._seen = self._seen.answered(hosts, time.monotonic())
+
+    def _tell(self) -> None:
+        try:
+            known = self._books.read(memberships)
+            verdict = judge(
+                self._seen,
+                known,
+                now=time.monotonic(),
+                interval=self._options.heartbeat_interval,
+            )
+            was_frozen = self._books.read(frozen_since) is not None
+            services = statement(verdict, was_frozen=was_frozen, now=self._now())
+            if services:
+                self._books.set_fleet(FleetStatement(services=services))
+                _log(verdict, was_frozen=was_frozen)
+        except GanttError as error:  # the database may be away; the next look tells
+            LOG.warning("What was seen of agents cannot be stored: %s", error)
+
+    def _note(self, trouble: str) -> None:
+        """A line when the service goes away and when it comes back."""
+        if bool(trouble) != bool(self._trouble):
+            LOG.warning("%s", trouble or "The service for coordination answers again.")
+        self._trouble = trouble
+
+
+def statement(verdict: Verdict, *, was_frozen: bool, now: int) -> tuple[Service, ...]:
+    """What ``verdict`` changes in the books; ``now``: microseconds since 1970."""
+    found = [
+        Service(host, AGENT, forced_down=is_down, last_seen_up=now)
+        for is_down, hosts in ((False, verdict.up), (True, verdict.down))
+        for host in hosts
+    ]
+    if verdict.is_frozen is not None and verdict.is_frozen != was_frozen:
+        frozen = verdict.is_frozen
+        found.append(Service(LIVENESS, LIVENESS, forced_down=frozen, last_seen_up=now))
+    return tuple(found)
+
+
+def _log(verdict: Verdict, *, was_frozen: bool) -> None:
+    for word, hosts in (("up", verdict.up), ("down", verdict.down)):
+        if hosts:
+            more = ", …" if len(hosts) > 10 else ""
+            names = ", ".join(hosts[:10])
+            LOG.info("%d hosts are %s: %s%s", len(hosts), word, names, more)
+    if verdict.is_frozen and not was_frozen:
+        LOG.error("Liveness is frozen: no host goes down or comes up.")
+    elif was_frozen and verdict.is_frozen is False:
+        LOG.warning("Liveness is known again.")
+
+
+class _Repeating:
+    """Calls ``act`` every ``pause_s`` seconds in a thread, until it is closed."""
+
+    def __init__(self, act: Callable[[], None], pause_s: float, name: str) -> None:
+        self._act = act
+        self._pause_s = pause_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> bool:
+        """Whether it has ended: a service that does not answer must not hold up the
+        end of a process."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_S)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            began = time.monotonic()
+            try:
+                self._act()
+            except Exception:  # a bug must not end the thread
+                LOG.exception("%s failed", self._thread.name)
+            took = time.monotonic() - began
+            if self._stop.wait(max(0.0, self._pause_s - took)):
+                return

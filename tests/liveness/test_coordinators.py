@@ -1,0 +1,136 @@
+"""Hosts go down and come up by each service for coordination, the real one."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.errors import Refused
+from gantt.liveness.group import HOST, Group
+from gantt.liveness.keeping import Membership, Watcher
+from gantt.liveness.options import CoordinationOptions
+from gantt.model.hosts import HostStats
+from tests.coordinators import COORDINATORS, Coordinator, coordinator
+from tests.forwarder import Forwarder
+
+INTERVAL = 3
+STEP_S = 0.1
+# A look, the thread that leads, and a busy machine.
+SLACK_S = 2.0
+
+pytestmark = pytest.mark.slow
+ALL = [
+    pytest.param(name, marks=pytest.mark.server(name)) for name in sorted(COORDINATORS)
+]
+
+
+class Fleet:
+    """Hosts that keep memberships, a watcher, and the books that it tells. The server,
+    the watcher and each host have ways of their own to it."""
+
+    def __init__(self, server: Coordinator, stack: contextlib.ExitStack) -> None:
+        self.server = server
+        self._stack = stack
+        self.books: Gantt = stack.enter_context(open_gantt("memory://"))
+        self.ways: dict[str, Forwarder] = {}
+        self.hosts: dict[str, Membership] = {}
+        watcher = Watcher(self._options("watcher"), self.books)
+        watcher.start()
+        stack.callback(watcher.close)
+
+    def _options(self, who: str) -> CoordinationOptions:
+        if who not in self.ways:
+            self.ways[who] = way = Forwarder(self.server.port)
+            self._stack.callback(way.close)
+        url = self.server.url(self.ways[who].port)
+        return CoordinationOptions(url, heartbeat_interval=INTERVAL)
+
+    def start(self, *hosts: str) -> None:
+        for host in hosts:
+            self.books.update_host(host, host, HostStats(vcpus=4))
+            self.hosts[host] = Membership(self._options(host), host)
+            self.hosts[host].start()
+            self._stack.callback(self.hosts[host].close)
+
+    def states(self) -> dict[str, bool]:
+        """Host -> whether it is up."""
+        found = self.books.list_hosts()
+        return {
+            one.host: one.service["agent"]["is_member"]
+            for one in found
+            if "agent" in one.service
+        }
+
+    def reaches(self, within: float, **wanted: bool) -> None:
+        _wait(lambda: self.states() == wanted, within, self.states)
+
+    def stays(self, seconds: float, **wanted: bool) -> None:
+        give_up = time.monotonic() + seconds
+        while time.monotonic() < give_up:
+            assert self.states() == wanted
+            time.sleep(STEP_S)
+
+
+def _wait(is_so: Callable[[], bool], within: float, what: Callable[[], object]) -> None:
+    give_up = time.monotonic() + within + SLACK_S
+    while not is_so():
+        assert time.monotonic() < give_up, what()
+        time.sleep(STEP_S)
+
+
+@pytest.fixture
+def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
+    with contextlib.ExitStack() as stack:
+        server = stack.enter_context(coordinator(request.param))
+        found = Fleet(server, stack)
+        found.start("a", "b")
+        found.reaches(2 * INTERVAL, a=True, b=True)
+        # The watcher takes no host down before it has looked for two intervals.
+        time.sleep(2 * INTERVAL)
+        yield found
+
+
+@pytest.mark.parametrize("fleet", ALL, indirect=True)
+def test_a_host_that_is_cut_off_is_down_in_two_intervals_and_up_again(
+    fleet: Fleet,
+) -> None:
+    fleet.ways["b"].cut()
+    fleet.reaches(2 * INTERVAL, a=True, b=False)
+    assert fleet.books.totals()[1]["down"] == 1
+    assert fleet.books.notice() == ""
+    fleet.ways["b"].mend()
+    fleet.reaches(2 * INTERVAL, a=True, b=True)
+
+
+@pytest.mark.parametrize("fleet", ALL, indirect=True)
+def test_a_server_that_is_killed_takes_no_host_down(fleet: Fleet) -> None:
+    fleet.server.kill()
+    _wait(lambda: "frozen" in fleet.books.notice(), 2 * INTERVAL, fleet.books.notice)
+    assert fleet.books.keeping_up()["liveness_frozen"]
+    assert fleet.books.unready() == ""
+    fleet.stays(2 * INTERVAL, a=True, b=True)
+    fleet.server.start()
+    _wait(lambda: fleet.books.notice() == "", 6 * INTERVAL, fleet.books.notice)
+    fleet.stays(2 * INTERVAL, a=True, b=True)
+    fleet.ways["b"].cut()
+    fleet.reaches(2 * INTERVAL, a=True, b=False)
+
+
+@pytest.mark.parametrize("fleet", ALL, indirect=True)
+def test_a_watcher_that_is_cut_off_takes_no_host_down(fleet: Fleet) -> None:
+    fleet.ways["watcher"].cut()
+    _wait(lambda: "frozen" in fleet.books.notice(), 2 * INTERVAL, fleet.books.notice)
+    fleet.ways["b"].cut()
+    fleet.stays(2 * INTERVAL, a=True, b=True)
+    fleet.ways["watcher"].mend()
+    fleet.reaches(6 * INTERVAL, a=True, b=False)
+
+
+def test_a_url_that_tooz_does_not_know_is_refused() -> None:
+    with pytest.raises(Refused, match="backend_url"):
+        Group(CoordinationOptions("carrier-pigeon://loft"), HOST + "a")
