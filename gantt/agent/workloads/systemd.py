@@ -26,7 +26,7 @@ class SystemdWorkloads:
 
     def workloads(self, files: Files) -> Iterable[Workload]:
         """One for each unit that runs."""
-        found = {}
+        found: dict[str, Workload] = {}
         for root in ROOTS:
             for uuid, folder in _units(files, root, _DEPTH):
                 found.setdefault(uuid, _workload(files, uuid, folder))
