@@ -131,6 +131,9 @@ def _view(
     shown = dict(stats)
     for name in _HIDDEN:
         shown.pop(name, None)
+    service = _service(fleet, fleet.services.by_place.get((host, COMPUTE)))
+    if (agent := fleet.services.by_place.get((host, AGENT))) is not None:
+        service["agent"] = _membership(fleet, agent)
     return HostView(
         host,
         node,
@@ -138,10 +141,7 @@ def _view(
         shown,
         claimed,
         tuple(sorted({*fleet.instances.on(host), *named})),
-        {
-            **_service(fleet, fleet.services.by_place.get((host, COMPUTE))),
-            **_membership(fleet, fleet.services.by_place.get((host, AGENT))),
-        },
+        service,
         fleet.aggregates.of_host(host),
         updated_at,
     )
@@ -164,15 +164,11 @@ def _service(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
     }
 
 
-def _membership(fleet: Fleet, row: ServiceRow | None) -> dict[str, Any]:
-    if row is None:
-        return {}
+def _membership(fleet: Fleet, row: ServiceRow) -> dict[str, Any]:
     return {
-        "agent": {
-            "is_member": not row.forced_down,
-            "since": row.last_seen_up,
-            "is_frozen": is_frozen(fleet),
-        }
+        "is_member": not row.forced_down,
+        "since": row.last_seen_up,
+        "is_frozen": is_frozen(fleet),
     }
 
 
