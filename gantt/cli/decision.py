@@ -70,6 +70,17 @@ def _paragraphs(found: Decision) -> Iterator[str]:
     )
     if found.failure is not None:
         yield found.failure
+    if found.repair is not None:
+        undone = found.repair
+        where = f" of host {undone.host}, node {undone.node}" if undone.host else ""
+        yield f"Repaired ({undone.kind}{where}): {undone.repair}, as {undone.detail}."
+        if undone.allocations:
+            rows = [
+                (uuid, name, amount)
+                for uuid, amounts in undone.allocations.items()
+                for name, amount in amounts.items()
+            ]
+            yield "What it removed:\n" + table(("provider", "class", "amount"), rows)
     if found.steps and found.why is None:
         yield _steps_text(found.steps)
     if found.why is not None:

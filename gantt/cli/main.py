@@ -10,6 +10,7 @@ import click
 from gantt import __version__
 from gantt.cli.agent import agent
 from gantt.cli.allocation import allocation
+from gantt.cli.audit import audit
 from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
 from gantt.cli.decision import explain
@@ -44,6 +45,7 @@ NOUNS: tuple[click.Command, ...] = (
     explain,
     capacity,
     host,
+    audit,
     shadow,
     watch,
     feed,

@@ -17,6 +17,7 @@ from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
 from gantt.model.advice import Advice, AdviceRequest
+from gantt.model.audit import GRACE_S, Audit, Finding
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, shadow, values
@@ -90,6 +91,15 @@ class RemoteScheduling:
         asked = {"request_id": request_id, "instance_uuid": instance_uuid}
         reply = self._native("GET", "decisions", query={**asked, "limit": limit})
         return decode.enclosed(reply, "decisions", tuple[Decision, ...])
+
+    def audit(self, *, grace_s: float = GRACE_S, limit: int = 1000) -> Audit:
+        asked = {"grace_s": grace_s, "limit": limit}
+        return decode.native(self._native("GET", "audit", query=asked), Audit)
+
+    def repair(self, finding: Finding, *, grace_s: float = GRACE_S) -> Finding:
+        body = {"finding": finding, "grace_s": grace_s}
+        reply = self._native("POST", "audit", "repairs", body=body)
+        return decode.native(reply, Finding)
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         host = scalars.name("host", host)

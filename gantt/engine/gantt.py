@@ -17,6 +17,7 @@ from operator import attrgetter
 from typing import Concatenate, ParamSpec, TypeVar, TypeVarTuple
 
 from gantt.engine import verify
+from gantt.engine.auditing import Auditing
 from gantt.engine.background.background import Background
 from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.books import Books
@@ -151,6 +152,9 @@ class _Parts:
         self._reporting = Reporting(
             *(reader, committer, checks, clock),
             needs=lambda: self._scheduling.needs().digest,
+        )
+        self._auditing = Auditing(
+            *(reader, committer, checks, clock, self._scheduling.records)
         )
         self._shadow = Shadow(
             *(self._scheduling, reader, self._replica, self._rest, options.shadow),
@@ -291,6 +295,9 @@ class Gantt(_Parts):
     expire_claims = _of("_claims", Claims.expire)
     decisions = _of("_scheduling.records", Records.decisions)
 
+    audit = _of("_auditing", Auditing.audit)
+    repair = _of("_auditing", Auditing.repair)
+
     shadow_event = _of("_shadow", Shadow.shadow_event)
     shadow_records = _of("_shadow", Shadow.shadow_records)
     shadow_report = _of("_shadow", Shadow.shadow_report)
@@ -350,7 +357,8 @@ class Gantt(_Parts):
             "patient_limit": self._options.patient,
             "search_rests": self._rest.taken,
         }
-        for part in (*reading, *deciding, self._reporting, self._background):
+        beside = (self._reporting, self._auditing, self._background)
+        for part in (*reading, *deciding, *beside):
             found |= part.counts()
         return found
 

@@ -16,6 +16,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Truncatable
 from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
+from gantt.model.audit import GRACE_S, Finding
 from gantt.model.commands import Command
 from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Report, ReportOutcome
@@ -61,6 +62,11 @@ class Engine(GanttProtocol, Protocol):
         self, reports: Iterable[Report | bytes], *, only_host: str | None = None
     ) -> tuple[ReportOutcome, ...]:
         """See GanttProtocol. ``only_host``: reports of others are refused."""
+
+    def repair(
+        self, finding: Finding, *, grace_s: float = GRACE_S, request_id: str = ""
+    ) -> Finding:
+        """See GanttProtocol. ``request_id``: of the record."""
 
     def submit(self, command: Command[T], request_id: str = "") -> T:
         """Carry out ``command``; its answer, once it is durable. ``request_id`` "":

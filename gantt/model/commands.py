@@ -20,6 +20,7 @@ from gantt.model.answers import (
     ProviderTraits,
 )
 from gantt.model.answers import Inventory as Inventory  # for the users of commands
+from gantt.model.audit import AuditTerms, Finding
 from gantt.model.holding import Held
 from gantt.model.hosts import (
     HostAggregate,
@@ -448,3 +449,11 @@ class TurnToBooks(Command[bool], frozen=True):
     """From now on inventory decides amounts, as soon as every enabled host has some.
     Claims from before get the allocations that they lack. Answers whether the books
     decide."""
+
+
+class Repair(Command[Finding], frozen=True):
+    """Undo what the audit found, if it still holds. Answers what was undone. Raises
+    Conflict: it does not hold any more, or cannot be repaired here."""
+
+    finding: Finding
+    terms: AuditTerms

@@ -58,6 +58,8 @@ class HostStats(Struct, frozen=True):
     instances: tuple[str, ...] | UnsetType = UNSET
     # Whether instances start on the CPUs, pages and devices that their claims name.
     obeys_claims: bool | UnsetType = UNSET
+    # Whether ``instances`` is all that runs there now: what it lacks is gone.
+    lists_instances: bool | UnsetType = UNSET
 
 
 class Service(Struct, frozen=True):

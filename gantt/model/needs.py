@@ -21,6 +21,7 @@ ALWAYS: Final = (
     *("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used"),
     *("local_gb_used", "free_ram_mb", "free_disk_gb"),
     *("numa_topology", "pci_stats", "obeys_claims"),
+    "lists_instances",
 )
 """Identity, inventory and its use, topology: sent whatever reads them."""
 METRICS: Final = "metrics"

@@ -30,6 +30,7 @@ NOT_NULL: Final[dict[str, object]] = {
     **dict.fromkeys((*AMOUNTS, "instances"), UNSET),
     "traits": (),
     "obeys_claims": False,
+    "lists_instances": False,
 }
 """What stands for a field that is gone, where null cannot; UNSET: it stays."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
+from gantt.model.audit import GRACE_S, Audit, Finding
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.hosts import (
     HostAggregate,
@@ -64,6 +65,15 @@ class SchedulerProtocol(Protocol):
         limit: int = 100,
     ) -> tuple[Decision, ...]:
         """Records of decisions, the latest first."""
+
+    def audit(self, *, grace_s: float = GRACE_S, limit: int = 1000) -> Audit:
+        """Where claims, inventories and what runs disagree. ``grace_s``: what is
+        claimed for less may not run yet. Raises Invalid."""
+
+    def repair(self, finding: Finding, *, grace_s: float = GRACE_S) -> Finding:
+        """Undo what was found, if it still holds; its record is among ``decisions``.
+        Returns what was undone. Raises Conflict: it has changed, or cannot be repaired
+        here; Invalid."""
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         """Take in what a host reports. ``node`` None: the one that is known of the

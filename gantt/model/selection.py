@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from gantt.model.audit import Finding
 from gantt.model.diagnosis import Diagnosis, Relaxation
 
 
@@ -183,7 +184,8 @@ class Decision(Struct, frozen=True):
     ``steps``: of the first instance; ``scores``: the best hosts in order (all of them
     in the answer to a dry run, not in its stored record) as they were for the first
     instance; ``chosen``: per instance, its host first, then alternates. ``timings``:
-    seconds by stage.
+    seconds by stage. ``repair``: what a repair of the audit undid, which is no choice
+    of hosts.
     """
 
     request_id: str
@@ -201,6 +203,7 @@ class Decision(Struct, frozen=True):
     attempts: int = 1
     timings: dict[str, float] = {}
     is_dry_run: bool = False
+    repair: Finding | None = None
 
 
 class Asked(Struct, frozen=True):

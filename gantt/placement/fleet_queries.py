@@ -22,7 +22,9 @@ SAVED: Final = "_saved_at"
 """Beside it: when the host saved the last report, where that was told."""
 PLACE: Final = "_report"
 """Beside it: which report of an agent was applied last, a ``ReportPlace``."""
-_HIDDEN: Final = (OWNED, SAVED, PLACE)
+LISTED: Final = "_listed"
+"""Beside it: the instances that the host's agent listed last, sorted."""
+_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED)
 
 
 def hosts(

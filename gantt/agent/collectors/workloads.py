@@ -15,8 +15,8 @@ MOST: Final = 10_000
 
 class WorkloadCollector:
     """Lists the instances that ``sources`` find: all of them, or none where one source
-    cannot see all. ``pinned``: the CPUs that those of the last whole list are pinned
-    to."""
+    cannot see all, which ``lists_instances`` says. ``pinned``: the CPUs that those of
+    the last whole list are pinned to."""
 
     def __init__(self, sources: Iterable[WorkloadSource]) -> None:
         self._sources = tuple(sources)
@@ -27,7 +27,7 @@ class WorkloadCollector:
         if not self._sources:
             return frozenset()
         used = {"vcpus_used", "memory_mb_used", "local_gb_used", "running_vms"}
-        return frozenset({"instances", *used})
+        return frozenset({"instances", "lists_instances", *used})
 
     def collect(self, files: Files) -> dict[str, Any]:
         """The instances, sorted, and the sums of what they use; one of which nothing is
@@ -42,11 +42,12 @@ class WorkloadCollector:
         if len(found) > MOST:
             files.problem("", f"{len(found)} instances were found; the most is {MOST}")
         if not self._sources or files.problems:
-            return {}
+            return {"lists_instances": False}
         every = found.values()
         self.pinned = frozenset().union(*(one.cpus for one in every))
         return {
             "instances": sorted(found),
+            "lists_instances": True,
             "running_vms": len(found),
             "vcpus_used": bounded(
                 sum(1 if o.vcpus is None else o.vcpus for o in every)

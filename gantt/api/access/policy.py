@@ -70,6 +70,8 @@ _PLACEMENT = (
 _NATIVE = (
     "verify",
     "watch",
+    "audit",
+    "audit:repair",
     "select",
     "advise",
     "claims:confirm",

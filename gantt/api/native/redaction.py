@@ -67,6 +67,7 @@ def _bare(record: Decision) -> Decision:
         record,
         scores=(),
         chosen=(),
+        repair=None,
         why=None if record.why is None else _counts(record.why),
         failure=None if record.failure is None else REFUSED,
     )

@@ -13,6 +13,7 @@ from gantt.api.call import Call
 from gantt.api.native import (
     advise,
     aggregates,
+    audit,
     capacity,
     claims,
     decisions,
@@ -137,6 +138,24 @@ OPERATIONS: tuple[Operation, ...] = (
         "period, oldest first; beyond limit only the latest.",
         rule="gantt:usage_history",
         query=usage_history.UsageHistoryQuery,
+    ),
+    Operation(
+        "GET",
+        "/gantt/audit",
+        audit.report,
+        "Where claims, inventories and what hosts report disagree.",
+        rule="gantt:audit",
+        query=audit.AuditQuery,
+    ),
+    Operation(
+        "POST",
+        "/gantt/audit/repairs",
+        audit.repair,
+        "Undo what the audit found, if it still holds; returns what was undone, as its "
+        "record among the decisions does.",
+        rule="gantt:audit:repair",
+        body=audit.RepairBody,
+        errors=(409,),
     ),
     Operation(
         "POST",

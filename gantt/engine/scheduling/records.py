@@ -81,18 +81,38 @@ class Records:
         self.note_change(record.why)
         # A dry run may name no instance and choose hosts all the same.
         instances = max(len(record.instance_uuids), len(record.chosen))
+        noted = self._note(record, board, instances)
+        if is_decided and LOG.isEnabledFor(logging.INFO):
+            LOG.info("%s", _line(noted))
+
+    def add_repair(self, record: Decision) -> None:
+        """Keep the record of a repair and log it; it is counted where it was made."""
+        self._note(record, None, 1)
+        undone = record.repair
+        assert undone is not None, "the record of a repair says what it undid"
+        LOG.warning(
+            "%s: repaired %s of %s on host %s: %s",
+            record.request_id or "-",
+            undone.kind,
+            undone.instance_uuid or undone.resource_class,
+            undone.host or "-",
+            undone.repair,
+        )
+
+    def note_change(self, found: Why | Capacity | None) -> None:
+        """Count a search for a change that ended at its limit."""
+        self.cut += found is not None and found.is_truncated
+
+    def _note(
+        self, record: Decision, board: Scoreboard | None, instances: int
+    ) -> Noted:
         with self._lock:
             self._number += 1
             noted = Noted(self._number, record, board, instances)
             self._ring.add(noted)
         if self.sharing is not None and self.sharing.is_on:
             self.sharing.note(noted)
-        if is_decided and LOG.isEnabledFor(logging.INFO):
-            LOG.info("%s", _line(noted))
-
-    def note_change(self, found: Why | Capacity | None) -> None:
-        """Count a search for a change that ended at its limit."""
-        self.cut += found is not None and found.is_truncated
+        return noted
 
     def observe(self, observer: Observer) -> None:
         """Report each decision to ``observer`` from now on."""

@@ -208,6 +208,7 @@ _FIELDS: Final[dict[str, Reader]] = {
     "disk_allocation_ratio": scalars.real,
     "mapped": scalars.whole,
     "obeys_claims": scalars.flag,
+    "lists_instances": scalars.flag,
     "traits": _names,
     "instances": _uuids,
 }
@@ -218,5 +219,5 @@ _COLUMNS: Final = {
 }
 _NOT_NULL: Final = frozenset(
     "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used traits "
-    "instances obeys_claims".split()
+    "instances obeys_claims lists_instances".split()
 )

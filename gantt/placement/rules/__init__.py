@@ -26,6 +26,7 @@ from gantt.placement.rules import (
     leases,
     names,
     providers,
+    repairs,
     switch_to_books,
 )
 from gantt.placement.rules.draft import Draft
@@ -74,6 +75,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.SettleClaims: leases.settle,
     c.ExpireClaims: leases.expire,
     c.TurnToBooks: switch_to_books.to_books,
+    c.Repair: repairs.repair,
 }
 
 

@@ -17,7 +17,7 @@ from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries
-from gantt.placement.fleet_queries import PLACE, SAVED
+from gantt.placement.fleet_queries import LISTED, PLACE, SAVED
 from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -252,6 +252,8 @@ def _take_in(
         stats[SAVED] = command.saved_at
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)
+        if command.stats.instances is not UNSET:
+            stats[LISTED] = sorted(set(command.stats.instances))
     old = None if row is None else table.at(row)
     uuid = _settled_uuid(draft, command, old, stats, found)
     text = reports.text_of(command.host, command.node, stats)

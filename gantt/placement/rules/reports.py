@@ -33,6 +33,7 @@ _RATIOS: Final = frozenset(
     {"cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"}
 )
 _TEXTS: Final = frozenset({"uuid", "hypervisor_type", "hypervisor_hostname", "host_ip"})
+_FLAGS: Final = frozenset({"obeys_claims", "lists_instances"})
 _ABSENT: Final = object()
 
 
@@ -74,7 +75,7 @@ def check(host: str, node: str, found: dict[str, Any]) -> None:
                 rule = f"a number from 0 to {MAX_RATIO}"
         elif name in _TEXTS and not isinstance(value, str):
             rule = "a text"
-        elif name == "obeys_claims" and not isinstance(value, bool):
+        elif name in _FLAGS and not isinstance(value, bool):
             rule = "true or false"
         if rule is not None:
             raise Invalid(

@@ -136,6 +136,8 @@ def test_server_groups(client: WsgiClient) -> None:
         ("PUT", "/gantt/hosts/one/one", "gantt:hosts:update"),
         ("GET", "/gantt/needs", "gantt:needs"),
         ("POST", "/gantt/reports", "gantt:reports:create"),
+        ("GET", "/gantt/audit", "gantt:audit"),
+        ("POST", "/gantt/audit/repairs", "gantt:audit:repair"),
         ("GET", AGGREGATES, "gantt:aggregates:list"),
         ("PUT", AGGREGATES, "gantt:aggregates:update"),
         ("PUT", "/gantt/instances/one", "gantt:instances:sync"),

@@ -1,0 +1,41 @@
+"""The audit over HTTP: what disagrees, and the repair of one finding."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gantt.api.call import Call
+from gantt.api.native.bodies import Body, query
+from gantt.model.audit import GRACE_S, Audit, Finding, Findings, Grace
+
+
+class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """GET /gantt/audit. ``grace_s``: what is claimed for less may not run yet;
+    ``limit``: of findings."""
+
+    grace_s: Grace = GRACE_S
+    limit: Findings = 1000
+
+
+class RepairBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/audit/repairs: a finding as the audit told it."""
+
+    finding: Finding
+    grace_s: Grace = GRACE_S
+
+
+_REPAIR = Body(RepairBody)
+
+
+def report(call: Call) -> Audit:
+    """GET /gantt/audit"""
+    asked = query(call, AuditQuery)
+    return call.gantt.audit(grace_s=asked.grace_s, limit=asked.limit)
+
+
+def repair(call: Call) -> Finding:
+    """POST /gantt/audit/repairs"""
+    body = _REPAIR.read(call)
+    return call.gantt.repair(
+        body.finding, grace_s=body.grace_s, request_id=call.request_id
+    )

@@ -1,0 +1,129 @@
+"""``gantt audit``: where claims, inventories and what runs disagree, and its repair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import click
+
+from gantt.cli.output import print_document, say
+from gantt.cli.session import Session, books_command
+from gantt.errors import Conflict
+from gantt.model.audit import (
+    GRACE_S,
+    KINDS,
+    LONGEST_GRACE_S,
+    MOST_FINDINGS,
+    Audit,
+    Finding,
+)
+
+COLUMNS: Final = ("kind", "host", "node", "subject", "detail", "repair")
+_DIFFERS: Final = 1
+
+
+@click.command("audit")
+@click.option(
+    "--grace",
+    "grace_s",
+    type=click.FloatRange(0, LONGEST_GRACE_S),
+    default=GRACE_S,
+    show_default=True,
+    help="Seconds that a claim may be old without anything that runs.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1, MOST_FINDINGS),
+    default=1000,
+    show_default=True,
+    help="Findings at most.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(KINDS),
+    multiple=True,
+    help="Only findings of this kind. May be repeated.",
+)
+@click.option("--host", "only_host", help="Only findings about this host.")
+@click.option(
+    "--heal",
+    is_flag=True,
+    help="Show what would be repaired; with --yes, repair it.",
+)
+@click.option("--yes", is_flag=True, help="With --heal: repair what is shown.")
+@books_command
+def audit(
+    session: Session,
+    *,
+    grace_s: float,
+    limit: int,
+    kinds: tuple[str, ...],
+    only_host: str | None,
+    heal: bool,
+    yes: bool,
+) -> None:
+    """Compare what is claimed and booked with what hosts report.
+
+    Exit status: 0 if nothing disagrees, or all of it was repaired; else 1.
+    """
+    if yes and not heal:
+        raise click.UsageError("--yes confirms repairs: give it with --heal.")
+    found = session.books.audit(grace_s=grace_s, limit=limit)
+    chosen = [
+        one
+        for one in found.findings
+        if (not kinds or one.kind in kinds) and only_host in (None, one.host)
+    ]
+    if not heal:
+        _print(session, found, chosen)
+        raise SystemExit(_DIFFERS if chosen or found.is_truncated else 0)
+    curable = [one for one in chosen if one.repair]
+    if not yes:
+        _print(session, found, curable)
+        say(
+            f"Dry run: {len(curable)} of {len(chosen)} findings can be repaired. "
+            "Nothing was changed; --yes repairs them.",
+            err=True,
+        )
+        raise SystemExit(_DIFFERS if chosen else 0)
+    done, refused = _heal(session, curable, grace_s)
+    _print(session, found, done)
+    for message in refused:
+        say(message, err=True)
+    say(f"{len(done)} of {len(chosen)} findings were repaired.", err=True)
+    is_whole = len(done) == len(chosen) and not found.is_truncated
+    raise SystemExit(0 if is_whole else _DIFFERS)
+
+
+def _heal(
+    session: Session, findings: Iterable[Finding], grace_s: float
+) -> tuple[list[Finding], list[str]]:
+    """What was repaired, and why the rest was not."""
+    done: list[Finding] = []
+    refused: list[str] = []
+    for one in findings:
+        try:
+            done.append(session.books.repair(one, grace_s=grace_s))
+        except Conflict as refusal:
+            refused.append(refusal.message)
+    return done, refused
+
+
+def _print(session: Session, found: Audit, findings: list[Finding]) -> None:
+    if session.output == "json":
+        print_document({"audit": found, "findings": findings})
+        return
+    session.print_rows(COLUMNS, [_row(one) for one in findings])
+    if session.output == "table":
+        cut = "; there are more than --limit" if found.is_truncated else ""
+        say(
+            f"{found.listing} of {found.hosts} hosts say what runs on them{cut}.",
+            err=True,
+        )
+
+
+def _row(one: Finding) -> tuple[Any, ...]:
+    subject = one.instance_uuid or one.resource_class
+    return one.kind, one.host, one.node, subject, one.detail, one.repair

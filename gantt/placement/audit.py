@@ -1,0 +1,330 @@
+"""The audit: what is claimed and booked, against what hosts report. Pure.
+
+Only a host that lists its instances, and whose report is fresh, says that one is not
+there. Leased claims are not looked at: they end by themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from gantt.model.audit import Audit, AuditTerms, Finding
+from gantt.model.rows import NO_HOST
+from gantt.placement.fleet_queries import LISTED
+from gantt.state.column import NO_ROW
+from gantt.state.state import State
+
+_TOTALS: Final = (
+    ("VCPU", "vcpus", ("VCPU", "PCPU")),
+    ("MEMORY_MB", "memory_mb", ("MEMORY_MB",)),
+    ("DISK_GB", "local_gb", ("DISK_GB",)),
+)
+_HOSTED: Final = ("VCPU", "PCPU", "MEMORY_MB")
+"""A provider with none of these is no host's: it shares its disks, say."""
+_INSTANCE: Final = "INSTANCE"
+
+Allocations = dict[str, dict[str, int]]
+
+
+def never() -> None:
+    """Do not let others write in between."""
+
+
+def audit(
+    state: State, now: int, terms: AuditTerms, rest: Callable[[], None] = never
+) -> Audit:
+    """All hosts, then what is on none. ``now``: microseconds; ``rest`` is called
+    between hosts, and may let others write."""
+    table = state.fleet.hosts
+    ids = [int(table.id[row]) for row in table.live_rows()]
+    found: list[Finding] = []
+    counts: Counter[str] = Counter()
+    listing = 0
+
+    def take(findings: Iterator[Finding]) -> None:
+        for one in findings:
+            counts[one.kind] += 1
+            found.append(one)
+        rest()
+
+    for host_id in ids:
+        row = table.row_by_id.get(host_id)
+        if row is not None:
+            listing += listed(state, row, now, terms) is not None
+            take(of_host(state, row, now, terms))
+    for root in roots_without_host(state, rest):
+        take(of_lost_root(state, root, now, terms))
+    take(of_lost_claims(state, now, terms))
+    found.sort(key=lambda one: (one.kind, one.host, one.node, str(one.subject)))
+    return Audit(
+        state.revision,
+        now,
+        len(ids),
+        listing,
+        dict(sorted(counts.items())),
+        tuple(found[: terms.limit]),
+        len(found) > terms.limit,
+    )
+
+
+def where(state: State, instance: str, now: int, terms: AuditTerms) -> str | None:
+    """The host that lists the instance now."""
+    row = state.fleet.instances.by_uuid.get(instance)
+    if row is None:
+        return None
+    for number in state.fleet.hosts.rows_of(row.host):
+        if instance in (listed(state, number, now, terms) or ()):
+            return row.host
+    return None
+
+
+def listed(
+    state: State, row: int, now: int, terms: AuditTerms
+) -> frozenset[str] | None:
+    """What the host at ``row`` says that runs there; None: it does not say all of it,
+    or its last report is too old."""
+    table = state.fleet.hosts
+    stats = table.stats[row]
+    if stats.get("lists_instances") is not True or LISTED not in stats:
+        return None
+    stored_at = max(int(table.updated_at[row]), int(table.created_at[row]))
+    return frozenset(stats[LISTED]) if now - stored_at <= terms.fresh_us else None
+
+
+def of_host(state: State, row: int, now: int, terms: AuditTerms) -> Iterator[Finding]:
+    """The findings about the host at ``row``."""
+    table = state.fleet.hosts
+    provider = int(table.provider[row])
+    root = None if provider == NO_ROW else int(state.providers.root[provider])
+    uuid = None if root is None else state.providers.at(root).uuid
+    place = Finding(
+        kind="no_claim",
+        host=table.hosts[row],
+        node=table.nodes[row],
+        provider_uuid=uuid,
+    )
+    if root is not None:
+        yield from _drift(state, root, table.stats[row], place)
+    names = listed(state, row, now, terms)
+    if names is None:
+        return
+    booked = {} if root is None else _allocations(state, root)
+    claimed = set(state.fleet.claims.on(int(table.id[row])))
+    for instance in sorted((booked.keys() | claimed) - names):
+        if _is_due(state, instance, now - terms.grace_us):
+            claim = state.fleet.claims.by_instance.get(instance)
+            yield _no_workload(
+                replace(place, instance_uuid=instance),
+                claim.claim if claim and instance in claimed else "",
+                booked.get(instance, {}),
+                where(state, instance, now, terms),
+            )
+    for instance in sorted(names - booked.keys() - claimed):
+        elsewhere = state.consumers.find(instance) is not None
+        yield replace(
+            place,
+            instance_uuid=instance,
+            detail="it runs here, and its allocations are on another provider"
+            if elsewhere
+            else "it runs here, and has neither allocations nor a claim",
+        )
+
+
+def roots_without_host(state: State, rest: Callable[[], None] = never) -> list[int]:
+    """Ids of the roots of trees like those of hosts that no host has. None while no
+    host is known at all: these books have other readers."""
+    table = state.fleet.hosts
+    rows = [int(table.provider[row]) for row in table.live_rows()]
+    if not rows:
+        return []
+    hosted = {int(state.providers.root[row]) for row in rows if row != NO_ROW}
+    found = []
+    for key in sorted(state.providers.row_by_id):
+        row = state.providers.row_by_id.get(key)
+        if row is None or int(state.providers.root[row]) != row or row in hosted:
+            continue
+        if any(_total(state, one, _HOSTED) for one in state.providers.tree(row)):
+            found.append(key)
+        rest()
+    return found
+
+
+def of_lost_root(
+    state: State, root_id: int, now: int, terms: AuditTerms
+) -> Iterator[Finding]:
+    """The instances on a tree without a host."""
+    root = state.providers.row_by_id.get(root_id)
+    if root is None:
+        return
+    provider = state.providers.at(root)
+    for instance, allocations in sorted(_allocations(state, root).items()):
+        claim = state.fleet.claims.by_instance.get(instance)
+        if claim is not None and claim.host_id == NO_HOST:
+            continue  # ``of_lost_claims`` has it
+        if _is_due(state, instance, now - terms.grace_us):
+            yield _host_gone(
+                instance,
+                f"no host has the provider {provider.name}",
+                allocations,
+                where(state, instance, now, terms),
+                provider_uuid=provider.uuid,
+            )
+
+
+def of_lost_claims(state: State, now: int, terms: AuditTerms) -> Iterator[Finding]:
+    """The instances whose host was deleted after their claim was confirmed."""
+    for instance in sorted(state.fleet.claims.on(NO_HOST)):
+        claim = state.fleet.claims.by_instance[instance]
+        if claim.remote is not None:
+            continue  # what it holds is in a remote Placement
+        yield _host_gone(
+            instance,
+            "the host of its claim was deleted",
+            _all_allocations(state, instance),
+            where(state, instance, now, terms),
+            claim=claim.claim,
+        )
+
+
+def still(
+    state: State, finding: Finding, now: int, terms: AuditTerms
+) -> Finding | None:
+    """What holds now of a finding; None: nothing. Looks at one host alone."""
+    hosts, providers = state.fleet.hosts, state.providers
+    found: Iterator[Finding] = iter(())
+    if finding.kind != "host_gone":
+        row = hosts.row_of(finding.host, finding.node)
+        if row is not None:
+            found = of_host(state, row, now, terms)
+    elif finding.provider_uuid is None:
+        found = of_lost_claims(state, now, terms)
+    else:
+        provider = providers.row_of(finding.provider_uuid)
+        root_id = None if provider is None else int(providers.id[provider])
+        if root_id is not None and root_id in roots_without_host(state):
+            found = of_lost_root(state, root_id, now, terms)
+    return next((one for one in found if one.subject == finding.subject), None)
+
+
+def _is_due(state: State, instance: str, before: int) -> bool:
+    """Whether it is an instance, and its workload should be there since ``before``."""
+    claim = state.fleet.claims.by_instance.get(instance)
+    if claim is not None:
+        if claim.leased_until is not None or claim.remote is not None:
+            return False
+        if max(claim.created_at or 0, claim.updated_at or 0) > before:
+            return False
+    consumer = state.consumers.find(instance)
+    if consumer is None:
+        return True
+    if consumer.consumer_type_id is not None:
+        name = state.consumer_types.name_of_id(consumer.consumer_type_id)
+        if name.upper() != _INSTANCE:
+            return False
+    return max(consumer.created_at or 0, consumer.updated_at or 0) <= before
+
+
+def _no_workload(
+    place: Finding, claim: str, allocations: Allocations, other: str | None
+) -> Finding:
+    what = "allocations" if allocations else "a claim"
+    runs = "does not list it" if other is None else f"does not list it: {other} does"
+    return replace(
+        place,
+        kind="no_workload",
+        claim=claim,
+        allocations=allocations,
+        detail=f"it has {what} here, and the host {runs}",
+        repair=f"remove its {what.removeprefix('a ')} here",
+    )
+
+
+def _host_gone(
+    instance: str,
+    detail: str,
+    allocations: Allocations,
+    other: str | None,
+    *,
+    provider_uuid: str | None = None,
+    claim: str = "",
+) -> Finding:
+    return Finding(
+        kind="host_gone",
+        provider_uuid=provider_uuid,
+        instance_uuid=instance,
+        claim=claim,
+        allocations=allocations,
+        detail=detail if other is None else f"{detail}; it runs on {other}",
+        # What was deleted as a whole may lie on a host that still runs it.
+        repair="" if other is not None else "remove its allocations",
+    )
+
+
+def _drift(
+    state: State, root: int, stats: dict[str, Any], place: Finding
+) -> Iterator[Finding]:
+    for name, field, classes in _TOTALS:
+        reported = stats.get(field)
+        if not reported:
+            continue  # it has none any more, or does not say
+        trees = {
+            row: total
+            for row in state.providers.tree(root)
+            if (total := _total(state, row, classes))
+        }
+        booked = sum(trees.values())
+        if booked == reported:
+            continue
+        is_plain = set(trees) == {root} and _total(state, root, (name,)) == booked
+        yield replace(
+            place,
+            kind="inventory_drift",
+            resource_class=name,
+            reported=reported,
+            booked=booked,
+            detail=f"the host reports {reported}, and the books have {booked}",
+            # Spread over several providers, only what spread it knows how.
+            repair=f"set the total of {name} to {reported}" if is_plain else "",
+        )
+
+
+def _total(state: State, row: int, classes: tuple[str, ...]) -> int:
+    """The sum of the totals of some classes of the provider at ``row``."""
+    found = 0
+    for name in classes:
+        index = state.classes.index_of(name)
+        place = None if index is None else state.inventories.slot(row, index)
+        if place is not None:
+            table, slot = place
+            found += int(table.total[slot])
+    return found
+
+
+def _allocations(state: State, root: int) -> dict[str, Allocations]:
+    """Instance -> provider uuid -> class -> amount, of the tree at ``root``."""
+    table = state.allocations
+    found: dict[str, Allocations] = {}
+    for provider in state.providers.tree(root):
+        uuid = state.providers.at(provider).uuid
+        for row in table.by_provider.rows_of(provider):
+            consumer = state.consumers.uuids[table.consumer[row]]
+            name = state.classes.at(int(table.class_index[row])).name
+            mine = found.setdefault(consumer, {})
+            mine.setdefault(uuid, {})[name] = int(table.used[row])
+    return found
+
+
+def _all_allocations(state: State, instance: str) -> Allocations:
+    """Of one instance, wherever they are."""
+    consumer = state.consumers.row_by_uuid.get(instance)
+    table = state.allocations
+    found: Allocations = {}
+    for row in () if consumer is None else table.by_consumer.rows_of(consumer):
+        uuid = state.providers.at(int(table.provider[row])).uuid
+        name = state.classes.at(int(table.class_index[row])).name
+        found.setdefault(uuid, {})[name] = int(table.used[row])
+    return found

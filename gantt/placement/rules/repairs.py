@@ -1,0 +1,91 @@
+"""Rules for repairs: what the audit found is found again, and undone.
+
+The finding is only a wish: the books may have changed since it was shown, so that the
+same question is asked again of the newest columns, and another answer is a refusal.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from gantt.errors import Conflict
+from gantt.model import rows as t
+from gantt.model.audit import Finding
+from gantt.model.commands import Inventory, Repair
+from gantt.placement import audit
+from gantt.placement.rules.draft import Draft
+from gantt.placement.rules.inventories import class_id, inventory_row, write_row
+from gantt.placement.rules.leases import allocations_of
+from gantt.placement.rules.providers import existing
+
+
+def repair(draft: Draft, command: Repair) -> Finding:
+    """See the command."""
+    asked = command.finding
+    found = audit.still(draft.state, asked, draft.now, command.terms)
+    if found is None or found.facts != asked.facts:
+        raise Conflict(
+            f"{_who(asked)} was found as {asked.kind}, and that has changed since: ask "
+            "for the audit again."
+        )
+    if not found.repair:
+        raise Conflict(
+            f"{_who(asked)} cannot be repaired here: {found.detail}. Correct what is "
+            "wrong of the two by hand."
+        )
+    if found.kind == "inventory_drift":
+        _resize(draft, found)
+    else:
+        _forget(draft, found)
+    return found
+
+
+def _forget(draft: Draft, found: Finding) -> None:
+    """The instance keeps nothing of what was found; what it has elsewhere stays. As
+    with any deletion no provider's generation moves."""
+    state, uuid = draft.state, found.instance_uuid or ""
+    is_left = False
+    for allocation in allocations_of(state, uuid):
+        row = state.providers.row_by_id[allocation.resource_provider_id]
+        if state.providers.at(row).uuid in found.allocations:
+            draft.delete(t.ALLOCATIONS, allocation)
+        else:
+            is_left = True
+    consumer = state.consumers.find(uuid)
+    if consumer is not None and is_left:
+        generation = consumer.generation + 1
+        moved = replace(consumer, generation=generation, updated_at=draft.now)
+        draft.put(t.CONSUMERS, moved)
+    elif consumer is not None:
+        draft.delete(t.CONSUMERS, consumer)
+    claim = state.fleet.claims.by_instance.get(uuid)
+    if claim is not None and claim.claim == found.claim:
+        draft.delete(t.CLAIMS, claim)
+    instance = state.fleet.instances.on(found.host).get(uuid)
+    if instance is not None:
+        draft.delete(t.INSTANCES, instance)
+
+
+def _resize(draft: Draft, found: Finding) -> None:
+    """The inventory has the total that the host reports; what an operator set stays."""
+    total = found.reported or 0
+    provider = existing(draft.state, found.provider_uuid or "")
+    key = class_id(draft.state, found.resource_class)
+    have = inventory_row(draft.state, provider, key)
+    assert have is not None, "a repair is offered where there is an inventory"
+    wanted = Inventory(
+        total,
+        min(have.reserved, total),
+        have.min_unit,
+        total if have.max_unit == have.total else have.max_unit,
+        have.step_size,
+        have.allocation_ratio,
+    )
+    write_row(draft, provider, key, have, wanted)
+    draft.bump(provider)
+
+
+def _who(finding: Finding) -> str:
+    if finding.instance_uuid is not None:
+        return f"Instance {finding.instance_uuid}"
+    return f"{finding.resource_class} of host {finding.host}, node {finding.node},"

@@ -1,0 +1,104 @@
+"""``gantt audit``: what it lists, its exit status, a dry run, and repairs; in process
+and over HTTP. The host is a recorded tree whose agent lists what runs there."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gantt
+from gantt.cli.main import gantt as program
+from tests import inprocess
+from tests.agent.trees import Tree
+from tests.cli.conftest import Program
+
+A, B = (f"0000000{n}-aaaa-4000-8000-000000000000" for n in (1, 2))
+NOW = ("audit", "--grace", "0")
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    tree = Tree(tmp_path / "tree")
+    run(tree, A)
+    return tree
+
+
+@pytest.fixture(params=["in process", "over http"])
+def cli(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Program]:
+    url = f"sqlite:///{tmp_path / 'gantt.db'}"
+    gantt.connect(url, create=True).close()
+    if request.param == "in process":
+        yield Program(program, url)
+        return
+    with inprocess.service(tmp_path, url) as address:
+        yield Program(program, address)
+
+
+def run(tree: Tree, instance: str) -> None:
+    tree.write("proc/20/environ", f"GANTT_INSTANCE={instance}\0GANTT_VCPUS=2\0")
+    tree.write("proc/20/status", "Name:\tit\nCpus_allowed_list:\t0-15\n")
+
+
+def report(cli: Program, tree: Tree) -> None:
+    words = ("--root", str(tree.root), "--host", "far", "--workloads", "processes")
+    cli.do("agent", "--once", *words)
+
+
+def allocate(cli: Program, instance: str) -> None:
+    (host,) = [one for one in cli.ask("host", "list") if one["host"] == "far"]
+    provider = cli.ask("provider", "list")[0]["uuid"]
+    assert host["instances"] <= 1
+    cli.do(
+        *("allocation", "set", instance, f"{provider}:VCPU=2"),
+        *("--project", "blue", "--user", "ann"),
+    )
+
+
+def test_an_orphan_is_found_and_healed(cli: Program, tree: Tree) -> None:
+    report(cli, tree)
+    allocate(cli, A)
+    assert cli.ask(*NOW)["findings"] == [], "what is claimed runs"
+    shutil.rmtree(tree.root / "proc/20")
+    report(cli, tree)
+    cli.do("audit")  # not yet: it may be about to start
+    result = cli.run(*NOW)
+    assert result.exit_code == 1
+    assert "no_workload" in result.stdout and A in result.stdout
+    assert "1 of 1 hosts say what runs on them" in result.stderr
+
+    dry = cli.run(*NOW, "--heal")
+    assert dry.exit_code == 1 and "Nothing was changed" in dry.stderr
+    assert cli.run(*NOW).exit_code == 1, "a dry run repairs nothing"
+
+    healed = cli.run(*NOW, "--heal", "--yes")
+    assert (healed.exit_code, A in healed.stdout) == (0, True)
+    assert "1 of 1 findings were repaired" in healed.stderr
+    assert cli.do(*NOW)
+    assert "2" not in [str(one) for one in cli.ask("usage", "show", "far")]
+    told = cli.run("explain", A)
+    if cli.url.startswith("http"):
+        assert "Repaired (no_workload of host far" in told.stdout
+        assert "VCPU" in told.stdout
+
+
+def test_what_runs_unclaimed_is_found_and_stays(cli: Program, tree: Tree) -> None:
+    report(cli, tree)
+    run(tree, B)
+    report(cli, tree)
+    found = cli.run(*NOW, "-o", "json")
+    assert found.exit_code == 1 and '"no_claim"' in found.stdout
+    assert cli.run(*NOW, "--kind", "inventory_drift").exit_code == 0
+    assert cli.run(*NOW, "--host", "near").exit_code == 0
+    assert cli.run(*NOW, "--host", "far", "--kind", "no_claim").exit_code == 1
+    healed = cli.run(*NOW, "--heal", "--yes")
+    assert (healed.exit_code, "0 of 1 findings" in healed.stderr) == (1, True)
+
+
+def test_odd_words_are_refused(cli: Program) -> None:
+    assert "--heal" in cli.fail("audit", "--yes", status=2)
+    cli.fail("audit", "--grace", "-1", status=2)
+    cli.fail("audit", "--limit", "0", status=2)
+    cli.fail("audit", "--kind", "colour", status=2)
