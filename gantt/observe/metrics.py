@@ -186,6 +186,8 @@ _COUNTERS = {
     "decisions_unawaited": "Decision lookups answered at once because too many were "
     "already waiting.",
     "decisions_trimmed": "Old decisions dropped from the shared table.",
+    "audits": "Audits of the fleet.",
+    "audit_repairs": "Findings of audits that were repaired.",
     "shadow_observed": "Requests that were decided beside Nova.",
     "shadow_repeated": "Observations of a request that was already observed.",
     "shadow_abandoned": "Requests dropped before Nova's claim was seen "

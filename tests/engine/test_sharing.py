@@ -17,6 +17,7 @@ from gantt.engine.scheduling import sharing
 from gantt.engine.scheduling.records import Records
 from gantt.engine.threads import SystemThreads
 from gantt.errors import NoValidHost, StoreFailed
+from gantt.model.audit import Finding
 from gantt.model.hosts import HostStats
 from gantt.model.selection import (
     Asked,
@@ -354,9 +355,12 @@ def test_a_record_round_trips() -> None:
     # A later release may add fields, an older one had fewer.
     parts = msgpack.decode(text)
     assert sharing.decode(msgpack.encode([*parts, "more"])) == scored
-    found = sharing.decode(msgpack.encode(parts[:-2]))
+    found = sharing.decode(msgpack.encode(parts[:-3]))
     assert found is not None
     assert asdict(found) == {**asdict(scored), "timings": {}, "is_dry_run": False}
+    undone = Finding(kind="no_workload", host="h", allocations={"p": {"VCPU": 2}})
+    repaired = replace(whole, repair=undone)
+    assert sharing.decode(sharing.encode(repaired, None)) == repaired
 
 
 def test_a_record_that_cannot_be_encoded_is_skipped(
