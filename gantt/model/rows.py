@@ -216,6 +216,14 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     counted_at: int | None = None
 
     @property
+    def is_running(self) -> bool:
+        """Whether its host reports the instance and its amounts; what is left of it are
+        the CPUs, cells and devices that it names."""
+        return self.topology is not None and not (
+            self.vcpus or self.memory_mb or self.disk_mb
+        )
+
+    @property
     def is_over(self) -> bool:
         """Whether it has ended here and its remote allocations must be removed: it can
         no longer be confirmed."""

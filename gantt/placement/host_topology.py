@@ -51,7 +51,7 @@ def _pending(state: State, promises: Promises) -> Iterator[PendingView]:
     left = Remaining(promises.report)
     for claim_id, pending in promises.pendings():
         found = fitted(left, pending)
-        left = after(left, found)
+        left = after(left, pending, found)
         row = state.fleet.claims.by_id[claim_id]
         fit = Fit() if isinstance(found, Lack) else found
         cpus = 0

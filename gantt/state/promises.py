@@ -93,7 +93,7 @@ class Promises:
         found = self._fitted(self._before(place), pending)
         if place == len(self._ids) or isinstance(found, Lack):
             return found
-        left = after(self._before(place), found)
+        left = after(self._before(place), pending, found)
         for later in self._pendings[place:]:
             left = less(left, later)
         return CLOSED if left.is_closed else found
@@ -111,7 +111,8 @@ class Promises:
         del self._lefts[place:]
         for number in range(place, len(self._ids)):
             left = self._before(number)
-            self._lefts.append(after(left, self._fitted(left, self._pendings[number])))
+            pending = self._pendings[number]
+            self._lefts.append(after(left, pending, self._fitted(left, pending)))
 
 
 class Pendings:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from gantt.errors import NotFree
 from gantt.model.cpu_sets import cpus_of, text_of
@@ -28,12 +29,14 @@ CLOSED: Final = Lack("pending", 1, 0, "claims")
 class Pending(Struct, frozen=True):
     """What one instance was promised. ``providers``: those of its devices, by request
     group, where devices are in the books. ``packs``: fuller cells come first. ``fit``:
-    what it takes on a host that obeys claims; None: any fit will do."""
+    what it takes on a host that obeys claims; None: any fit will do. ``is_running``:
+    the host reports the instance, so what of ``fit`` is not free is its own."""
 
     wanted: Wanted
     providers: dict[str, tuple[str, ...]] = {}
     packs: bool = False
     fit: Fit | None = None
+    is_running: bool = False
 
 
 class Remaining(Struct, frozen=True):
@@ -53,15 +56,15 @@ def remaining(host: HostTopology, pendings: Iterable[Pending]) -> Remaining:
 
 def less(left: Remaining, pending: Pending) -> Remaining:
     """What is left beside one more pending claim."""
-    return after(left, fitted(left, pending))
+    return after(left, pending, fitted(left, pending))
 
 
-def after(left: Remaining, found: Fit | Lack) -> Remaining:
+def after(left: Remaining, pending: Pending, found: Fit | Lack) -> Remaining:
     """What is left once ``found``, the answer of ``fitted``, is taken."""
     if left.is_closed or isinstance(found, Lack):
         return Remaining(left.host, is_closed=True)
     try:
-        return Remaining(take(left.host, found))
+        return Remaining(take(left.host, found, may_be_counted=pending.is_running))
     except NotFree:
         return Remaining(left.host, is_closed=True)
 
@@ -74,6 +77,17 @@ def fitted(left: Remaining, pending: Pending) -> Fit | Lack:
     if left.host.obeys and pending.fit is not None:
         return pending.fit
     return fit(left.host, pending.wanted, pending.providers, packs=pending.packs)
+
+
+def running(pending: Pending) -> Pending:
+    """What stays promised once the host reports the instance. Huge pages in use are
+    counted by the host, whatever uses them."""
+    assert pending.fit is not None, "a host that obeys is told what to use"
+    cells = tuple(
+        one if one.page_kib is None else replace(one, cell=replace(one.cell, memory=0))
+        for one in pending.fit.cells
+    )
+    return replace(pending, fit=replace(pending.fit, cells=cells), is_running=True)
 
 
 # -- the text of a claim's row --------------------------------------------------------

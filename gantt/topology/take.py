@@ -29,8 +29,9 @@ from gantt.topology.devices import without_linked
 from gantt.topology.pinning import cores_with, free_cpus
 
 
-def take(host: HostTopology, fit: Fit) -> HostTopology:
-    """``host`` without what ``fit`` takes.
+def take(host: HostTopology, fit: Fit, *, may_be_counted: bool = False) -> HostTopology:
+    """``host`` without what ``fit`` takes. ``may_be_counted``: what of its CPUs and
+    named devices is not free is its own already.
 
     Raises NotFree if a cell, CPU or device of ``fit`` is unknown there or not free.
     Memory and pages may fall below zero on a report with less of them: what was
@@ -38,11 +39,30 @@ def take(host: HostTopology, fit: Fit) -> HostTopology:
     """
     pools = host.pools
     if fit.devices:
-        pools = _without(pools or (), fit.devices)
-    return replace(host, cells=_less_cells(host, fit), pools=pools)
+        devices = fit.devices
+        if may_be_counted:
+            devices = _present(pools or (), devices)
+        pools = _without(pools or (), devices)
+    return replace(host, cells=_less_cells(host, fit, may_be_counted), pools=pools)
 
 
-def _less_cells(host: HostTopology, fit: Fit) -> tuple[HostCell, ...]:
+def _present(
+    pools: Iterable[Pool], devices: tuple[TakenDevices, ...]
+) -> tuple[TakenDevices, ...]:
+    """What of named ``devices`` the pools have still."""
+    free = {device for pool in pools for device in pool.devices}
+    found = []
+    for taken in devices:
+        left = tuple(device for device in taken.devices if device in free)
+        if left or not taken.devices:
+            count = len(left) or taken.count
+            found.append(replace(taken, count=count, devices=left))
+    return tuple(found)
+
+
+def _less_cells(
+    host: HostTopology, fit: Fit, may_be_counted: bool
+) -> tuple[HostCell, ...]:
     cells = {cell.id: cell for cell in host.cells}
     for fitted in fit.cells:
         if fitted.host_cell not in cells:
@@ -53,7 +73,7 @@ def _less_cells(host: HostTopology, fit: Fit) -> tuple[HostCell, ...]:
         cell = cells[fitted.host_cell]
         cells[cell.id] = replace(
             cell,
-            pinned=_pinned(cell, fitted),
+            pinned=_pinned(cell, fitted, may_be_counted),
             cpu_usage=cell.cpu_usage + fitted.cell.cpus.bit_count(),
             memory_usage=cell.memory_usage + fitted.cell.memory,
             pages=_pages(cell, fitted),
@@ -61,14 +81,14 @@ def _less_cells(host: HostTopology, fit: Fit) -> tuple[HostCell, ...]:
     return tuple(cells.values())
 
 
-def _pinned(cell: HostCell, fitted: FittedCell) -> Cpus:
+def _pinned(cell: HostCell, fitted: FittedCell, may_be_counted: bool) -> Cpus:
     if not is_pinned(fitted.cell):
         return cell.pinned
     cpus = mask_of(cpu for _, cpu in fitted.pinning) | fitted.emulator
     unknown = cpus & ~cell.pcpus
     if fitted.cell.threads == "isolate":
         cpus = cores_with(cell, cpus)
-    wrong = unknown | (cpus & cell.pinned)
+    wrong = unknown if may_be_counted else unknown | (cpus & cell.pinned)
     if wrong:
         raise NotFree(
             f"CPUs {text_of(wrong)} of cell {cell.id} are pinned already or unknown; "
@@ -124,6 +144,9 @@ def _giver(pools: list[Pool], taken: TakenDevices) -> int:
 
 
 def _gone(pool: Pool, taken: TakenDevices) -> list[Device]:
+    """Those that it does not list; a device that was never named may be any."""
+    if pool.devices and len(taken.devices) != taken.count:
+        return list(pool.devices)
     return [device for device in taken.devices if device not in pool.devices]
 
 

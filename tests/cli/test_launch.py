@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,9 @@ def test_a_signal_stops_the_process_and_releases_the_claim(
     told = tmp_path / "pid"
     command = ("sh", "-c", f"echo $$ > {told}.new; mv {told}.new {told}; sleep 600")
     running = subprocess.Popen(
-        live.program("launch", *SIZE, "--url", fleet.url, "--", *command)
+        live.program("launch", *SIZE, "--url", fleet.url, "--", *command),
+        # Shells start what runs in the background with SIGINT ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 60
     while not told.exists():

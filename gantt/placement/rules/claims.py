@@ -37,7 +37,7 @@ from gantt.placement.rules.ledger import Ledger, Place
 from gantt.state.fleet import Fleet
 from gantt.state.names import is_each_once
 from gantt.state.state import State
-from gantt.topology.pending import Pending, to_text
+from gantt.topology.pending import CLOSED, Pending, to_text
 
 _GONE: Final = "the host no longer exists"
 _OFF: Final = "the host is disabled or forced down"
@@ -254,7 +254,9 @@ class _Desk:
         )
         found = self._overlay.fit(host, pending, holder.claim_id)
         if isinstance(found, Lack):
-            return found
+            # What an instance on a forced host takes may be unknown, not nothing.
+            is_unknown = found == CLOSED or found.is_of_search
+            return pending if is_unknown and not command.must_fit else found
         return replace(pending, fit=found) if hosts.obeys(host) else pending
 
     def _asked(

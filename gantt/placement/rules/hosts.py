@@ -167,8 +167,8 @@ def _in_time(
 def _is_late(state: State, row: int, command: UpdateHost) -> bool:
     """Whether the report was saved before the last one, and overtaken on its way."""
     known: int | None = state.fleet.hosts.stats[row].get(SAVED)
-    if known is None or command.saved_at is None:
-        return False
+    if known is None or command.saved_at is None or command.place is not None:
+        return False  # those of agents are in sequence
     return 0 < known - command.saved_at <= _LATE_US
 
 
@@ -208,13 +208,17 @@ def _named(
         leases.found(draft, uuid)
     ended = _ended(draft.state, row.id, command, draft.now)
     for claim in ended:
-        draft.delete(t.CLAIMS, claim)
+        if command.place is not None and leases.names_its_place(claim):
+            leases.started(draft, claim)
+        else:
+            draft.delete(t.CLAIMS, claim)
     return fleet_queries.host_to_be(draft.state, row, stats, ended, listed)
 
 
 def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[ClaimRow]:
     """The claims on the host that its report counts already: it lists the instance, or
-    was saved after the host had named it."""
+    was saved after the host had named it. Agents count amounts, but not what of cells
+    and devices is whose: of claims that name it, that stays."""
     named, table = command.stats.instances, state.fleet.claims
     promised = table.on(host_id)
     if not promised:
@@ -224,6 +228,8 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     saved_at = now if command.saved_at is None else command.saved_at
 
     def is_counted(one: ClaimRow) -> bool:
+        if one.is_running:
+            return command.place is None and one.instance_uuid in listed
         if one.instance_uuid in listed:
             return True
         if named is not UNSET and one.instance_uuid in known:

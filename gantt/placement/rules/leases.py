@@ -32,6 +32,7 @@ from gantt.placement.fleet_queries import SAVED
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
+from gantt.topology.pending import from_text, running, to_text
 
 
 def confirm(draft: Draft, command: ConfirmClaim) -> None:
@@ -196,6 +197,31 @@ def is_counted(state: State, row: ClaimRow, saved_at: int) -> bool:
         if read_at < (row.created_at or 0):
             return False
     return row.counted_at is not None and is_later(saved_at, row.counted_at)
+
+
+def names_its_place(row: ClaimRow) -> bool:
+    """Whether the claim names the CPUs, pages and devices that its instance uses."""
+    return row.topology is not None and from_text(row.topology).fit is not None
+
+
+def started(draft: Draft, row: ClaimRow) -> None:
+    """The host reports the instance and its amounts. What the claim names of cells and
+    devices stays until the claim is released or its allocations go; huge pages in use
+    are counted by the host."""
+    assert row.topology is not None, "the claim names its place"
+    draft.put(
+        t.CLAIMS,
+        replace(
+            row,
+            vcpus=0,
+            memory_mb=0,
+            disk_mb=0,
+            leased_until=None,
+            counted_at=draft.now,
+            updated_at=draft.now,
+            topology=to_text(running(from_text(row.topology))),
+        ),
+    )
 
 
 def is_later(saved_at: int, counted_at: int) -> bool:

@@ -16,6 +16,7 @@ from gantt.errors import Invalid
 from gantt.model.forms.host_topology import read_host
 from gantt.model.hosts import HostStats
 from gantt.model.names import MAX_INT, MAX_RATIO
+from gantt.state.reports import TOPOLOGY
 
 _FIELDS: Final = tuple(
     name for name in HostStats.__struct_fields__ if name not in ("traits", "instances")
@@ -27,7 +28,7 @@ _NUMBERS: Final = _AMOUNTS | {
     *("id", "service_id", "hypervisor_version", "free_ram_mb", "free_disk_gb"),
     *("current_workload", "running_vms", "disk_available_least", "mapped"),
 }
-FITTED: Final = frozenset({"numa_topology", "pci_stats"})
+FITTED: Final = frozenset(TOPOLOGY)
 """What instances are fitted to."""
 _RATIOS: Final = frozenset(
     {"cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"}

@@ -110,7 +110,7 @@ def _of_alias(
     """The request for ``count`` devices, under the alias's name."""
     meant = [one for one in aliases if one.get("name") == name]
     if not meant:
-        raise NeverFits(
+        raise Invalid(
             f"extra spec {ALIAS}={spec.flavor.extra_specs[ALIAS]!r}: there is no alias "
             f"{name!r}; add it to [pci] alias, or correct the name"
         )
@@ -176,7 +176,7 @@ def _read(entry: dict[str, Any], asked: Affinity | None) -> DeviceRequest:
         or not isinstance(wanted, list | tuple)
         or not all(isinstance(one, dict) for one in wanted)
     ):
-        raise NeverFits(
+        raise Invalid(
             f"pci_requests cannot be read: count={count!r}, spec={wanted!r}; give a "
             f"count from 0 to {_MOST_DEVICES} and a list of objects"
         )
@@ -244,7 +244,7 @@ def _resource_class(wanted: dict[str, Any]) -> str:
         name = str(named).upper()
         return name if name in _STANDARD else custom_name(name)
     if not (wanted.get("vendor_id") and wanted.get("product_id")):
-        raise NeverFits(
+        raise Invalid(
             f"a PCI request asks for a device like {wanted}: give resource_class, or "
             "vendor_id and product_id"
         )

@@ -1,0 +1,166 @@
+"""Cells and devices of hosts whose agents list instances: an agent counts amounts, but
+not what of cells and devices is whose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gantt.errors import ClaimLost, NotFree
+from gantt.model import commands as c
+from gantt.model.hosts import HostStats
+from gantt.model.reports import Report
+from gantt.model.topology import Device, Fit, HostTopology, Pool, TakenDevices
+from gantt.placement.rules import agent_reports
+from gantt.topology.take import take
+from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
+from tests.placement.rules.test_topology_claims import (
+    NIC,
+    SECOND,
+    WITH_NIC,
+    cells,
+    desk_of,
+    pinned,
+)
+from tests.placement.rules.test_topology_ends import fills
+
+ADDRESSES = ("0000:81:00.1", "0000:81:00.2")
+
+
+def pools(*there: str) -> list[dict[str, Any]]:
+    pool = {**NIC, "count": len(there), "numa_node": 0}
+    return [{**pool, "devices": [{"address": one} for one in there]}]
+
+
+def agent(
+    desk: FleetDesk, sequence: int, *, at: int | None = None, **fields: Any
+) -> None:
+    """The report ``sequence`` of the agent on host 1; the first one is full."""
+    facts: dict[str, Any] = {}
+    if sequence == 1:
+        facts = {
+            "vcpus": 64,
+            "memory_mb": 65_536,
+            "local_gb": 999,
+            "numa_topology": cells(),
+            "pci_stats": pools(*ADDRESSES),
+            "obeys_claims": True,
+            "cpu_allocation_ratio": 1.0,
+        }
+    said = Report(
+        host="h1",
+        node="n1",
+        incarnation="a",
+        sequence=sequence,
+        taken_at=desk.now if at is None else at,
+        full=sequence == 1,
+        needs="",
+        fields=HostStats(**{**facts, **fields}),
+    )
+    options = c.UpdateHost("", "", HostStats(), "")
+    found = desk.do(
+        agent_reports.command_of(said, options, "", new_provider_uuid=uuid_of(1))
+    )
+    assert found.outcome == "applied"
+
+
+@pytest.fixture
+def desk() -> FleetDesk:
+    desk = desk_of()
+    agent(desk, 1)
+    return desk
+
+
+def test_a_device_in_use_is_not_promised_again(desk: FleetDesk) -> None:
+    """It stays in the list of the kernel's devices while a guest has it."""
+    desk.do(claim("one", on(1, 1), wanted=WITH_NIC))
+    agent(desk, 2, instances=(server(1),))
+    (fit,) = desk.do(claim("two", on(2, 1), wanted=WITH_NIC)).fits
+    agent(desk, 3, instances=(server(1), server(2)))
+    agent(desk, 4, free_ram_mb=1)
+    desk.refusal(claim("three", on(3, 1), wanted=WITH_NIC), ClaimLost)
+    desk.do(c.ReleaseClaim("one"))
+    (found,) = desk.do(claim("three", on(3, 1), wanted=WITH_NIC)).fits
+    assert found != fit
+
+
+@pytest.mark.parametrize("is_counted", [False, True])
+def test_pinned_cpus_stay_taken_whether_a_report_counts_them(
+    desk: FleetDesk, is_counted: bool
+) -> None:
+    (fit,) = desk.do(pinned("one", on(1, 1))).fits
+    cpus = [cpu for _, cpu in fit.cells[0].pinning] if is_counted else []
+    agent(desk, 2, instances=(server(1),), numa_topology=cells(*cpus))
+    desk.do(pinned("two", on(2, 1)))
+    assert not fills(desk)
+    desk.do(c.ReleaseClaim("two"))
+    assert fills(desk)
+
+
+def test_amounts_of_a_running_instance_count_once(desk: FleetDesk) -> None:
+    hosts = desk.state.fleet.hosts
+    desk.do(pinned("one", on(1, 1)))
+    before = int(hosts.num_instances[0]), int(hosts.vcpus_used[0])
+    agent(desk, 2, instances=(server(1),), running_vms=1, vcpus_used=2)
+    assert before[0] == 1
+    assert (int(hosts.claimed_instances[0]), int(hosts.claimed_vcpus[0])) == (0, 0)
+    (row,) = desk.claims()
+    assert row.is_running and row.leased_until is None
+
+
+def test_a_resize_on_its_host_keeps_what_it_was_promised(desk: FleetDesk) -> None:
+    """The next report lists the instance as it was before."""
+    desk.do(pinned("one", on(1, 1)))
+    agent(desk, 2, instances=(server(1),))
+    desk.do(pinned("resize", on(1, 1)))
+    agent(desk, 3, instances=(server(1),), free_ram_mb=1)
+    assert not fills(desk)
+
+
+def test_reports_of_an_agent_are_in_sequence_whatever_its_clock_says(
+    desk: FleetDesk,
+) -> None:
+    agent(desk, 2, at=desk.now - 60 * SECOND, numa_topology=cells(0, 1))
+    (cell, _) = desk.state.fleet.hosts.reported[0].cells
+    assert cell.pinned == 0b11
+
+
+def test_a_late_report_does_not_say_whether_a_host_obeys() -> None:
+    desk = desk_of(obeys_claims=True)
+    now = report(1, cpu_allocation_ratio=1.0, obeys_claims=False)
+    late = report(1, cpu_allocation_ratio=1.0, obeys_claims=True)
+    desk.do(c.UpdateHost(**{**_fields(now), "saved_at": 20 * SECOND}))
+    desk.do(c.UpdateHost(**{**_fields(late), "saved_at": 10 * SECOND}))
+    assert not desk.state.fleet.hosts.obeys(0)
+
+
+def _fields(command: c.UpdateHost) -> dict[str, Any]:
+    return {name: getattr(command, name) for name in command.__struct_fields__}
+
+
+def test_a_pool_that_begins_to_name_its_devices_gives_none_twice() -> None:
+    """The claim was made of a count: which of the named ones it has is not known."""
+    tags: dict[str, Any] = {"dev_type": "type-VF"}
+    taken = Fit(devices=(TakenDevices("r", 1, 0, tags),))
+    known = HostTopology(pools=(Pool(1, 0, tags),))
+    assert take(known, taken).pools == ()
+    (pool,) = HostTopology(pools=(Pool(1, 0, tags),)).pools or ()
+    named = HostTopology(pools=(_named(pool),))
+    with pytest.raises(NotFree):
+        take(named, taken)
+
+
+def _named(pool: Pool) -> Pool:
+    return Pool(pool.count, pool.numa_node, pool.tags, None, (Device(ADDRESSES[0]),))
+
+
+def test_a_forced_instance_keeps_a_closed_host_closed() -> None:
+    """What it takes there is not known."""
+    desk = desk_of(obeys_claims=True)
+    desk.do(pinned("one", on(1, 1)))
+    desk.do(report(1, cpu_allocation_ratio=1.0, numa_topology=cells(0)))
+    assert desk.state.fleet.hosts.promises[0].left.is_closed
+    desk.do(pinned("forced", on(2, 1), must_fit=False))
+    (forced,) = [row for row in desk.claims() if row.claim == "forced"]
+    assert forced.topology is not None
