@@ -135,7 +135,11 @@ def test_lag_is_known_without_asking_the_database(url: str, connect: Connect) ->
     store.always["log"] = raiser(StoreFailed("gone"))
     with pytest.raises(StoreFailed):
         names(books)
-    told = {"revision_lag": 3, "database_silence_seconds": 0}
+    told = {
+        "revision_lag": 3,
+        "database_silence_seconds": 0,
+        "liveness_frozen": False,
+    }
     assert books.keeping_up() == told
     store.fail("cursor", StoreFailed("gone"))
     with pytest.raises(StoreFailed):

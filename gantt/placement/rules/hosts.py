@@ -228,7 +228,7 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     saved_at = now if command.saved_at is None else command.saved_at
 
     def is_counted(one: ClaimRow) -> bool:
-        if one.is_running:
+        if one.topology is not None and one.is_running:
             return command.place is None and one.instance_uuid in listed
         if one.instance_uuid in listed:
             return True
