@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -115,6 +116,36 @@ def test_hidden_processes_are_one_problem(
     (problem,) = files.problems
     assert "2 processes of other users" in problem.reason
     assert "CAP_SYS_PTRACE" in problem.reason
+
+
+def test_processes_that_are_not_visible_are_a_problem(tree: Tree) -> None:
+    """hidepid=2 and PID namespaces leave no trace of what they hide."""
+    process(tree, 20, f"GANTT_INSTANCE={A}")
+    assert found(tree).fields["lists_instances"] is True
+    (tree.root / "proc/self/ns").mkdir(parents=True)
+    namespace = tree.root / "proc/self/ns/pid"
+    namespace.symlink_to("pid:[4026531836]")
+    assert found(tree).fields["lists_instances"] is True
+    namespace.unlink()
+    namespace.symlink_to("pid:[4026532000]")
+    inside = found(tree)
+    assert inside.fields.get("lists_instances") is not True
+    assert "PID namespace of its own" in inside.problems[0].reason
+    namespace.unlink()
+    shutil.rmtree(tree.root / "proc/1")
+    hidden = found(tree)
+    assert hidden.fields.get("lists_instances") is not True
+    assert "instances" not in hidden.fields
+    assert "process 1 is not visible" in hidden.problems[0].reason
+
+
+def test_all_sources_are_asked_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit or a process may run where libvirt does."""
+    where = "gantt.agent.workloads.sources.is_installed"
+    for has_library, first in ((True, LibvirtWorkloads), (False, UnaskedLibvirt)):
+        monkeypatch.setattr(where, lambda known=has_library: known)
+        kinds = [type(one) for one in sources()][:3]
+        assert kinds == [first, SystemdWorkloads, ProcessWorkloads]
 
 
 def test_a_process_that_ends_meanwhile_is_passed_over(tree: Tree) -> None:

@@ -33,6 +33,8 @@ class Tree:
         self.write("sys/devices/system/cpu/online", f"0-{every - 1}\n")
         self.write("proc/cpuinfo", self._cpuinfo(every))
         self.write("proc/meminfo", f"MemTotal: {sockets * gib * KIB_PER_GIB} kB\n")
+        self.write("proc/1/environ", "HOME=/\0")
+        self.write("proc/1/status", "Name:\tinit\n")
         self.write("proc/stat", "cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 1 2 3 4 5\n")
         for number in range(every):
             self._cpu(number)

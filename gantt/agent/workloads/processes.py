@@ -1,8 +1,9 @@
 """Plain processes that carry GANTT_INSTANCE=UUID in their environment.
 
 Children inherit it, so that all processes of an instance count. The environment of
-another user's process is readable with CAP_SYS_PTRACE alone: without it, the list of
-instances would not be whole, and that is a problem rather than a shorter list.
+another user's process is readable with CAP_SYS_PTRACE alone, and hidepid or a PID
+namespace hides whole processes: the list of instances would then not be whole, and that
+is a problem rather than a shorter list.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ VCPUS: Final = "GANTT_VCPUS"
 MEMORY_MB: Final = "GANTT_MEMORY_MB"
 DISK_GB: Final = "GANTT_DISK_GB"
 _PROC: Final = "/proc"
+_FIRST_NAMESPACE: Final = "pid:[4026531836]"
+"""PROC_PID_INIT_INO of linux/proc_ns.h: the PID namespace that sees every process."""
 
 
 class ProcessWorkloads:
@@ -30,6 +33,7 @@ class ProcessWorkloads:
     def workloads(self, files: Files) -> Iterable[Workload]:
         """One for each instance that has a process."""
         pids = [name for name in files.names(_PROC) if name.isdigit()]
+        _check_sight(files, pids)
         online = files.cpus(ONLINE) if pids else None
         found: dict[str, list[tuple[dict[str, str], str]]] = {}
         hidden = 0
@@ -52,6 +56,22 @@ class ProcessWorkloads:
                 "name other sources with --workloads",
             )
         return [_workload(uuid, seen, online) for uuid, seen in found.items()]
+
+
+def _check_sight(files: Files, pids: list[str]) -> None:
+    """A problem where processes of this machine are not visible at all."""
+    namespace = files.target(f"{_PROC}/self/ns/pid")
+    if "1" not in pids:
+        reason = "process 1 is not visible here (hidepid, or another PID namespace)"
+    elif namespace not in (None, _FIRST_NAMESPACE):
+        reason = "the agent is in a PID namespace of its own"
+    else:
+        return
+    files.problem(
+        _PROC,
+        f"{reason}, so that instances are not reported: run the agent where it sees "
+        "all processes, or name other sources with --workloads",
+    )
 
 
 def _environ(text: str) -> dict[str, str]:

@@ -23,17 +23,16 @@ _OURS: Final[dict[str, Callable[[], WorkloadSource]]] = {
 
 def sources(names: Sequence[str] = ()) -> tuple[WorkloadSource, ...]:
     """Those of ``names``, ours or of other packages; without names libvirt if its
-    library is installed, else units and processes, and all of other packages. ``none``
-    alone: the agent does not say what runs. Raises Invalid (an unknown name), Refused
-    (a plug-in that cannot be loaded)."""
+    library is installed, units, processes, and all of other packages: one source alone
+    does not see all that runs. ``none`` alone: the agent does not say what runs. Raises
+    Invalid (an unknown name), Refused (a plug-in that cannot be loaded)."""
     if tuple(names) == (NONE,):
         return ()
     plugins = {one.name: one for one in entry_points(group=PLUGINS)}
     if not names:
-        own = ["libvirt"] if is_installed() else ["systemd", "processes"]
-        unasked = () if is_installed() else (UnaskedLibvirt(),)
-        chosen = [*own, *sorted(plugins.keys() - _OURS.keys())]
-        return (*unasked, *(_source(name, plugins) for name in chosen))
+        libvirt = LibvirtWorkloads() if is_installed() else UnaskedLibvirt()
+        chosen = ["systemd", "processes", *sorted(plugins.keys() - _OURS.keys())]
+        return (libvirt, *(_source(name, plugins) for name in chosen))
     unknown = [one for one in names if one not in _OURS and one not in plugins]
     if unknown:
         known = ", ".join(sorted({*_OURS, *plugins, NONE}))
