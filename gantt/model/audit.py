@@ -79,10 +79,18 @@ class Audit(Struct, frozen=True):
 
 
 class AuditTerms(Struct, frozen=True):
-    """Microseconds. ``fresh_us``: a report that was stored longer ago says nothing of
-    what runs. ``grace_us``: an allocation or claim that is younger may not have its
-    workload yet."""
+    """``fresh_us``: a list that was made longer ago says nothing of what runs.
+    ``grace_us``: an allocation or claim that was that young when the list was made may
+    not have had its workload yet. Microseconds. ``kinds``: only these, (): all;
+    ``host``: only findings about it, "": all."""
 
     fresh_us: int
     grace_us: int
     limit: int = MOST_FINDINGS
+    kinds: tuple[Kind, ...] = ()
+    host: str = ""
+
+    def wants(self, finding: Finding) -> bool:
+        return (not self.kinds or finding.kind in self.kinds) and (
+            self.host in ("", finding.host)
+        )

@@ -246,7 +246,8 @@ class UpdateHost(Command[HostView], frozen=True):
     that is known of the host, else of ``node``. ``takes_uuid``: where another host has
     this provider, it has moved here, and that host loses it; else that is refused.
     ``saved_at``: when the host wrote the report, in microseconds; None: just now.
-    ``place``: which report of the host's agent this is; None: of no agent.
+    ``place``: which report of the host's agent this is; None: of no agent, or without
+    changes. ``listed_at``: when that agent saw all that runs; None: it did not.
     """
 
     host: str
@@ -261,6 +262,7 @@ class UpdateHost(Command[HostView], frozen=True):
     takes_uuid: bool = False
     saved_at: int | None = None
     place: ReportPlace | None = None
+    listed_at: int | None = None
 
 
 class ReportHost(Command[ReportOutcome], frozen=True):

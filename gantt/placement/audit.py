@@ -1,6 +1,6 @@
 """The audit: what is claimed and booked, against what hosts report. Pure.
 
-Only a host that lists its instances, and whose report is fresh, says that one is not
+Only a host that lists its instances, and whose list is fresh, says that one is not
 there. Leased claims are not looked at: they end by themselves.
 """
 
@@ -14,7 +14,9 @@ from msgspec.structs import replace
 
 from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.rows import NO_HOST
-from gantt.placement.fleet_queries import LISTED
+from gantt.placement import listings
+from gantt.placement.fleet_queries import OWNED
+from gantt.placement.listings import Listers, Listing, canonical
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
@@ -41,24 +43,29 @@ def audit(
     between hosts, and may let others write."""
     table = state.fleet.hosts
     ids = [int(table.id[row]) for row in table.live_rows()]
+    lists = listings.listers(state, rest)
     found: list[Finding] = []
     counts: Counter[str] = Counter()
     listing = 0
 
     def take(findings: Iterator[Finding]) -> None:
         for one in findings:
-            counts[one.kind] += 1
-            found.append(one)
+            if terms.wants(one):
+                counts[one.kind] += 1
+                found.append(one)
         rest()
 
     for host_id in ids:
         row = table.row_by_id.get(host_id)
         if row is not None:
             listing += listed(state, row, now, terms) is not None
-            take(of_host(state, row, now, terms))
-    for root in roots_without_host(state, rest):
-        take(of_lost_root(state, root, now, terms))
-    take(of_lost_claims(state, now, terms))
+            if terms.host in ("", table.hosts[row]):
+                take(of_host(state, row, now, terms, lists))
+    if not terms.host and (not terms.kinds or "host_gone" in terms.kinds):
+        for root in roots_without_host(state, rest):
+            take(of_lost_root(state, root, now, terms, lists))
+        for instance in sorted(state.fleet.claims.on(NO_HOST)):
+            take(of_lost_claim(state, instance, now, terms, lists))
     found.sort(key=lambda one: (one.kind, one.host, one.node, str(one.subject)))
     return Audit(
         state.revision,
@@ -71,31 +78,20 @@ def audit(
     )
 
 
-def where(state: State, instance: str, now: int, terms: AuditTerms) -> str | None:
-    """The host that lists the instance now."""
-    row = state.fleet.instances.by_uuid.get(instance)
-    if row is None:
-        return None
-    for number in state.fleet.hosts.rows_of(row.host):
-        if instance in (listed(state, number, now, terms) or ()):
-            return row.host
-    return None
-
-
-def listed(
-    state: State, row: int, now: int, terms: AuditTerms
-) -> frozenset[str] | None:
+def listed(state: State, row: int, now: int, terms: AuditTerms) -> Listing | None:
     """What the host at ``row`` says that runs there; None: it does not say all of it,
-    or its last report is too old."""
-    table = state.fleet.hosts
-    stats = table.stats[row]
-    if stats.get("lists_instances") is not True or LISTED not in stats:
-        return None
-    stored_at = max(int(table.updated_at[row]), int(table.created_at[row]))
-    return frozenset(stats[LISTED]) if now - stored_at <= terms.fresh_us else None
+    or its last list is too old."""
+    found = listings.listing_at(state, row)
+    return None if found is None or now - found.at > terms.fresh_us else found
 
 
-def of_host(state: State, row: int, now: int, terms: AuditTerms) -> Iterator[Finding]:
+def of_host(
+    state: State,
+    row: int,
+    now: int,
+    terms: AuditTerms,
+    lists: Listers | None = None,
+) -> Iterator[Finding]:
     """The findings about the host at ``row``."""
     table = state.fleet.hosts
     provider = int(table.provider[row])
@@ -109,52 +105,51 @@ def of_host(state: State, row: int, now: int, terms: AuditTerms) -> Iterator[Fin
     )
     if root is not None:
         yield from _drift(state, root, table.stats[row], place)
-    names = listed(state, row, now, terms)
-    if names is None:
+    listing = listed(state, row, now, terms)
+    if listing is None:
         return
     booked = {} if root is None else _allocations(state, root)
     claimed = set(state.fleet.claims.on(int(table.id[row])))
-    for instance in sorted((booked.keys() | claimed) - names):
-        if _is_due(state, instance, now - terms.grace_us):
+    before = listing.at - terms.grace_us
+    here = {one: canonical(one) for one in sorted(booked.keys() | claimed)}
+    for instance, key in here.items():
+        if key not in listing.names and _is_due(state, instance, before):
             claim = state.fleet.claims.by_instance.get(instance)
             yield _no_workload(
                 replace(place, instance_uuid=instance),
                 claim.claim if claim and instance in claimed else "",
                 booked.get(instance, {}),
-                where(state, instance, now, terms),
+                listings.elsewhere(state, row, instance, lists),
+                is_new=listing.missing_since(key) > before,
             )
-    for instance in sorted(names - booked.keys() - claimed):
-        elsewhere = state.consumers.find(instance) is not None
+    for instance in sorted(listing.names.difference(here.values())):
+        is_known = state.consumers.find(instance) is not None
         yield replace(
             place,
             instance_uuid=instance,
             detail="it runs here, and its allocations are on another provider"
-            if elsewhere
+            if is_known
             else "it runs here, and has neither allocations nor a claim",
         )
 
 
 def roots_without_host(state: State, rest: Callable[[], None] = never) -> list[int]:
-    """Ids of the roots of trees like those of hosts that no host has. None while no
-    host is known at all: these books have other readers."""
-    table = state.fleet.hosts
-    rows = [int(table.provider[row]) for row in table.live_rows()]
-    if not rows:
-        return []
-    hosted = {int(state.providers.root[row]) for row in rows if row != NO_ROW}
+    """Ids of the roots of trees like those of hosts that no host has."""
     found = []
     for key in sorted(state.providers.row_by_id):
         row = state.providers.row_by_id.get(key)
-        if row is None or int(state.providers.root[row]) != row or row in hosted:
-            continue
-        if any(_total(state, one, _HOSTED) for one in state.providers.tree(row)):
+        if row is not None and _is_lost_root(state, row):
             found.append(key)
         rest()
     return found
 
 
 def of_lost_root(
-    state: State, root_id: int, now: int, terms: AuditTerms
+    state: State,
+    root_id: int,
+    now: int,
+    terms: AuditTerms,
+    lists: Listers | None = None,
 ) -> Iterator[Finding]:
     """The instances on a tree without a host."""
     root = state.providers.row_by_id.get(root_id)
@@ -164,36 +159,49 @@ def of_lost_root(
     for instance, allocations in sorted(_allocations(state, root).items()):
         claim = state.fleet.claims.by_instance.get(instance)
         if claim is not None and claim.host_id == NO_HOST:
-            continue  # ``of_lost_claims`` has it
+            continue  # ``of_lost_claim`` has it
         if _is_due(state, instance, now - terms.grace_us):
             yield _host_gone(
                 instance,
                 f"no host has the provider {provider.name}",
                 allocations,
-                where(state, instance, now, terms),
+                listings.elsewhere(state, None, instance, lists),
                 provider_uuid=provider.uuid,
             )
 
 
-def of_lost_claims(state: State, now: int, terms: AuditTerms) -> Iterator[Finding]:
-    """The instances whose host was deleted after their claim was confirmed."""
-    for instance in sorted(state.fleet.claims.on(NO_HOST)):
-        claim = state.fleet.claims.by_instance[instance]
-        if claim.remote is not None:
-            continue  # what it holds is in a remote Placement
-        yield _host_gone(
-            instance,
-            "the host of its claim was deleted",
-            _all_allocations(state, instance),
-            where(state, instance, now, terms),
-            claim=claim.claim,
-        )
+def of_lost_claim(
+    state: State,
+    instance: str,
+    now: int,
+    terms: AuditTerms,
+    lists: Listers | None = None,
+) -> Iterator[Finding]:
+    """The instance, if its host was deleted after its claim was confirmed. What it has
+    on a tree that a host has is that host's to say."""
+    claim = state.fleet.claims.by_instance.get(instance)
+    if claim is None or claim.host_id != NO_HOST:
+        return
+    if not _is_due(state, instance, now - terms.grace_us):
+        return
+    allocations = _all_allocations(state, instance)
+    trees = [state.providers.row_of(uuid) for uuid in allocations]
+    if any(row is not None and _has_host(state, row) for row in trees):
+        return
+    yield _host_gone(
+        instance,
+        "the host of its claim was deleted",
+        allocations,
+        listings.elsewhere(state, None, instance, lists),
+        claim=claim.claim,
+    )
 
 
 def still(
     state: State, finding: Finding, now: int, terms: AuditTerms
 ) -> Finding | None:
-    """What holds now of a finding; None: nothing. Looks at one host alone."""
+    """What holds now of a finding; None: nothing. Looks at one host or one tree, and
+    whether another host lists the instance."""
     hosts, providers = state.fleet.hosts, state.providers
     found: Iterator[Finding] = iter(())
     if finding.kind != "host_gone":
@@ -201,19 +209,38 @@ def still(
         if row is not None:
             found = of_host(state, row, now, terms)
     elif finding.provider_uuid is None:
-        found = of_lost_claims(state, now, terms)
+        found = of_lost_claim(state, finding.instance_uuid or "", now, terms)
     else:
         provider = providers.row_of(finding.provider_uuid)
-        root_id = None if provider is None else int(providers.id[provider])
-        if root_id is not None and root_id in roots_without_host(state):
-            found = of_lost_root(state, root_id, now, terms)
+        if provider is not None and _is_lost_root(state, provider):
+            found = of_lost_root(state, int(providers.id[provider]), now, terms)
     return next((one for one in found if one.subject == finding.subject), None)
+
+
+def _has_host(state: State, row: int) -> bool:
+    """Whether a host has a provider of the tree that ``row`` is in."""
+    uuids = (state.providers.at(one).uuid for one in state.providers.tree(row))
+    return any(state.fleet.hosts.row_of_uuid(uuid) is not None for uuid in uuids)
+
+
+def _is_lost_root(state: State, row: int) -> bool:
+    """Whether ``row`` is the root of a tree like those of hosts, and no host has it.
+    Not while no host is known at all: these books have other readers."""
+    providers = state.providers
+    return (
+        bool(state.fleet.hosts.row_by_id)
+        and int(providers.root[row]) == row
+        and any(_total(state, one, _HOSTED) for one in providers.tree(row))
+        and not _has_host(state, row)
+    )
 
 
 def _is_due(state: State, instance: str, before: int) -> bool:
     """Whether it is an instance, and its workload should be there since ``before``."""
-    claim = state.fleet.claims.by_instance.get(instance)
-    if claim is not None:
+    claims = state.fleet.claims.by_instance
+    for claim in (claims.get(instance), claims.get(canonical(instance))):
+        if claim is None:
+            continue
         if claim.leased_until is not None or claim.remote is not None:
             return False
         if max(claim.created_at or 0, claim.updated_at or 0) > before:
@@ -229,17 +256,29 @@ def _is_due(state: State, instance: str, before: int) -> bool:
 
 
 def _no_workload(
-    place: Finding, claim: str, allocations: Allocations, other: str | None
+    place: Finding,
+    claim: str,
+    allocations: Allocations,
+    other: str | None,
+    *,
+    is_new: bool,
 ) -> Finding:
+    """``is_new``: its host has not gone on long enough without it."""
     what = "allocations" if allocations else "a claim"
-    runs = "does not list it" if other is None else f"does not list it: {other} does"
+    runs = "does not list it"
+    if other is not None:
+        runs = f"does not list it: {other} does, or did last"
+    elif is_new:
+        runs = "has not listed it for less than the grace: look again later"
     return replace(
         place,
         kind="no_workload",
         claim=claim,
         allocations=allocations,
         detail=f"it has {what} here, and the host {runs}",
-        repair=f"remove its {what.removeprefix('a ')} here",
+        repair=""
+        if is_new or other is not None
+        else f"remove its {what.removeprefix('a ')} here",
     )
 
 
@@ -258,7 +297,7 @@ def _host_gone(
         instance_uuid=instance,
         claim=claim,
         allocations=allocations,
-        detail=detail if other is None else f"{detail}; it runs on {other}",
+        detail=detail if other is None else f"{detail}; {other} names or lists it",
         # What was deleted as a whole may lie on a host that still runs it.
         repair="" if other is not None else "remove its allocations",
     )
@@ -267,6 +306,9 @@ def _host_gone(
 def _drift(
     state: State, root: int, stats: dict[str, Any], place: Finding
 ) -> Iterator[Finding]:
+    record = stats.get(OWNED, {})
+    is_ours = record.get("provider") == int(state.providers.id[root])
+    owned = record.get("inventories", {}) if is_ours else {}
     for name, field, classes in _TOTALS:
         reported = stats.get(field)
         if not reported:
@@ -277,9 +319,10 @@ def _drift(
             if (total := _total(state, row, classes))
         }
         booked = sum(trees.values())
-        if booked == reported:
-            continue
+        if booked in (0, reported):
+            continue  # 0: an operator took the class away, or it was never written
         is_plain = set(trees) == {root} and _total(state, root, (name,)) == booked
+        can_resize = is_plain and owned.get(name) is not None
         yield replace(
             place,
             kind="inventory_drift",
@@ -287,8 +330,9 @@ def _drift(
             reported=reported,
             booked=booked,
             detail=f"the host reports {reported}, and the books have {booked}",
-            # Spread over several providers, only what spread it knows how.
-            repair=f"set the total of {name} to {reported}" if is_plain else "",
+            # Spread over several providers, only what spread it knows how; what
+            # reports do not own is as an operator, or a compute, wants it.
+            repair=f"set the total of {name} to {reported}" if can_resize else "",
         )
 
 

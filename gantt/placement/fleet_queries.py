@@ -24,7 +24,9 @@ PLACE: Final = "_report"
 """Beside it: which report of an agent was applied last, a ``ReportPlace``."""
 LISTED: Final = "_listed"
 """Beside it: the instances that the host's agent listed last, sorted."""
-_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED)
+LISTING: Final = "_listing"
+"""Beside it: when that list was made, see ``listings``; absent: it is not whole."""
+_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED, LISTING)
 
 
 def hosts(

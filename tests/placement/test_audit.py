@@ -24,6 +24,7 @@ from tests.placement.fleet_desk import (
     undone,
     uuid_of,
 )
+from tests.placement.fleet_desk import report as host_report
 
 TERMS = AuditTerms(fresh_us=10_000, grace_us=100)
 LATER = 5_000
@@ -37,12 +38,16 @@ class AuditDesk(FleetDesk):
         super().__init__()
         self.do(c.SyncNames(("VCPU", "MEMORY_MB", "DISK_GB", "PCPU"), ()))
         self._sequence = 0
+        self.sequences: dict[int, int] = {}
         for number in range(1, hosts + 1):
             self.tell(number)
 
-    def tell(self, number: int, *instances: int, **more: Any) -> None:
+    def tell(
+        self, number: int, *instances: int, taken_at: int | None = None, **more: Any
+    ) -> None:
         """The agent of a host reports these instances."""
         self._sequence += 1
+        self.sequences[number] = self._sequence
         fields: dict[str, Any] = {
             **HOST,
             "cpu_allocation_ratio": 1.0,
@@ -55,7 +60,7 @@ class AuditDesk(FleetDesk):
             node=f"n{number}",
             incarnation="agent",
             sequence=self._sequence,
-            taken_at=self.now,
+            taken_at=self.now if taken_at is None else taken_at,
             full=True,
             fields=HostStats(**fields),
         )
@@ -63,14 +68,34 @@ class AuditDesk(FleetDesk):
         uuid = uuid_of(number)
         self.do(command_of(report, update, "", new_provider_uuid=uuid))
 
+    def tell_unchanged(self, number: int, *, unread: tuple[str, ...] = ()) -> None:
+        """The agent of a host reports that nothing changed."""
+        report = Report(
+            host=f"h{number}",
+            node=f"n{number}",
+            incarnation="agent",
+            sequence=self.sequences[number],
+            taken_at=self.now,
+            full=False,
+            fields=HostStats(),
+            unread=unread,
+        )
+        update = c.UpdateHost(
+            "", "", HostStats(), new_provider_uuid="", renewed_after_us=1_000
+        )
+        self.do(command_of(report, update, ""))
+
     def audit(self, terms: AuditTerms = TERMS) -> Audit:
         return audit(self.state, self.now, terms)
 
     def findings(self, terms: AuditTerms = TERMS) -> tuple[Finding, ...]:
         return self.audit(terms).findings
 
-    def later(self, us: int = LATER) -> None:
+    def later(self, us: int = LATER, *hosts: int) -> None:
+        """Time goes by, and these hosts say that nothing changed."""
         self.now += us
+        for number in hosts:
+            self.tell_unchanged(number)
 
     def repair(self, finding: Finding) -> Any:
         return self.do(c.Repair(finding, TERMS))
@@ -113,27 +138,118 @@ def test_an_instance_that_ran_and_ended_is_found() -> None:
     desk.later()
     desk.tell(1)
     assert desk.host(1).instances == (server(1),)
+    (new,) = desk.findings()
+    assert (new.kind, new.claim, new.repair) == ("no_workload", "", "")
+    assert "look again later" in new.detail
+    desk.refusal(c.Repair(new, TERMS), Conflict)
+    desk.now += TERMS.grace_us
+    assert desk.findings()[0].repair == "", "that was one list, and time went by"
+    desk.tell(1)
     (found,) = desk.findings()
-    assert (found.kind, found.claim) == ("no_workload", "")
+    assert found.repair == "remove its allocations here"
     desk.repair(found)
     assert (desk.used(1), desk.host(1).instances) == ({}, ())
 
 
-def test_an_instance_that_moved_keeps_what_it_has_elsewhere() -> None:
+def test_an_instance_keeps_what_it_has_elsewhere() -> None:
     desk = AuditDesk()
     both = {uuid_of(1): {"VCPU": 1}, uuid_of(2): {"VCPU": 2}}
     desk.do(put(server(1), both))
     desk.later()
-    desk.tell(2, 1)
+    desk.tell(2, lists_instances=False)
     desk.tell(1)
     (found,) = desk.findings()
     assert (found.host, found.allocations) == ("h1", {uuid_of(1): {"VCPU": 1}})
-    assert "h2 does" in found.detail
     generation = desk.consumer(server(1)).generation
     desk.repair(found)
     assert (desk.used(1), desk.used(2)) == ({}, {"VCPU": 2})
     assert desk.consumer(server(1)).generation == generation + 1
-    assert desk.host(2).instances == (server(1),)
+
+
+def test_an_instance_that_another_host_lists_is_not_repaired() -> None:
+    """It may be moving: its allocations may be those of the way there or back."""
+    desk = AuditDesk()
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.later()
+    desk.tell(2, 1)
+    desk.tell(1)
+    desk.later()
+    desk.tell(1)
+    found = next(one for one in desk.findings() if one.kind == "no_workload")
+    assert (found.host, found.repair) == ("h1", "")
+    assert "h2 does" in found.detail
+    desk.refusal(c.Repair(replace(found, repair="remove it"), TERMS), Conflict)
+
+
+def test_a_list_counts_although_another_host_named_the_instance_later() -> None:
+    desk = AuditDesk()
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.tell(2, 1)
+    desk.tell(1, 1)
+    desk.tell(1)
+    assert desk.host(1).instances == (server(1),), "h1 named it last"
+    desk.later(LATER, 1)
+    found = next(one for one in desk.findings() if one.kind == "no_workload")
+    assert (found.repair, "h2 does" in found.detail) == ("", True)
+    desk.refusal(c.Repair(replace(found, repair="remove it"), TERMS), Conflict)
+
+
+def test_the_first_list_of_a_host_repairs_nothing() -> None:
+    desk = AuditDesk(1)
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.tell(1, lists_instances=False)
+    desk.later()
+    desk.tell(1)
+    assert [one.repair for one in desk.findings()] == [""]
+    desk.later(LATER, 1)
+    assert [one.repair for one in desk.findings()] != [""]
+
+
+def test_only_reports_of_agents_make_a_list_newer() -> None:
+    desk = AuditDesk(1)
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.later(TERMS.fresh_us + 1)
+    desk.do(host_report(1, free_ram_mb=77))
+    assert (desk.host(1).stats["free_ram_mb"], desk.audit().listing) == (77, 0)
+    desk.tell_unchanged(1, unread=("instances",))
+    assert desk.audit().listing == 0, "its agent did not see what runs"
+    desk.tell_unchanged(1)
+    assert (desk.audit().listing, len(desk.findings())) == (1, 1)
+
+
+def test_a_clock_that_is_ahead_makes_no_list_newer() -> None:
+    desk = AuditDesk(1)
+    desk.now += LATER
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    now = desk.now
+    desk.tell(1, taken_at=now + 10 * TERMS.grace_us)
+    assert desk.findings() == ()
+
+
+def test_grace_counts_from_the_list() -> None:
+    """What was allocated after the list was made cannot be in it."""
+    desk = AuditDesk(1)
+    desk.later()
+    desk.tell(1)
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.later()
+    assert (desk.findings(), desk.audit().listing) == ((), 1)
+
+
+def test_uuids_are_compared_in_one_form() -> None:
+    desk = AuditDesk(1)
+    upper = "ABCDEFAB-0000-4000-8000-00000000000A"
+    desk.do(put(upper, {uuid_of(1): {"VCPU": 1}}))
+    desk.later()
+    desk.tell(1, instances=(upper.lower(),))
+    assert desk.findings() == ()
+    desk.tell(1, instances=(upper,))
+    assert desk.findings() == ()
+    desk.tell(1)
+    desk.later(LATER, 1)
+    (found,) = desk.findings()
+    desk.repair(found)
+    assert desk.used(1) == {} and desk.host(1).instances == ()
 
 
 def test_young_and_leased_claims_are_not_found() -> None:
@@ -141,14 +257,14 @@ def test_young_and_leased_claims_are_not_found() -> None:
     desk.do(claim("young", on(1, 1)), c.ConfirmClaim("young"))
     desk.do(claim("leased", on(2, 2), leased_for_us=10**9))
     assert desk.findings() == ()
-    desk.later()
+    desk.later(LATER, 1, 2)
     assert [one.claim for one in desk.findings()] == ["young"]
 
 
 def test_only_a_fresh_list_says_that_something_does_not_run() -> None:
     desk = AuditDesk()
     desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
-    desk.later()
+    desk.later(LATER, 1, 2)
     assert len(desk.findings()) == 1
     desk.tell(1, lists_instances=False)
     assert (desk.findings(), desk.audit().listing) == ((), 1)
@@ -163,7 +279,7 @@ def test_other_consumers_than_instances_are_not_found() -> None:
     there = {uuid_of(1): {"VCPU": 1}}
     desk.do(put(server(1), there, consumer_type="MIGRATION"))
     desk.do(put(server(2), there, consumer_type="INSTANCE"))
-    desk.later()
+    desk.later(LATER, 1)
     assert [one.instance_uuid for one in desk.findings()] == [server(2)]
 
 
@@ -194,6 +310,25 @@ def test_an_inventory_that_drifted_is_found_and_repaired() -> None:
     desk.repair(found)
     assert desk.inventories()["VCPU"] == replace(changed, total=8)
     assert desk.generation(uuid_of(1)) == generation + 1
+    assert desk.findings() == ()
+
+
+def test_an_inventory_that_reports_do_not_own_is_not_repaired() -> None:
+    """It was there before the first report: a compute keeps it, or an operator."""
+    desk = AuditDesk(0)
+    desk.do(
+        c.CreateProvider(uuid_of(1), "n1"),
+        c.PutInventory(uuid_of(1), "VCPU", c.Inventory(6)),
+    )
+    desk.tell(1)
+    (found,) = desk.findings()
+    assert (found.kind, found.booked, found.repair) == ("inventory_drift", 6, "")
+    desk.refusal(c.Repair(replace(found, repair="set it"), TERMS), Conflict)
+
+
+def test_a_class_that_was_taken_away_is_no_drift() -> None:
+    desk = AuditDesk(1)
+    desk.do(c.DeleteInventory(uuid_of(1), "DISK_GB"))
     assert desk.findings() == ()
 
 
@@ -232,6 +367,20 @@ def test_allocations_of_a_host_that_is_gone_are_found_and_repaired() -> None:
     assert (desk.findings(), desk.used(1), desk.claims()) == ((), {}, [])
 
 
+def test_a_lost_claim_has_its_grace_and_live_trees_are_not_its_own() -> None:
+    desk = AuditDesk()
+    desk.do(claim("two", on(2, 1)), c.ConfirmClaim("two"))
+    desk.do(c.DeleteHost("h1", "n1"))
+    assert desk.findings() == (), "its host was there a moment ago"
+    desk.later()
+    (lost,) = desk.findings()
+    assert lost.kind == "host_gone"
+    desk.tell(1)
+    assert "host_gone" not in desk.audit().counts, "the host came back"
+    desk.refusal(c.Repair(lost, TERMS), Conflict)
+    assert desk.used(1) == SIZE
+
+
 def test_what_was_lost_and_runs_elsewhere_is_not_repaired() -> None:
     desk = AuditDesk()
     desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
@@ -239,7 +388,7 @@ def test_what_was_lost_and_runs_elsewhere_is_not_repaired() -> None:
     desk.tell(2, 1)
     desk.later()
     gone = next(one for one in desk.findings() if one.kind == "host_gone")
-    assert "runs on h2" in gone.detail and gone.repair == ""
+    assert "h2 names or lists it" in gone.detail and gone.repair == ""
     desk.refusal(c.Repair(replace(gone, repair="remove it"), TERMS), Conflict)
 
 
@@ -266,10 +415,10 @@ def test_providers_that_are_no_hosts_are_left_alone() -> None:
 def test_a_repair_of_what_changed_is_refused() -> None:
     desk = AuditDesk()
     desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
-    desk.later()
+    desk.later(LATER, 1)
     (found,) = desk.findings()
     desk.do(put(server(1), {uuid_of(1): {"VCPU": 2}}))
-    desk.later()
+    desk.later(LATER, 1)
     assert "ask for the audit again" in desk.refusal(c.Repair(found, TERMS), Conflict)
     desk.tell(1, 1)
     desk.refusal(c.Repair(found, TERMS), Conflict)
@@ -283,6 +432,18 @@ def test_findings_are_limited_and_counted() -> None:
     found = desk.audit(replace(TERMS, limit=2))
     assert (len(found.findings), found.is_truncated) == (2, True)
     assert found.counts == {"no_claim": 3}
+
+
+def test_kinds_and_hosts_are_chosen_before_the_limit() -> None:
+    desk = AuditDesk()
+    desk.tell(1, 1, 2, 3)
+    desk.tell(2, 4)
+    one = replace(TERMS, limit=1)
+    (found,) = desk.audit(replace(one, host="h2")).findings
+    assert found.instance_uuid == server(4)
+    desk.do(c.PutInventory(uuid_of(2), "VCPU", c.Inventory(6)))
+    drift = desk.audit(replace(one, kinds=("inventory_drift",)))
+    assert (drift.counts, drift.is_truncated) == ({"inventory_drift": 1}, False)
 
 
 def test_others_have_their_turn_between_hosts() -> None:

@@ -26,6 +26,7 @@ _PAST: Final = 4
 """Incarnations of which late reports are known to be late."""
 _WITHIN: Final = (("free_ram_mb", "memory_mb"), ("free_disk_gb", "local_gb"))
 _COUNTS: Final = ("running_vms", "current_workload", "hypervisor_version")
+_LISTS: Final = frozenset({"instances", "lists_instances"})
 _PERCENT: Final = ".percent"
 
 
@@ -224,6 +225,7 @@ def command_of(
     report: Report, update: UpdateHost, needs: str, *, new_provider_uuid: str = ""
 ) -> ReportHost:
     """``report`` as a command; ``update``: the options of reports."""
+    is_whole = _LISTS.isdisjoint(report.unread)
     return ReportHost(
         report,
         replace(
@@ -233,6 +235,7 @@ def command_of(
             stats=HostStats(),
             new_provider_uuid=new_provider_uuid,
             saved_at=report.taken_at,
+            listed_at=report.taken_at if is_whole else None,
         ),
         needs,
     )

@@ -16,8 +16,8 @@ from gantt.model import rows as t
 from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
-from gantt.placement import fleet_queries
-from gantt.placement.fleet_queries import LISTED, PLACE, SAVED
+from gantt.placement import fleet_queries, listings
+from gantt.placement.fleet_queries import PLACE, SAVED
 from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -51,11 +51,10 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
     is_due = _is_due(state, row, command, draft.now)
     if not is_due and not _names_any(state, row, command, draft.now):
         return fleet_queries.host_at(state, row)
-    known = table.at(row)
+    known, stats = table.at(row), table.stats[row]
     if is_due:
-        old, known = known, replace(known, updated_at=draft.now)
-        draft.change(t.HOSTS, old, known)
-    return _named(draft, command, known, table.stats[row])
+        known, stats = _renewed(draft, command, row)
+    return _named(draft, command, known, stats)
 
 
 def has_news(state: State, command: UpdateHost) -> bool:
@@ -150,8 +149,23 @@ def _is_settled(state: State, row: int, command: UpdateHost) -> bool:
 def _is_due(state: State, row: int, command: UpdateHost, now: int) -> bool:
     """Whether the last report that was written down is too old to stand for this."""
     table, after_us = state.fleet.hosts, command.renewed_after_us
+    if listings.is_due(table.stats[row], command, now):
+        return True
     said_at = max(int(table.updated_at[row]), int(table.created_at[row]))
     return after_us is not None and now - said_at >= after_us
+
+
+def _renewed(
+    draft: Draft, command: UpdateHost, row: int
+) -> tuple[HostRow, dict[str, Any]]:
+    """The host as a report without changes leaves it, written down."""
+    table = draft.state.fleet.hosts
+    old, stats = table.at(row), dict(table.stats[row])
+    listings.note(draft.state, command, row, stats, draft.now)
+    text = reports.text_of(old.host, old.node, stats)
+    new = replace(old, stats=text, updated_at=draft.now)
+    draft.change(t.HOSTS, old, new)
+    return new, stats
 
 
 def _in_time(
@@ -258,8 +272,7 @@ def _take_in(
         stats[SAVED] = command.saved_at
     if command.place is not None:
         stats[PLACE] = to_builtins(command.place)
-        if command.stats.instances is not UNSET:
-            stats[LISTED] = sorted(set(command.stats.instances))
+    listings.note(draft.state, command, row, stats, draft.now)
     old = None if row is None else table.at(row)
     uuid = _settled_uuid(draft, command, old, stats, found)
     text = reports.text_of(command.host, command.node, stats)

@@ -13,6 +13,7 @@ from gantt.model import rows as t
 from gantt.model.audit import Finding
 from gantt.model.commands import Inventory, Repair
 from gantt.placement import audit
+from gantt.placement.listings import canonical
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id, inventory_row, write_row
 from gantt.placement.rules.leases import allocations_of
@@ -61,9 +62,10 @@ def _forget(draft: Draft, found: Finding) -> None:
     claim = state.fleet.claims.by_instance.get(uuid)
     if claim is not None and claim.claim == found.claim:
         draft.delete(t.CLAIMS, claim)
-    instance = state.fleet.instances.on(found.host).get(uuid)
-    if instance is not None:
-        draft.delete(t.INSTANCES, instance)
+    for name in dict.fromkeys((uuid, canonical(uuid))):
+        instance = state.fleet.instances.on(found.host).get(name)
+        if instance is not None:
+            draft.delete(t.INSTANCES, instance)
 
 
 def _resize(draft: Draft, found: Finding) -> None:

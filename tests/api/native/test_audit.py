@@ -25,8 +25,9 @@ def found(books: Gantt, client: WsgiClient) -> Any:
     books.submit(SetAllocations((ConsumerAllocations(A, there, "blue", "ann"),)))
     fields = {**STATS, "instances": [], "lists_instances": True}
     report = {"host": "one", "node": "one", "incarnation": "i", "sequence": 1}
-    now = books.read(lambda state: max(state.fleet.hosts.created_at.tolist()))
-    report |= {"taken_at": now, "full": True, "fields": fields}
+    consumer = books.read(lambda state: state.consumers.find(A))
+    assert consumer is not None
+    report |= {"taken_at": consumer.created_at, "full": True, "fields": fields}
     told = client("POST", "/gantt/reports", body={"reports": [report]})
     assert told.json["outcomes"][0]["outcome"] == "applied", told.text
     (one,) = client("GET", NO_GRACE).json["findings"]

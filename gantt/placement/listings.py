@@ -1,0 +1,142 @@
+"""What agents list: which instances run on a host, and since when one is missing.
+
+Kept within the stats of a host, set by the reports of its agent alone: what another
+writer says of the host makes no list newer.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import UNSET, Struct
+
+from gantt.model.commands import UpdateHost
+from gantt.model.names import canonical_uuid
+from gantt.placement.fleet_queries import LISTED, LISTING
+from gantt.state.column import NO_ROW
+from gantt.state.state import State
+
+Listers = dict[str, list[int]]
+"""Instance -> ids of the hosts whose last list has it, however old that is."""
+
+
+class Listing(Struct, frozen=True):
+    """A whole list. ``names``: canonical uuids; ``at``: when it was made or found
+    unchanged last; ``since``: when the first list was made that all these follow;
+    ``missing``: when a name was first not in a list any more. Microseconds."""
+
+    names: frozenset[str]
+    at: int
+    since: int
+    missing: dict[str, int]
+
+    def missing_since(self, instance: str) -> int:
+        return max(self.missing.get(instance, 0), self.since)
+
+
+def canonical(uuid: str) -> str:
+    """As lists have it: consumers may be stored in any case."""
+    return canonical_uuid(uuid) or uuid
+
+
+def listing_at(state: State, row: int) -> Listing | None:
+    """The list of the host at ``row``; None: it has no whole one."""
+    stats = state.fleet.hosts.stats[row]
+    found = stats.get(LISTING)
+    if found is None or stats.get("lists_instances") is not True:
+        return None
+    return Listing(
+        frozenset(stats[LISTED]), found["at"], found["since"], found["missing"]
+    )
+
+
+def listers(state: State, rest: Callable[[], None]) -> Listers:
+    """Of all hosts; ``rest`` is called between them."""
+    table = state.fleet.hosts
+    found: Listers = {}
+    for host_id in [int(table.id[row]) for row in table.live_rows()]:
+        row = table.row_by_id.get(host_id)
+        for instance in () if row is None else table.stats[row].get(LISTED, ()):
+            found.setdefault(instance, []).append(host_id)
+        rest()
+    return found
+
+
+def elsewhere(
+    state: State, row: int | None, instance: str, known: Listers | None = None
+) -> str | None:
+    """Another host than that at ``row`` which names or lists the instance. ``known``
+    None: the last list of every host is asked, by bisection."""
+    hosts, key = state.fleet.hosts, canonical(instance)
+    here = None if row is None else hosts.hosts[row]
+    for uuid in (instance, key):
+        named = state.fleet.instances.by_uuid.get(uuid)
+        if named is not None and named.host != here:
+            return named.host
+    if known is not None:
+        rows = [hosts.row_by_id.get(one) for one in known.get(key, ())]
+    else:
+        rows = [int(one) for one in hosts.live_rows() if _has(state, int(one), key)]
+    others = [hosts.hosts[one] for one in rows if one is not None and one != row]
+    return min(others, default=None)
+
+
+def is_due(stats: dict[str, Any], command: UpdateHost, now: int) -> bool:
+    """Whether a list that is found unchanged is so old that this is written down."""
+    known, after_us = stats.get(LISTING), command.renewed_after_us
+    if known is None or after_us is None or command.listed_at is None:
+        return False
+    return bool(min(command.listed_at, now) - known["at"] >= after_us)
+
+
+def note(
+    state: State, command: UpdateHost, row: int | None, stats: dict[str, Any], now: int
+) -> None:
+    """Put the list of a report into ``stats``, or that it is unchanged."""
+    named = command.stats.instances
+    before = stats.get(LISTED)
+    after = before
+    if command.place is not None and named is not UNSET:
+        after = stats[LISTED] = sorted(set(map(canonical, named)))
+    if stats.get("lists_instances") is not True:
+        stats.pop(LISTING, None)
+        return
+    if command.listed_at is None or after is None:
+        return
+    at = min(command.listed_at, now)  # a clock that is ahead makes no list newer
+    old = stats.get(LISTING, {"since": at, "missing": {}})
+    gone = {**dict.fromkeys(set(before or ()).difference(after), at), **old["missing"]}
+    there = frozenset(after)
+    missing = {
+        uuid: gone[uuid]
+        for uuid in sorted(gone)
+        if uuid not in there and _is_held(state, row, uuid)
+    }
+    stats[LISTING] = {"at": at, "since": old["since"], "missing": missing}
+
+
+def _has(state: State, row: int, instance: str) -> bool:
+    names = state.fleet.hosts.stats[row].get(LISTED, ())
+    place = bisect_left(names, instance)
+    return place < len(names) and names[place] == instance
+
+
+def _is_held(state: State, row: int | None, instance: str) -> bool:
+    """Whether the instance has allocations or a claim on the host: of others it need
+    not be known since when they are missing."""
+    if row is None:
+        return False
+    hosts = state.fleet.hosts
+    claim = state.fleet.claims.by_instance.get(instance)
+    if claim is not None and claim.host_id == int(hosts.id[row]):
+        return True
+    consumer, provider = state.consumers.row_by_uuid.get(instance), hosts.provider[row]
+    if consumer is None or provider == NO_ROW:
+        return False
+    table, roots = state.allocations, state.providers.root
+    return any(
+        roots[table.provider[one]] == roots[provider]
+        for one in table.by_consumer.rows_of(consumer)
+    )
