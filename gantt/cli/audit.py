@@ -17,6 +17,7 @@ from gantt.model.audit import (
     MOST_FINDINGS,
     Audit,
     Finding,
+    Kind,
 )
 
 COLUMNS: Final = ("kind", "host", "node", "subject", "detail", "repair")
@@ -44,7 +45,8 @@ _DIFFERS: Final = 1
     "kinds",
     type=click.Choice(KINDS),
     multiple=True,
-    help="Only findings of this kind. May be repeated.",
+    help="Only findings of this kind. May be repeated. Repairs of host_gone are made "
+    "only where this names it.",
 )
 @click.option("--host", "only_host", help="Only findings about this host.")
 @click.option(
@@ -59,7 +61,7 @@ def audit(
     *,
     grace_s: float,
     limit: int,
-    kinds: tuple[str, ...],
+    kinds: tuple[Kind, ...],
     only_host: str | None,
     heal: bool,
     yes: bool,
@@ -70,16 +72,21 @@ def audit(
     """
     if yes and not heal:
         raise click.UsageError("--yes confirms repairs: give it with --heal.")
-    found = session.books.audit(grace_s=grace_s, limit=limit)
-    chosen = [
-        one
-        for one in found.findings
-        if (not kinds or one.kind in kinds) and only_host in (None, one.host)
-    ]
+    found = session.books.audit(
+        grace_s=grace_s, limit=limit, kinds=kinds, host=only_host or ""
+    )
+    chosen = list(found.findings)
     if not heal:
         _print(session, found, chosen)
         raise SystemExit(_DIFFERS if chosen or found.is_truncated else 0)
-    curable = [one for one in chosen if one.repair]
+    curable = [one for one in chosen if one.repair and _may_repair(one, kinds)]
+    unnamed = [one for one in chosen if one.repair and not _may_repair(one, kinds)]
+    if unnamed:
+        say(
+            f"{len(unnamed)} findings of host_gone are left: their hosts may only not "
+            "report here. See that these are gone, then name --kind host_gone.",
+            err=True,
+        )
     if not yes:
         _print(session, found, curable)
         say(
@@ -87,28 +94,39 @@ def audit(
             "Nothing was changed; --yes repairs them.",
             err=True,
         )
-        raise SystemExit(_DIFFERS if chosen else 0)
-    done, refused = _heal(session, curable, grace_s)
-    _print(session, found, done)
-    for message in refused:
-        say(message, err=True)
-    say(f"{len(done)} of {len(chosen)} findings were repaired.", err=True)
+        raise SystemExit(_DIFFERS if chosen or found.is_truncated else 0)
+    done: list[Finding] = []
+    refused: list[str] = []
+    try:
+        _heal(session, curable, grace_s, done, refused)
+    finally:  # also where the service is away in the midst of it
+        _print(session, found, done)
+        for message in refused:
+            say(message, err=True)
+        say(f"{len(done)} of {len(chosen)} findings were repaired.", err=True)
     is_whole = len(done) == len(chosen) and not found.is_truncated
     raise SystemExit(0 if is_whole else _DIFFERS)
 
 
+def _may_repair(finding: Finding, kinds: tuple[Kind, ...]) -> bool:
+    """A host that does not report looks as if it were gone: only who runs the cloud
+    knows."""
+    return finding.kind != "host_gone" or "host_gone" in kinds
+
+
 def _heal(
-    session: Session, findings: Iterable[Finding], grace_s: float
-) -> tuple[list[Finding], list[str]]:
-    """What was repaired, and why the rest was not."""
-    done: list[Finding] = []
-    refused: list[str] = []
+    session: Session,
+    findings: Iterable[Finding],
+    grace_s: float,
+    done: list[Finding],
+    refused: list[str],
+) -> None:
+    """Adds to ``done`` what was repaired, and to ``refused`` why another was not."""
     for one in findings:
         try:
             done.append(session.books.repair(one, grace_s=grace_s))
         except Conflict as refusal:
             refused.append(refusal.message)
-    return done, refused
 
 
 def _print(session: Session, found: Audit, findings: list[Finding]) -> None:

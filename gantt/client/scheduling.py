@@ -17,7 +17,7 @@ from gantt.client import decode, encode
 from gantt.client.exchange import Exchange, NoSuchRoute
 from gantt.client.transport import Reply
 from gantt.model.advice import Advice, AdviceRequest
-from gantt.model.audit import GRACE_S, Audit, Finding
+from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, shadow, values
@@ -92,8 +92,19 @@ class RemoteScheduling:
         reply = self._native("GET", "decisions", query={**asked, "limit": limit})
         return decode.enclosed(reply, "decisions", tuple[Decision, ...])
 
-    def audit(self, *, grace_s: float = GRACE_S, limit: int = 1000) -> Audit:
-        asked = {"grace_s": grace_s, "limit": limit}
+    def audit(
+        self,
+        *,
+        grace_s: float = GRACE_S,
+        limit: int = 1000,
+        kinds: Iterable[Kind] = (),
+        host: str = "",
+    ) -> Audit:
+        asked: dict[str, Any] = {"grace_s": grace_s, "limit": limit}
+        if chosen := ",".join(kinds):
+            asked["kinds"] = chosen
+        if host:
+            asked["host"] = host
         return decode.native(self._native("GET", "audit", query=asked), Audit)
 
     def repair(self, finding: Finding, *, grace_s: float = GRACE_S) -> Finding:

@@ -6,7 +6,10 @@ says what it undid.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
+
+from msgspec.structs import replace
 
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
@@ -17,11 +20,13 @@ from gantt.errors import Invalid
 from gantt.model import commands as c
 from gantt.model.audit import (
     GRACE_S,
+    KINDS,
     LONGEST_GRACE_S,
     MOST_FINDINGS,
     Audit,
     AuditTerms,
     Finding,
+    Kind,
 )
 from gantt.model.selection import Decision
 from gantt.placement.audit import audit
@@ -30,7 +35,8 @@ from gantt.state.state import State
 
 _US: Final = 1_000_000
 _FRESH_TIMES: Final = 2.0
-"""A host that reports is stored once in ``report_age_s``: this many are fresh."""
+"""A list that is found unchanged is stored once in ``report_age_s``: it is fresh for so
+many of these."""
 DRIVER: Final = "audit"
 """Stands for the driver in the record of a repair."""
 
@@ -54,8 +60,16 @@ class Auditing:
         self._audits = 0
         self._repairs = 0
 
-    def audit(self, *, grace_s: float = GRACE_S, limit: int = 1000) -> Audit:
-        terms = self._terms(grace_s, limit)
+    def audit(
+        self,
+        *,
+        grace_s: float = GRACE_S,
+        limit: int = 1000,
+        kinds: Iterable[Kind] = (),
+        host: str = "",
+    ) -> Audit:
+        """See GanttProtocol."""
+        terms = replace(self._terms(grace_s, limit), kinds=_kinds(kinds), host=host)
         now, rest = self._clock.now(), self._reader.rest
         found = self._reader.search(lambda state: audit(state, now, terms, rest))
         self._audits += 1
@@ -104,6 +118,15 @@ class Auditing:
             raise Invalid(f"limit must be from 1 to {MOST_FINDINGS}; got {limit}.")
         fresh_s = _FRESH_TIMES * self._checks.options.report_age_s
         return AuditTerms(int(fresh_s * _US), int(grace_s * _US), limit)
+
+
+def _kinds(named: Iterable[Kind]) -> tuple[Kind, ...]:
+    """Raises Invalid."""
+    kinds = tuple(dict.fromkeys(named))
+    unknown = [one for one in kinds if one not in KINDS]
+    if unknown:
+        raise Invalid(f"kinds must be of {', '.join(KINDS)}; got {unknown[0]!r}.")
+    return kinds
 
 
 def _project(state: State, instance_uuid: str | None) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
 from gantt.model.advice import Advice, AdviceRequest
-from gantt.model.audit import GRACE_S, Audit, Finding
+from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.hosts import (
     HostAggregate,
@@ -66,9 +66,17 @@ class SchedulerProtocol(Protocol):
     ) -> tuple[Decision, ...]:
         """Records of decisions, the latest first."""
 
-    def audit(self, *, grace_s: float = GRACE_S, limit: int = 1000) -> Audit:
+    def audit(
+        self,
+        *,
+        grace_s: float = GRACE_S,
+        limit: int = 1000,
+        kinds: Iterable[Kind] = (),
+        host: str = "",
+    ) -> Audit:
         """Where claims, inventories and what runs disagree. ``grace_s``: what is
-        claimed for less may not run yet. Raises Invalid."""
+        claimed for less may not run yet. ``kinds``: only findings of these, (): of
+        all; ``host``: only those about it, "": about all. Raises Invalid."""
 
     def repair(self, finding: Finding, *, grace_s: float = GRACE_S) -> Finding:
         """Undo what was found, if it still holds; its record is among ``decisions``.

@@ -6,11 +6,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import gantt
 from gantt.cli.main import gantt as program
+from gantt.engine.commit.committer import Committer
+from gantt.errors import Unavailable
+from gantt.model.commands import Repair
 from tests import inprocess
 from tests.agent.trees import Tree
 from tests.cli.conftest import Program
@@ -95,6 +99,64 @@ def test_what_runs_unclaimed_is_found_and_stays(cli: Program, tree: Tree) -> Non
     assert cli.run(*NOW, "--host", "far", "--kind", "no_claim").exit_code == 1
     healed = cli.run(*NOW, "--heal", "--yes")
     assert (healed.exit_code, "0 of 1 findings" in healed.stderr) == (1, True)
+
+
+def test_hosts_that_are_gone_are_repaired_where_named_alone(
+    cli: Program, tree: Tree
+) -> None:
+    """A provider without a host may be one of a compute that does not report here."""
+    report(cli, tree)
+    pool = cli.ask("provider", "create", "compute9")["uuid"]
+    cli.do("inventory", "set", pool, "VCPU=4")
+    words = ("--project", "blue", "--user", "ann")
+    cli.do("allocation", "set", B, f"{pool}:VCPU=2", *words)
+    found = cli.run(*NOW, "--kind", "host_gone")
+    assert (found.exit_code, B in found.stdout) == (1, True)
+    left = cli.run(*NOW, "--heal", "--yes")
+    assert (left.exit_code, "name --kind host_gone" in left.stderr) == (1, True)
+    assert B not in left.stdout
+    assert cli.run(*NOW, "--kind", "host_gone").exit_code == 1, "nothing was removed"
+    cli.run(*NOW, "--kind", "host_gone", "--heal", "--yes")
+    assert cli.run(*NOW, "--kind", "host_gone").exit_code == 0
+
+
+@pytest.fixture
+def orphans(cli: Program, tree: Tree) -> Program:
+    """A and B have allocations on the host, and it lists neither."""
+    report(cli, tree)
+    for one in (A, B):
+        allocate(cli, one)
+    shutil.rmtree(tree.root / "proc/20")
+    report(cli, tree)
+    return cli
+
+
+def test_what_is_beyond_the_limit_is_no_success(orphans: Program) -> None:
+    assert orphans.run(*NOW, "--limit", "1", "--heal").exit_code == 1
+    one = orphans.run(*NOW, "--limit", "1", "--heal", "--yes")
+    assert (one.exit_code, "1 of 1 findings" in one.stderr) == (1, True)
+    rest = orphans.run(*NOW, "--limit", "1", "--heal", "--yes")
+    assert (rest.exit_code, "1 of 1 findings" in rest.stderr) == (0, True)
+
+
+def test_what_was_repaired_before_the_service_went_is_told(
+    orphans: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Committer.submit
+    repairs: list[object] = []
+
+    def submit(committer: Any, command: Any, *more: Any) -> Any:
+        if isinstance(command, Repair):
+            repairs.append(command)
+            if len(repairs) > 1:
+                raise Unavailable("The store is away.")
+        return kept(committer, command, *more)
+
+    monkeypatch.setattr(Committer, "submit", submit)
+    result = orphans.run(*NOW, "--heal", "--yes")
+    assert (result.exit_code, "Error: The s" in result.stderr) == (1, True)
+    assert (A in result.stdout, B in result.stdout) == (True, False)
+    assert "1 of 2 findings were repaired" in result.stderr
 
 
 def test_odd_words_are_refused(cli: Program) -> None:

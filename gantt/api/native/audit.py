@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from msgspec import Struct
 
 from gantt.api.call import Call
 from gantt.api.native.bodies import Body, query
-from gantt.model.audit import GRACE_S, Audit, Finding, Findings, Grace
+from gantt.model.audit import GRACE_S, Audit, Finding, Findings, Grace, Kind
 
 
 class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
     """GET /gantt/audit. ``grace_s``: what is claimed for less may not run yet;
-    ``limit``: of findings."""
+    ``limit``: of findings; ``kinds``: only these, with commas between them; ``host``:
+    only findings about it."""
 
     grace_s: Grace = GRACE_S
     limit: Findings = 1000
+    kinds: str = ""
+    host: str = ""
 
 
 class RepairBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +35,12 @@ _REPAIR = Body(RepairBody)
 def report(call: Call) -> Audit:
     """GET /gantt/audit"""
     asked = query(call, AuditQuery)
-    return call.gantt.audit(grace_s=asked.grace_s, limit=asked.limit)
+    return call.gantt.audit(
+        grace_s=asked.grace_s,
+        limit=asked.limit,
+        kinds=cast(tuple[Kind, ...], tuple(filter(None, asked.kinds.split(",")))),
+        host=asked.host,
+    )
 
 
 def repair(call: Call) -> Finding:

@@ -43,6 +43,14 @@ def test_what_is_found(client: WsgiClient, found: Any) -> None:
     assert (young["findings"], young["hosts"], young["listing"]) == ([], 2, 1)
 
 
+def test_kinds_and_a_host_are_chosen(client: WsgiClient, found: Any) -> None:
+    def asked(words: str) -> Any:
+        return client("GET", f"{NO_GRACE}&{words}").json["findings"]
+
+    assert asked("kinds=no_claim,no_workload") == asked("host=one") == [found]
+    assert asked("kinds=no_claim") == asked("host=two") == []
+
+
 def test_a_repair_and_its_record(client: WsgiClient, books: Gantt, found: Any) -> None:
     body = {"finding": found, "grace_s": 0}
     answer = client("POST", REPAIRS, body=body, headers={"x-openstack-request-id": "r"})
@@ -63,7 +71,15 @@ def test_a_young_finding_is_not_repaired(client: WsgiClient, found: Any) -> None
 
 
 @pytest.mark.parametrize(
-    "asked", ["grace_s=-1", "grace_s=never", "limit=0", "limit=10001", "colour=red"]
+    "asked",
+    [
+        "grace_s=-1",
+        "grace_s=never",
+        "limit=0",
+        "limit=10001",
+        "colour=red",
+        "kinds=red",
+    ],
 )
 def test_odd_questions_are_refused(client: WsgiClient, asked: str) -> None:
     answer = client("GET", f"{AUDIT}?{asked}")
