@@ -51,6 +51,7 @@ class Reporter:
         # What the service has of this host, as of the last answer; None: not known.
         self._known: Fields | None = None
         self._pending: tuple[Report, Fields] | None = None
+        self._is_repeated = False
         self._not_before = 0
         self._is_superseded = False
         self._full_asked = False
@@ -64,6 +65,7 @@ class Reporter:
         """What to send: what has no answer yet, else what is news. ``now``:
         microseconds."""
         if self._pending is not None:
+            self._is_repeated = True
             return self._pending[0]
         current = self._current(part)
         known = self._known
@@ -89,6 +91,7 @@ class Reporter:
         self._sequence = report.sequence
         after = current if known is None else {**known, **fields}
         self._pending = report, {k: v for k, v in after.items() if v is not None}
+        self._is_repeated = False
         return report
 
     def settle(self, outcome: ReportOutcome) -> Answer:
@@ -104,7 +107,7 @@ class Reporter:
             return "known"
         if outcome.outcome == "superseded":
             return self._superseded(report, outcome)
-        self._sequence -= report.has_fields  # a number that was refused was not used
+        self._drop(report)
         if not outcome.wants_full:
             return "refused"
         self._known, self._is_superseded = None, False
@@ -115,8 +118,17 @@ class Reporter:
         """The service did not take in what ``next`` gave."""
         if self._pending is not None:
             report, _ = self._pending
-            self._sequence -= report.has_fields
             self._pending = None
+            self._drop(report)
+
+    def _drop(self, report: Report) -> None:
+        """Give up a report that was refused."""
+        if self._is_repeated:
+            # It may have been applied the first time. Another report with its number
+            # would be taken for it, so the next is a full one with a higher number.
+            self._known = None
+        else:
+            self._sequence -= report.has_fields  # the number was not used
 
     def _superseded(self, report: Report, outcome: ReportOutcome) -> Answer:
         known_at = outcome.taken_at

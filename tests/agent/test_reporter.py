@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import gantt
@@ -59,6 +60,9 @@ class Line:
             raise Unavailable("away")
         if how == "forbidden":
             raise Forbidden("no")
+        if how == "too old":
+            (one,) = said
+            said = [msgspec.structs.replace(one, taken_at=0)]
         found = self.books.report_hosts(said)
         if how == "after":
             raise Unavailable("the answer was lost")
@@ -259,6 +263,24 @@ def test_no_number_ever_means_two_things(desk: Desk) -> None:
     assert desk.books.counts()["reports_duplicate"] > 0
 
 
+@pytest.mark.parametrize("how", ["refused", "turned away"])
+def test_a_repeated_report_that_is_refused_does_not_free_its_number(
+    desk: Desk, how: str
+) -> None:
+    """The first time it may have been applied."""
+    desk.report()
+    desk.line.breaks = ["after"]
+    (lost,) = desk.report(memory_mb=2048)
+    assert desk.known["memory_mb"] == 2048
+    desk.line.breaks = ["too old" if how == "refused" else "forbidden"]
+    desk.report(memory_mb=4096)
+    desk.report()
+    last = desk.line.sent[-2] if how == "refused" else desk.line.sent[-1]
+    assert (last.full, last.sequence) == (True, lost.sequence + 1)
+    assert desk.known["memory_mb"] == 4096
+    assert desk.books.counts()["reports_duplicate"] == 0
+
+
 def test_what_is_refused_is_not_repeated_for_ever(desk: Desk) -> None:
     desk.report()
     # Only a plug-in could say so; it is of no host.
@@ -363,5 +385,12 @@ def test_next_is_the_same_until_it_is_answered() -> None:
     reporter.needs = needs_of({})
     first = reporter.next(Part({"vcpus": 1}), 1)
     assert reporter.next(Part({"vcpus": 2}), 2) is first
+    reporter.turned_away()
+    assert reporter.next(Part({"vcpus": 2}), 2).sequence == first.sequence + 1
+
+
+def test_a_number_that_was_refused_the_first_time_is_not_used() -> None:
+    reporter = Reporter("h", "h", "a")
+    first = reporter.next(Part({"vcpus": 1}), 1)
     reporter.turned_away()
     assert reporter.next(Part({"vcpus": 2}), 2).sequence == first.sequence
