@@ -6,8 +6,10 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Final
 
 import msgspec
 
@@ -17,6 +19,9 @@ from gantt.model.selection import Place, Selection
 
 STOP_S = 10.0
 """Seconds between SIGTERM and SIGKILL."""
+POLL_S: Final = 0.02
+SECRETS: Final = frozenset({"GANTT_TOKEN", "GANTT_URL", "GANTT_COORDINATION_URL"})
+"""Variables that give access to the scheduler, which instances must not have."""
 
 
 class Process:
@@ -24,6 +29,8 @@ class Process:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+        # Then the number of its group may be that of another one: no more signals.
+        self._is_gone = False
 
     @property
     def pid(self) -> int:
@@ -32,17 +39,36 @@ class Process:
 
     def wait(self) -> int:
         """Its exit status, or minus the signal that ended it."""
-        return self._process.wait()
+        status = self._process.wait()
+        self._is_gone = self._is_gone or not self._has_group()
+        return status
 
     def stop(self) -> None:
-        """SIGTERM to it and its children; SIGKILL where that is not enough."""
+        """SIGTERM to it and its children; SIGKILL where that is not enough, also to
+        children that outlive it."""
         for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.poll() is not None:
+            if self._is_gone:
                 return
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_S)
+            self._wait_for_group()
+
+    def _wait_for_group(self) -> None:
+        until = time.monotonic() + STOP_S
+        while not self._is_gone and time.monotonic() < until:
+            self._process.poll()  # until its status is read, it is in its group
+            self._is_gone = not self._has_group()
+            if not self._is_gone:
+                time.sleep(POLL_S)
+
+    def _has_group(self) -> bool:
+        try:
+            os.killpg(self._process.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # a member changed its user
+            return True
+        return True
 
 
 class ProcessLauncher:
@@ -51,7 +77,8 @@ class ProcessLauncher:
     The process has GANTT_INSTANCE, GANTT_HOST and GANTT_CLAIM in its environment, and
     GANTT_PLACE (the JSON of ``Selection.place``) where the claim names cells, CPUs,
     pages or devices. It is pinned to the CPUs that the claim names, unless some of its
-    vCPUs may float; pages and devices are for the command to open.
+    vCPUs may float; pages and devices are for the command to open. What gives access to
+    the scheduler (GANTT_TOKEN, GANTT_URL, GANTT_COORDINATION_URL) is not passed on.
     """
 
     def __init__(self, host: str | None = None) -> None:
@@ -70,7 +97,7 @@ class ProcessLauncher:
             with _on_cpus(pinned_cpus(selection.place)):
                 process = subprocess.Popen(  # noqa: S603
                     work.command,
-                    env={**os.environ, **_environ(selection, work)},
+                    env=_environ(selection, work),
                     start_new_session=True,
                 )
         except (OSError, ValueError) as error:
@@ -118,6 +145,7 @@ def _list(cpus: frozenset[int]) -> str:
 
 def _environ(selection: Selection, work: Work) -> dict[str, str]:
     found = {
+        **{name: text for name, text in os.environ.items() if name not in SECRETS},
         "GANTT_INSTANCE": work.instance_uuid,
         "GANTT_HOST": selection.service_host,
         "GANTT_CLAIM": selection.claim or "",

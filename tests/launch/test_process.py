@@ -121,11 +121,53 @@ def test_stop_ends_the_process_and_its_children() -> None:
     assert os.getpgid(process.pid) == process.pid
     process.stop()
     assert process.wait() == -signal.SIGTERM
+    _await_end(process.pid)
+    process.stop()
+
+
+def test_stop_ends_children_that_outlive_the_process() -> None:
+    process = ProcessLauncher().launch(here(), work("sh", "-c", "sleep 600 & exit 3"))
+    assert process.wait() == 3
+    assert _has_group(process.pid)
+    process.stop()
+    _await_end(process.pid)
+
+
+def test_stop_kills_children_that_ignore_sigterm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gantt.launch.process.STOP_S", 0.5)
+    deaf = f"(trap '' TERM; touch {tmp_path}/deaf; sleep 600; sleep 600) & wait"
+    process = ProcessLauncher().launch(here(), work("sh", "-c", deaf))
     until = time.monotonic() + 10
-    while _has_group(process.pid):
-        assert time.monotonic() < until, "a child is left"
+    while not (tmp_path / "deaf").exists():
+        assert time.monotonic() < until, "the child has not started"
         time.sleep(0.01)
     process.stop()
+    assert process.wait() == -signal.SIGTERM
+    _await_end(process.pid)
+
+
+def test_a_process_does_not_get_the_credentials_of_its_launcher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GANTT_TOKEN", "GANTT_URL", "GANTT_COORDINATION_URL", "COLOUR"):
+        monkeypatch.setenv(name, "told")
+    assert ProcessLauncher().launch(here(), shell("env", tmp_path)).wait() == 0
+    lines = (tmp_path / "told").read_text().splitlines()
+    names = {line.partition("=")[0] for line in lines}
+    assert {one for one in names if one.startswith("GANTT_")} == {
+        *("GANTT_INSTANCE", "GANTT_HOST", "GANTT_CLAIM")
+    }
+    assert "COLOUR" in names
+
+
+def _await_end(group: int) -> None:
+    """Also until its ended members are reaped, which is up to the machine."""
+    until = time.monotonic() + 10
+    while _has_group(group):
+        assert time.monotonic() < until, "a child is left"
+        time.sleep(0.01)
 
 
 def _has_group(number: int) -> bool:
