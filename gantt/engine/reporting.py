@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, get_args
 
+from msgspec.structs import replace
+
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
@@ -49,7 +51,8 @@ class Reporting:
     def report_hosts(
         self, reports: Iterable[Report | bytes], *, only_host: str | None = None
     ) -> tuple[ReportOutcome, ...]:
-        """See GanttProtocol. ``only_host``: those of other hosts are refused."""
+        """See GanttProtocol. ``only_host``: those of other hosts are refused, and
+        of its own those that name a node or a provider of another one."""
         said = list(reports)
         self._checks.statement("reports", len(said))
         needs, now = self._needs(), self._clock.now()
@@ -61,7 +64,9 @@ class Reporting:
                 report = forms.report(one, self._checks.options.max_report_bytes)
                 _check_host(report, only_host)
                 self._check_time(report, now)
-                commands[place] = agent_reports.command_of(report, update, needs)
+                commands[place] = agent_reports.command_of(
+                    report, update, needs, own_only=only_host is not None
+                )
             except GanttError as refusal:
                 found[place] = forms.refused(one, refusal, needs)
         if commands:
@@ -167,6 +172,5 @@ def _as_known(
 
 def _with_uuid(command: c.ReportHost) -> c.ReportHost:
     """With a uuid for a provider, where a host may be new."""
-    return agent_reports.command_of(
-        command.report, command.update, command.needs, new_provider_uuid=new_uuid()
-    )
+    update = replace(command.update, new_provider_uuid=new_uuid())
+    return replace(command, update=update)

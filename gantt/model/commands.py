@@ -269,13 +269,15 @@ class ReportHost(Command[ReportOutcome], frozen=True):
     """A report of a host's agent, applied where all before it were.
 
     ``update``: the same as a command, without its ``place``; ``needs``: the digest of
-    what is needed now ("": any will do). Raises FullReportWanted, BadReport, and what
-    UpdateHost raises.
+    what is needed now ("": any will do). ``own_only``: it came with the token of its
+    host, which may not report what is another's. Raises FullReportWanted, BadReport,
+    Forbidden, and what UpdateHost raises.
     """
 
     report: Report
     update: UpdateHost
     needs: str = ""
+    own_only: bool = False
 
 
 class DeleteHost(Command[None], frozen=True):

@@ -24,6 +24,7 @@ from gantt.agent.workloads.systemd import SystemdWorkloads
 from gantt.cli.agent import agent
 from gantt.cli.main import gantt
 from gantt.model.reports import Outcome
+from gantt.placement.rules import own_host
 from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
 from tests.agent.trees import Tree
@@ -143,3 +144,4 @@ def test_its_token_is_of_a_host() -> None:
     (text,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
     ((entry),) = yaml.safe_load(text).values()
     assert entry == {"user": "host-1", "project": "hosts", "roles": ["host"]}
+    assert f"may report {own_host.MAX_NODES} nodes" in TEXT

@@ -18,7 +18,7 @@ from gantt.model.commands import ReportHost, UpdateHost
 from gantt.model.hosts import HostStats
 from gantt.model.reports import NOT_NULL, Outcome, Report, ReportOutcome, ReportPlace
 from gantt.placement.fleet_queries import PLACE
-from gantt.placement.rules import hosts
+from gantt.placement.rules import hosts, own_host
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
 
@@ -39,11 +39,13 @@ class _Turn(Struct, frozen=True):
 
 def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
     """Apply a report, or say why that is not needed. Raises FullReportWanted,
-    BadReport, and what ``hosts.update`` raises."""
+    BadReport, Forbidden, and what ``hosts.update`` raises."""
     known = place_of(draft.state, command.report)
     turn = _turn(known, command)
     report = command.report
     if turn.is_news:
+        if command.own_only:
+            own_host.check(draft.state, report)
         stats = _with_losses(report, known)
         _check(report, stats, known_stats(draft.state, report))
         place = _place(report, known)
@@ -222,9 +224,15 @@ def _outcome(
 
 
 def command_of(
-    report: Report, update: UpdateHost, needs: str, *, new_provider_uuid: str = ""
+    report: Report,
+    update: UpdateHost,
+    needs: str,
+    *,
+    own_only: bool = False,
+    new_provider_uuid: str = "",
 ) -> ReportHost:
-    """``report`` as a command; ``update``: the options of reports."""
+    """``report`` as a command; ``update``: the options of reports; ``own_only``: it
+    came with the token of its host, which takes no provider of another one."""
     is_whole = _LISTS.isdisjoint(report.unread)
     return ReportHost(
         report,
@@ -236,6 +244,8 @@ def command_of(
             new_provider_uuid=new_provider_uuid,
             saved_at=report.taken_at,
             listed_at=report.taken_at if is_whole else None,
+            takes_uuid=update.takes_uuid and not own_only,
         ),
         needs,
+        own_only,
     )

@@ -14,12 +14,14 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.hosts import HostStats
 from gantt.model.reports import Report
+from gantt.placement.rules import own_host
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import schema
 from tests.api.native.fleet import client_of
 from tests.api.wsgi_client import WsgiClient
 
 PATH = "/gantt/reports"
+UUID = "11111111-1111-4111-8111-111111111111"
 FIELDS = {"vcpus": 8, "memory_mb": 1024, "local_gb": 10, "free_ram_mb": 512}
 
 
@@ -190,3 +192,66 @@ def test_a_token_of_one_host_reports_no_other(client: WsgiClient, books: Gantt) 
     assert books.counts()["reports_refused"] == 2
     assert client("GET", "/gantt/needs", headers=headers).status == 200
     assert client("GET", "/gantt/hosts", headers=headers).status == 403
+
+
+OWN = {"x-auth-token": "h", "x-roles": "host"}
+
+
+def refusal_of_own(client: WsgiClient, report: dict[str, Any]) -> str:
+    """The message where the token of the host "h" is refused, "" where it is not."""
+    answer = client("POST", PATH, body={"reports": [report]}, headers=OWN)
+    (found,) = answer.json["outcomes"]
+    assert found["code"] in ("", errors.Forbidden.code)
+    return str(found["message"])
+
+
+@pytest.mark.parametrize("writes_books", [True, False])
+def test_a_token_of_one_host_takes_no_provider_of_another(writes_books: bool) -> None:
+    options = SchedulerOptions(reports_write_books=writes_books)
+    with open_gantt("memory://") as books:
+        books.decide_by(options)
+        client = client_of(books)
+        send(client, full(host="g", uuid=UUID))
+        assert "fields.uuid" in refusal_of_own(client, full(uuid=UUID))
+        assert refusal_of_own(client, full()) == ""
+        assert "fields.uuid" in refusal_of_own(client, body(2, fields={"uuid": UUID}))
+        assert "node is 'g'" in refusal_of_own(client, {**full(), "node": "g"})
+        assert client("GET", "/gantt/hosts/g/g").json["provider_uuid"] == UUID
+        if not writes_books:  # with any other token the provider moves
+            assert outcomes(client, full(2, uuid=UUID)) == ["applied"]
+            assert client("GET", "/gantt/hosts/g/g").json["provider_uuid"] is None
+
+
+def test_a_token_of_one_host_takes_no_provider_without_a_host(
+    client: WsgiClient, books: Gantt
+) -> None:
+    spare = books.create_provider("spare").uuid
+    own = books.create_provider("h").uuid
+    assert "fields.uuid" in refusal_of_own(client, full(uuid=spare))
+    assert "node is 'spare'" in refusal_of_own(client, {**full(), "node": "spare"})
+    assert refusal_of_own(client, full()) == "", "the provider has the host's name"
+    assert client("GET", "/gantt/hosts/h/h").json["provider_uuid"] == own
+    assert refusal_of_own(client, full(2, uuid=own)) == ""
+
+
+def test_a_token_of_one_host_moves_no_provider_between_its_nodes() -> None:
+    with open_gantt("memory://") as books:
+        books.decide_by(SchedulerOptions(reports_write_books=False))
+        client = client_of(books)
+        assert refusal_of_own(client, full(uuid=UUID)) == ""
+        said = {"reports": [{**full(uuid=UUID), "node": "h-2"}]}
+        (found,) = client("POST", PATH, body=said, headers=OWN).json["outcomes"]
+        assert found["code"] == errors.Conflict.code
+        assert client("GET", "/gantt/hosts/h/h").json["provider_uuid"] == UUID
+
+
+def test_a_token_of_one_host_reports_so_many_nodes(
+    client: WsgiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_host, "MAX_NODES", 2)
+    for node in ("h", "h-2"):
+        assert refusal_of_own(client, {**full(), "node": node}) == ""
+    message = refusal_of_own(client, {**full(), "node": "h-3"})
+    assert "has 2 nodes, and 2 is the limit" in message
+    assert refusal_of_own(client, {**full(2), "node": "h-2"}) == "", "it is known"
+    assert outcomes(client, {**full(), "node": "h-3"}) == ["applied"]
