@@ -63,6 +63,31 @@ def test_the_options_that_it_names_exist() -> None:
         assert variable in TEXT and variable in UNIT
 
 
+def settings(text: str) -> dict[str, str]:
+    """Of [Service] in a unit or a drop-in; each is given once."""
+    (section,) = re.findall(r"^\[Service\]\n(.*?)(?:\n\[|\Z)", text, re.DOTALL | re.M)
+    lines = [one for one in section.splitlines() if one and not one.startswith("#")]
+    found = dict(one.split("=", 1) for one in lines)
+    assert len(found) == len(lines)
+    return found
+
+
+def test_the_unit_has_capabilities_only_with_the_drop_in() -> None:
+    unit = settings(UNIT)
+    capabilities = {"AmbientCapabilities", "CapabilityBoundingSet"}
+    assert {unit[name] for name in capabilities} == {""}
+    assert unit["SystemCallArchitectures"] == "native"
+    for name in (
+        *("RestrictNamespaces", "LockPersonality", "NoNewPrivileges"),
+        *("ProtectKernelLogs", "ProtectClock", "ProtectKernelTunables"),
+    ):
+        assert unit[name] == "yes"
+    assert not unit.keys() & {"ProcSubset", "InaccessiblePaths"}, "it reads /proc, /sys"
+    (path,) = re.findall(r"`(deploy/[\w-]+\.conf)`", TEXT)
+    more = settings((ROOT / path).read_text(encoding="utf-8"))
+    assert more == dict.fromkeys(capabilities, "CAP_SYS_PTRACE")
+
+
 def test_its_table_has_every_collector() -> None:
     table = dict(re.findall(r"^\| `(\w+Collector)` \| ([^|]+) \|", TEXT, re.MULTILINE))
     assert {type(one).__name__: set(one.provides) for one in all_collectors()} == {
