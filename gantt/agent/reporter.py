@@ -24,6 +24,8 @@ _decode: Final = msgspec.json.Decoder(Fields).decode
 Answer: TypeAlias = Literal["known", "again", "superseded", "refused"]
 """``known``: the service has it; ``again``: report once more, at once; else: later."""
 
+_LISTS: Final = frozenset({"instances", "lists_instances"})
+
 
 class Reporter:
     """Reports of one host by one incarnation of its agent.
@@ -86,7 +88,8 @@ class Reporter:
             full=full,
             needs="" if self.needs is None else self.needs.digest,
             fields=stats,
-            unread=tuple(sorted(part.unread)) if full else (),
+            # Of a list that was not made, "unchanged" would be false.
+            unread=tuple(sorted(part.unread if full else part.unread & _LISTS)),
         )
         self._sequence = report.sequence
         after = current if known is None else {**known, **fields}

@@ -394,3 +394,14 @@ def test_a_number_that_was_refused_the_first_time_is_not_used() -> None:
     first = reporter.next(Part({"vcpus": 1}), 1)
     reporter.turned_away()
     assert reporter.next(Part({"vcpus": 2}), 2).sequence == first.sequence
+
+
+def test_a_list_that_could_not_be_made_is_not_called_unchanged() -> None:
+    reporter = Reporter("h", "h", "incarnation")
+    listing = {**FIELDS, "instances": [], "lists_instances": True}
+    reporter.next(Part(listing), 1)
+    reporter.settle(ReportOutcome("h", "h", "applied"))
+    unread = frozenset({"instances", "lists_instances", "host_ip"})
+    report = reporter.next(Part(FIELDS, unread=unread), 2)
+    assert (report.full, report.has_fields) == (False, False)
+    assert report.unread == ("instances", "lists_instances")
