@@ -294,14 +294,12 @@ class Hosts(HostColumns):
         self.cells[row] = service.cell_uuid if service else None
 
     def claim(self, row: int, claim: ClaimRow, times: int) -> bool:
-        """Take what ``claim`` promises off (``times`` 1) or give it back (-1); whether
-        no column beside ``USE`` changed."""
+        """Take ``claim`` off (``times`` 1) or back (-1); whether only ``USE`` changed."""
         self.claimed_vcpus[row] += times * claim.vcpus
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
-        self.claimed_instances[row] += times * (
-            claim.topology is None or not claim.is_running
-        )
+        is_running = claim.topology is not None and claim.is_running
+        self.claimed_instances[row] += times * (not is_running)
         self._settle(row)
         if claim.topology is None:
             return True
