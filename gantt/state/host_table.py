@@ -294,7 +294,7 @@ class Hosts(HostColumns):
         self.cells[row] = service.cell_uuid if service else None
 
     def claim(self, row: int, claim: ClaimRow, times: int) -> bool:
-        """Take ``claim`` off (``times`` 1) or back (-1); whether only ``USE`` changed."""
+        """Take ``claim`` off (1) or back (-1); whether only ``USE`` changed."""
         self.claimed_vcpus[row] += times * claim.vcpus
         self.claimed_memory_mb[row] += times * claim.memory_mb
         self.claimed_disk_mb[row] += times * claim.disk_mb
