@@ -128,6 +128,7 @@ _LONG = frozenset(
         ("GET", "/allocation_candidates"),
         ("GET", "/resource_providers"),
         ("GET", "/usages"),
+        ("GET", "/gantt/audit"),
         ("GET", "/gantt/candidates/explain"),
         ("GET", "/gantt/decisions"),
         ("GET", "/gantt/hosts"),

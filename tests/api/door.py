@@ -25,6 +25,9 @@ class Books:
     def unready(self) -> str:
         return "" if self.ready else "the books cannot be read; the log says why"
 
+    def notice(self) -> str:
+        return ""
+
     def is_logged(self, error: object) -> bool:
         return False
 
