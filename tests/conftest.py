@@ -21,6 +21,7 @@ from tests.brokers import Rabbitmq, start_rabbitmq
 from tests.coordinators import COORDINATORS
 from tests.databases import SERVERS, Databases
 from tests.guarded import Missing
+from tests.kafka_broker import Kafka, start_kafka
 
 # How quick a machine is says nothing about what is tested.
 settings.register_profile(
@@ -68,7 +69,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("server"):
         try:
             name = marker.args[0]
-            known = {Rabbitmq.name: Rabbitmq, **SERVERS, **COORDINATORS}
+            brokers = {one.name: one for one in (Rabbitmq, Kafka)}
+            known = {**brokers, **SERVERS, **COORDINATORS}
             known[name].find()
         except Missing as missing:
             pytest.skip(str(missing))
@@ -86,6 +88,13 @@ def databases() -> Iterator[Databases]:
 def rabbitmq() -> Iterator[Rabbitmq]:
     """The broker of this run; tests mark themselves with server("rabbitmq")."""
     with start_rabbitmq() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """The Kafka of this run; tests mark themselves with server("kafka")."""
+    with start_kafka() as broker:
         yield broker
 
 

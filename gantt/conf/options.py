@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, coordination, feed, rpc, scheduling, shadow
+from gantt.conf import advice, coordination, feed, rpc, scheduling, shadow, stream
 from gantt.conf.table import rows
 from gantt.conf.values import (
     AUTH_STRATEGIES,
@@ -305,5 +305,6 @@ def list_opts() -> Options:
         ("placement_database", DATABASE),
         ("gantt", GANTT),
         ("coordination", coordination.OPTIONS),
+        ("stream", stream.OPTIONS),
         *_joined(scheduling.GROUPS, {"nova": feed.NOVA}, rpc.GROUPS).items(),
     ]

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from oslo_config import cfg
 
-from gantt.conf import advice, coordination, rpc, scheduling, shadow
+from gantt.conf import advice, coordination, rpc, scheduling, shadow, stream
 from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
@@ -214,6 +214,7 @@ def _settings(
         engine=_engine_options(ours, named),
         rpc=rpc.rpc_options(ours),
         coordination=coordination.coordination_options(ours.coordination),
+        stream=stream.stream_options(ours.stream),
         log=LogOptions(ours.debug, ours.use_json),
         allowed_origin=tuple(probe.cors.allowed_origin),
         proxy_headers=probe.oslo_middleware.enable_proxy_headers_parsing,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gantt.engine.options import EngineOptions
 from gantt.liveness.options import CoordinationOptions
+from gantt.stream.options import StreamOptions
 
 NO_CONSUMER_ID = "00000000-0000-0000-0000-000000000000"
 AUTH_STRATEGIES = ("keystone", "token", "noauth2")
@@ -151,6 +152,7 @@ class Settings(Struct, frozen=True):
     engine: EngineOptions
     rpc: RpcOptions = RpcOptions()
     coordination: CoordinationOptions = CoordinationOptions()
+    stream: StreamOptions = StreamOptions()
     log: LogOptions = LogOptions()
     allowed_origin: tuple[str, ...] = ()
     proxy_headers: bool = False

@@ -26,20 +26,22 @@ BELOW: dict[str, frozenset[str]] = {
     "connection": LIBRARY | {"client"},
     "__init__": LIBRARY | {"client", "conf", "connection"},
     "liveness": LIBRARY,
-    "conf": LIBRARY | {"liveness"},
+    "stream": LIBRARY,
+    "conf": LIBRARY | {"liveness", "stream"},
     "client": LIBRARY,
     "agent": LIBRARY | {"client", "connection"},
     "launch": LIBRARY,
     "observe": LIBRARY | {"conf"},
-    "api": LIBRARY | {"conf", "connection", "liveness", "observe"},
-    "openstack": LIBRARY | {"conf", "connection", "client", "liveness", "observe"},
+    "api": LIBRARY | {"conf", "connection", "liveness", "observe", "stream"},
+    "openstack": LIBRARY
+    | {"conf", "connection", "client", "liveness", "observe", "stream"},
     "sim": LIBRARY,
     "testing": LIBRARY,
-    "wsgi": LIBRARY | {"conf", "connection", "liveness", "observe", "api"},
+    "wsgi": LIBRARY | {"conf", "connection", "liveness", "observe", "stream", "api"},
     "__main__": frozenset({"cli"}),
     "cli": LIBRARY
     | {"conf", "connection", "client", "agent", "launch", "liveness", "observe"}
-    | {"api"}
+    | {"api", "stream"}
     | {"openstack"},
 }
 
@@ -54,6 +56,7 @@ HOMES: dict[str, frozenset[str]] = {
     "oslo": frozenset({"conf", "api", "openstack"}),
     "keystone": frozenset({"conf"}),
     "tooz": frozenset({"liveness"}),
+    "confluent_kafka": frozenset({"stream"}),
 }
 
 IMPORTED_WITH_GANTT = frozenset({"gantt", "numpy", "msgspec", "sqlalchemy"})

@@ -1,0 +1,70 @@
+"""The options of streams over Kafka, in ``[stream]``.
+
+Separate from the other options because agents read them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from gantt.conf.table import rows
+from gantt.stream.options import StreamOptions
+
+PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL")
+_SECRETS = {
+    "sasl_password": "Password of sasl_username.",
+    "ssl_client_key_password": "Password of ssl_client_key_file.",
+}
+
+OPTIONS: Sequence[cfg.Opt] = [
+    *rows(
+        StreamOptions(),
+        {
+            "bootstrap_servers": "HOST:PORT of some of Kafka's brokers, with commas "
+            "between. Unset: no streams.",
+            "reports_topic": "Compacted topic to which agents send reports of hosts.",
+            "dead_letters_topic": "Topic for reports that cannot be applied, each with "
+            "the reason.",
+            "changes_topic": "Topic to which changes of the books are published.",
+            "group_id": "Consumer group of the scheduler's processes; one for each "
+            "database.",
+            "partitions 1..10000": "Partitions of a topic of reports that Gantt makes: "
+            "at most so many processes share it.",
+            "replication_factor -1..100": "Replicas of a topic that Gantt makes; -1: "
+            "as many as the broker's default.",
+            "create_topics": "Make topics that are missing.",
+            "sasl_mechanism": "SASL mechanism, such as SCRAM-SHA-512.",
+            "sasl_username": "User for SASL.",
+            "ssl_cafile": "File with the CA certificates of the brokers.",
+            "ssl_client_cert_file": "File with the certificate of this client.",
+            "ssl_client_key_file": "File with the private key of this client.",
+        },
+    ),
+    cfg.StrOpt(
+        "security_protocol",
+        default=StreamOptions().security_protocol,
+        choices=PROTOCOLS,
+        help="How to talk to the brokers.",
+    ),
+    *(
+        cfg.StrOpt(name, default="", secret=True, help=text)
+        for name, text in _SECRETS.items()
+    ),
+    cfg.DictOpt(
+        "client_properties",
+        default={},
+        secret=True,
+        help="Further properties of the Kafka client (librdkafka), NAME:VALUE with "
+        "commas between; they go before the other options.",
+    ),
+]
+
+
+def stream_options(group: Any) -> StreamOptions:
+    """The values in ``group``."""
+    named = {name: group[name] for name in StreamOptions.__struct_fields__}
+    named["bootstrap_servers"] = tuple(named["bootstrap_servers"])
+    return StreamOptions(**named)

@@ -1,0 +1,1 @@
+"""Kafka: reports of hosts come in, and the change log goes out."""

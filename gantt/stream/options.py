@@ -1,0 +1,42 @@
+"""How Kafka is reached, and what goes through it: a frozen value, passed to agents and
+schedulers.
+
+Separate from the code that talks to Kafka, which needs confluent-kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+
+class StreamOptions(Struct, frozen=True):
+    """``bootstrap_servers``: HOST:PORT of some brokers; empty: no streams. The names of
+    the security options are those of oslo.messaging. ``client_properties``: of
+    librdkafka, in place of what the others say. ``partitions`` and
+    ``replication_factor`` (-1: as the broker does) are for topics that are made here.
+    """
+
+    bootstrap_servers: tuple[str, ...] = ()
+    reports_topic: str = "gantt-reports"
+    dead_letters_topic: str = "gantt-dead-letters"
+    changes_topic: str = "gantt-changes"
+    group_id: str = "gantt"
+    partitions: int = 12
+    replication_factor: int = -1
+    create_topics: bool = True
+    security_protocol: str = "PLAINTEXT"
+    sasl_mechanism: str = ""
+    sasl_username: str = ""
+    sasl_password: str = ""
+    ssl_cafile: str = ""
+    ssl_client_cert_file: str = ""
+    ssl_client_key_file: str = ""
+    ssl_client_key_password: str = ""
+    client_properties: Mapping[str, str] = {}
+
+    @property
+    def is_on(self) -> bool:
+        """Whether streams are configured."""
+        return bool(self.bootstrap_servers)
