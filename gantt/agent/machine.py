@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from gantt.agent.collectors.contract import Collector, Part, merge
+from gantt.agent.collectors.contract import Collector, Part, merge, provided
 from gantt.agent.collectors.cpu import CpuCollector
 from gantt.agent.collectors.disk import DiskCollector
 from gantt.agent.collectors.memory import MemoryCollector
@@ -30,6 +30,7 @@ from gantt.agent.files import Files
 from gantt.agent.workloads.sources import sources
 from gantt.errors import Refused, shortened
 from gantt.model.hosts import HostStats
+from gantt.model.reports import column_key
 
 LOG = logging.getLogger(__name__)
 NAMESPACE = uuid.UUID("6e1f8a44-6c0b-5d0f-9a53-0a7f3e5b2c11")
@@ -76,7 +77,8 @@ def plugins() -> tuple[Collector, ...]:
     for entry in sorted(entry_points(group=PLUGINS), key=lambda one: one.name):
         try:
             one: Any = entry.load()()
-            unknown = set(one.provides) - set(HostStats.__struct_fields__)
+            fields = {name for name in one.provides if not column_key(name)}
+            unknown = fields - set(HostStats.__struct_fields__)
             if unknown or not callable(one.collect):
                 raise TypeError(f"no host reports {', '.join(sorted(unknown))}")
         except Exception as error:
@@ -112,7 +114,7 @@ def _asked(collector: Collector, root: Path) -> Part:
     name = type(collector).__name__
     try:
         fields = dict(collector.collect(files))
-        strange = fields.keys() - collector.provides
+        strange = provided(fields, collector.provides) - collector.provides
         if strange:
             raise TypeError(
                 f"it found {', '.join(sorted(strange))}, which it does not provide"
@@ -123,7 +125,8 @@ def _asked(collector: Collector, root: Path) -> Part:
         LOG.debug("collector %s failed", name, exc_info=error)
         files.problem("", shortened(f"{name}: {type(error).__name__}: {error}", 500))
         fields = {}
-    missing = collector.provides - fields.keys() if files.problems else frozenset()
+    found = provided(fields, collector.provides)
+    missing = collector.provides - found if files.problems else frozenset()
     return Part(fields, tuple(files.problems), frozenset(missing))
 
 

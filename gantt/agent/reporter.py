@@ -16,7 +16,13 @@ from gantt.agent.collectors.contract import Part
 from gantt.agent.machine import with_use
 from gantt.model.hosts import HostStats
 from gantt.model.needs import METRICS, Needs, needed
-from gantt.model.reports import NOT_NULL, Report, ReportOutcome
+from gantt.model.reports import (
+    NOT_NULL,
+    STATS,
+    Report,
+    ReportOutcome,
+    with_unread,
+)
 
 STEP: Final = 0.05
 Fields = dict[str, Any]
@@ -150,9 +156,12 @@ class Reporter:
             found = needed(found, self.needs)
         # As JSON has them, so that they compare with what was sent.
         found = _decode(msgspec.json.encode(found))
-        for name in part.unread:
-            if self._known is not None and name in self._known:
+        if self._known is not None:
+            for name in part.unread & self._known.keys():
                 found.setdefault(name, self._known[name])
+            stats = with_unread(found.get(STATS), self._known.get(STATS), part.unread)
+            if stats is not None:
+                found[STATS] = stats
         return found
 
 

@@ -11,7 +11,8 @@ reports that say nothing need no write.
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct
 
@@ -34,6 +35,9 @@ NOT_NULL: Final[dict[str, object]] = {
 }
 """What stands for a field that is gone, where null cannot; UNSET: it stays."""
 
+STATS: Final = "stats"
+"""The field that has the columns of plug-ins, by key."""
+
 Sequence = Annotated[int, Meta(ge=1, le=MAX_SEQUENCE)]
 Time = Annotated[int, Meta(ge=0, le=MAX_TIME)]
 """Microseconds since 1970, UTC."""
@@ -48,8 +52,9 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     it was made for; "": it says all that is known. ``full``: ``fields`` is all that the
     agent says of the host; else what changed since the report before, null where a
     value is gone.
-    ``taken_at``: the host's clock when it was collected. ``unread``: fields of which
-    the host could not find out what they are now: what is known of them stays.
+    ``taken_at``: the host's clock when it was collected. ``unread``: fields, and
+    columns of plug-ins (``stats.KEY``), of which the host could not find out what they
+    are now: what is known of them stays.
     """
 
     host: Name
@@ -110,3 +115,20 @@ class ReportPlace(Struct, frozen=True):
     taken_at: int
     told: tuple[str, ...] = ()
     past: tuple[str, ...] = ()
+
+
+def column_key(name: str) -> str:
+    """KEY of ``stats.KEY``, a column of a plug-in; "": this is another field."""
+    field, _, key = name.partition(".")
+    return key if field == STATS else ""
+
+
+def with_unread(stats: Any, known: Any, unread: Iterable[str]) -> Any:
+    """``stats`` of a report with those columns that could not be read as they are
+    ``known``; what it is (UNSET, None) where there are none."""
+    if not isinstance(known, dict) or (stats and not isinstance(stats, dict)):
+        return stats
+    keys = {column_key(name) for name in unread} & known.keys()
+    if not keys:
+        return stats
+    return {**{key: known[key] for key in keys}, **(stats or {})}

@@ -6,7 +6,7 @@ under an entry point of ``gantt.collectors``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from msgspec import Struct
 from gantt.agent.files import Files, Problem
 from gantt.model.commands import Inventory
 from gantt.model.names import MAX_INT
+from gantt.model.reports import STATS, column_key
 
 INVENTORIES: Final = {"VCPU": "vcpus", "MEMORY_MB": "memory_mb", "DISK_GB": "local_gb"}
 """Resource class -> the field of HostStats that is its total."""
@@ -25,7 +26,8 @@ class Collector(Protocol):
 
     @property
     def provides(self) -> frozenset[str]:
-        """The fields of HostStats that it may find."""
+        """The fields of HostStats that it may find, and columns of its own
+        (``stats.KEY``)."""
 
     def collect(self, files: Files) -> dict[str, Any]:
         """Read them now: field -> value, JSON columns decoded. A field that cannot be
@@ -35,7 +37,7 @@ class Collector(Protocol):
 
 class Part(Struct, frozen=True):
     """What is known of a machine. ``fields``: of HostStats, by name. ``problems``: what
-    could not be read; ``unread``: fields that are missing for that reason."""
+    could not be read; ``unread``: fields and columns that are missing for it."""
 
     fields: dict[str, Any] = {}
     problems: tuple[Problem, ...] = ()
@@ -75,7 +77,17 @@ def merge(parts: Iterable[Part]) -> Part:
         unread |= part.unread
     if "traits" in fields:
         fields["traits"] = tuple(sorted(set(fields["traits"])))
-    return Part(fields, tuple(problems), frozenset(unread) - fields.keys())
+    return Part(fields, tuple(problems), frozenset(unread - provided(fields, unread)))
+
+
+def provided(fields: Mapping[str, Any], names: Iterable[str]) -> set[str]:
+    """What ``fields`` has, in the terms of ``names``: keys of ``stats`` where those are
+    meant, else whole fields."""
+    found = set(fields)
+    stats = fields.get(STATS)
+    if isinstance(stats, dict) and any(column_key(name) for name in names):
+        found = found - {STATS} | {f"{STATS}.{key}" for key in stats}
+    return found
 
 
 def _joined(known: Any, value: Any) -> Any:

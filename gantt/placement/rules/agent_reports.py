@@ -16,7 +16,15 @@ from msgspec.structs import replace
 from gantt.errors import BadReport, NeedsChanged, ReportGap, UnknownIncarnation
 from gantt.model.commands import ReportHost, UpdateHost
 from gantt.model.hosts import HostStats
-from gantt.model.reports import NOT_NULL, Outcome, Report, ReportOutcome, ReportPlace
+from gantt.model.reports import (
+    NOT_NULL,
+    STATS,
+    Outcome,
+    Report,
+    ReportOutcome,
+    ReportPlace,
+    with_unread,
+)
 from gantt.placement.fleet_queries import PLACE
 from gantt.placement.rules import hosts, own_host
 from gantt.placement.rules.draft import Draft
@@ -46,8 +54,10 @@ def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
     if turn.is_news:
         if command.own_only:
             own_host.check(draft.state, report)
+        before = known_stats(draft.state, report)
+        report = _with_unread(report, before)
         stats = _with_losses(report, known)
-        _check(report, stats, known_stats(draft.state, report))
+        _check(report, stats, before)
         place = _place(report, known)
         hosts.update(draft, replace(command.update, stats=stats, place=place))
         return _outcome(command, "applied", place)
@@ -155,6 +165,15 @@ def _place(report: Report, known: ReportPlace | None) -> ReportPlace:
         tuple(sorted(told)),
         past,
     )
+
+
+def _with_unread(report: Report, known: dict[str, Any]) -> Report:
+    """A full report with the columns of plug-ins that its agent could not read."""
+    if not report.full or not report.unread:
+        return report
+    fields = report.fields
+    stats = with_unread(fields.stats, known.get(STATS), report.unread)
+    return replace(report, fields=replace(fields, stats=stats))
 
 
 def _with_losses(report: Report, known: ReportPlace | None) -> HostStats:
