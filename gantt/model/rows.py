@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 PROVIDERS = "resource_providers"
@@ -184,6 +185,12 @@ class ServerGroupRow(Struct, frozen=True, array_like=True):
     updated_at: int | None
 
 
+class _Held(Struct):
+    """What of the text ``topology`` rows ask for."""
+
+    held_by: str | None = None
+
+
 class ClaimRow(Struct, frozen=True, array_like=True):
     """An instance with a host selected for it, until the host itself reports it.
 
@@ -219,9 +226,15 @@ class ClaimRow(Struct, frozen=True, array_like=True):
     def is_running(self) -> bool:
         """Whether its host reports the instance and its amounts; what is left of it are
         the CPUs, cells and devices that it names."""
-        return self.topology is not None and not (
-            self.vcpus or self.memory_mb or self.disk_mb
-        )
+        return self.topology is not None and '"is_running":true' in self.topology
+
+    @property
+    def held_by(self) -> str | None:
+        """The consumer whose allocations on the host keep what is promised, where the
+        instance has gone on with another claim; None: this is the instance's own."""
+        if self.topology is None or '"held_by":"' not in self.topology:
+            return None
+        return msgspec.json.decode(self.topology, type=_Held).held_by
 
     @property
     def is_over(self) -> bool:

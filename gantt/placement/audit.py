@@ -109,7 +109,12 @@ def of_host(
     if listing is None:
         return
     booked = {} if root is None else _allocations(state, root)
-    claimed = set(state.fleet.claims.on(int(table.id[row])))
+    claims = state.fleet.claims
+    claimed = {
+        instance
+        for instance in claims.on(int(table.id[row]))
+        if claims.by_instance[instance].held_by is None  # it ends with its holder's
+    }
     before = listing.at - terms.grace_us
     here = {one: canonical(one) for one in sorted(booked.keys() | claimed)}
     for instance, key in here.items():

@@ -198,6 +198,7 @@ class Claims(Table[ClaimRow]):
         self._in_group: dict[str, dict[str, None]] = {}
         self._of: dict[str, dict[int, None]] = {}
         self._on: dict[int, dict[str, None]] = {}
+        self._held_by: dict[str, dict[int, None]] = {}
 
     def has(self, claim: str) -> bool:
         return claim in self._of
@@ -209,6 +210,10 @@ class Claims(Table[ClaimRow]):
     def on(self, host_id: int) -> Iterable[str]:
         """The instances that are promised the host."""
         return self._on.get(host_id, {}).keys()
+
+    def held_by(self, consumer_uuid: str) -> list[ClaimRow]:
+        """Those that the consumer's allocations keep, see ClaimRow; oldest first."""
+        return [self.by_id[key] for key in sorted(self._held_by.get(consumer_uuid, ()))]
 
     def of_group(self, group_uuid: str) -> frozenset[str]:
         """The instances with a claim that was made for a server group."""
@@ -229,6 +234,8 @@ class Claims(Table[ClaimRow]):
         self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
         if row.group_uuid is not None:
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
+        if row.held_by is not None:
+            self._held_by.setdefault(row.held_by, {})[row.id] = None
         if row.is_over:
             self._over[row.id] = None
             self.leased.pop(row.id, None)
@@ -247,6 +254,7 @@ class Claims(Table[ClaimRow]):
             (cast(Any, self._of), row.claim, key),
             (cast(Any, self._on), row.host_id, row.instance_uuid),
             (cast(Any, self._in_group), row.group_uuid, row.instance_uuid),
+            (cast(Any, self._held_by), row.held_by, key),
         ):
             if owner is None:
                 continue

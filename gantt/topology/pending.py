@@ -30,13 +30,15 @@ class Pending(Struct, frozen=True):
     """What one instance was promised. ``providers``: those of its devices, by request
     group, where devices are in the books. ``packs``: fuller cells come first. ``fit``:
     what it takes on a host that obeys claims; None: any fit will do. ``is_running``:
-    the host reports the instance, so what of ``fit`` is not free is its own."""
+    the host reports the instance, so what of ``fit`` is not free is its own.
+    ``held_by``: as in ClaimRow."""
 
     wanted: Wanted
     providers: dict[str, tuple[str, ...]] = {}
     packs: bool = False
     fit: Fit | None = None
     is_running: bool = False
+    held_by: str | None = None
 
 
 class Remaining(Struct, frozen=True):
@@ -71,23 +73,21 @@ def after(left: Remaining, pending: Pending, found: Fit | Lack) -> Remaining:
 
 def fitted(left: Remaining, pending: Pending) -> Fit | Lack:
     """What an instance takes, or what the host lacks. A Fit that the host obeys stands,
-    even if something of it is no longer free."""
+    even if something of it is no longer free; so does that of an instance that runs."""
     if left.is_closed:
         return CLOSED
-    if left.host.obeys and pending.fit is not None:
+    if pending.fit is not None and (left.host.obeys or pending.is_running):
         return pending.fit
     return fit(left.host, pending.wanted, pending.providers, packs=pending.packs)
 
 
 def running(pending: Pending) -> Pending:
-    """What stays promised once the host reports the instance. Huge pages in use are
-    counted by the host, whatever uses them."""
-    assert pending.fit is not None, "a host that obeys is told what to use"
-    cells = tuple(
-        one if one.page_kib is None else replace(one, cell=replace(one.cell, memory=0))
-        for one in pending.fit.cells
-    )
-    return replace(pending, fit=replace(pending.fit, cells=cells), is_running=True)
+    """What stays promised once the host reports the instance: what it was told to use,
+    or as many devices. Its CPUs are counted by a host that chose them."""
+    wanted = pending.wanted
+    if pending.fit is None:
+        wanted = replace(wanted, cells=())
+    return replace(pending, wanted=wanted, is_running=True)
 
 
 # -- the text of a claim's row --------------------------------------------------------

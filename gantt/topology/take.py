@@ -31,7 +31,7 @@ from gantt.topology.pinning import cores_with, free_cpus
 
 def take(host: HostTopology, fit: Fit, *, may_be_counted: bool = False) -> HostTopology:
     """``host`` without what ``fit`` takes. ``may_be_counted``: what of its CPUs and
-    named devices is not free is its own already.
+    named devices is not free is its own already, and the host counts its huge pages.
 
     Raises NotFree if a cell, CPU or device of ``fit`` is unknown there or not free.
     Memory and pages may fall below zero on a report with less of them: what was
@@ -41,23 +41,26 @@ def take(host: HostTopology, fit: Fit, *, may_be_counted: bool = False) -> HostT
     if fit.devices:
         devices = fit.devices
         if may_be_counted:
-            devices = _present(pools or (), devices)
+            pools, devices = _without_named(pools or (), devices)
         pools = _without(pools or (), devices)
     return replace(host, cells=_less_cells(host, fit, may_be_counted), pools=pools)
 
 
-def _present(
+def _without_named(
     pools: Iterable[Pool], devices: tuple[TakenDevices, ...]
-) -> tuple[TakenDevices, ...]:
-    """What of named ``devices`` the pools have still."""
-    free = {device for pool in pools for device in pool.devices}
-    found = []
-    for taken in devices:
-        left = tuple(device for device in taken.devices if device in free)
-        if left or not taken.devices:
-            count = len(left) or taken.count
-            found.append(replace(taken, count=count, devices=left))
-    return tuple(found)
+) -> tuple[tuple[Pool, ...], tuple[TakenDevices, ...]]:
+    """``pools`` without the named ``devices`` and what is linked to them, whichever
+    pool they are in by now; and those that are not named."""
+    named = tuple(device for taken in devices for device in taken.devices)
+    addresses = {device.address for device in named}
+    left = []
+    for pool in pools:
+        kept = tuple(one for one in pool.devices if one.address not in addresses)
+        if len(kept) < len(pool.devices):
+            pool = replace(pool, count=len(kept), devices=kept)
+        left.append(pool)
+    found = tuple(pool for pool in without_linked(left, named) if pool.count)
+    return found, tuple(taken for taken in devices if not taken.devices)
 
 
 def _less_cells(
@@ -76,7 +79,7 @@ def _less_cells(
             pinned=_pinned(cell, fitted, may_be_counted),
             cpu_usage=cell.cpu_usage + fitted.cell.cpus.bit_count(),
             memory_usage=cell.memory_usage + fitted.cell.memory,
-            pages=_pages(cell, fitted),
+            pages=_pages(cell, fitted, may_be_counted),
         )
     return tuple(cells.values())
 
@@ -97,11 +100,16 @@ def _pinned(cell: HostCell, fitted: FittedCell, may_be_counted: bool) -> Cpus:
     return cell.pinned | cpus
 
 
-def _pages(cell: HostCell, fitted: FittedCell) -> tuple[Pages, ...]:
+def _pages(
+    cell: HostCell, fitted: FittedCell, may_be_counted: bool
+) -> tuple[Pages, ...]:
     """Of the size that was chosen, else of the smallest."""
     if not cell.pages:
         return ()
-    size = fitted.page_kib or cell.pages[0].size_kib
+    smallest = cell.pages[0].size_kib
+    size = fitted.page_kib or smallest
+    if may_be_counted and size != smallest:
+        return cell.pages
     taken = fitted.cell.memory * KIB_PER_MB // size
     return tuple(
         replace(one, used=one.used + taken) if one.size_kib == size else one

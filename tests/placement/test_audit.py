@@ -25,6 +25,7 @@ from tests.placement.fleet_desk import (
     uuid_of,
 )
 from tests.placement.fleet_desk import report as host_report
+from tests.placement.rules.test_topology_claims import cells, pinned
 
 TERMS = AuditTerms(fresh_us=10_000, grace_us=100)
 LATER = 5_000
@@ -466,3 +467,20 @@ def test_what_a_host_has_no_longer_is_no_drift(field: str) -> None:
     desk.do(put(server(1), {uuid_of(1): SIZE}))
     desk.tell(1, 1, **{field: 0})
     assert desk.findings() == ()
+
+
+def test_what_an_instance_has_beside_its_claim_is_no_finding_of_its_own() -> None:
+    """It was resized on its host: what it had there ends with its allocations."""
+    desk = AuditDesk(1)
+    desk.tell(1, numa_topology=cells(), obeys_claims=True)
+    desk.do(pinned("one", on(1, 1)), pinned("resize", on(1, 1)))
+    desk.tell(1, 1)
+    desk.later(LATER, 1)
+    assert len(desk.claims()) == 2
+    assert not desk.findings()
+    desk.tell(1)
+    desk.later(LATER, 1)
+    (found,) = desk.findings()
+    assert (found.kind, found.instance_uuid) == ("no_workload", server(1))
+    desk.repair(found)
+    assert not desk.claims()

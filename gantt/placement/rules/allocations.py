@@ -65,7 +65,9 @@ def replace_rows(
     """
     wishes = _resolve(draft.state, tuple(consumers))
     _judge(draft.state, wishes, ledger)
-    written = {uuid for wish in wishes for uuid in wish.consumer.allocations}
+    written = {
+        wish.consumer.consumer_uuid: wish.consumer.allocations for wish in wishes
+    }
     for one in wishes:
         write(draft, one)
         overtaken(draft, one.consumer.consumer_uuid, one.consumer.allocations, written)

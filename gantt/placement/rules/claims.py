@@ -319,7 +319,7 @@ class _Desk:
         group = command.group
         old = holder.claim
         if old is not None and holder.stays:
-            leases.leave(draft, old)
+            leases.leave(draft, old, old.instance_uuid)
             old = None
         row = ClaimRow(
             draft.new_id(t.CLAIMS) if old is None else old.id,

@@ -89,6 +89,9 @@ def delete_instance(draft: Draft, command: DeleteInstance) -> None:
     claim = leases.promised(draft.state, command.host, uuid)
     if claim is not None:
         leases.end(draft, claim)
+    hosts = draft.state.fleet.hosts
+    for place in hosts.rows_of(command.host):
+        leases.gone(draft, uuid, int(hosts.id[place]))
 
 
 def sync_instances(draft: Draft, command: SyncInstances) -> bool:

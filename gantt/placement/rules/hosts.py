@@ -222,10 +222,8 @@ def _named(
         leases.found(draft, uuid)
     ended = _ended(draft.state, row.id, command, draft.now)
     for claim in ended:
-        if command.place is not None and leases.names_its_place(claim):
-            leases.started(draft, claim)
-        else:
-            draft.delete(t.CLAIMS, claim)
+        is_told = command.place is None and claim.instance_uuid in listed
+        leases.counted(draft, claim, is_whole=is_told or PLACE not in stats)
     return fleet_queries.host_to_be(draft.state, row, stats, ended, listed)
 
 
@@ -242,7 +240,7 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     saved_at = now if command.saved_at is None else command.saved_at
 
     def is_counted(one: ClaimRow) -> bool:
-        if one.topology is not None and one.is_running:
+        if one.is_running:
             return command.place is None and one.instance_uuid in listed
         if one.instance_uuid in listed:
             return True

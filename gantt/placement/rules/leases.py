@@ -13,7 +13,8 @@ kept of a claim that ended, so the two cannot be told apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 from uuid import NAMESPACE_OID, uuid5
 
 from msgspec.structs import replace
@@ -28,11 +29,13 @@ from gantt.model.commands import (
     SettleClaims,
 )
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
-from gantt.placement.fleet_queries import SAVED
+from gantt.placement.fleet_queries import PLACE, SAVED
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 from gantt.topology.pending import from_text, running, to_text
+
+NONE_WRITTEN: Final[Mapping[str, Iterable[str]]] = {}
 
 
 def confirm(draft: Draft, command: ConfirmClaim) -> None:
@@ -156,7 +159,7 @@ def named(
     promises cells or devices. These are counted by a report of the host, which Nova
     saves after the instance. ``saved_at``: as in Instance."""
     row = promised(draft.state, host, instance_uuid)
-    if row is not None and not row.is_open:
+    if row is not None and not row.is_open and not row.is_running:
         if row.topology is None:
             draft.delete(t.CLAIMS, row)
         else:
@@ -180,11 +183,12 @@ def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None
             return
     place = draft.state.fleet.hosts.row_by_id[row.host_id]
     report_at = draft.state.fleet.hosts.stats[place].get(SAVED)
-    counted = replace(row, counted_at=counted_at, leased_until=None)
-    if report_at is not None and is_counted(draft.state, counted, report_at):
-        draft.delete(t.CLAIMS, row)
-    elif counted != row:
-        draft.put(t.CLAIMS, replace(counted, updated_at=draft.now))
+    named_now = replace(row, counted_at=counted_at, leased_until=None)
+    if report_at is not None and is_counted(draft.state, named_now, report_at):
+        is_whole = PLACE not in draft.state.fleet.hosts.stats[place]
+        counted(draft, row, is_whole=is_whole)
+    elif named_now != row:
+        draft.put(t.CLAIMS, replace(named_now, updated_at=draft.now))
 
 
 def is_counted(state: State, row: ClaimRow, saved_at: int) -> bool:
@@ -199,16 +203,14 @@ def is_counted(state: State, row: ClaimRow, saved_at: int) -> bool:
     return row.counted_at is not None and is_later(saved_at, row.counted_at)
 
 
-def names_its_place(row: ClaimRow) -> bool:
-    """Whether the claim names the CPUs, pages and devices that its instance uses."""
-    return row.topology is not None and from_text(row.topology).fit is not None
-
-
-def started(draft: Draft, row: ClaimRow) -> None:
-    """The host reports the instance and its amounts. What the claim names of cells and
-    devices stays until the claim is released or its allocations go; huge pages in use
-    are counted by the host."""
-    assert row.topology is not None, "the claim names its place"
+def counted(draft: Draft, row: ClaimRow, *, is_whole: bool) -> None:
+    """The host reports the instance and its amounts. ``is_whole``: and what it uses of
+    cells and devices, so that the claim ends. Agents do not tell whose these are: what
+    is promised of them stays until the claim is released or its allocations go."""
+    pending = None if row.topology is None else from_text(row.topology)
+    if is_whole or pending is None or not (pending.fit or pending.wanted.devices):
+        draft.delete(t.CLAIMS, row)
+        return
     draft.put(
         t.CLAIMS,
         replace(
@@ -219,7 +221,7 @@ def started(draft: Draft, row: ClaimRow) -> None:
             leased_until=None,
             counted_at=draft.now,
             updated_at=draft.now,
-            topology=to_text(running(from_text(row.topology))),
+            topology=to_text(running(pending)),
         ),
     )
 
@@ -255,7 +257,7 @@ def overtaken(
     draft: Draft,
     consumer_uuid: str,
     provider_uuids: Iterable[str],
-    written: Iterable[str] = (),
+    written: Mapping[str, Iterable[str]] = NONE_WRITTEN,
 ) -> None:
     """The consumer's allocations were written: they are on these providers now.
     ``written``: the providers of all consumers that were written with it.
@@ -264,24 +266,53 @@ def overtaken(
     another consumer has them there, the instance moves, and what it uses of cells and
     devices stays promised.
     """
-    row = draft.state.fleet.claims.by_instance.get(consumer_uuid)
+    state = draft.state
+    for left in state.fleet.claims.held_by(consumer_uuid):
+        if not _is_there(state, left, provider_uuids):
+            _pass_on(draft, left, written)
+    row = state.fleet.claims.by_instance.get(consumer_uuid)
     if row is None or row.remote is not None:
         return
-    if _is_there(draft.state, row, provider_uuids):
+    if _is_there(state, row, provider_uuids):
         unlease(draft, row)
-    elif row.topology is not None and _is_there(draft.state, row, written):
-        leave(draft, row)
     else:
+        _pass_on(draft, row, written)
+
+
+def _pass_on(draft: Draft, row: ClaimRow, written: Mapping[str, Iterable[str]]) -> None:
+    """The claim goes on for the consumer that has allocations on the host now, or
+    ends."""
+    heir = None
+    if row.topology is not None:
+        found = (one for one in written if _is_there(draft.state, row, written[one]))
+        heir = next(found, None)
+    if heir is None:
         draft.delete(t.CLAIMS, row)
+    else:
+        leave(draft, row, heir)
 
 
-def leave(draft: Draft, row: ClaimRow) -> None:
+def gone(draft: Draft, consumer_uuid: str, host_id: int) -> None:
+    """Nothing of the consumer is on the host any more, nor kept there for it."""
+    for left in draft.state.fleet.claims.held_by(consumer_uuid):
+        if left.host_id == host_id:
+            draft.delete(t.CLAIMS, left)
+
+
+def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     """The instance was launched, and goes elsewhere before a report counts its cells
-    and devices: these stay promised until one does. An instance has one claim, so this
-    one goes on under another uuid; there is nothing to give back with it."""
+    and devices: these stay promised until one does, or until ``held_by`` has no
+    allocations there. An instance has one claim, so this one goes on under another
+    uuid; there is nothing to give back with it."""
+    assert row.topology is not None, "only cells and devices stay promised"
+    uuid = row.instance_uuid
+    if row.held_by is None:
+        uuid = str(uuid5(NAMESPACE_OID, f"{row.claim}/{uuid}"))
+    pending = replace(from_text(row.topology), held_by=held_by)
     left = replace(
         row,
-        instance_uuid=str(uuid5(NAMESPACE_OID, f"{row.claim}/{row.instance_uuid}")),
+        instance_uuid=uuid,
+        topology=to_text(pending),
         group_uuid=None,
         leased_until=None,
         consumer_generation=None,

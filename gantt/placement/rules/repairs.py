@@ -14,9 +14,9 @@ from gantt.model.audit import Finding
 from gantt.model.commands import Inventory, Repair
 from gantt.placement import audit
 from gantt.placement.listings import canonical
+from gantt.placement.rules import leases
 from gantt.placement.rules.draft import Draft
 from gantt.placement.rules.inventories import class_id, inventory_row, write_row
-from gantt.placement.rules.leases import allocations_of
 from gantt.placement.rules.providers import existing
 
 
@@ -46,7 +46,7 @@ def _forget(draft: Draft, found: Finding) -> None:
     with any deletion no provider's generation moves."""
     state, uuid = draft.state, found.instance_uuid or ""
     is_left = False
-    for allocation in allocations_of(state, uuid):
+    for allocation in leases.allocations_of(state, uuid):
         row = state.providers.row_by_id[allocation.resource_provider_id]
         if state.providers.at(row).uuid in found.allocations:
             draft.delete(t.ALLOCATIONS, allocation)
@@ -62,6 +62,9 @@ def _forget(draft: Draft, found: Finding) -> None:
     claim = state.fleet.claims.by_instance.get(uuid)
     if claim is not None and claim.claim == found.claim:
         draft.delete(t.CLAIMS, claim)
+    place = state.fleet.hosts.row_of(found.host, found.node)
+    if place is not None:
+        leases.gone(draft, uuid, int(state.fleet.hosts.id[place]))
     for name in dict.fromkeys((uuid, canonical(uuid))):
         instance = state.fleet.instances.on(found.host).get(name)
         if instance is not None:

@@ -11,7 +11,18 @@ from gantt.errors import ClaimLost, NotFree
 from gantt.model import commands as c
 from gantt.model.hosts import HostStats
 from gantt.model.reports import Report
-from gantt.model.topology import Device, Fit, HostTopology, Pool, TakenDevices
+from gantt.model.topology import (
+    TYPE_PF,
+    Device,
+    Fit,
+    FittedCell,
+    HostCell,
+    HostTopology,
+    InstanceCell,
+    Pages,
+    Pool,
+    TakenDevices,
+)
 from gantt.placement.rules import agent_reports
 from gantt.topology.take import take
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
@@ -21,9 +32,11 @@ from tests.placement.rules.test_topology_claims import (
     WITH_NIC,
     cells,
     desk_of,
+    named,
     pinned,
+    saved,
 )
-from tests.placement.rules.test_topology_ends import fills
+from tests.placement.rules.test_topology_ends import MIGRATION, allocated, fills
 
 ADDRESSES = ("0000:81:00.1", "0000:81:00.2")
 
@@ -63,6 +76,29 @@ def agent(
         agent_reports.command_of(said, options, "", new_provider_uuid=uuid_of(1))
     )
     assert found.outcome == "applied"
+
+
+def heartbeat(desk: FleetDesk, sequence: int) -> None:
+    """The agent says that nothing has changed, in a later second."""
+    desk.now += 5 * SECOND
+    said = Report(
+        host="h1",
+        node="n1",
+        incarnation="a",
+        sequence=sequence,
+        taken_at=desk.now,
+        full=False,
+        needs="",
+        fields=HostStats(),
+    )
+    options = c.UpdateHost("", "", HostStats(), "")
+    assert desk.do(agent_reports.command_of(said, options, "")).outcome == "unchanged"
+
+
+def moved(desk: FleetDesk, number: int) -> None:
+    """A conductor gives the allocations of the instance to the migration."""
+    away = allocated(server(number), generation=1)
+    desk.do(c.SetAllocations((allocated(MIGRATION, 1), away)))
 
 
 @pytest.fixture
@@ -164,3 +200,131 @@ def test_a_forced_instance_keeps_a_closed_host_closed() -> None:
     desk.do(pinned("forced", on(2, 1), must_fit=False))
     (forced,) = [row for row in desk.claims() if row.claim == "forced"]
     assert forced.topology is not None
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+@pytest.mark.parametrize("how", ["update", "sync"])
+def test_what_is_named_to_the_service_is_counted_by_no_agent(
+    desk: FleetDesk, how: str, is_listed: bool
+) -> None:
+    desk.do(pinned("one", on(1, 1)), pinned("two", on(2, 1)))
+    if is_listed:
+        agent(desk, 2, instances=(server(1), server(2)))
+    desk.now += 5 * SECOND
+    if how == "update":
+        desk.do(named(1), named(2))
+    else:
+        desk.do(c.SyncInstances("h1", (server(1), server(2))))
+    for _ in range(2):
+        heartbeat(desk, 2 if is_listed else 1)
+        assert not fills(desk)
+    assert all(row.is_running for row in desk.claims())
+    desk.do(c.SyncInstances("h1", (server(1), server(2))))
+    assert not fills(desk)
+    desk.do(c.DeleteAllocations(server(1)))
+    assert fills(desk)
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_an_instance_that_moves_keeps_its_place_as_long_as_its_migration(
+    desk: FleetDesk, is_listed: bool
+) -> None:
+    desk.do(pinned("one", on(1, 1)), pinned("two", on(2, 1)))
+    if is_listed:
+        agent(desk, 2, instances=(server(1), server(2)))
+    moved(desk, 1)
+    heartbeat(desk, 2 if is_listed else 1)
+    heartbeat(desk, 2 if is_listed else 1)
+    assert not fills(desk)
+    desk.do(c.DeleteAllocations(MIGRATION))
+    assert fills(desk)
+    assert [row.claim for row in desk.claims()] == ["two"]
+
+
+def test_a_migration_that_is_reverted_gives_the_place_back(desk: FleetDesk) -> None:
+    desk.do(pinned("one", on(1, 1)), pinned("two", on(2, 1)))
+    agent(desk, 2, instances=(server(1), server(2)))
+    moved(desk, 1)
+    back = allocated(MIGRATION, generation=1)
+    desk.do(c.SetAllocations((allocated(server(1), 1), back)))
+    heartbeat(desk, 2)
+    assert not fills(desk)
+    desk.do(c.DeleteAllocations(server(1)))
+    assert fills(desk)
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+@pytest.mark.parametrize("how", ["allocations", "instance", "release"])
+def test_a_resize_on_its_host_leaks_nothing(
+    desk: FleetDesk, is_listed: bool, how: str
+) -> None:
+    desk.do(pinned("one", on(1, 1)))
+    if is_listed:
+        agent(desk, 2, instances=(server(1),))
+    desk.do(pinned("resize", on(1, 1)))
+    agent(desk, 2 + is_listed, instances=(server(1),))
+    heartbeat(desk, 2 + is_listed)
+    assert not fills(desk)
+    if how == "allocations":
+        desk.do(c.DeleteAllocations(server(1)))
+    elif how == "instance":
+        desk.do(c.DeleteInstance("h1", server(1)))
+    else:
+        desk.do(c.ReleaseClaim("one"), c.ReleaseClaim("resize"))
+    assert not desk.claims()
+
+
+def test_a_claim_of_no_amounts_ends_like_any_other() -> None:
+    desk = desk_of()
+    nothing = {"vcpus": 0, "memory_mb": 0, "disk_mb": 0}
+    desk.do(pinned("one", on(1, 1, size={}), **nothing))
+    at = desk.now // SECOND
+    desk.do(named(1, at), saved(1, at + 1))
+    assert not desk.claims()
+
+
+def test_what_runs_stays_where_it_is_on_a_host_that_stops_to_obey(
+    desk: FleetDesk,
+) -> None:
+    (fit,) = desk.do(pinned("one", on(1, 1))).fits
+    mine = [cpu for _, cpu in fit.cells[0].pinning]
+    agent(desk, 2, instances=(server(1),))
+    agent(desk, 3, obeys_claims=False, numa_topology=cells(*mine))
+    assert fills(desk), "its CPUs are counted once"
+    others = [cpu for cpu in range(4) if cpu not in mine]
+    agent(desk, 4, numa_topology=cells(*others))
+    assert not fills(desk)
+
+
+def test_a_host_that_picks_for_itself_counts_no_devices() -> None:
+    desk = desk_of()
+    agent(desk, 1, obeys_claims=False)
+    desk.do(claim("one", on(1, 1), on(2, 1), wanted=WITH_NIC))
+    agent(desk, 2, instances=(server(1), server(2)))
+    desk.refusal(claim("three", on(3, 1), wanted=WITH_NIC), ClaimLost)
+    desk.do(c.DeleteAllocations(server(1)), claim("three", on(3, 1), wanted=WITH_NIC))
+
+
+def test_small_pages_of_what_runs_stay_taken() -> None:
+    """A host counts the huge ones."""
+    pages = (Pages(4, 1000, 0), Pages(2048, 100, 0))
+    host = HostTopology((HostCell(0, 1, 0, 4096, pages=pages),))
+    for size, left in ((4, (1000 - 512, 100)), (2048, (1000, 100))):
+        mine = FittedCell(InstanceCell(0, 1, 0, 2, page_kib=size), 0, page_kib=size)
+        (cell,) = take(host, Fit((mine,)), may_be_counted=True).cells
+        assert tuple(one.free for one in cell.pages) == left
+
+
+def test_what_is_linked_to_a_device_in_use_is_taken_wherever_it_is_listed() -> None:
+    """The device may be listed no longer, or in another pool."""
+    pf, one, two = "0000:81:00.0", *ADDRESSES
+    tags: dict[str, Any] = {"dev_type": "type-VF"}
+    taken = Fit(devices=(TakenDevices("r", 1, 0, tags, None, (Device(one, pf),)),))
+    pfs = Pool(1, 0, {"dev_type": TYPE_PF}, None, (Device(pf),))
+    vfs = Pool(1, 1, tags, None, (Device(two, pf),))
+    assert take(HostTopology(pools=(pfs, vfs)), taken, may_be_counted=True).pools == (
+        vfs,
+    )
+    other = Pool(2, 1, tags, None, (Device(one), Device(two)))
+    (left,) = take(HostTopology(pools=(other,)), taken, may_be_counted=True).pools or ()
+    assert (left.count, left.devices) == (1, (Device(two),))
