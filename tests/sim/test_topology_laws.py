@@ -153,7 +153,7 @@ def test_claim_that_ends_when_it_is_named_is_found(
 
 
 def test_claim_that_ends_with_a_move_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def end(draft: Any, row: t.ClaimRow) -> None:
+    def end(draft: Any, row: t.ClaimRow, held_by: str) -> None:
         draft.delete(t.CLAIMS, row)
 
     monkeypatch.setattr(leases, "leave", end)
