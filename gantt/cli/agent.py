@@ -153,12 +153,19 @@ def agent(
         from gantt.liveness.options import CoordinationOptions
         from gantt.liveness.watching import member
         from gantt.observe.logs import configure_logging
+        from gantt.observe.supervisor import Supervisor
 
         configure_logging(debug=debug, use_json=log_json)
         signals = {signal.SIGTERM, signal.SIGINT}
+        supervisor = Supervisor.of_process()
 
         def sleep(seconds: float) -> bool:
-            return signal.sigtimedwait(signals, seconds) is not None
+            # After the first attempt: a host boots without the service as well.
+            supervisor.ready("reporting")
+            is_over = signal.sigtimedwait(signals, seconds) is not None
+            if is_over:
+                supervisor.stopping()
+            return is_over
 
         with closing(open_books(url, token)) as books:
             running = _agent(books, sleep, interval, machine)

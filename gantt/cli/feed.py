@@ -39,9 +39,11 @@ def feed(
         from gantt.conf import feed_options, load
         from gantt.observe.endpoint import answering
         from gantt.observe.logs import configure_logging
+        from gantt.observe.supervisor import Supervisor
         from gantt.openstack.feed import Feed
         from gantt.openstack.meters import FeedSigns
 
+        supervisor = Supervisor.of_process()
         with _waiting() as signals:
             settings = load(config_files)
             configure_logging(debug=settings.log.debug, use_json=log_json)
@@ -52,7 +54,9 @@ def feed(
                 with answering(listen, FeedSigns(running)):
                     try:
                         running.start()
+                        supervisor.ready("feeding")
                         signal.sigwait(signals)
+                        supervisor.stopping()
                     finally:
                         running.stop()
 

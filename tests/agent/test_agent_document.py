@@ -29,6 +29,7 @@ from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
 from tests.agent.trees import Tree
 from tests.cli.conftest import Program
+from tests.deploy import units
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "agent.md").read_text(encoding="utf-8")
@@ -63,17 +64,8 @@ def test_the_options_that_it_names_exist() -> None:
         assert variable in TEXT and variable in UNIT
 
 
-def settings(text: str) -> dict[str, str]:
-    """Of [Service] in a unit or a drop-in; each is given once."""
-    (section,) = re.findall(r"^\[Service\]\n(.*?)(?:\n\[|\Z)", text, re.DOTALL | re.M)
-    lines = [one for one in section.splitlines() if one and not one.startswith("#")]
-    found = dict(one.split("=", 1) for one in lines)
-    assert len(found) == len(lines)
-    return found
-
-
 def test_the_unit_has_capabilities_only_with_the_drop_in() -> None:
-    unit = settings(UNIT)
+    unit = dict(units.unit(ROOT / "deploy" / "gantt-agent.service").settings)
     capabilities = {"AmbientCapabilities", "CapabilityBoundingSet"}
     assert {unit[name] for name in capabilities} == {""}
     assert unit["SystemCallArchitectures"] == "native"
@@ -84,7 +76,7 @@ def test_the_unit_has_capabilities_only_with_the_drop_in() -> None:
         assert unit[name] == "yes"
     assert not unit.keys() & {"ProcSubset", "InaccessiblePaths"}, "it reads /proc, /sys"
     (path,) = re.findall(r"`(deploy/[\w-]+\.conf)`", TEXT)
-    more = settings((ROOT / path).read_text(encoding="utf-8"))
+    more = dict(units.unit(ROOT / path).settings)
     assert more == dict.fromkeys(capabilities, "CAP_SYS_PTRACE")
 
 

@@ -54,7 +54,8 @@ _DONE = _Done()
 
 class Front:
     """``app`` as an RSGI application. ``turned_away`` answers requests for which there
-    is no thread; ``is_stopping``: whether the server stops now."""
+    is no thread; ``is_stopping``: whether the server stops now; ``serves`` is called
+    once requests are accepted."""
 
     def __init__(
         self,
@@ -64,7 +65,9 @@ class Front:
         turned_away: WsgiApp,
         refused: Callable[[str], None],
         is_stopping: Callable[[], bool],
+        serves: Callable[[], None] | None = None,
     ) -> None:
+        self._serves = serves
         self._app = app
         self._turned_away = turned_away
         self._refused = refused
@@ -83,6 +86,9 @@ class Front:
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         loop.call_later(TURN_S, self._turn)
+        if self._serves is not None:
+            # granian runs the loop once it listens.
+            loop.call_soon(self._serves)
 
     def __rsgi__(self, scope: Scope, exchange: Exchange) -> Awaitable[object]:
         if self._answered:

@@ -16,14 +16,18 @@ from granian.server.mp import MPServer
 from gantt.api.hosting.running import RunDirectory
 from gantt.conf import Settings
 from gantt.errors import GanttError
+from gantt.observe.supervisor import Supervisor
 
 LOG = logging.getLogger(__name__)
+
+# How often to look whether the workers have started.
+_STARTING_S = 0.05
 
 
 class Processes(MPServer):
     """SIGTERM: become unready, then drain. SIGHUP: ``reread`` the configuration for all
     workers. A worker that dies is replaced; one that dies again right after that ends
-    the service."""
+    the service. ``supervisor`` is told once all workers serve, and of both signals."""
 
     def __init__(
         self,
@@ -31,21 +35,44 @@ class Processes(MPServer):
         run: RunDirectory,
         reread: Callable[[], Settings],
         delay_s: float,
+        supervisor: Supervisor | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self._run = run
         self._reread = reread
         self._delay_s = delay_s
+        self._supervisor = supervisor or Supervisor()
         self._is_draining = False
         # Whether a SIGHUP is pending, and whether one is being handled.
         self._must_reread = self._is_rereading = False
+        self.on_startup(self._watch_start)
+
+    def _watch_start(self) -> None:
+        """Beside the loop that starts and replaces workers."""
+        name = "gantt-readiness"
+        threading.Thread(target=self._await_workers, name=name, daemon=True).start()
+
+    def _await_workers(self) -> None:
+        pause = threading.Event()
+        while not self._are_serving():
+            if self._is_draining or pause.wait(_STARTING_S):
+                return
+        self._supervisor.ready()
+
+    def _are_serving(self) -> bool:
+        # One that is being replaced is missing for a moment.
+        workers = list(self.wrks)
+        return len(workers) == self.workers and all(
+            self._run.is_serving(worker.inner.pid) for worker in workers
+        )
 
     def signal_handler_interrupt(self, *args: Any, **_kwargs: Any) -> None:
         """The first SIGTERM waits for load balancers; any further one does not."""
         must_wait = args[:1] == (signal.SIGTERM,) and self._delay_s > 0
         is_first, self._is_draining = not self._is_draining, True
         self._run.drain()
+        self._supervisor.stopping()
         if must_wait and is_first:
             LOG.info("No longer ready; draining in %g s", self._delay_s)
             stop = super().signal_handler_interrupt
@@ -69,7 +96,8 @@ class Processes(MPServer):
         self._is_rereading = True
         while self._must_reread:
             self._must_reread = False
-            self._reload_configuration()
+            with self._supervisor.reloading():
+                self._reload_configuration()
         self._is_rereading = False
 
     def _reload_configuration(self) -> None:

@@ -24,6 +24,7 @@ _PREFIX = "gantt-run-"
 _DRAINING = "draining"
 _STOPPING = "stopping"
 _CHANGED = "changed"
+_SERVING = "serving"
 _METRICS = "metrics"
 
 
@@ -78,6 +79,14 @@ class RunDirectory(Struct, frozen=True):
         """Whether the service stops now."""
         return (self._folder / _STOPPING).exists()
 
+    def serve(self) -> None:
+        """This worker serves."""
+        self._mark(f"{_SERVING}-{os.getpid()}")
+
+    def is_serving(self, pid: int | None) -> bool:
+        """Whether the worker with this ``pid`` has said so."""
+        return (self._folder / f"{_SERVING}-{pid}").exists()
+
     def _mark(self, name: str) -> None:
         with contextlib.suppress(OSError):
             (self._folder / name).touch()
@@ -109,7 +118,7 @@ class RunDirectory(Struct, frozen=True):
 
     def _clear(self) -> None:
         """Remove files that are known to be of an earlier server."""
-        names = (_DRAINING, _STOPPING, _CHANGED)
+        names = (_DRAINING, _STOPPING, _CHANGED, _SERVING)
         for file in (one for name in names for one in self._folder.glob(f"{name}*")):
             file.unlink(missing_ok=True)
         for file in self.metrics.glob("*_*.db"):

@@ -33,6 +33,7 @@ from gantt.errors import GanttError, Refused
 from gantt.liveness.watching import watching
 from gantt.model.addresses import without_secrets
 from gantt.observe.logs import configure_logging, flush_logs
+from gantt.observe.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from gantt.api.hosting.front import Front
@@ -80,6 +81,7 @@ def serve(source: Source) -> None:
         run=run,
         reread=partial(_reread, configured),
         delay_s=options.drain_delay_s,
+        supervisor=Supervisor.of_process(),
         address=options.host,
         port=options.port,
         interface=Interfaces.RSGI,
@@ -151,6 +153,7 @@ def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Engine]:
         turned_away=build_turned_away(service.meters),
         refused=service.meters.refused,
         is_stopping=run.is_stopping,
+        serves=run.serve,
     )
     return front, service.gantt
 

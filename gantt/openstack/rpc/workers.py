@@ -29,6 +29,7 @@ from gantt.errors import Refused
 from gantt.observe.endpoint import answering
 from gantt.observe.logs import configure_logging
 from gantt.observe.metrics import FOLDER, exposition
+from gantt.observe.supervisor import Supervisor
 from gantt.openstack.rpc import vital_signs
 from gantt.openstack.rpc.restarts import Restarts
 from gantt.openstack.rpc.worker import TAKEN, run_worker
@@ -37,18 +38,25 @@ from gantt.store import schema
 LOG = logging.getLogger(__name__)
 
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+# How often to look whether the workers have started.
+_STARTING_S: Final = 0.1
 
 
 def serve(source: Source) -> None:
     """Serve until SIGTERM or SIGINT, then drain. Raises Refused before a worker starts;
     SystemExit(1) when no worker can start, or one had to be killed."""
+    supervisor = Supervisor.of_process()
     settings = source.load()
     check(settings)
     configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
     for warning in settings.unknown:
         LOG.warning("%s", warning)
     with _vitals(settings.serve.metrics_listen) as folder:
-        workers = Workers(source, settings.rpc.workers, settings.serve.drain_s, folder)
+        workers = Workers(
+            *(source, settings.rpc.workers, settings.serve.drain_s),
+            folder=folder,
+            supervisor=supervisor,
+        )
         with answering(settings.serve.metrics_listen, workers):
             is_well = workers.run()
     if not is_well:
@@ -100,11 +108,19 @@ class _Worker(Struct, frozen=True):
 
 class Workers:
     """``count`` processes; ``drain_s``: how long they may take to end; ``folder``:
-    where they tell how they are."""
+    where they tell how they are; ``supervisor`` is told once all serve."""
 
     def __init__(
-        self, source: Source, count: int, drain_s: float, folder: Path | None = None
+        self,
+        source: Source,
+        count: int,
+        drain_s: float,
+        *,
+        folder: Path | None = None,
+        supervisor: Supervisor | None = None,
     ) -> None:
+        self._supervisor = supervisor or Supervisor()
+        self._has_served = False
         self._source = source
         self._folder = folder
         self._is_draining = False
@@ -166,13 +182,15 @@ class Workers:
         """Until a signal to stop, or until no worker can start: then False."""
         while True:
             sentinels = [one.process.sentinel for one in self._running.values()]
-            pause = self._restarts.next_s(time.monotonic())
+            pause = self._pause()
             if self._signals in wait([self._signals, *sentinels], pause):
                 got = os.read(self._signals, 1)[0]
                 if got in _STOPS:
                     self._is_draining = True
+                    self._supervisor.stopping()
                     return True
-                self._send(signal.Signals(got))
+                with self._supervisor.reloading():
+                    self._send(signal.Signals(got))
             for number, worker in list(self._running.items()):
                 if not worker.process.is_alive():
                     self._note_end(number, worker)
@@ -180,6 +198,18 @@ class Workers:
                 return False
             for number in self._restarts.take_due(time.monotonic()):
                 self._start(number)
+
+    def _pause(self) -> float | None:
+        """Seconds until there is something to do besides; None: nothing is awaited."""
+        due = self._restarts.next_s(time.monotonic())
+        running = self._running.values()
+        if not self._has_served:
+            are_serving = all(worker.served.value for worker in running)
+            self._has_served = len(running) == self._count and are_serving
+            if not self._has_served:
+                return _STARTING_S if due is None else min(due, _STARTING_S)
+            self._supervisor.ready()
+        return due
 
     def _note_end(self, number: int, worker: _Worker) -> None:
         del self._running[number]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from gantt.errors import Refused
 from gantt.scheduler.options import SchedulerOptions
 from tests import inprocess
 from tests.live import free_port
+from tests.notified import manager
 from tests.openstack.feed.conftest import Cloud
 from tests.openstack.feed.waiting import until
 
@@ -121,3 +123,21 @@ def test_the_document_names_each_option() -> None:
     text = (Path(__file__).parents[3] / "docs" / "feed.md").read_text()
     missing = [opt.name for opt in OPTIONS if f"`{opt.name}`" not in text]
     assert missing == []
+
+
+def test_the_feed_is_ready_when_all_has_been_read(cloud: Cloud, tmp_path: Path) -> None:
+    cloud.cell("one").host("h1")
+    config = written(tmp_path, cloud.api.url)
+    with (
+        inprocess.service(tmp_path) as url,
+        closing(gantt.connect(url)) as books,
+        manager(tmp_path) as listener,
+    ):
+        environ = {**os.environ, **listener.environ}
+        words = ("--config-file", config, "--url", url)
+        with subprocess.Popen(program(*words), env=environ) as running:
+            listener.until("READY=1")
+            assert len(books.list_hosts()) == 1
+            running.send_signal(signal.SIGTERM)
+            listener.until("STOPPING=1")
+        assert running.returncode == 0
