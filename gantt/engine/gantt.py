@@ -305,6 +305,7 @@ class Gantt(_Parts):
     usage_history = _of("_background.usage", UsageHistory.find)
     events = _of("_watching", Watching.events)
     watch = _of("_watching", Watching.watch)
+    snapshot = _of("_watching", Watching.snapshot)
 
     def verify(self) -> Report:
         """Compare the columns with the tables, and check every invariant."""
@@ -316,6 +317,11 @@ class Gantt(_Parts):
     def url(self) -> str:
         """Where the books are, without the password."""
         return self._store.url
+
+    def identity(self) -> str:
+        """Which books these are: a uuid that lasts as long as the database. Raises
+        StoreFailed."""
+        return self._store.identity()
 
     @property
     def revision(self) -> int:

@@ -22,6 +22,7 @@ from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Decision
+from gantt.model.watching import Snapshot
 from gantt.state.state import State
 
 T = TypeVar("T")
@@ -96,6 +97,18 @@ class Engine(GanttProtocol, Protocol):
 
     def claim_projects(self, claim: str) -> frozenset[str | None]:
         """The projects of a claim's instances; None: not known. Empty: it has ended."""
+
+    @property
+    def revision(self) -> int:
+        """The last durable revision that this process knows."""
+
+    def identity(self) -> str:
+        """Which books these are: a uuid that lasts as long as the database. Raises
+        StoreFailed."""
+
+    def snapshot(self) -> Snapshot:
+        """All rows of the tables at one revision. Raises StoreFailed, also while its
+        pages are read."""
 
     def counts(self) -> dict[str, float]:
         """What the engine has done so far, by name; for metrics."""

@@ -8,7 +8,8 @@ names as far as this process knows them: those of rows deleted since are left ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -20,10 +21,17 @@ from gantt.engine.threads import Threads
 from gantt.errors import StoreFailed
 from gantt.model import rows as t
 from gantt.model.changes import Change, Cursor, LogEntry
-from gantt.model.rows import HostRow
-from gantt.model.watching import Event, Events, RowChange, place_of, read_cursor
+from gantt.model.rows import HostRow, key_of
+from gantt.model.watching import (
+    Event,
+    Events,
+    RowChange,
+    Snapshot,
+    place_of,
+    read_cursor,
+)
 from gantt.state.state import State
-from gantt.store.interface import Page, Store
+from gantt.store.interface import Chunks, Page, Store
 
 LOOK_S = 0.1
 """How often a waiting watcher looks for what other processes committed."""
@@ -104,6 +112,19 @@ class Watching:
                 return
             place = found.cursor
 
+    def snapshot(self) -> Snapshot:
+        """All rows of the tables at one revision, for watchers that cannot continue
+        from where they were. Raises StoreFailed, also while ``pages`` are read."""
+        self._log_tailer.look()
+        cursor, chunks = self._store.load()
+        return Snapshot(cursor.revision, place_of(cursor), self._pages(chunks))
+
+    def _pages(self, chunks: Chunks) -> Generator[tuple[RowChange, ...], None, None]:
+        with closing(chunks):
+            for table, rows in chunks:
+                changes = tuple(Change(table, key_of(row), None, row) for row in rows)
+                yield tuple(self._named(changes))
+
     def counts(self) -> dict[str, float]:
         """How many events were sent, by name; for metrics."""
         return {"events_told": self._sent}
@@ -147,23 +168,27 @@ class Watching:
         return Events(events, events[-1].id if events else place_of(page.start))
 
     def _event(self, entry: LogEntry) -> Event:
-        changes: list[RowChange] = []
-        for start in range(0, len(entry.changes), _NAMED_AT_ONCE):
-            some = entry.changes[start : start + _NAMED_AT_ONCE]
-            with self._replica.lock:
-                state = self._replica.state
-                changes += [_named(state, change) for change in some]
         return Event(
             place_of(Cursor(entry.revision, entry.batch)),
             entry.revision,
             entry.kind,
             entry.at,
             entry.request_id,
-            tuple(changes),
+            tuple(self._named(entry.changes)),
         )
 
+    def _named(self, changes: Sequence[Change]) -> list[RowChange]:
+        """``changes`` with their names, as far as the columns know them."""
+        found: list[RowChange] = []
+        for start in range(0, len(changes), _NAMED_AT_ONCE):
+            some = changes[start : start + _NAMED_AT_ONCE]
+            with self._replica.lock:
+                state = self._replica.state
+                found += [_row_change(state, change) for change in some]
+        return found
 
-def _named(state: State, change: Change) -> RowChange:
+
+def _row_change(state: State, change: Change) -> RowChange:
     """``change`` with its names, as far as ``state`` knows them."""
     link = _LINKS.get(change.table)
     row = None if change.new is None else _columns(change, link)

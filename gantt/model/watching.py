@@ -7,6 +7,7 @@ external clients, so they contain names and plain fields.
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from typing import Any
 
 from msgspec import Struct
@@ -50,6 +51,15 @@ class Events(Struct, frozen=True):
 
     events: tuple[Event, ...]
     cursor: str
+
+
+class Snapshot(Struct, frozen=True):
+    """All rows as of one revision; ``cursor``: where to go on. ``pages``: rows, those
+    that others refer to first; read or close it, the database waits."""
+
+    revision: int
+    cursor: str
+    pages: Generator[tuple[RowChange, ...], None, None]
 
 
 def place_of(cursor: Cursor) -> str:

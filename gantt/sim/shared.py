@@ -125,6 +125,9 @@ class SharedStore:
         self.place.maybe_crash(f"after {what}")
         return answer
 
+    def identity(self) -> str:
+        return self.ask("identity", lambda: "sim")
+
     def load(self) -> tuple[Cursor, Chunks]:
         tables: Tables = {}
 

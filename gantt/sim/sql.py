@@ -313,6 +313,10 @@ class WiredStore:
     def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
         return self.inner.as_kept(changes)
 
+    def identity(self) -> str:
+        with self._reading:
+            return self.inner.identity()
+
     def load(self) -> tuple[Cursor, Chunks]:
         return self.inner.load()
 

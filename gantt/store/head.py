@@ -69,12 +69,22 @@ class HeadRow:
         head = head.where(gantt_head.c.id == literal_column("1"))
         self._read = database.compile(head).text
         self._lock = database.compile(head.with_for_update()).text
+        identity = select(gantt_head.c.identity)
+        identity = identity.where(gantt_head.c.id == literal_column("1"))
+        self._identity = database.compile(identity).text
         self._is_logged = False
         self._logging = threading.Lock()
 
     def read(self, session: Session) -> None:
         """Raises StoreFailed unless this release may use the books."""
         self.judge(session.one(self._read))
+
+    def identity(self, session: Session) -> str:
+        """Which books these are. Raises StoreFailed."""
+        row = session.one(self._identity)
+        if row is None:
+            raise errors.StoreFailed(refusal(None, self._url) or "")
+        return str(row[0])
 
     def lock(self, session: Session) -> Answer:
         """Request the lock, held until the transaction ends; ``judge`` the answer."""

@@ -232,6 +232,10 @@ class Store(Protocol):
         """The changes as the tables will return them: some databases store times and
         ratios less exactly."""
 
+    def identity(self) -> str:
+        """A uuid: which books these are. It survives every restart and is the same in
+        a restored backup. Raises StoreFailed."""
+
     def load(self) -> tuple[Cursor, Chunks]:
         """One consistent snapshot: its cursor, and chunks of rows by table in the
         order of ROW_TYPES. Exhaust or close the iterator. Raises StoreFailed."""

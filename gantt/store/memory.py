@@ -7,6 +7,7 @@ and no other writer.
 from __future__ import annotations
 
 import threading
+import uuid
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ class MemoryStore:
     def __init__(self, options: StoreOptions | None = None) -> None:
         self._options = options or StoreOptions()
         self._head = threading.Lock()
+        self._identity = str(uuid.uuid4())
         self._end = Cursor()
         self._log: deque[LogEntry] = deque(maxlen=_KEPT)
         self._fingerprint: Fingerprint | None = None
@@ -57,6 +59,9 @@ class MemoryStore:
 
     def as_kept(self, changes: tuple[Change, ...]) -> tuple[Change, ...]:
         return changes
+
+    def identity(self) -> str:
+        return self._identity
 
     def load(self) -> tuple[Cursor, Chunks]:
         if self._end.revision:

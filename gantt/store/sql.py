@@ -75,8 +75,7 @@ class SqlStore:
         self._usage = UsageHistory(database)
         self._committer = threading.Lock()
         self._writing: Session | None = None
-        # The revision that the engine last read, so that the committer can ask for what
-        # follows it together with the lock.
+        # What the engine read last: the committer asks for what follows with the lock.
         self.reached = 0
         self._readers = Readers(database, self._counter)
         self._read = self._readers.read
@@ -124,6 +123,9 @@ class SqlStore:
         if reader.seen is None or reader.seen[0] != version:
             reader.seen = (version, self.log.end(reader))
         return reader.seen[1]
+
+    def identity(self) -> str:
+        return self._read(self._head.identity)
 
     def load(self) -> tuple[Cursor, Chunks]:
         session = self._snapshot()

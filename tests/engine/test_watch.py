@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +16,8 @@ from gantt.engine.gantt import Gantt
 from gantt.errors import Gone, Invalid
 from gantt.model import commands as c
 from gantt.model.changes import Cursor
-from gantt.model.watching import Event
+from gantt.model.rows import Key
+from gantt.model.watching import Event, RowChange
 from gantt.store import StoreOptions, open_store
 from gantt.store.changelog.pages import PAGE
 from gantt.store.interface import Page
@@ -195,3 +199,44 @@ def test_a_waiting_watcher_learns_of_a_restored_backup(
         with pytest.raises(Gone, match="another history"):
             heard.result(20)
     assert books.counts()["reloads"] == 1
+
+
+def tables(rows: Iterable[RowChange]) -> dict[tuple[str, Key], dict[str, Any]]:
+    """What ``rows`` lead to, in order."""
+    found: dict[tuple[str, Key], dict[str, Any]] = {}
+    for one in rows:
+        if one.row is None:
+            del found[one.table, one.key]
+        else:
+            found[one.table, one.key] = one.row
+    return found
+
+
+def test_a_snapshot_is_what_the_events_lead_to(url: str, connect: Connect) -> None:
+    books = connect(opened(url))
+    books.submit(c.CreateResourceClass("CUSTOM_SLOT"))
+    books.submit(create(1))
+    books.submit(create(2))
+    books.submit(c.SetInventories(HOST, {"CUSTOM_SLOT": c.Inventory(4)}))
+    books.submit(c.CreateTrait("CUSTOM_A"))
+    books.submit(c.SetTraits(HOST, ("CUSTOM_A",)))
+    books.submit(c.DeleteProvider(create(2).uuid))
+    snapshot = books.snapshot()
+    books.submit(create(3))
+    events = books.events(0).events
+    assert (snapshot.revision, snapshot.cursor) == (7, events[6].id)
+    rows = [one for page in snapshot.pages for one in page]
+    assert tables(rows) == tables(row for event in events[:7] for row in event.changes)
+    inventory = next(one for one in rows if one.table == "inventories")
+    assert inventory.names == {
+        "resource_provider": HOST,
+        "resource_class": "CUSTOM_SLOT",
+    }
+    assert revisions(books.events(snapshot.cursor).events) == [8]
+
+
+def test_books_are_known_by_their_identity(url: str, connect: Connect) -> None:
+    one, two = connect(opened(url)), connect(opened(url))
+    assert str(UUID(one.identity())) == one.identity()
+    assert one.identity() == two.identity()
+    assert connect(opened("memory://")).identity() != one.identity()
