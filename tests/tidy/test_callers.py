@@ -26,6 +26,7 @@ PUBLIC = {
     r"gantt\.api\.hosting\.processes:\w+\.(signal_\w+|shutdown)": "called by granian",
     r"gantt\.openstack\.rpc\.(methods|notifications):\w+\.\w+": "called by "
     "oslo.messaging",
+    r"gantt\.stream\.changes\.copy:\w+(\.\w+)?": "for readers of the topic of changes",
     r"gantt\.conf\.unknown:\w+\.(new_section|assignment)": "called by oslo.config",
 }
 # Decorators that leave a function to be called by its name.
