@@ -248,6 +248,7 @@ class UpdateHost(Command[HostView], frozen=True):
     ``saved_at``: when the host wrote the report, in microseconds; None: just now.
     ``place``: which report of the host's agent this is; None: of no agent, or without
     changes. ``listed_at``: when that agent saw all that runs; None: it did not.
+    ``is_of_agent``: an agent says so, also that nothing changed.
     """
 
     host: str
@@ -263,6 +264,7 @@ class UpdateHost(Command[HostView], frozen=True):
     saved_at: int | None = None
     place: ReportPlace | None = None
     listed_at: int | None = None
+    is_of_agent: bool = False
 
 
 class ReportHost(Command[ReportOutcome], frozen=True):

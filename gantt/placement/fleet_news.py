@@ -89,7 +89,8 @@ def instances(state: State, said: Sequence[Instance], host: str) -> list[Instanc
     found = []
     for one in said:
         row = known.get(one.uuid)
-        is_promised = leases.promised(state, host, one.uuid) is not None
+        claim = leases.promised(state, host, one.uuid)
+        is_promised = claim is not None and not claim.is_running
         if row is None or is_promised or (one.facts and _facts(row.facts) != one.facts):
             found.append(one)
     return found

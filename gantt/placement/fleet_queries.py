@@ -14,6 +14,7 @@ from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
+from gantt.state.reports import TOPOLOGY
 from gantt.state.state import State
 
 OWNED: Final = "_owned"
@@ -104,6 +105,13 @@ def host_to_be(
     place = row.host, row.node
     updated_at = row.created_at if row.updated_at is None else row.updated_at
     return _view(state.fleet, place, row.uuid, stats, claimed, updated_at, named)
+
+
+def has_agents_cells(stats: dict[str, Any]) -> bool:
+    """Whether the cells or devices of the host with these ``stats`` are as its agent
+    told: that counts what there is, and not what is whose."""
+    place = stats.get(PLACE)
+    return place is not None and not set(TOPOLOGY).isdisjoint(place["told"])
 
 
 def host_aggregates(state: State) -> tuple[HostAggregate, ...]:

@@ -264,6 +264,7 @@ def command_of(
             saved_at=report.taken_at,
             listed_at=report.taken_at if is_whole else None,
             takes_uuid=update.takes_uuid and not own_only,
+            is_of_agent=True,
         ),
         needs,
         own_only,

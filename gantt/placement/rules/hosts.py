@@ -222,8 +222,10 @@ def _named(
         leases.found(draft, uuid)
     ended = _ended(draft.state, row.id, command, draft.now)
     for claim in ended:
-        is_told = command.place is None and claim.instance_uuid in listed
-        leases.counted(draft, claim, is_whole=is_told or PLACE not in stats)
+        is_told = not command.is_of_agent and (
+            claim.instance_uuid in listed or not fleet_queries.has_agents_cells(stats)
+        )
+        leases.counted(draft, claim, is_whole=is_told)
     return fleet_queries.host_to_be(draft.state, row, stats, ended, listed)
 
 
@@ -238,10 +240,12 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     listed = frozenset(() if named is UNSET else named)
     known = state.fleet.instances.on(command.host)
     saved_at = now if command.saved_at is None else command.saved_at
+    row = state.fleet.hosts.row_by_id[host_id]
+    is_agents = fleet_queries.has_agents_cells(state.fleet.hosts.stats[row])
 
     def is_counted(one: ClaimRow) -> bool:
-        if one.is_running:
-            return command.place is None and one.instance_uuid in listed
+        if one.is_running and (command.is_of_agent or is_agents):
+            return not command.is_of_agent and one.instance_uuid in listed
         if one.instance_uuid in listed:
             return True
         if named is not UNSET and one.instance_uuid in known:

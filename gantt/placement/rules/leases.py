@@ -29,7 +29,7 @@ from gantt.model.commands import (
     SettleClaims,
 )
 from gantt.model.rows import AllocationRow, ClaimRow, ConsumerRow
-from gantt.placement.fleet_queries import PLACE, SAVED
+from gantt.placement.fleet_queries import SAVED, has_agents_cells
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
@@ -185,8 +185,8 @@ def _count(draft: Draft, row: ClaimRow, host: str, saved_at: int | None) -> None
     report_at = draft.state.fleet.hosts.stats[place].get(SAVED)
     named_now = replace(row, counted_at=counted_at, leased_until=None)
     if report_at is not None and is_counted(draft.state, named_now, report_at):
-        is_whole = PLACE not in draft.state.fleet.hosts.stats[place]
-        counted(draft, row, is_whole=is_whole)
+        stats = draft.state.fleet.hosts.stats[place]
+        counted(draft, row, is_whole=not has_agents_cells(stats))
     elif named_now != row:
         draft.put(t.CLAIMS, replace(named_now, updated_at=draft.now))
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from gantt.errors import ClaimLost, NotFree
 from gantt.model import commands as c
-from gantt.model.hosts import HostStats
+from gantt.model.hosts import HostStats, Instance
 from gantt.model.reports import Report
 from gantt.model.topology import (
     TYPE_PF,
@@ -23,6 +24,7 @@ from gantt.model.topology import (
     Pool,
     TakenDevices,
 )
+from gantt.placement import fleet_news
 from gantt.placement.rules import agent_reports
 from gantt.topology.take import take
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
@@ -328,3 +330,28 @@ def test_what_is_linked_to_a_device_in_use_is_taken_wherever_it_is_listed() -> N
     other = Pool(2, 1, tags, None, (Device(one), Device(two)))
     (left,) = take(HostTopology(pools=(other,)), taken, may_be_counted=True).pools or ()
     assert (left.count, left.devices) == (1, (Device(two),))
+
+
+def test_a_compute_counts_what_an_agent_without_cells_lists() -> None:
+    """The agent reports what runs, and Nova's compute the cells and devices."""
+    nics = pools(*ADDRESSES)
+    desk = desk_of(pci_stats=nics)
+    desk.do(claim("one", on(1, 1), on(2, 1), wanted=WITH_NIC))
+    named_by_agent = {"instances": (server(1),), "numa_topology": None}
+    desk.do(named(1))
+    first = {**dict.fromkeys(("pci_stats", "obeys_claims"), UNSET), **named_by_agent}
+    agent(desk, 1, **first)
+    heartbeat(desk, 1)
+    assert [row.is_running for row in desk.claims()] == [True, False]
+    at = desk.now // SECOND
+    desk.do(saved(1, at + 5, pci_stats=pools(ADDRESSES[1])))
+    assert [row.instance_uuid for row in desk.claims()] == [server(2)]
+    desk.refusal(claim("three", on(3, 1), wanted=WITH_NIC), ClaimLost)
+
+
+def test_what_runs_is_no_news_of_the_feed(desk: FleetDesk) -> None:
+    said = (Instance(server(1)),)
+    desk.do(pinned("one", on(1, 1)))
+    assert fleet_news.instances(desk.state, said, "h1")
+    agent(desk, 2, instances=(server(1),))
+    assert not fleet_news.instances(desk.state, said, "h1")
