@@ -237,6 +237,20 @@ def test_search_stays_within_its_budget(
         assert engine.counts()["shapes_kept"] == 1
 
 
+def test_many_names_cost_more_of_the_budget() -> None:
+    """Each aggregate and trait is looked up again for each try."""
+    few, many = (frozenset(map(str, range(count))) for count in (2, 800))
+    with fleet({"a": 4}, change_budget=2_000) as engine:
+        for names, is_cut in ((many, True), (few, False)):
+            for place in (
+                Destination(aggregates=tuple(frozenset((one,)) for one in names)),
+                Destination("b", aggregates=(names,)),
+                Destination("b", forbidden_aggregates=names),
+            ):
+                why = refused(engine, 1, requested_destination=place)
+                assert why.is_truncated is is_cut
+
+
 def test_many_extra_specs_cost_more_of_the_budget() -> None:
     """Columns of what hosts report are made anew for each try then."""
     many = {f"capabilities:x{number}": "y" for number in range(40)}

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from gantt.errors import BudgetSpent, GanttError
 from gantt.model.diagnosis import Relaxation
-from gantt.model.spec import ScheduleRequest
+from gantt.model.spec import Destination, RequestSpec, ResourceGroup, ScheduleRequest
 from gantt.placement.candidates.combine import Budget, Spent
 from gantt.scheduler.drivers.contract import Driver
 from gantt.scheduler.explain.concessions import conceded
@@ -33,6 +33,24 @@ _CHOICE: Final = 2_000
 # Columns of reported facts are cached for few extra specs; more are made each time.
 _SPECS_KEPT: Final = 32
 _PASSES_TO_MAKE: Final = 80
+
+
+def _names(spec: RequestSpec, rows: int) -> int:
+    """Steps to look up the aggregates and traits that are named: a pass for each set of
+    aggregates and each required trait, and as much for each name."""
+    asked: list[Destination | ResourceGroup] = [*spec.requested_resources]
+    if spec.requested_destination is not None:
+        asked.append(spec.requested_destination)
+    traits = [
+        len(one.required_traits) * rows + len(one.forbidden_traits)
+        for one in spec.requested_resources
+    ]
+    return sum(traits) + sum(
+        rows * len(one.aggregates)
+        + sum(map(len, one.aggregates))
+        + len(one.forbidden_aggregates)
+        for one in asked
+    )
 
 
 class Attempt(Protocol):
@@ -129,7 +147,9 @@ class Trials:
         specs = len(request.spec.flavor.extra_specs)
         more = specs if specs <= _SPECS_KEPT else specs * _PASSES_TO_MAKE
         asking = _CHOICE if driver.chooser is not None else 0
-        self._budget.spend(rows * (_PASSES + more) + asking)
+        self._budget.spend(
+            rows * (_PASSES + more) + asking + _names(request.spec, rows)
+        )
         limit = self._search_budget
         left = (self._budget.limit or 0) - self._budget.steps
         steps = Budget(left if limit is None else min(limit, left))
