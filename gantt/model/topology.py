@@ -196,14 +196,30 @@ class Fit(Struct, frozen=True):
     devices: tuple[TakenDevices, ...] = ()
 
 
-class Lack(Struct, frozen=True):
-    """Why something does not fit. ``what``: cells, cpus, siblings, pages, memory,
-    page_size, shared_cpus, devices, networks. ``cell``: the host cell that came
-    nearest, None: the host as a whole. ``asked``, ``has``: amounts of ``unit``;
-    ``detail``: which page size, device or network. ``more``: what else the same cell
-    lacks."""
+LackOf: TypeAlias = Literal[
+    "cells",
+    "cpus",
+    "devices",
+    "memory",
+    "networks",
+    "page_size",
+    "pages",
+    "pending",
+    "search",
+    "shared_cpus",
+    "siblings",
+]
+"""What of a host does not suffice: ``siblings`` of free CPUs, ``page_size`` that it
+does not have, ``networks`` near cells with room; ``search``: the steps that it may
+take; ``pending``: claims on it do not fit its last report."""
 
-    what: str
+
+class Lack(Struct, frozen=True):
+    """Why something does not fit. ``cell``: the host cell that came nearest, None: the
+    host as a whole. ``asked``, ``has``: amounts of ``unit``; ``detail``: which page
+    size, device or network. ``more``: what else the same cell lacks."""
+
+    what: LackOf
     asked: int
     has: int
     unit: str = ""
@@ -214,4 +230,4 @@ class Lack(Struct, frozen=True):
     @property
     def is_of_search(self) -> bool:
         """The search met its limit; whether anything lacks is not known."""
-        return self.unit == "placements"
+        return self.what == "search"

@@ -112,7 +112,7 @@ class _Search:
             return found
         if self.steps_left < 0:
             asked, has = perm(len(self.order), len(carriers)), self.wanted.most_steps
-            return Lack("cells", asked, has, "placements", None, "search limit")
+            return Lack("search", asked, has, "placements")
         return self._nearest()
 
     def _nearest(self) -> Lack:

@@ -57,9 +57,9 @@ def _whole(lack: Lack) -> str:
             return f"no cells with room are near {lack.detail}"
         case "pending":
             return "pending claims do not fit the last report of the host"
-    if lack.is_of_search:
-        return (
-            f"the search ended after {lack.has:,} steps (topology_steps); "
-            f"{lack.asked:,} placements of the cells are possible"
-        )
+        case "search":
+            return (
+                f"the search ended after {lack.has:,} steps (topology_steps); "
+                f"{lack.asked:,} placements of the cells are possible"
+            )
     return f"the host has {_amounts(lack)} NUMA cells that can carry the instance's"

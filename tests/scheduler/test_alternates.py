@@ -10,7 +10,7 @@ from gantt.engine.gantt import Gantt
 from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model import commands as c
-from gantt.model.hosts import HostStats
+from gantt.model.hosts import HostStats, Service
 from gantt.model.names import SHARES_VIA_AGGREGATE
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.scheduler.options import SchedulerOptions
@@ -24,7 +24,7 @@ def opened(**options: int) -> Gantt:
     return open_gantt("memory://", EngineOptions(scheduler=known))
 
 
-def report(engine: Gantt, host: str) -> str:
+def report(engine: Gantt, host: str, free_ram_mb: int = 8192) -> str:
     """A host with room for four; its provider."""
     stats = HostStats(
         vcpus=4,
@@ -33,7 +33,7 @@ def report(engine: Gantt, host: str) -> str:
         vcpus_used=0,
         memory_mb_used=0,
         local_gb_used=0,
-        free_ram_mb=8192,
+        free_ram_mb=free_ram_mb,
         free_disk_gb=100,
         cpu_allocation_ratio=1.0,
         hypervisor_hostname=host,
@@ -94,3 +94,20 @@ def test_alternates_of_many_instances() -> None:
         assert [len(one) for one in found] == [3, 3]
         chosen = {one[0].service_host for one in found}
         assert not chosen & {more.service_host for one in found for more in one[1:]}
+
+
+@pytest.mark.parametrize(("attempts", "alternates"), [(3, [0, 2]), (7, [2, 5])])
+def test_alternates_of_several_are_looked_for_on_the_best_hosts_of_all_cells(
+    attempts: int, alternates: list[int]
+) -> None:
+    """The first of two instances is alone in its cell; the five best that are left,
+    or nine, are looked at. Nova has two alternates for it with either."""
+    free = {"x": 8192, "y": 1024, "z": 1024, **dict.fromkeys("abcdef", 8000)}
+    with opened(max_attempts=attempts) as engine:
+        for host, free_ram_mb in free.items():
+            report(engine, host, free_ram_mb)
+            cell = "one" if host in "xyz" else "other"
+            engine.update_service(Service(host, cell_uuid=cell))
+        found = engine.schedule(ask(2))
+        assert found[0][0].service_host == "x"
+        assert [len(one) - 1 for one in found] == alternates

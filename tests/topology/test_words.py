@@ -81,7 +81,7 @@ def test_the_lacks_of_a_host() -> None:
             wanted(pinned_cell(1), physical_networks=frozenset(("net",))),
             {},
         ),
-        Lack("cells", 5040, 1000, "placements", None, "search limit"),
+        Lack("search", 5040, 1000, "placements"),
     ]
     assert [sentence(one) for one in said if isinstance(one, Lack)] == [
         "the host has 0 of 2 devices product_id=1eb8",

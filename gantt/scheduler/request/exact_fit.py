@@ -19,7 +19,7 @@ _POLICY = "hw:cpu_policy"
 _PINNING = frozenset({"dedicated", "mixed"})
 
 
-def topology_of(spec: RequestSpec) -> str | None:
+def topology_setting_of(spec: RequestSpec) -> str | None:
     """The part of ``spec`` that requires a topology; None: nothing does."""
     if spec.numa_topology is not None:
         return "numa_topology"
@@ -44,7 +44,7 @@ def topology_of(spec: RequestSpec) -> str | None:
     return None
 
 
-def devices_of(spec: RequestSpec) -> str | None:
+def devices_setting_of(spec: RequestSpec) -> str | None:
     """The part of ``spec`` that requires PCI devices; None: nothing does."""
     alias = spec.flavor.extra_specs.get(ALIAS)
     if alias:
@@ -61,8 +61,8 @@ class ExactFit(Struct, frozen=True):
     asked: Callable[[RequestSpec], str | None]
 
 
-TOPOLOGY = ExactFit(TOPOLOGY_FILTER, "a NUMA topology", topology_of)
-DEVICES = ExactFit(DEVICES_FILTER, "PCI devices", devices_of)
+TOPOLOGY = ExactFit(TOPOLOGY_FILTER, "a NUMA topology", topology_setting_of)
+DEVICES = ExactFit(DEVICES_FILTER, "PCI devices", devices_setting_of)
 
 
 def unjudged(spec: RequestSpec, enabled: Container[str]) -> Iterator[tuple[str, str]]:

@@ -337,10 +337,9 @@ def test_a_compute_counts_what_an_agent_without_cells_lists() -> None:
     nics = pools(*ADDRESSES)
     desk = desk_of(pci_stats=nics)
     desk.do(claim("one", on(1, 1), on(2, 1), wanted=WITH_NIC))
-    named_by_agent = {"instances": (server(1),), "numa_topology": None}
     desk.do(named(1))
-    first = {**dict.fromkeys(("pci_stats", "obeys_claims"), UNSET), **named_by_agent}
-    agent(desk, 1, **first)
+    untold: dict[str, Any] = {"pci_stats": UNSET, "obeys_claims": UNSET}
+    agent(desk, 1, instances=(server(1),), numa_topology=None, **untold)
     heartbeat(desk, 1)
     assert [row.is_running for row in desk.claims()] == [True, False]
     at = desk.now // SECOND
