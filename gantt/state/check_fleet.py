@@ -296,6 +296,8 @@ def _claim(fleet: Fleet, row: ClaimRow) -> Iterator[str]:
     table = fleet.claims
     if table.by_instance.get(row.instance_uuid) is not row:
         yield "its instance leads to another"
+    if row.held_by is not None and row not in table.held_by(row.held_by):
+        yield "what holds it does not lead to it"
     if row not in table.of(row.claim):
         yield "not among the rows of its claim"
     # What it holds elsewhere must still be given back, and what was confirmed may be.

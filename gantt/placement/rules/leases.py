@@ -305,13 +305,10 @@ def leave(draft: Draft, row: ClaimRow, held_by: str) -> None:
     allocations there. An instance has one claim, so this one goes on under another
     uuid; there is nothing to give back with it."""
     assert row.topology is not None, "only cells and devices stay promised"
-    uuid = row.instance_uuid
-    if row.held_by is None:
-        uuid = str(uuid5(NAMESPACE_OID, f"{row.claim}/{uuid}"))
     pending = replace(from_text(row.topology), held_by=held_by)
     left = replace(
         row,
-        instance_uuid=uuid,
+        instance_uuid=str(uuid5(NAMESPACE_OID, f"{row.claim}/{row.instance_uuid}")),
         topology=to_text(pending),
         group_uuid=None,
         leased_until=None,

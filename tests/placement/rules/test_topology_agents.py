@@ -26,6 +26,7 @@ from gantt.model.topology import (
 )
 from gantt.placement import fleet_news
 from gantt.placement.rules import agent_reports
+from gantt.state.check_fleet import fleet_problems
 from gantt.topology.take import take
 from tests.placement.fleet_desk import FleetDesk, claim, on, report, server, uuid_of
 from tests.placement.rules.test_topology_claims import (
@@ -354,3 +355,14 @@ def test_what_runs_is_no_news_of_the_feed(desk: FleetDesk) -> None:
     assert fleet_news.instances(desk.state, said, "h1")
     agent(desk, 2, instances=(server(1),))
     assert not fleet_news.instances(desk.state, said, "h1")
+
+
+def test_a_claim_that_is_left_makes_way_for_whatever_has_its_name(
+    desk: FleetDesk,
+) -> None:
+    desk.do(pinned("one", on(1, 1)), pinned("resize", on(1, 1)))
+    (left,) = [row for row in desk.claims() if row.claim == "one"]
+    choices = on(1, 1, size={}).choices
+    desk.do(claim("other", c.InstanceClaim(left.instance_uuid, choices)))
+    assert len({row.instance_uuid for row in desk.claims()}) == 3
+    assert not tuple(fleet_problems(desk.state))
