@@ -48,10 +48,17 @@ class Pace(Struct, frozen=True):
     most: float = 300.0
     jitter: float = 0.1
 
-    def wait(self, failures: int, rng: random.Random) -> float:
-        """How long to wait after so many failures in a row."""
-        doubled = self.interval * 2.0 ** min(failures, 32)
-        wait = min(doubled, max(self.most, self.interval)) if failures else doubled
+    def wait(
+        self, failures: int, rng: random.Random, beat_s: float | None = None
+    ) -> float:
+        """How long to wait after so many failures in a row. ``beat_s``: seconds in
+        which the service wants to hear of the host, which is down after three of
+        them."""
+        interval, most = self.interval, self.most
+        if beat_s is not None:
+            interval, most = min(interval, beat_s), min(most, 3 * beat_s)
+        doubled = interval * 2.0 ** min(failures, 32)
+        wait = min(doubled, max(most, interval)) if failures else doubled
         # Half of a long wait is random: all agents of a fleet lost the service at once.
         part = 0.5 if failures else self.jitter
         return wait * (1 - part * rng.random())
@@ -85,6 +92,7 @@ class Agent:
         self._sleep = sleep
         self._rng = rng or random.SystemRandom()
         self._failures = 0
+        self._beat_s: float | None = None
         self._wants_again = False
         self._said: set[str] = set()
         self._counts: Counter[str] = Counter()
@@ -93,7 +101,8 @@ class Agent:
         """Report until ``sleep`` says to stop."""
         while True:
             self.report()
-            if self._sleep(self._pace.wait(self._failures, self._rng)):
+            wait = self._pace.wait(self._failures, self._rng, self._beat_s)
+            if self._sleep(wait):
                 return
 
     def report(self) -> bool:
@@ -162,6 +171,7 @@ class Agent:
         if len(outcomes) != 1:
             raise Invalid(f"One report was sent, and {len(outcomes)} were answered.")
         outcome = outcomes[0]
+        self._beat_s = outcome.beat_s
         answer = self._reporter.settle(outcome)
         self._wants_again = answer == "again"
         if answer == "known":

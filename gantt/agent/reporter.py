@@ -37,7 +37,8 @@ class Reporter:
     """Reports of one host by one incarnation of its agent.
 
     ``constants``: fields that no collector finds. ``step``: a metric that moved by less
-    (a fraction by so much, any other by that part of it) is not news.
+    (a fraction by so much, any other by that part of it) is not news. ``beats``: as
+    ``Report`` has it.
     """
 
     def __init__(
@@ -48,12 +49,14 @@ class Reporter:
         *,
         constants: Fields | None = None,
         step: float = STEP,
+        beats: bool = False,
     ) -> None:
         self._host = host
         self._node = node
         self._incarnation = incarnation
         self._constants = constants or {}
         self._step = step
+        self._beats = beats
         self.needs: Needs | None = None
         self._sequence = 0
         # What the service has of this host, as of the last answer; None: not known.
@@ -96,6 +99,7 @@ class Reporter:
             fields=stats,
             # Of a list that was not made, "unchanged" would be false.
             unread=tuple(sorted(part.unread if full else part.unread & _LISTS)),
+            beats=self._beats,
         )
         self._sequence = report.sequence
         after = current if known is None else {**known, **fields}

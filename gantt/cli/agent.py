@@ -168,7 +168,9 @@ def agent(
             return is_over
 
         with closing(open_books(url, token)) as books:
-            running = _agent(books, sleep, interval, machine)
+            # What ends, or is a member of a group, is not judged by its reports.
+            beats = not (once or show or coordination)
+            running = _agent(books, sleep, interval, machine, beats=beats)
             if show:
                 _show(running)
             elif once:
@@ -185,6 +187,8 @@ def _agent(
     sleep: Callable[[float], bool],
     interval: float,
     machine: dict[str, Any],
+    *,
+    beats: bool,
 ) -> Agent:
     from gantt.agent.loop import Agent, Pace
     from gantt.agent.machine import ROOT, machine_name, machine_uuid
@@ -196,7 +200,9 @@ def _agent(
     constants = {"hypervisor_hostname": node}
     if root == ROOT:
         constants["uuid"] = machine_uuid(node)
-    reporter = Reporter(host, node, str(uuid.uuid4()), constants=constants)
+    reporter = Reporter(
+        *(host, node, str(uuid.uuid4())), constants=constants, beats=beats
+    )
     return Agent(
         books,
         reporter,

@@ -169,6 +169,7 @@ def _engine_options(ours: cfg.ConfigOpts, named: str | None) -> EngineOptions:
         patient=min(own.patient, max(1, own.blocking_threads // 2)),
         # No other process can write to memory.
         poll_ms=0 if database.connection == MEMORY else own.poll_ms,
+        heartbeats=not ours.coordination.backend_url,
         commit_attempts=max(1, ours.placement.allocation_conflict_retry_count),
         scheduler=scheduling.scheduler_options(ours),
         advice=advice.advice_options(own),

@@ -19,6 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar, TypeVarTuple
 from gantt.engine import verify
 from gantt.engine.auditing import Auditing
 from gantt.engine.background.background import Background
+from gantt.engine.background.heartbeats import Heartbeats
 from gantt.engine.background.usage_history import UsageHistory
 from gantt.engine.books import Books
 from gantt.engine.clock import Clock, SystemClock
@@ -149,8 +150,13 @@ class _Parts:
                 reader, committer, clock, remote, self._claims, settlement
             ),
         )
+        self._heartbeats = Heartbeats(
+            self._store.heartbeats,
+            *(reader, committer, checks, clock, threads),
+            is_on=options.heartbeats,
+        )
         self._reporting = Reporting(
-            *(reader, committer, checks, clock),
+            *(reader, committer, checks, clock, self._heartbeats),
             needs=lambda: self._scheduling.needs().digest,
         )
         self._auditing = Auditing(
@@ -201,7 +207,7 @@ class Gantt(_Parts):
             self._reader,
             self._claims,
             self._scheduling.records,
-            self._shadow.leader_tasks(),
+            (*self._shadow.leader_tasks(), *self._heartbeats.leader_tasks()),
             options,
             name=self.name,
             clock=clock,
@@ -363,7 +369,7 @@ class Gantt(_Parts):
             "patient_limit": self._options.patient,
             "search_rests": self._rest.taken,
         }
-        beside = (self._reporting, self._auditing, self._background)
+        beside = (self._reporting, self._heartbeats, self._auditing, self._background)
         for part in (*reading, *deciding, *beside):
             found |= part.counts()
         return found
@@ -375,6 +381,7 @@ class Gantt(_Parts):
         self._is_closed = True
         self._health.close()
         self._watching.close()
+        self._heartbeats.close()
         self._background.close()
         self._shadow.close()
         self._committer.close()

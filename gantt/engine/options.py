@@ -37,6 +37,8 @@ class EngineOptions(Struct, frozen=True):
     taken to be gone.
     ``usage_sample_s``: how often the usage history takes a sample, in whole
     5 minutes; 0: never. ``usage_classes``: resource classes of one sample.
+    ``heartbeats``: hosts are down without the reports of agents that send heartbeats
+    with them; off where a group of agents tells (``[coordination] backend_url``).
     ``usage_5m_days``, ``usage_hour_days``, ``usage_day_days``: how many days its
     samples, hours and days are kept.
     """
@@ -58,6 +60,7 @@ class EngineOptions(Struct, frozen=True):
     leader_silence_s: float = 4.0
     usage_sample_s: int = 300
     usage_classes: int = 100
+    heartbeats: bool = True
     usage_5m_days: int = 2
     usage_hour_days: int = 60
     usage_day_days: int = 1095

@@ -13,6 +13,7 @@ from typing import Final, get_args
 
 from msgspec.structs import replace
 
+from gantt.engine.background.heartbeats import Heartbeats
 from gantt.engine.clock import Clock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
@@ -38,12 +39,14 @@ class Reporting:
         committer: Committer,
         checks: Checks,
         clock: Clock,
+        heartbeats: Heartbeats,
         needs: Callable[[], str],
     ) -> None:
         self._reader = reader
         self._committer = committer
         self._checks = checks
         self._clock = clock
+        self._heartbeats = heartbeats
         self._needs = needs
         self._outcomes: Counter[str] = Counter()
         self._fulls_wanted = 0
@@ -105,6 +108,22 @@ class Reporting:
             if isinstance(answer, GanttError):
                 answer = forms.refused(command.report, answer, command.needs)
             found[place] = answer
+        self._take_heartbeats(commands, found)
+
+    def _take_heartbeats(
+        self, commands: dict[int, c.ReportHost], found: list[ReportOutcome | None]
+    ) -> None:
+        """Agents that were allowed to report are there, whatever became of it."""
+        beat_s = self._heartbeats.beat_s
+        if beat_s is None:
+            return
+        heard = []
+        for place, command in commands.items():
+            report, outcome = command.report, found[place]
+            if report.beats and outcome is not None and _is_heard(outcome):
+                heard.append((report.host, report.node))
+                found[place] = replace(outcome, beat_s=beat_s)
+        self._heartbeats.heard(heard)
 
     def _update(self) -> c.UpdateHost:
         """The options of reports, without what one says."""
@@ -149,6 +168,10 @@ def _check_host(report: Report, only_host: str | None) -> None:
             f"host is {report.host!r}, but this token may only report the host "
             f"{only_host!r}: use the token of that host, or one with the role service."
         )
+
+
+def _is_heard(outcome: ReportOutcome) -> bool:
+    return outcome.outcome != "superseded" and outcome.code != Forbidden.code
 
 
 def _as_known(

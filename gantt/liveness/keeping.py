@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from gantt.engine.memberships import statement, tell
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Unavailable
 from gantt.liveness.group import HOST, WATCHER, Group
 from gantt.liveness.options import CoordinationOptions
-from gantt.liveness.verdict import Sightings, Verdict, judge
-from gantt.model.fleet import AGENT, LIVENESS, FleetStatement
-from gantt.model.hosts import Service
+from gantt.liveness.verdict import Sightings, judge
+from gantt.model.fleet import FleetStatement
 from gantt.placement.fleet_queries import frozen_since, memberships
 
 LOG = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class Watcher:
             services = statement(verdict, was_frozen=was_frozen, now=self._now())
             if services:
                 self._books.set_fleet(FleetStatement(services=services))
-                _log(verdict, was_frozen=was_frozen)
+                tell(verdict, was_frozen=was_frozen)
         except GanttError as error:  # the database may be away; the next look tells
             LOG.warning("What was seen of agents cannot be stored: %s", error)
 
@@ -126,31 +126,6 @@ class Watcher:
         if bool(trouble) != bool(self._trouble):
             LOG.warning("%s", trouble or "The service for coordination answers again.")
         self._trouble = trouble
-
-
-def statement(verdict: Verdict, *, was_frozen: bool, now: int) -> tuple[Service, ...]:
-    """What ``verdict`` changes in the books; ``now``: microseconds since 1970."""
-    found = [
-        Service(host, AGENT, forced_down=is_down, last_seen_up=now)
-        for is_down, hosts in ((False, verdict.up), (True, verdict.down))
-        for host in hosts
-    ]
-    if verdict.is_frozen is not None and verdict.is_frozen != was_frozen:
-        frozen = verdict.is_frozen
-        found.append(Service(LIVENESS, LIVENESS, forced_down=frozen, last_seen_up=now))
-    return tuple(found)
-
-
-def _log(verdict: Verdict, *, was_frozen: bool) -> None:
-    for word, hosts in (("up", verdict.up), ("down", verdict.down)):
-        if hosts:
-            more = ", …" if len(hosts) > 10 else ""
-            names = ", ".join(hosts[:10])
-            LOG.info("%d hosts are %s: %s%s", len(hosts), word, names, more)
-    if verdict.is_frozen and not was_frozen:
-        LOG.error("Liveness is frozen: no host goes down or comes up.")
-    elif was_frozen and verdict.is_frozen is False:
-        LOG.warning("Liveness is known again.")
 
 
 class _Repeating:

@@ -14,6 +14,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gantt.model.fleet import Verdict
+
 SETTLING: Final = 2
 """Intervals after an outage in which hosts that are missing may still come back."""
 
@@ -41,15 +43,6 @@ class Sightings(Struct, frozen=True):
     def failed(self) -> Sightings:
         """A look found no answer, or the watcher not among the members."""
         return replace(self, whole_since=None)
-
-
-class Verdict(Struct, frozen=True):
-    """Hosts that came up or went down, by name; ``is_frozen``: whether the last known
-    state stands because members are not known; None: it is too early to tell."""
-
-    up: tuple[str, ...] = ()
-    down: tuple[str, ...] = ()
-    is_frozen: bool | None = None
 
 
 def judge(

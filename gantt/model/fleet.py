@@ -25,6 +25,15 @@ LIVENESS: Final = "gantt-liveness"
 are not known, so that what is known of them is the last known state."""
 
 
+class Verdict(Struct, frozen=True):
+    """Hosts that came up or went down, by name; ``is_frozen``: whether the last known
+    state stands because members are not known; None: it is too early to tell."""
+
+    up: tuple[str, ...] = ()
+    down: tuple[str, ...] = ()
+    is_frozen: bool | None = None
+
+
 class HostReport(Struct, frozen=True):
     """What is known of one compute node. ``saved_at``: when Nova last wrote its row, in
     microseconds since the epoch; None: just now."""

@@ -55,6 +55,8 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``taken_at``: the host's clock when it was collected. ``unread``: fields, and
     columns of plug-ins (``stats.KEY``), of which the host could not find out what they
     are now: what is known of them stays.
+    ``beats``: the agent goes on reporting, and its host is down when that stops, unless
+    a group of agents tells.
     """
 
     host: Name
@@ -66,6 +68,7 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     needs: Digest = ""
     fields: HostStats = HostStats()
     unread: tuple[Name, ...] = ()
+    beats: bool = False
 
     @property
     def has_fields(self) -> bool:
@@ -89,7 +92,9 @@ class ReportOutcome(Struct, frozen=True):
     agent. ``superseded``: an agent that started later reports this host. ``refused``:
     ``code`` and ``message`` say why, and the last good state stays; with ``wants_full``
     a full report is needed. ``needs``: the digest to make the next report for.
-    ``taken_at``: that of the last report that was applied, where one was.
+    ``taken_at``: that of the last report that was applied, where one was. ``beat_s``:
+    seconds in which to report again so that the host stays up; None: as the agent
+    likes.
     """
 
     host: str
@@ -100,6 +105,7 @@ class ReportOutcome(Struct, frozen=True):
     wants_full: bool = False
     needs: str = ""
     taken_at: int | None = None
+    beat_s: float | None = None
 
 
 class ReportPlace(Struct, frozen=True):

@@ -171,6 +171,10 @@ _COUNTERS = {
     "answer included.",
     "reports_full_wanted": "Reports of agents that were refused until a full one "
     "comes.",
+    "heartbeats_heard": "Heartbeats of hosts, with reports of their agents.",
+    "heartbeats_written": "Heartbeats that were written: one stands for a quarter of "
+    "service_down_time.",
+    "heartbeats_writes": "Transactions in which they were written.",
     "searches_cut": "Candidate searches that reached their limit.",
     "search_rests": "Times that a long decision let other requests use the books.",
     "changes_cut": "Searches for a helpful change to a refused request, dry runs and "

@@ -22,7 +22,12 @@ from gantt.store.interface import Store, StoreOptions
 
 _ALL = 1_000_000_000
 _MARK = "sim"
-_FORGOTTEN = ("gantt_usage_history", "gantt_decisions", "gantt_shadow")
+_FORGOTTEN = (
+    "gantt_usage_history",
+    "gantt_decisions",
+    "gantt_shadow",
+    "gantt_heartbeats",
+)
 
 
 class Shared(Protocol):

@@ -99,7 +99,7 @@ class SharedStore:
     def __init__(self, books: Books, place: Place, options: StoreOptions) -> None:
         self.url = "sim://"
         self.statements = 0
-        self.decisions = self.shadows = None
+        self.decisions = self.shadows = self.heartbeats = None
         self.books = books
         self.options = options
         self.place = place

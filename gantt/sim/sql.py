@@ -296,7 +296,7 @@ class WiredStore:
         self.inner = SqlStore(cast(Database, database))
         self._committer = SimLock(place.world, f"committer of {place}")
         self._reading = SimLock(place.world, f"reader of {place}")
-        self.shadows = None  # no run is observed
+        self.shadows = self.heartbeats = None  # no run is observed, and no host reports
         self.decisions = _WiredDecisions(self.inner.decisions, self._committer)
 
     @property

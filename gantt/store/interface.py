@@ -6,7 +6,7 @@ Apart so that the committer can be read, and tested, without SQL: ``MemoryStore`
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
@@ -206,6 +206,21 @@ class ShadowRows(Protocol):
         """Drop all but the last ``keep``; how many. Raises StoreFailed."""
 
 
+class HeartbeatRows(Protocol):
+    """When hosts were heard of last, by their ids; used by any thread. If the machine
+    or the server fails, the last second may be lost."""
+
+    def find(self) -> dict[int, int]:
+        """Host id -> when, in microseconds by the clock of the process that wrote it.
+        Raises StoreFailed."""
+
+    def put(self, heard: Mapping[int, int]) -> None:
+        """Write these, in one transaction. Raises StoreFailed."""
+
+    def drop(self, host_ids: Iterable[int]) -> None:
+        """Forget these. Raises StoreFailed."""
+
+
 class Store(Protocol):
     """Keeps rows and log. All methods but ``begin`` may be used by any thread."""
 
@@ -224,6 +239,10 @@ class Store(Protocol):
     @property
     def shadows(self) -> ShadowRows | None:
         """The table of shadow records; None: there is none."""
+
+    @property
+    def heartbeats(self) -> HeartbeatRows | None:
+        """The table of heartbeats; None: there is none."""
 
     def fold(self, name: str) -> str:
         """``name`` as the database compares it for uniqueness."""

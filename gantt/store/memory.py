@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
@@ -52,6 +52,7 @@ class MemoryStore:
         self._fingerprint: Fingerprint | None = None
         self._lead = Lead()
         self._usage = MemoryUsageRows()
+        self.heartbeats = MemoryHeartbeats()
         self._is_closed = False
 
     def fold(self, name: str) -> str:
@@ -178,6 +179,23 @@ class MemoryUsageRows:
     def drop(self, period_s: int, since: int, until: int) -> int:
         starts = self._starts(period_s, since, until)
         return sum(len(self._rows.pop((period_s, start))) for start in starts)
+
+
+class MemoryHeartbeats:
+    """When the hosts of one process were heard of last."""
+
+    def __init__(self) -> None:
+        self._heard: dict[int, int] = {}
+
+    def find(self) -> dict[int, int]:
+        return self._heard.copy()
+
+    def put(self, heard: Mapping[int, int]) -> None:
+        self._heard = {**self._heard, **heard}
+
+    def drop(self, host_ids: Iterable[int]) -> None:
+        gone = frozenset(host_ids)
+        self._heard = {key: at for key, at in self._heard.items() if key not in gone}
 
 
 class MemoryTransaction:

@@ -45,6 +45,7 @@ REVISIONS = (
     "0006_decisions",
     "0007_shadow",
     "0008_topology",
+    "0009_heartbeats",
 )
 HEAD = REVISIONS[-1]
 

@@ -16,6 +16,7 @@ from gantt.model.usage_history import HistoryQuery, UsageRecord
 from gantt.store import schema
 from gantt.store.background.decisions import DecisionTable
 from gantt.store.background.fingerprint import Fingerprints
+from gantt.store.background.heartbeats import HeartbeatTable
 from gantt.store.background.leader import Leadership
 from gantt.store.background.shadows import ShadowTable
 from gantt.store.background.usage_history import SqlUsageRows, UsageHistory
@@ -82,6 +83,7 @@ class SqlStore:
         beside = database, self._readers, self._counter, self._committer
         self.decisions = DecisionTable(*beside)
         self.shadows = ShadowTable(*beside)
+        self.heartbeats = HeartbeatTable(*beside)
 
     @property
     def url(self) -> str:

@@ -312,6 +312,15 @@ gantt_shadow = sa.Table(
     *required(Bytes, "record"),
 )
 
+# When a host, by its id, was heard of last: microseconds by the clock of the process
+# that took its report.
+gantt_heartbeats = sa.Table(
+    "gantt_heartbeats",
+    metadata,
+    key("host_id"),
+    *required(sa.BigInteger, "heard_at"),
+)
+
 # Every table that holds rows: Placement's own, then the fleet's.
 BOOKS: dict[str, sa.Table] = {name: metadata.tables[name] for name in rows.ROW_TYPES}
 

@@ -13,13 +13,17 @@ import pytest
 
 from gantt.client.remote import RemoteGantt
 from gantt.conf import Source
+from gantt.errors import NoValidHost, Unavailable
 from gantt.liveness.options import CoordinationOptions
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from tests.api.wsgi_client import WsgiClient
 from tests.coordinators import coordinator
 from tests.live import free_port
 
 INTERVAL = 3
 START_S = 60.0
+# Two pauses of the heartbeats, the thread that leads, and a busy machine.
+SLACK_S = 5.0
 
 
 def test_options_of_coordination_are_read(tmp_path: Path) -> None:
@@ -77,6 +81,69 @@ def test_an_agent_that_is_killed_is_noticed(tmp_path: Path) -> None:
                 process.wait(30)
 
 
+@pytest.mark.slow
+def test_without_a_group_a_killed_agent_is_noticed_and_comes_back(
+    tmp_path: Path,
+) -> None:
+    """Its heartbeats are kept in the database; it reports with the token of its host,
+    and as seldom as it likes."""
+    down_s = 3
+    address = f"127.0.0.1:{free_port()}"
+    tokens = tmp_path / "tokens.yaml"
+    tokens.write_text(
+        "secret-of-far: {user: far, project: hosts, roles: [host]}\n"
+        "operator: {user: op, project: ops, roles: [admin, service]}\n"
+    )
+    file = tmp_path / "gantt.conf"
+    file.write_text(
+        f"[DEFAULT]\nservice_down_time = {down_s}\n"
+        f"[placement_database]\nconnection = sqlite:///{tmp_path}/g.db\n"
+        "sync_on_startup = true\n[api]\nauth_strategy = token\n"
+        f"[gantt]\nlisten = {address}\ntokens_file = {tokens}\n"
+    )
+    agent = ("agent", "--url", f"http://{address}", "--host", "far", "--interval", "60")
+    reporting = ("--token", "secret-of-far", *agent[1:])
+    serving = _start("serve", "--config-file", str(file))
+    process = serving
+    try:
+        books = RemoteGantt(f"http://{address}", token="operator")
+        _wait(lambda: _is_answering(books), START_S)
+        process = _start("agent", *reporting)
+        _wait(lambda: _is_member(books) is True, START_S)
+        began = time.monotonic()
+        while time.monotonic() < began + 3 * down_s:
+            assert _is_member(books) is True
+            time.sleep(0.2)
+        process.kill()
+        _wait(lambda: _is_member(books) is False, down_s + SLACK_S)
+        listed = subprocess.run(
+            [
+                *(sys.executable, "-m", "gantt", "host", "list", "--url"),
+                *(f"http://{address}", "--token", "operator"),
+            ],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "agent down" in listed.stdout
+        with pytest.raises(NoValidHost) as refusal:
+            books.schedule(_request())
+        assert "ComputeFilter" in str(refusal.value.why)
+        process = _start("agent", *reporting)
+        _wait(lambda: _is_member(books) is True, START_S)
+        assert books.schedule(_request())
+    finally:
+        for one in (process, serving):
+            one.terminate()
+            one.wait(30)
+
+
+def _request() -> ScheduleRequest:
+    uuid = "11111111-1111-4111-8111-111111111111"
+    spec = RequestSpec(Flavor(vcpus=0, memory_mb=16))
+    return ScheduleRequest(spec, (uuid,), dry_run=True)
+
+
 def _start(*words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "gantt", *words])
 
@@ -84,6 +151,14 @@ def _start(*words: str) -> subprocess.Popen[bytes]:
 def _readyz(address: str) -> str:
     with urllib.request.urlopen(f"http://{address}/readyz", timeout=10) as answer:
         return str(answer.read().decode())
+
+
+def _is_answering(books: RemoteGantt) -> bool:
+    try:
+        books.list_hosts()
+    except Unavailable:
+        return False
+    return True
 
 
 def _is_member(books: RemoteGantt) -> bool | None:

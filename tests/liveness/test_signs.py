@@ -9,9 +9,8 @@ import pytest
 from gantt.cli.host import _state
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.liveness.keeping import statement
-from gantt.liveness.verdict import Verdict
-from gantt.model.fleet import FleetStatement
+from gantt.engine.memberships import statement
+from gantt.model.fleet import FleetStatement, Verdict
 from gantt.model.hosts import HostStats, Service
 
 NOW = 1_700_000_000_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gantt.liveness.keeping import statement
-from gantt.liveness.verdict import Sightings, Verdict, judge
-from gantt.model.fleet import AGENT, LIVENESS
+from gantt.engine.memberships import statement
+from gantt.liveness.verdict import Sightings, judge
+from gantt.model.fleet import AGENT, LIVENESS, Verdict
 from gantt.model.hosts import Service
 
 INTERVAL = 10.0

@@ -86,7 +86,7 @@ def test_sync_upgrades_from_an_older_revision(url: str, path: Path) -> None:
 # What revisions after the fleet added.
 LATER = tuple(
     f"DROP TABLE gantt_{name}"
-    for name in ("leader", "usage_history", "decisions", "shadow")
+    for name in ("leader", "usage_history", "decisions", "shadow", "heartbeats")
 )
 FLEET_TABLES = "services hosts host_aggregates instances server_groups claims".split()
 
@@ -130,6 +130,7 @@ def test_sync_upgrades_claims_of_the_release_before(url: str, path: Path) -> Non
     claim = books.claim_row(1, 1, 1)
     _run(
         path,
+        "DROP TABLE gantt_heartbeats",
         "ALTER TABLE gantt_claims DROP COLUMN topology",
         "ALTER TABLE gantt_claims DROP COLUMN counted_at",
         "INSERT INTO gantt_claims (id, claim, instance_uuid, host_id, vcpus, memory_mb,"

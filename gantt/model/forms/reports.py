@@ -56,6 +56,7 @@ def report(value: Report | bytes, longest: int) -> Report:
         needs=scalars.text("needs", found.needs, MAX_DIGEST),
         fields=values.stats(found.fields),
         unread=values.names("unread", found.unread),
+        beats=scalars.flag("beats", found.beats),
     )
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from gantt.errors import Conflict, DuplicateName, Invalid, NotFound
 from gantt.model import rows as t
 from gantt.model.commands import CreateProvider, DeleteHost, UpdateHost
+from gantt.model.fleet import AGENT
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries, listings
@@ -115,8 +116,9 @@ def _of_known_node(state: State, command: UpdateHost) -> UpdateHost:
 
 
 def delete(draft: Draft, command: DeleteHost) -> None:
-    """The host goes, and with its last node the instances that it named; its provider
-    stays. What becomes of the claims on it: ``leases.fail``. Raises NotFound."""
+    """The host goes, and with its last node the instances that it named and what is
+    known of its agent; its provider stays. What becomes of the claims on it:
+    ``leases.fail``. Raises NotFound."""
     fleet = draft.state.fleet
     row = fleet.hosts.row_of(command.host, command.node)
     if row is None:
@@ -129,6 +131,9 @@ def delete(draft: Draft, command: DeleteHost) -> None:
     if len(fleet.hosts.rows_of(command.host)) == 1:
         for instance in fleet.instances.on(command.host).values():
             draft.delete(t.INSTANCES, instance)
+        agent = fleet.services.by_place.get((command.host, AGENT))
+        if agent is not None:
+            draft.delete(t.SERVICES, agent)
     draft.delete(t.HOSTS, values)
 
 

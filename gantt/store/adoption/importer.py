@@ -33,7 +33,13 @@ from gantt.store.adoption import legacy
 from gantt.store.adoption.adopt import PLACEMENT_TABLES, advance, counts, refuse_unfit
 from gantt.store.adoption.legacy import Legacy, Owner
 from gantt.store.database import Database, database_at
-from gantt.store.tables import BOOKS, gantt_decisions, gantt_shadow, gantt_usage_history
+from gantt.store.tables import (
+    BOOKS,
+    gantt_decisions,
+    gantt_heartbeats,
+    gantt_shadow,
+    gantt_usage_history,
+)
 
 CHUNK = 5_000
 _DEFAULT_OWNER = Owner()
@@ -204,6 +210,7 @@ def _refuse_full(url: str, there: dict[str, int], *, replace: bool) -> None:
 
 def _clear(connection: Connection, *, with_records: bool) -> None:
     """``with_records``: also delete usage history and decisions."""
+    connection.execute(delete(gantt_heartbeats))
     records_of = (gantt_usage_history, gantt_decisions, gantt_shadow)
     for records in records_of if with_records else ():
         connection.execute(delete(records))
