@@ -27,6 +27,7 @@ def database_options(function: F) -> F:
         "config_files",
         multiple=True,
         metavar="FILE",
+        type=click.Path(),  # only for shells, which complete it
         help="Default: placement.conf and gantt.conf in their usual directories.",
     )(function)
     return click.option(

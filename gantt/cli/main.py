@@ -13,6 +13,7 @@ from gantt.cli.allocation import allocation
 from gantt.cli.audit import audit
 from gantt.cli.candidates import candidates
 from gantt.cli.capacity import capacity
+from gantt.cli.completion import completion
 from gantt.cli.decision import explain
 from gantt.cli.failure import Program
 from gantt.cli.feed import feed
@@ -50,6 +51,7 @@ NOUNS: tuple[click.Command, ...] = (
     watch,
     feed,
     agent,
+    completion,
 )
 
 
@@ -58,8 +60,8 @@ NOUNS: tuple[click.Command, ...] = (
 def gantt() -> None:
     """Gantt tracks the resources of a fleet and selects hosts for instances.
 
-    Every command except serve and scheduler works on the books at --url (environment
-    GANTT_URL).
+    Every command except serve, scheduler and completion works on the books at --url
+    (environment GANTT_URL).
     Exit status: 0 success, 1 refused or failed, 2 wrong usage.
     """
 

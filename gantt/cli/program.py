@@ -24,7 +24,12 @@ log_json_option: Final = click.option(
 def config_file_option(text: str) -> Callable[[F], F]:
     """``--config-file``, which may be repeated."""
     return click.option(
-        "--config-file", "config_files", multiple=True, metavar="FILE", help=text
+        "--config-file",
+        "config_files",
+        multiple=True,
+        metavar="FILE",
+        type=click.Path(),  # only for shells, which complete it
+        help=text,
     )
 
 

@@ -102,6 +102,7 @@ def show(session: Session, *, request_or_instance: str) -> None:
     "config_files",
     multiple=True,
     metavar="FILE",
+    type=click.Path(),  # only for shells, which complete it
     help="Configuration with transport_url, such as /etc/nova/nova.conf; may be "
     "repeated.",
 )
