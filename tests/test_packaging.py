@@ -139,6 +139,13 @@ def test_build_tools_are_installed_first() -> None:
     assert "--quiet" not in SETUP
 
 
+def test_the_extra_all_is_all_of_them() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    (every,) = map(Requirement, extras["all"])
+    assert every.name == PROJECT["project"]["name"]
+    assert every.extras == extras.keys() - {"all", "dev"}
+
+
 def test_wheel_is_complete_and_typed(
     tmp_path: Path,
 ) -> None:

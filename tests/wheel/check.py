@@ -1,20 +1,25 @@
 """The wheel, outside the repository: `make wheel`.
 
-Builds wheel and sdist, installs the wheel with what is pinned into an empty environment
-in a folder of its own, runs the README's example there, and holds a plug-in, right and
-wrong, against it with mypy --strict. Not part of `make test`: it needs the network.
+Builds wheel and sdist where there is no git, installs the wheel with all extras, as
+pinned, into an empty environment in a folder of its own, serves there, runs the
+README's example, and holds a plug-in, right and wrong, against it with mypy --strict.
+Not part of `make test`: it needs the network.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 import venv
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from tests.test_readme import shown_hosts
 
@@ -34,9 +39,10 @@ MISTAKES = (
 )
 
 
-def run(*words: str | Path, folder: Path, status: int = 0) -> str:
-    """What a command prints that ends with ``status``; with nothing of ours set."""
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+def run(*words: str | Path, folder: Path, status: int = 0, programs: str = "") -> str:
+    """What a command prints that ends with ``status``; with nothing of ours set.
+    ``programs``: PATH; default: as it is."""
+    environ = bare(programs)
     ran = subprocess.run(
         words,
         cwd=folder,
@@ -51,10 +57,18 @@ def run(*words: str | Path, folder: Path, status: int = 0) -> str:
     return ran.stdout
 
 
+def bare(programs: str = "") -> dict[str, str]:
+    """The environment without what is Python's or ours."""
+    found = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    return {**found, "PATH": programs or found["PATH"]}
+
+
 def build(source: Path, into: Path, *kinds: str) -> None:
     """Build ``kinds`` ("wheel", "sdist") from the folder ``source``."""
     targets = [word for kind in kinds for word in ("-t", kind)]
-    run(sys.executable, "-m", "hatchling", "build", *targets, "-d", into, folder=source)
+    words: list[str | Path] = [sys.executable, "-m", "hatchling", "build"]
+    words += [*targets, "-d", into]
+    run(*words, folder=source, programs="/nonexistent")
 
 
 def only(folder: Path, pattern: str) -> Path:
@@ -87,16 +101,65 @@ def check_builds(folder: Path) -> Path:
 
 
 def install(wheel: Path, folder: Path) -> Path:
-    """The Python of a new environment that has the wheel, and mypy."""
+    """The Python of a new environment that has the wheel, all extras, and mypy."""
     venv.create(folder / "venv", with_pip=True)
     python = folder / "venv" / "bin" / "python"
     # An empty cache and isolated builds: as on another machine.
     pip = ("-m", "pip", "--disable-pip-version-check", "--no-cache-dir", "install")
     constraints = ROOT / "constraints.txt"
-    run(python, *pip, "--constraint", constraints, wheel, "mypy", folder=folder)
+    both = (f"{wheel}[all]", "mypy")
+    run(python, *pip, "--constraint", constraints, *both, folder=folder)
+    run(python, "-m", "pip", "check", folder=folder)
     where = run(python, "-c", "import gantt; print(gantt.__file__)", folder=folder)
     assert where.startswith(str(folder)), f"gantt comes from {where}"
     return python
+
+
+def check_sdist(folder: Path, python: Path) -> None:
+    """pip makes the same version of it, without git."""
+    target = folder / "from-sdist"
+    pip = ("-m", "pip", "--disable-pip-version-check", "install", "--no-deps")
+    sdist = only(folder / "dist", "*.tar.gz")
+    words: list[str | Path] = [python, *pip, "--target", target, sdist]
+    run(*words, folder=folder, programs="/nonexistent")
+    name = only(target, "gantt_scheduler-*.dist-info").name
+    assert sdist.name == f"{name.removesuffix('.dist-info')}.tar.gz"
+
+
+def check_service(folder: Path) -> None:
+    """The installed programs make a database, serve it and answer."""
+    scripts = folder / "venv" / "bin"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        listen = f"127.0.0.1:{probe.getsockname()[1]}"
+    database = ("--database", f"sqlite:///{folder}/gantt.db")
+    run(scripts / "gantt-manage", *database, "db", "sync", folder=folder)
+    serve: list[str | Path] = [
+        scripts / "gantt",
+        "serve",
+        *database,
+        "--listen",
+        listen,
+    ]
+    with subprocess.Popen(serve, cwd=folder, env=bare("/nonexistent")) as service:
+        try:
+            found = answer(f"http://{listen}/", service)
+        finally:
+            service.terminate()
+    assert found["versions"][0]["max_version"] == "1.39", found
+    assert service.returncode == 0
+
+
+def answer(url: str, service: subprocess.Popen[bytes]) -> Any:
+    """The JSON at ``url``, once ``service`` serves."""
+    deadline = time.monotonic() + 60
+    while service.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as response:
+                return json.load(response)
+        except OSError:
+            time.sleep(0.1)
+    sys.exit(f"nothing serves at {url}: status {service.poll()}")
 
 
 def check_types(python: Path, folder: Path) -> None:
@@ -120,7 +183,10 @@ def check(folder: Path) -> None:
     wheel = check_builds(folder)
     print(f"built {wheel.name}, and the same from the sdist", flush=True)
     python = install(wheel, folder)
-    print("installed into an empty environment", flush=True)
+    print("installed with all extras into an empty environment", flush=True)
+    check_sdist(folder, python)
+    check_service(folder)
+    print("the sdist installs as well; the service answers", flush=True)
     code, expected = shown_hosts()
     said = run(python, "-c", code, folder=folder)
     assert said == expected, f"the README's example prints {said}"
