@@ -22,6 +22,7 @@ from tests.coordinators import COORDINATORS
 from tests.databases import SERVERS, Databases
 from tests.guarded import Missing
 from tests.kafka_broker import Kafka, start_kafka
+from tests.ui.browser import Chromium
 
 # How quick a machine is says nothing about what is tested.
 settings.register_profile(
@@ -69,8 +70,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("server"):
         try:
             name = marker.args[0]
-            brokers = {one.name: one for one in (Rabbitmq, Kafka)}
-            known = {**brokers, **SERVERS, **COORDINATORS}
+            others = {one.name: one for one in (Rabbitmq, Kafka, Chromium)}
+            known = {**others, **SERVERS, **COORDINATORS}
             known[name].find()
         except Missing as missing:
             pytest.skip(str(missing))

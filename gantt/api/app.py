@@ -47,6 +47,7 @@ from gantt.api.hosting.middleware import (
 )
 from gantt.api.hosting.watchers import Watchers
 from gantt.api.routes import ROUTES, Route, Router
+from gantt.api.ui.dashboard import with_dashboard
 from gantt.api.wire import microversion
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, translate
 from gantt.conf import Settings
@@ -87,6 +88,8 @@ def build_app(
         tokens = ConfirmedTokens(settings.auth)
         meters.add(tokens.counts)
         app = require_keystone(app, settings.oslo, peers.include, tokens)
+    if settings.serve.dashboard:
+        app = with_dashboard(app, settings.auth.strategy)
     if settings.allowed_origin:
         app = allow_origins(app, settings.oslo)
     app = logged(app, meters.served)

@@ -162,6 +162,8 @@ GANTT = [
             "metrics_listen": "For gantt scheduler and gantt feed: HOST:PORT that "
             "answers /metrics, /livez and /readyz, without a token; unset: none. "
             "gantt serve answers them on its own address.",
+            "dashboard": "Serve the dashboard at /gantt/ui. Its pages hold no data: "
+            "they ask the API, with the token that is given to them.",
         },
     ),
     *rows(

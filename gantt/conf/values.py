@@ -68,7 +68,7 @@ class ServeOptions(Struct, frozen=True):
     directory. ``waiting_requests``: how many may wait for a thread;
     ``body_timeout_s``: how long a body may take to arrive; ``bodies_bytes``: maximum
     total size of all bodies. ``metrics_listen``: HOST:PORT of the metrics of programs
-    other than the server; "": none.
+    other than the server; "": none. ``dashboard``: whether /gantt/ui is served.
     """
 
     host: str = "127.0.0.1"
@@ -83,6 +83,7 @@ class ServeOptions(Struct, frozen=True):
     body_timeout_s: float = 30.0
     bodies_bytes: int = 128 * 1024 * 1024
     metrics_listen: str = ""
+    dashboard: bool = True
 
     @property
     def long_threads(self) -> int:

@@ -25,6 +25,7 @@ from gantt.engine.books import Books
 from gantt.engine.clock import Clock, SystemClock
 from gantt.engine.commit.committer import Committer
 from gantt.engine.fleet import Fleet
+from gantt.engine.fleet_map import Mapping
 from gantt.engine.health import Health
 from gantt.engine.observing import Observer
 from gantt.engine.options import EngineOptions
@@ -138,6 +139,10 @@ class _Parts:
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         self._fleet = Fleet(reader, committer, checks, clock)
         self._whole_fleet = WholeFleet(reader, committer, checks)
+        self._mapping = Mapping(
+            *(reader, self._replica, checks, clock),
+            name=f"{rng.getrandbits(64):x}",
+        )
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, settlement)
@@ -287,6 +292,8 @@ class Gantt(_Parts):
     update_service = _of("_fleet", Fleet.update_service)
     delete_service = _of("_fleet", Fleet.delete_service)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
+    fleet_map = _of("_mapping", Mapping.fleet_map)
+    host_books = _of("_mapping", Mapping.host_books)
     set_server_group = _of("_fleet", Fleet.set_server_group)
     delete_server_group = _of("_fleet", Fleet.delete_server_group)
 

@@ -18,6 +18,8 @@ from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
 from gantt.model.audit import GRACE_S, Finding
 from gantt.model.commands import Command
+from gantt.model.fleet_map import FleetMap
+from gantt.model.host_books import HostBooks
 from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
@@ -94,6 +96,15 @@ class Engine(GanttProtocol, Protocol):
 
     def order_hosts(self, request: AdviceRequest) -> Order:
         """As ``advise``, not yet written as its caller wants it."""
+
+    def fleet_map(self, after: str | None = None) -> FleetMap:
+        """All hosts as columns. ``after``: the place of an earlier answer: only the
+        hosts that changed since, or all again if that cannot be told. Raises Invalid,
+        StoreFailed."""
+
+    def host_books(self, host: str, node: str) -> HostBooks:
+        """The host's tree of providers, its consumers and claims. Raises NotFound,
+        StoreFailed."""
 
     def claim_projects(self, claim: str) -> frozenset[str | None]:
         """The projects of a claim's instances; None: not known. Empty: it has ended."""

@@ -7,8 +7,10 @@ allocations there are.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gantt.model.answers import TypeUsages
+from gantt.model.fleet_map import STATES
 from gantt.model.names import UNKNOWN_CONSUMER_TYPE
 from gantt.model.requests import UsageQuery
 from gantt.state.column import NO_TIME, Bools
@@ -16,6 +18,7 @@ from gantt.state.state import State
 
 ALL_TYPES = "all"
 _NO_TYPE = -1
+_ENABLED, _DISABLED, _DOWN, _STALE = range(len(STATES))
 
 
 def total_usages(state: State, query: UsageQuery) -> dict[str, TypeUsages]:
@@ -111,19 +114,25 @@ def host_states(state: State, now: int, down_after: int) -> dict[str, int]:
     within ``down_after`` of ``now`` (microseconds); ``stale``: it is up and has not
     said what it has left; ``enabled``: requests may go there (see ComputeFilter).
     """
+    rows = state.fleet.hosts.live_rows()
+    counts = np.bincount(states_of(state, rows, now, down_after), minlength=len(STATES))
+    return dict(zip(STATES, counts.tolist(), strict=True))
+
+
+def states_of(
+    state: State, rows: NDArray[np.intp], now: int, down_after: int
+) -> NDArray[np.intp]:
+    """intp[rows]: the state of each, as its number in STATES; see ``host_states``."""
     table = state.fleet.hosts
-    rows = table.live_rows()
     seen = table.last_seen_up[rows]
     is_silent = (seen != NO_TIME) & (np.abs(seen - now) > down_after)
-    is_disabled = table.is_disabled[rows]
-    is_down = ~is_disabled & (table.is_forced_down[rows] | is_silent)
-    is_stale = ~is_disabled & ~is_down & ~table.has_state[rows]
-    found = {
-        name: int(np.count_nonzero(mask))
-        for name, mask in (
-            ("disabled", is_disabled),
-            ("down", is_down),
-            ("stale", is_stale),
-        )
-    }
-    return {"enabled": len(rows) - sum(found.values()), **found}
+    found: NDArray[np.intp] = np.select(
+        [
+            table.is_disabled[rows],
+            table.is_forced_down[rows] | is_silent,
+            ~table.has_state[rows],
+        ],
+        [_DISABLED, _DOWN, _STALE],
+        _ENABLED,
+    ).astype(np.intp)
+    return found

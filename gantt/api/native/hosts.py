@@ -8,6 +8,7 @@ from gantt.api.call import Call
 from gantt.api.native.bodies import DOCUMENT, HostsQuery, query
 from gantt.errors import NotFound
 from gantt.model.forms.stats import read_stats
+from gantt.model.host_books import HostBooks
 from gantt.model.hosts import HostView
 from gantt.model.topology_view import HostTopologyView
 
@@ -35,6 +36,11 @@ def show(call: Call, host: str, node: str) -> HostView:
 def topology(call: Call, host: str, node: str) -> HostTopologyView:
     """GET /gantt/hosts/{host}/{node}/topology"""
     return call.gantt.host_topology(host, node)
+
+
+def books(call: Call, host: str, node: str) -> HostBooks:
+    """GET /gantt/hosts/{host}/{node}/books"""
+    return call.gantt.host_books(host, node)
 
 
 def update(call: Call, host: str, node: str) -> HostView:

@@ -208,6 +208,15 @@ OPERATIONS: tuple[Operation, ...] = (
         errors=(404,),
     ),
     Operation(
+        "GET",
+        f"{_HOST}/books",
+        hosts.books,
+        "The host's tree of providers, what consumers use of it, and pending claims "
+        "with their leases.",
+        rule="gantt:hosts:show",
+        errors=(404,),
+    ),
+    Operation(
         "PUT",
         _HOST,
         hosts.update,
@@ -322,6 +331,14 @@ OPERATIONS: tuple[Operation, ...] = (
         services.delete,
         "Delete the service; an unknown one is not an error.",
         rule="gantt:services:delete",
+    ),
+    Operation(
+        "GET",
+        "/gantt/fleet",
+        fleet.show,
+        "All hosts as columns, for a map; with after, those that changed since.",
+        rule="gantt:hosts:list",
+        query=fleet.FleetQuery,
     ),
     Operation(
         "PUT",

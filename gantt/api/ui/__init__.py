@@ -1,0 +1,1 @@
+"""The dashboard: static files, and what they need to sign in."""

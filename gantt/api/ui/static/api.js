@@ -1,0 +1,67 @@
+// The API of this service, with the token of this tab. Nothing else is ever asked.
+
+import { end, token } from "./session.js";
+
+/** Where the service is mounted: "" or, say, "/placement". */
+export const BASE = location.pathname.replace(/\/gantt\/ui\/?$/, "");
+
+export class Refusal extends Error {
+  constructor(status, detail, body = null) {
+    super(detail);
+    this.status = status;
+    this.body = body;
+  }
+}
+
+export function headers(more = {}) {
+  return { "X-Auth-Token": token(), Accept: "application/json", ...more };
+}
+
+/** Path segments, escaped: names are untrusted. */
+export function path(...steps) {
+  return steps.map(encodeURIComponent).join("/");
+}
+
+function url(place, query) {
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
+  const asked = new URLSearchParams(given).toString();
+  return `${BASE}/${place}${asked ? `?${asked}` : ""}`;
+}
+
+async function send(method, place, query, body, signal) {
+  const about = { method, headers: headers(), signal, credentials: "omit", cache: "no-store" };
+  if (body !== undefined) {
+    about.headers["Content-Type"] = "application/json";
+    about.body = JSON.stringify(body);
+  }
+  let answer;
+  try {
+    answer = await fetch(url(place, query), about);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refusal(0, "The service does not answer.");
+  }
+  if (!answer.ok) throw await refusal(answer);
+  return answer.status === 204 ? null : answer.json();
+}
+
+/** What the service refused, and why; a 401 ends the session. */
+export async function refusal(answer) {
+  let body = null;
+  try {
+    body = await answer.json();
+  } catch {
+    // Not JSON: the status says it.
+  }
+  const said = body?.errors?.[0]?.detail ?? body?.message ?? answer.statusText;
+  if (answer.status === 401) end("The token is not valid, or no longer.");
+  return new Refusal(answer.status, said, body);
+}
+
+export function get(place, query = {}, signal = undefined) {
+  return send("GET", place, query, undefined, signal);
+}
+
+export function post(place, body, signal = undefined) {
+  return send("POST", place, {}, body, signal);
+}

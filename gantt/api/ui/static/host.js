@@ -1,0 +1,195 @@
+// One host: what it reports, its tree of providers, its instances, claims and cells.
+
+import { get, path } from "./api.js";
+import { STATES } from "./columns.js";
+import { bar, el, fill } from "./elements.js";
+import { csvButton, small } from "./table.js";
+import { age, amount, moment, percent, plain, sized, span } from "./text.js";
+import { topology } from "./topology.js";
+
+const PAUSE_MS = 500;
+const LEASE_MS = 1000;
+
+/** A table with its heading and a button that saves it. */
+function listed(title, name, columns, rows) {
+  return el("section", {},
+    el("h3", {}, title, " ", el("small", {}, amount(rows.length)), rows.length ? csvButton(name, columns, () => rows) : null),
+    rows.length ? small(columns, rows, title) : el("p", { class: "none" }, "none"));
+}
+
+function classes(inventories) {
+  return Object.entries(inventories).map(([name, one]) => {
+    const part = one.capacity ? one.used / one.capacity : one.used ? Infinity : 0;
+    const details = `total ${amount(one.total)}, reserved ${amount(one.reserved)}, ratio ${amount(one.allocation_ratio)}`;
+    return el("div", { class: "use", title: details },
+      el("span", {}, plain(name)),
+      bar(part, `${plain(name)}: ${percent(part)} used`),
+      el("span", {}, `${sized(one.used, name)} / ${sized(one.capacity, name)}`));
+  });
+}
+
+function tree(providers, parent = null) {
+  const mine = providers.filter((one) => one.parent_uuid === parent);
+  if (!mine.length) return null;
+  return el("ul", { class: "tree" }, mine.map((one) =>
+    el("li", {},
+      el("div", { class: "provider" },
+        el("b", {}, plain(one.name)),
+        el("code", {}, one.uuid),
+        el("small", {}, `generation ${amount(one.generation)}`)),
+      classes(one.inventories),
+      one.traits.length ? el("details", {}, el("summary", {}, `${amount(one.traits.length)} traits`), el("p", { class: "traits" }, one.traits.map((trait) => el("code", {}, plain(trait))))) : null,
+      tree(providers, one.uuid))));
+}
+
+function consumers(books) {
+  const found = new Map();
+  for (const provider of books.providers) {
+    for (const one of provider.consumers) {
+      const known = found.get(one.uuid) ?? { ...one, resources: {} };
+      for (const [name, used] of Object.entries(one.resources)) known.resources[name] = (known.resources[name] ?? 0) + used;
+      found.set(one.uuid, known);
+    }
+  }
+  return [...found.values()];
+}
+
+const code = (text) => el("code", {}, plain(text));
+
+export class HostPanel {
+  constructor(root, leave) {
+    this.root = root;
+    this._leave = leave;
+    this._place = null;
+    this._asked = 0;
+    this._timer = 0;
+    this._leases = setInterval(() => this._count(), LEASE_MS);
+  }
+
+  close() {
+    this.hide();
+    clearInterval(this._leases);
+  }
+
+  hide() {
+    this._place = null;
+    clearTimeout(this._timer);
+    this.root.hidden = true;
+    this.root.replaceChildren();
+  }
+
+  show(host, node, columns) {
+    this._columns = columns;
+    if (this._place?.host === host && this._place.node === node) return;
+    this._place = { host, node };
+    this.root.hidden = false;
+    fill(this.root, this._title(host, node, ""), el("p", { class: "note" }, "Loading …"));
+    this._ask();
+  }
+
+  /** It changed; not asked more often than twice in a second. */
+  refresh() {
+    if (this._place && !this._timer) {
+      this._timer = setTimeout(() => {
+        this._timer = 0;
+        this._ask();
+      }, PAUSE_MS);
+    }
+  }
+
+  async _ask() {
+    if (!this._place) return;
+    const { host, node } = this._place;
+    const turn = (this._asked += 1);
+    const place = path("gantt", "hosts", host, node);
+    try {
+      const found = await Promise.all([get(place), get(`${place}/books`), get(`${place}/topology`)]);
+      if (turn === this._asked && this._place) this._draw(...found);
+    } catch (error) {
+      if (turn === this._asked && this._place) {
+        fill(this.root, this._title(host, node, ""), el("p", { class: "wrong", role: "alert" }, plain(error.message)));
+      }
+    }
+  }
+
+  _title(host, node, state) {
+    return el("header", {},
+      el("h2", {}, plain(host), node === host ? null : el("small", {}, ` ${plain(node)}`)),
+      state ? el("span", { class: `badge ${state}` }, state) : null,
+      el("span", { class: "grow" }),
+      el("button", { type: "button", "aria-label": "Close", title: "Close (Esc)", on: { click: this._leave } }, "×"));
+  }
+
+  _draw(view, books, cells) {
+    const open = [...this.root.querySelectorAll("details")].map((one) => one.open);
+    const scrolled = this.root.scrollTop;
+    const focused = [...this.root.querySelectorAll("button, summary")].indexOf(document.activeElement);
+    const index = this._columns.find(view.host, view.node);
+    this._offset = books.at - Date.now() * 1000;
+    fill(
+      this.root,
+      this._title(view.host, view.node, index === undefined ? "" : STATES[this._columns.states[index]]),
+      this._facts(view, books, index),
+      books.providers.length ? el("section", {}, el("h3", {}, "Providers"), tree(books.providers)) : el("p", { class: "none" }, "It has no provider here."),
+      topology(cells),
+      this._claims(books),
+      this._instances(view, books),
+      el("section", {}, el("details", {}, el("summary", {}, "Report"), el("pre", {}, plain(JSON.stringify(view.stats, null, 1)).replaceAll("\\u000a", "\n")))),
+    );
+    this.root.querySelectorAll("details").forEach((one, at) => { one.open = open[at] ?? false; });
+    this.root.scrollTop = scrolled;
+    if (focused >= 0) this.root.querySelectorAll("button, summary")[focused]?.focus();
+    this._count();
+  }
+
+  _facts(view, books, index) {
+    const { columns } = { columns: this._columns };
+    const service = view.service;
+    const facts = [
+      ["Report", `${age(view.updated_at, books.at)} old`, moment(view.updated_at)],
+      ["Service", service.last_seen_up ? `seen ${age(service.last_seen_up, books.at)} ago` : "never seen", moment(service.last_seen_up)],
+      ["Zone", index === undefined ? "–" : plain(columns.zones[index])],
+      ["Aggregates", view.aggregates.map((uuid) => plain(columns.aggregateNames.get(uuid) || uuid)).join(", ") || "none"],
+      ["Hypervisor", [view.stats.hypervisor_type, view.stats.hypervisor_version].filter(Boolean).map(plain).join(" ") || "–"],
+    ];
+    return el("dl", {}, facts.map(([name, text, title]) => [el("dt", {}, name), el("dd", { title }, text)]));
+  }
+
+  _claims(books) {
+    const columns = [
+      { label: "Instance", value: (one) => one.instance_uuid, show: (one) => code(one.instance_uuid) },
+      { label: "Claim", value: (one) => one.claim, show: (one) => code(one.claim) },
+      { label: "VCPU", value: (one) => one.vcpus, isNumber: true },
+      { label: "MB", value: (one) => one.memory_mb, isNumber: true },
+      { label: "Lease", value: (one) => (one.leased_until === null ? "confirmed" : moment(one.leased_until)),
+        show: (one) => el("span", { class: "lease", data: { until: one.leased_until ?? "" } }), isNumber: true },
+    ];
+    return listed("Pending claims", "claims.csv", columns, books.claims);
+  }
+
+  _instances(view, books) {
+    const rows = consumers(books);
+    const known = new Set(rows.map((one) => one.uuid));
+    for (const uuid of view.instances) if (!known.has(uuid)) rows.push({ uuid, project_id: "", resources: {}, isOnlyNamed: true });
+    const named = new Set(view.instances);
+    const classNames = [...new Set(rows.flatMap((one) => Object.keys(one.resources)))].sort();
+    const columns = [
+      { label: "Consumer", value: (one) => one.uuid, show: (one) => code(one.uuid) },
+      { label: "Project", value: (one) => one.project_id },
+      { label: "On host", value: (one) => (named.has(one.uuid) ? "yes" : "not named yet") },
+      ...classNames.map((name) => ({ label: name, value: (one) => one.resources[name] ?? null, isNumber: true, show: (one) => (name in one.resources ? amount(one.resources[name]) : "–") })),
+    ];
+    const section = listed("Instances and other consumers", "consumers.csv", columns, rows);
+    if (books.consumers_left_out) section.append(el("p", { class: "none" }, `${amount(books.consumers_left_out)} more are not listed.`));
+    return section;
+  }
+
+  /** Leases run down without a question. */
+  _count() {
+    const now = Date.now() * 1000 + (this._offset ?? 0);
+    for (const one of this.root.querySelectorAll(".lease")) {
+      const until = one.dataset.until;
+      one.textContent = until ? (until > now ? span((until - now) / 1e6) : "ended") : "confirmed";
+    }
+  }
+}

@@ -1,0 +1,7 @@
+// The pages of the dashboard, in the order of the navigation. Each is an object
+// { name, title, open(root) } whose open returns { update(params), close() }:
+// `update` is called at once, and whenever the parameters in the address change.
+
+import { fleetPage } from "./fleet.js";
+
+export const PAGES = [fleetPage];

@@ -1,0 +1,169 @@
+// Tables: sorted by a click on a head, drawn as far as they are seen, saved as CSV.
+
+import { el, fill } from "./elements.js";
+import { plain } from "./text.js";
+
+const ROW_PX = 28;
+const SPARE = 8;
+
+// What a spreadsheet would take for a formula.
+const FORMULA = /^[=+\-@\t\r]/;
+
+function cell(value) {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** `rows` as CSV; `columns`: { label, value }. */
+export function csv(columns, rows) {
+  const lines = [columns.map((one) => cell(one.label)), ...rows.map((row) => columns.map((one) => cell(one.value(row))))];
+  return `${lines.map((line) => line.join(",")).join("\r\n")}\r\n`;
+}
+
+/** Have the browser save `text` under `name`. */
+export function save(name, text, kind = "text/csv") {
+  const url = URL.createObjectURL(new Blob([text], { type: `${kind};charset=utf-8` }));
+  const anchor = el("a", { href: url, download: name });
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+export function csvButton(name, columns, rows) {
+  return el("button", { type: "button", class: "small", on: { click: () => save(name, csv(columns, rows())) } }, "CSV");
+}
+
+const compare = (one, other) => {
+  if (one === other) return 0;
+  if (one === null || one === undefined) return 1;
+  if (other === null || other === undefined) return -1;
+  return typeof one === "number" && typeof other === "number"
+    ? one - other
+    : String(one).localeCompare(String(other), undefined, { numeric: true });
+};
+
+/** A long table. `columns`: { key, label, value(row), show(row), isNumber }; `show` may
+ * make an element, else it is the value as text. `open(row)`: a row is chosen. */
+export class Table {
+  constructor({ columns, caption, open, sort, sorted }) {
+    this.columns = columns;
+    this._caption = caption;
+    this._open = open;
+    this._sorted = sorted ?? (() => {});
+    this.sort = sort ?? `${columns[0].key}`;
+    this._rows = [];
+    this._shown = [];
+    this._body = el("tbody");
+    this._above = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
+    this._below = el("tr", { "aria-hidden": "true" }, el("td", { colspan: columns.length }));
+    this._head = el("tr");
+    this._table = el("table", { class: "long" }, el("caption", { class: "spoken" }, caption), el("thead", {}, this._head), this._body);
+    this.root = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, this._table);
+    this.root.addEventListener("scroll", () => this._request(), { passive: true });
+    this._watcher = new ResizeObserver(() => this._request());
+    this._watcher.observe(this.root);
+    this._pending = 0;
+    this._heads();
+  }
+
+  close() {
+    this._watcher.disconnect();
+    cancelAnimationFrame(this._pending);
+  }
+
+  /** Other rows, or the same with other values. */
+  set(rows) {
+    this._rows = rows;
+    this._order();
+  }
+
+  get shown() {
+    return this._shown;
+  }
+
+  sortBy(key) {
+    if (key === this.sort) return;
+    this.sort = key;
+    this._heads();
+    this._order();
+  }
+
+  _order() {
+    const isDown = this.sort.startsWith("-");
+    const column = this.columns.find((one) => one.key === this.sort.replace(/^-/, "")) ?? this.columns[0];
+    const keyed = this._rows.map((row) => [column.value(row), row]);
+    keyed.sort(([one], [other]) => (isDown ? -compare(one, other) : compare(one, other)));
+    this._shown = keyed.map(([, row]) => row);
+    this._table.setAttribute("aria-rowcount", this._shown.length + 1);
+    this._request();
+  }
+
+  _heads() {
+    const key = this.sort.replace(/^-/, "");
+    const isDown = this.sort.startsWith("-");
+    fill(
+      this._head,
+      this.columns.map((one) => {
+        const isHere = one.key === key;
+        const act = () => {
+          this.sortBy(isHere && !isDown ? `-${one.key}` : one.key);
+          this._sorted(this.sort);
+        };
+        return el(
+          "th",
+          { scope: "col", class: one.isNumber && "number", "aria-sort": isHere ? (isDown ? "descending" : "ascending") : null },
+          el("button", { type: "button", on: { click: act } }, plain(one.label), isHere ? (isDown ? " ↓" : " ↑") : ""),
+        );
+      }),
+    );
+  }
+
+  _request() {
+    this._pending ||= requestAnimationFrame(() => {
+      this._pending = 0;
+      this._draw();
+    });
+  }
+
+  _draw() {
+    const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_PX) - SPARE);
+    const seen = Math.ceil(this.root.clientHeight / ROW_PX) + 2 * SPARE;
+    const last = Math.min(this._shown.length, first + seen);
+    this._above.firstChild.style.height = `${first * ROW_PX}px`;
+    this._below.firstChild.style.height = `${(this._shown.length - last) * ROW_PX}px`;
+    const rows = this._shown.slice(first, last).map((row, at) => this._row(row, first + at));
+    this._body.replaceChildren(this._above, ...rows, this._below);
+  }
+
+  _row(row, at) {
+    return el(
+      "tr",
+      { "aria-rowindex": at + 2, on: this._open ? { click: () => this._open(row) } : {} },
+      this.columns.map((one, number) => {
+        const shown = one.show ? one.show(row) : plain(one.value(row) ?? "–");
+        const inside = number === 0 && this._open
+          ? el("button", { type: "button", class: "link", on: { click: (event) => { event.stopPropagation(); this._open(row); } } }, shown)
+          : shown;
+        return el("td", { class: one.isNumber && "number" }, inside);
+      }),
+    );
+  }
+}
+
+/** A short table, all of it at once. */
+export function small(columns, rows, caption) {
+  return el(
+    "table",
+    {},
+    el("caption", { class: "spoken" }, caption),
+    el("thead", {}, el("tr", {}, columns.map((one) => el("th", { scope: "col", class: one.isNumber && "number" }, plain(one.label))))),
+    el(
+      "tbody",
+      {},
+      rows.map((row) =>
+        el("tr", {}, columns.map((one) => el("td", { class: one.isNumber && "number" }, one.show ? one.show(row) : plain(one.value(row) ?? "–")))),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,65 @@
+"""What a map of the fleet shows: hosts as columns, what changed since, and one host.
+
+Separate from ``Fleet`` because it tells two States of this process apart: stamps of
+one say nothing about another, as after a reload, nor about those of other processes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from gantt.engine.clock import Clock
+from gantt.engine.reading.reader import Reader
+from gantt.engine.reading.replica import Replica
+from gantt.engine.scheduling.checks import Checks
+from gantt.errors import Invalid
+from gantt.model.fleet_map import FleetMap
+from gantt.model.host_books import HostBooks
+from gantt.placement.fleet_map import MapTerms, fleet_map
+from gantt.placement.host_books import host_books
+
+_PLACE: Final = re.compile(r"([0-9a-f]+\.\d{1,18})-(\d{1,18})-(\d{1,18})\Z", re.ASCII)
+
+
+class Mapping:
+    """``fleet_map`` and ``host_books`` of the engine. ``name``: unlike that of
+    any other process, in hexadecimal."""
+
+    def __init__(
+        self, reader: Reader, replica: Replica, checks: Checks, clock: Clock, name: str
+    ) -> None:
+        self._reader = reader
+        self._replica = replica
+        self._checks = checks
+        self._clock = clock
+        self._name = name
+
+    def fleet_map(self, after: str | None = None) -> FleetMap:
+        """See the protocol. Raises Invalid, StoreFailed."""
+        options = self._checks.options
+        # Before the columns are read: if they are replaced meanwhile, the next answer
+        # is of all hosts again.
+        epoch = f"{self._name}.{self._replica.epoch}"
+        terms = MapTerms(
+            self._clock.now(),
+            int(options.service_down_time * 1_000_000),
+            options.default_availability_zone,
+            None if after is None else _read(after, epoch),
+        )
+        return self._reader.read(fleet_map, terms, epoch)
+
+    def host_books(self, host: str, node: str) -> HostBooks:
+        """See the protocol. Raises NotFound, StoreFailed."""
+        return self._reader.read(host_books, host, node, self._clock.now())
+
+
+def _read(after: str, epoch: str) -> tuple[int, int] | None:
+    """The stamp and time in ``after``; None: they are of other columns."""
+    found = _PLACE.match(after)
+    if found is None:
+        raise Invalid(
+            f"after is {after[:80]!r}; it must be the place of an earlier answer. Omit "
+            "it to get all hosts."
+        )
+    return (int(found[2]), int(found[3])) if found[1] == epoch else None

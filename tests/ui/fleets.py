@@ -1,0 +1,122 @@
+"""Fleets to look at, written through the library into a file of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from msgspec import UNSET
+
+import gantt
+from gantt.model.commands import ConsumerAllocations
+from gantt.model.fleet import FleetStatement, HostReport
+from gantt.model.hosts import HostAggregate, HostStats, Service
+from gantt.model.protocol import GanttProtocol
+
+ZONES: Final = 4
+RACKS: Final = 250
+_CONSUMERS_PER_WRITE: Final = 200
+PROJECT: Final = "8f6f4c1e-0000-4000-8000-000000000001"
+
+
+def name(number: int) -> str:
+    return f"host{number:05}"
+
+
+def uuid(kind: int, number: int) -> str:
+    """The same at every run; ``kind`` keeps things apart."""
+    return str(UUID(int=kind << 96 | 4 << 76 | 8 << 60 | number))
+
+
+def stats(number: int) -> HostStats:
+    """One of three sizes; a metric and traits that tell some from others."""
+    vcpus, memory_gb, local_gb = ((64, 256, 4000), (96, 512, 8000), (128, 1024, 2000))[
+        number % 7 % 3
+    ]
+    percent = number * 37 % 100
+    metric = {"name": "cpu.percent", "value": percent / 100, "source": "libvirt"}
+    return HostStats(
+        vcpus=vcpus,
+        memory_mb=memory_gb * 1024,
+        local_gb=local_gb,
+        vcpus_used=0,
+        memory_mb_used=0,
+        local_gb_used=0,
+        free_ram_mb=memory_gb * 1024,
+        free_disk_gb=local_gb,
+        hypervisor_type="QEMU",
+        hypervisor_version=8_002_000,
+        hypervisor_hostname=name(number),
+        cpu_info={},
+        supported_instances=[["x86_64", "kvm", "hvm"]],
+        stats={"num_instances": "0", "io_workload": "0", "failed_builds": "0"},
+        metrics=[{**metric, "timestamp": "2026-01-01T00:00:00"}],
+        traits=("HW_CPU_X86_AVX2", *(["CUSTOM_GPU"] if number % 9 == 0 else [])),
+    )
+
+
+def write(file: Path, hosts: int, *, names: Sequence[str] = ()) -> None:
+    """So many hosts in four zones and many racks, a third of it used; some are
+    disabled, some are down. ``names``: of the first of them."""
+    of = [*names, *map(name, range(len(names), hosts))]
+    statement = FleetStatement(
+        hosts=tuple(
+            HostReport(host, host, stats(number)) for number, host in enumerate(of)
+        ),
+        services=tuple(
+            Service(
+                host,
+                disabled=number % 61 == 7,
+                forced_down=number % 97 == 5,
+            )
+            for number, host in enumerate(of)
+        ),
+        aggregates=(
+            *(
+                HostAggregate(
+                    uuid(1, number),
+                    f"az{number + 1}",
+                    hosts=frozenset(of[number::ZONES]),
+                    metadata={"availability_zone": f"az{number + 1}"},
+                )
+                for number in range(ZONES)
+            ),
+            *(
+                HostAggregate(
+                    uuid(2, number),
+                    f"rack{number + 1}",
+                    hosts=frozenset(of[number::RACKS]),
+                )
+                for number in range(min(RACKS, hosts))
+            ),
+        ),
+        writes_books=True,
+    )
+    with closing(gantt.connect(f"sqlite:///{file}", create=True)) as books:
+        refused = books.set_fleet(statement)
+        assert refused == (), refused[:3]
+        fill(books, hosts)
+
+
+def fill(books: GanttProtocol, hosts: int) -> None:
+    """Let consumers use a part of each host that differs from host to host."""
+    providers = [one.uuid for one in books.list_providers()]
+    assert len(providers) == hosts
+    claims = [
+        use(provider, number, 1 + number * 29 % 60)
+        for number, provider in enumerate(providers)
+        if number % 11
+    ]
+    for start in range(0, len(claims), _CONSUMERS_PER_WRITE):
+        books.set_allocations(claims[start : start + _CONSUMERS_PER_WRITE])
+
+
+def use(provider: str, number: int, vcpus: int, kind: int = 3) -> ConsumerAllocations:
+    """One consumer on one provider."""
+    resources = {"VCPU": vcpus, "MEMORY_MB": vcpus * 2048, "DISK_GB": vcpus * 10}
+    return ConsumerAllocations(
+        uuid(kind, number), {provider: resources}, PROJECT, PROJECT, UNSET, "INSTANCE"
+    )
