@@ -35,6 +35,10 @@ OPTIONS: Sequence[cfg.Opt] = [
             "at most so many processes share it.",
             "replication_factor -1..100": "Replicas of a topic that Gantt makes; -1: "
             "as many as the broker's default.",
+            "batch 1..100000": "Maximum reports that a process takes and applies at a "
+            "time.",
+            "renewal_s 1..86400": "Seconds after which an agent without news repeats "
+            "its report.",
             "create_topics": "Make topics that are missing.",
             "sasl_mechanism": "SASL mechanism, such as SCRAM-SHA-512.",
             "sasl_username": "User for SASL.",

@@ -279,6 +279,7 @@ class Gantt(_Parts):
 
     update_host = _of("_fleet", Fleet.update_host)
     report_hosts = _of("_reporting", Reporting.report_hosts)
+    take_deliveries = _of("_reporting", Reporting.take_deliveries)
     needs = _of("_scheduling", Scheduling.needs)
     delete_host = _of("_fleet", Fleet.delete_host)
     list_hosts = _of("_fleet", Fleet.list_hosts)
@@ -337,12 +338,18 @@ class Gantt(_Parts):
         return self._store.identity()
 
     @property
+    def identity(self) -> str:
+        """A uuid of the books that no others have. Raises StoreFailed."""
+        return self._store.identity
+
+    @property
     def revision(self) -> int:
         """The last durable revision that this process knows."""
         return self._reader.revision
 
     unready = _of("_health", Health.unready)
     notice = _of("_health", Health.notice)
+    accompany = _of("_health", Health.accompany)
     is_logged = _of("_health", Health.is_logged)
     keeping_up = _of("_health", Health.keeping_up)
     totals = _of("_health", Health.totals)
@@ -379,7 +386,7 @@ class Gantt(_Parts):
         beside = (self._reporting, self._heartbeats, self._auditing, self._background)
         for part in (*reading, *deciding, *beside):
             found |= part.counts()
-        return found
+        return found | self._health.counts()
 
     def close(self) -> None:
         """Stop all threads and close the store; a second call does nothing."""

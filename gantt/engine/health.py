@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 
 from gantt.engine.clock import Clock
+from gantt.engine.observing import Companion
 from gantt.engine.reading.log_tailer import LogTailer
 from gantt.engine.reading.reader import Consistency, Reader
 from gantt.engine.scheduling.checks import Checks
@@ -95,6 +96,7 @@ class Health:
         self._checks = checks
         self._clock = clock
         self._probe = Probe(log_tailer.look, _READY_S, threads)
+        self._companions: tuple[Companion, ...] = ()
         self._was_unready = False
         self._is_closed = False
 
@@ -118,6 +120,22 @@ class Health:
     def notice(self) -> str:
         """What operators should know although the engine is ready; "": nothing. As last
         known, without a query."""
+        notices = (self._frozen(), *(one.notice() for one in self._companions))
+        return "; ".join(one for one in notices if one)
+
+    def accompany(self, companion: Companion) -> None:
+        """Tell what ``companion`` counts and notices from now on, too."""
+        self._companions = (*self._companions, companion)
+
+    def counts(self) -> dict[str, float]:
+        """Those of all companions, by name; for metrics."""
+        return {
+            name: count
+            for one in self._companions
+            for name, count in one.counts().items()
+        }
+
+    def _frozen(self) -> str:
         since = self._frozen_since()
         if since is None:
             return ""

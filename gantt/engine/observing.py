@@ -1,4 +1,4 @@
-"""What an engine reports for metrics as it happens.
+"""What an engine reports for metrics as it happens, and what runs beside it.
 
 Separate from the counts, which are read on request: how long each operation took cannot
 be found out afterwards.
@@ -6,6 +6,7 @@ be found out afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from gantt.model.selection import Decision
@@ -26,6 +27,17 @@ class Observer(Protocol):
 
     def advised(self, outcome: str, seconds: float) -> None:
         """A caller got advice; ``outcome``: "decided", or why its own order stands."""
+
+
+class Companion(Protocol):
+    """What runs beside an engine in the same process, and answers operators with it.
+    Called in any thread; neither waits nor raises."""
+
+    def counts(self) -> Mapping[str, float]:
+        """What it has done so far, and how it is, by name; for metrics."""
+
+    def notice(self) -> str:
+        """What operators should know although the engine is ready; "": nothing."""
 
 
 class Silence:

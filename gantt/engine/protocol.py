@@ -6,12 +6,12 @@ metrics. ``Gantt`` implements it; tests of a door may use something smaller.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar, TypeVarTuple
 
 from gantt.engine.health import Totals
-from gantt.engine.observing import Observer
+from gantt.engine.observing import Companion, Observer
 from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Truncatable
 from gantt.errors import GanttError
@@ -21,7 +21,7 @@ from gantt.model.commands import Command
 from gantt.model.fleet_map import FleetMap
 from gantt.model.host_books import HostBooks
 from gantt.model.protocol import GanttProtocol
-from gantt.model.reports import Report, ReportOutcome
+from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Decision
 from gantt.model.watching import Snapshot
@@ -37,6 +37,10 @@ class Engine(GanttProtocol, Protocol):
     database."""
 
     name: str
+
+    @property
+    def identity(self) -> str:
+        """A uuid of the books that no others have. Raises StoreFailed."""
 
     @property
     def leads(self) -> bool:
@@ -65,6 +69,12 @@ class Engine(GanttProtocol, Protocol):
         self, reports: Iterable[Report | bytes], *, only_host: str | None = None
     ) -> tuple[ReportOutcome, ...]:
         """See GanttProtocol. ``only_host``: reports of others are refused."""
+
+    def take_deliveries(
+        self, deliveries: Sequence[Delivery]
+    ) -> tuple[ReportOutcome, ...]:
+        """What became of each report, once that is durable. Each may only say what the
+        token of its host may. Raises Unavailable, and some may have been applied."""
 
     def repair(
         self, finding: Finding, *, grace_s: float = GRACE_S, request_id: str = ""
@@ -141,6 +151,9 @@ class Engine(GanttProtocol, Protocol):
 
     def observe(self, observer: Observer) -> None:
         """Report operations and their durations to ``observer`` from now on."""
+
+    def accompany(self, companion: Companion) -> None:
+        """Tell what ``companion`` counts and notices from now on, too."""
 
     def retune(self, options: EngineOptions) -> None:
         """Take over what may change while this runs. Raises Refused, and then nothing

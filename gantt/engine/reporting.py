@@ -19,11 +19,11 @@ from gantt.engine.commit.committer import Committer
 from gantt.engine.reading.reader import Reader
 from gantt.engine.scheduling.checks import Checks
 from gantt.engine.uuids import new_uuid
-from gantt.errors import Forbidden, GanttError, Invalid, ReportTime
+from gantt.errors import BadReport, Forbidden, GanttError, Invalid, ReportTime
 from gantt.model import commands as c
 from gantt.model.forms import reports as forms
 from gantt.model.hosts import HostStats
-from gantt.model.reports import Outcome, Report, ReportOutcome
+from gantt.model.reports import Delivery, Outcome, Report, ReportOutcome
 from gantt.placement.rules import agent_reports
 from gantt.state.state import State
 
@@ -58,17 +58,48 @@ class Reporting:
         of its own those that name a node or a provider of another one."""
         said = list(reports)
         self._checks.statement("reports", len(said))
-        needs, now = self._needs(), self._clock.now()
-        update = self._update()
+        now = self._clock.now()
+
+        def checked(report: Report, _place: int) -> bool:
+            _check_host(report, only_host)
+            self._check_time(report, now)
+            return only_host is not None
+
+        return self._take_in(said, checked, now)
+
+    def take_deliveries(
+        self, deliveries: Sequence[Delivery]
+    ) -> tuple[ReportOutcome, ...]:
+        """What became of each, once that is durable. Each may only say what the token
+        of its host may. Raises Unavailable, and some may have been applied then."""
+
+        def checked(report: Report, place: int) -> bool:
+            delivery = deliveries[place]
+            _check_key(report, delivery.key)
+            _check_host(report, delivery.host)
+            self._check_time(report, delivery.at)
+            return True
+
+        said = [one.report for one in deliveries]
+        return self._take_in(said, checked, self._clock.now())
+
+    def _take_in(
+        self,
+        said: Sequence[Report | bytes],
+        checked: Callable[[Report, int], bool],
+        now: int,
+    ) -> tuple[ReportOutcome, ...]:
+        """``checked`` refuses the report at a place of ``said``, or tells whether its
+        host alone says it."""
+        needs, update = self._needs(), self._update()
         found: list[ReportOutcome | None] = [None] * len(said)
         commands: dict[int, c.ReportHost] = {}
         for place, one in enumerate(said):
             try:
                 report = forms.report(one, self._checks.options.max_report_bytes)
-                _check_host(report, only_host)
-                self._check_time(report, now)
+                own_only = checked(report, place)
                 commands[place] = agent_reports.command_of(
-                    report, update, needs, own_only=only_host is not None
+                    report, update, needs, own_only=own_only
                 )
             except GanttError as refusal:
                 found[place] = forms.refused(one, refusal, needs)
@@ -159,6 +190,15 @@ class Reporting:
                 f"{options.max_report_lead_s:g} s ahead (max_report_lead_s of "
                 "[scheduler]). Correct the clock of the host."
             )
+
+
+def _check_key(report: Report, key: str) -> None:
+    """Raises BadReport."""
+    if report.key != key:
+        raise BadReport(
+            f"The report has the key {key!r}, but it is of host {report.host!r}, node "
+            f"{report.node!r}: its key must be {report.key!r}."
+        )
 
 
 def _check_host(report: Report, only_host: str | None) -> None:

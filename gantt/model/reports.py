@@ -71,12 +71,31 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     beats: bool = False
 
     @property
+    def key(self) -> str:
+        """What it is filed under: nothing older of the same key is of use."""
+        return self.host if self.node == self.host else f"{self.host}/{self.node}"
+
+    @property
     def has_fields(self) -> bool:
         """Whether it says anything but that nothing changed."""
         stats = self.fields
         return any(
             getattr(stats, name) is not UNSET for name in stats.__struct_fields__
         )
+
+
+class Delivery(Struct, frozen=True):
+    """A report that something else brought from its agent, or what should be one.
+
+    ``key``: what it was filed under, which must be ``Report.key``. ``host``: the only
+    one that it may be of; None: any. ``at``: when it was filed, microseconds since
+    1970; it may have waited since.
+    """
+
+    report: bytes
+    key: str
+    at: int
+    host: str | None = None
 
 
 Outcome: TypeAlias = Literal[

@@ -45,6 +45,10 @@ _GAUGES = {
         "the process that has waited longest; 0: it answers.",
         "liveness_frozen": "Whether the members of the group of agents are not known, "
         "so that no host goes down or comes up (see [coordination]).",
+        "stream_silence_seconds": "Seconds since Kafka stopped answering the intake "
+        "of reports, for the process that has waited longest; 0: it answers.",
+        "stream_batch_limit": "Reports from Kafka that are applied at a time (batch of "
+        "[stream]).",
         "queue_limit": "Commands that may wait for the committer (queue_length).",
         "batch_limit": "Commands that one commit may hold (batch_size).",
         "search_limit": "Steps that one search may take (search_budget).",
@@ -117,6 +121,7 @@ _GAUGES = {
         "plugin_time_limit_s and have not returned.",
         "plugins_suspended": "Plug-ins suspended until such a call returns.",
         "shapes_kept": "Request shapes in the cache of the caching driver.",
+        "stream_lag": "Reports in Kafka that are not applied yet.",
         "requests_waiting": "Requests that wait for a thread.",
         "requests_waiting_limit": "Requests that may wait for a thread: "
         "waiting_requests of each process for searches and lists, and as many for all "
@@ -175,6 +180,13 @@ _COUNTERS = {
     "heartbeats_written": "Heartbeats that were written: one stands for a quarter of "
     "service_down_time.",
     "heartbeats_writes": "Transactions in which they were written.",
+    "stream_records": "Reports that were taken from Kafka, deletions included.",
+    "stream_dead_letters": "Reports from Kafka that were refused, and are in the topic "
+    "of dead letters.",
+    "stream_dead_letters_lost": "Reports from Kafka that were refused, and could not "
+    "be written there.",
+    "stream_retries": "Times that reports from Kafka were read again because the books "
+    "could not be written.",
     "searches_cut": "Candidate searches that reached their limit.",
     "search_rests": "Times that a long decision let other requests use the books.",
     "changes_cut": "Searches for a helpful change to a refused request, dry runs and "

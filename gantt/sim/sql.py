@@ -304,6 +304,10 @@ class WiredStore:
         return self.inner.url
 
     @property
+    def identity(self) -> str:
+        return self.inner.identity
+
+    @property
     def statements(self) -> int:
         return self.inner.statements
 

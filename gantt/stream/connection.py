@@ -130,7 +130,7 @@ def _check(admin: AdminClient, topics: list[Topic]) -> None:
             continue
         topic = named[resource]
         for name, value in topic.settings.items():
-            if found[name].value != value:
+            if not set(value.split(",")) <= set(found[name].value.split(",")):
                 raise Refused(
                     f"The topic {topic.name} has {name}={found[name].value}, and Gantt "
                     f"needs {name}={value}: change it with kafka-configs."

@@ -16,6 +16,8 @@ class StreamOptions(Struct, frozen=True):
     the security options are those of oslo.messaging. ``client_properties``: of
     librdkafka, in place of what the others say. ``partitions`` and
     ``replication_factor`` (-1: as the broker does) are for topics that are made here.
+    ``batch``: reports that a scheduler applies at a time. ``renewal_s``: an agent that
+    has no news repeats its report so often.
     """
 
     bootstrap_servers: tuple[str, ...] = ()
@@ -25,6 +27,8 @@ class StreamOptions(Struct, frozen=True):
     group_id: str = "gantt"
     partitions: int = 12
     replication_factor: int = -1
+    batch: int = 1000
+    renewal_s: float = 300.0
     create_topics: bool = True
     security_protocol: str = "PLAINTEXT"
     sasl_mechanism: str = ""

@@ -1,0 +1,42 @@
+"""Starts what an entry point needs for streams, where Kafka is configured.
+
+Separate so that confluent-kafka is loaded only then: it is in the extra ``kafka``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from gantt.engine.protocol import Engine
+from gantt.errors import Refused
+from gantt.stream.options import StreamOptions
+
+
+@contextlib.contextmanager
+def taking_in(options: StreamOptions, books: Engine) -> Iterator[None]:
+    """Apply reports from Kafka meanwhile. Raises Refused."""
+    if not options.is_on:
+        yield
+        return
+    with _extra():
+        from gantt.stream.consuming import Intake
+    intake = Intake(options, books)
+    books.accompany(intake)
+    intake.start()
+    try:
+        yield
+    finally:
+        intake.close()
+
+
+@contextlib.contextmanager
+def _extra() -> Iterator[None]:
+    """Raises Refused where what is imported within is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise Refused(
+            f"bootstrap_servers of [stream] is set, but {error.name} is not installed: "
+            "install gantt-scheduler[kafka], or leave it unset."
+        ) from None
