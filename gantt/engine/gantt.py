@@ -338,11 +338,6 @@ class Gantt(_Parts):
         return self._store.identity()
 
     @property
-    def identity(self) -> str:
-        """A uuid of the books that no others have. Raises StoreFailed."""
-        return self._store.identity
-
-    @property
     def revision(self) -> int:
         """The last durable revision that this process knows."""
         return self._reader.revision

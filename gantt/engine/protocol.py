@@ -39,10 +39,6 @@ class Engine(GanttProtocol, Protocol):
     name: str
 
     @property
-    def identity(self) -> str:
-        """A uuid of the books that no others have. Raises StoreFailed."""
-
-    @property
     def leads(self) -> bool:
         """Whether this process does what one process of a fleet does for all."""
 

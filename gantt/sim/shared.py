@@ -97,7 +97,7 @@ class SharedStore:
     """One process's connections to the Books."""
 
     def __init__(self, books: Books, place: Place, options: StoreOptions) -> None:
-        self.url = self.identity = "sim://"
+        self.url = "sim://"
         self.statements = 0
         self.decisions = self.shadows = self.heartbeats = None
         self.books = books

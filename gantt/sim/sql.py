@@ -304,10 +304,6 @@ class WiredStore:
         return self.inner.url
 
     @property
-    def identity(self) -> str:
-        return self.inner.identity
-
-    @property
     def statements(self) -> int:
         return self.inner.statements
 

@@ -229,10 +229,6 @@ class Store(Protocol):
         """The URL of the books, the password hidden."""
 
     @property
-    def identity(self) -> str:
-        """A uuid of these books that no others have, not even new ones at ``url``."""
-
-    @property
     def statements(self) -> int:
         """SQL statements sent so far; one for many rows counts once."""
 

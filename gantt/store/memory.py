@@ -45,7 +45,6 @@ class MemoryStore:
 
     def __init__(self, options: StoreOptions | None = None) -> None:
         self._options = options or StoreOptions()
-        self.identity = str(uuid.uuid4())
         self._head = threading.Lock()
         self._identity = str(uuid.uuid4())
         self._end = Cursor()

@@ -6,7 +6,6 @@ only the order of connecting, locking, committing and giving back.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -96,10 +95,6 @@ class SqlStore:
 
     def fold(self, name: str) -> str:
         return self._database.fold(name)
-
-    @functools.cached_property
-    def identity(self) -> str:
-        return self._read(self._head.identity)
 
     def cursor(self) -> Cursor:
         return self._read(self._look)

@@ -117,7 +117,7 @@ class Intake:
             consumer.close()
 
     def _settings(self) -> dict[str, str | int | float | bool]:
-        group = f"{self._options.group_id}-{self._books.identity}"
+        group = f"{self._options.group_id}-{self._books.identity()}"
         found = properties(
             self._options,
             self._books.name,
