@@ -22,6 +22,9 @@ T = TypeVar("T")
 
 HOST: Final = "host:"
 WATCHER: Final = "watcher:"
+MOST: Final = 4
+"""Calls of one member that are under way at the same time: one that is waited for, and
+others that never returned."""
 
 
 class Group:
@@ -35,6 +38,7 @@ class Group:
         self._member = quote(name, safe=":").encode()
         self._timeout_s = options.heartbeat_interval
         self._session: _Session | None = None
+        self._calls = Calls(self._timeout_s)
         self._made()
 
     def beat(self) -> None:
@@ -74,7 +78,7 @@ class Group:
         session = self._session or _Session(self._made(), self._group, self._member)
         self._session = session
         try:
-            return within(self._timeout_s, lambda: act(session.begun()))
+            return self._calls.within(lambda: act(session.begun()))
         # Drivers let errors of their libraries through.
         except Exception as error:
             self._give_up()
@@ -86,7 +90,7 @@ class Group:
         session, self._session = self._session, None
         if session is not None:
             with contextlib.suppress(Exception):
-                within(self._timeout_s, session.coordinator.stop)
+                self._calls.within(session.coordinator.stop)
 
 
 class _Session:
@@ -150,20 +154,33 @@ class _Session:
             self.coordinator.join_group(self._group).get()
 
 
-def within(seconds: float, act: Callable[[], T]) -> T:
-    """What ``act`` answers. Raises what it raises, and TimeoutError after ``seconds``,
-    when it goes on in a thread that nothing waits for: some drivers try again for as
-    long as their server is away."""
-    answer: Future[T] = Future()
+class Calls:
+    """Calls that are waited for at most ``timeout_s``. Some drivers try again for as
+    long as their server is away: such a call goes on in a thread that nothing waits
+    for, and while there are ``MOST`` of these, no other begins."""
 
-    def run() -> None:
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._seats = threading.BoundedSemaphore(MOST)
+
+    def within(self, act: Callable[[], T]) -> T:
+        """What ``act`` answers. Raises what it raises, and TimeoutError."""
+        if not self._seats.acquire(timeout=self._timeout_s):
+            raise TimeoutError(
+                f"{MOST} earlier calls have had no answer for {self._timeout_s:g} s"
+            )
+        answer: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                answer.set_result(act())
+            except BaseException as error:
+                answer.set_exception(error)
+            finally:
+                self._seats.release()
+
+        threading.Thread(target=run, name="gantt-coordination", daemon=True).start()
         try:
-            answer.set_result(act())
-        except BaseException as error:
-            answer.set_exception(error)
-
-    threading.Thread(target=run, name="gantt-coordination", daemon=True).start()
-    try:
-        return answer.result(seconds)
-    except TimeoutError:
-        raise TimeoutError(f"no answer within {seconds:g} s") from None
+            return answer.result(self._timeout_s)
+        except TimeoutError:
+            raise TimeoutError(f"no answer within {self._timeout_s:g} s") from None

@@ -51,3 +51,7 @@ class AgentSigns(Collector):
         """Why the agent is not heard; "": it is."""
         failures = int(self._counts()["failures_in_a_row"])
         return f"the last {failures} reports were not answered" if failures else ""
+
+    def notice(self) -> str:
+        """Nothing more."""
+        return ""

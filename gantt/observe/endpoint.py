@@ -39,6 +39,9 @@ class Monitored(Protocol):
     def unready(self) -> str:
         """Why the program is not ready; "": it is."""
 
+    def notice(self) -> str:
+        """What operators should know although it is ready; "": nothing."""
+
 
 @contextmanager
 def answering(listen: str, monitored: Monitored) -> Iterator[None]:
@@ -92,7 +95,8 @@ class Endpoint:
                 reason = self._monitored.unready()
                 if reason:
                     return 503, _TEXT, f"NOT READY: {reason}".encode()
-                return 200, _TEXT, b"OK"
+                told = self._monitored.notice()
+                return 200, _TEXT, f"OK: {told}".encode() if told else b"OK"
         return 404, _TEXT, b"Here are /metrics, /livez and /readyz."
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

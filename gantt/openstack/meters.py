@@ -125,3 +125,7 @@ class FeedSigns:
 def feed_counts(counts: Mapping[str, float]) -> dict[str, float]:
     """Those of a feed, under the names above."""
     return {f"feed_{name}": number for name, number in counts.items()}
+
+    def notice(self) -> str:
+        """Nothing more."""
+        return ""

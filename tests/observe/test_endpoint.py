@@ -16,6 +16,7 @@ from gantt.observe.endpoint import MOST, Endpoint, answering
 class Program:
     def __init__(self) -> None:
         self.reason = ""
+        self.told = ""
 
     def metrics(self) -> bytes:
         if self.reason == "broken":
@@ -24,6 +25,9 @@ class Program:
 
     def unready(self) -> str:
         return self.reason
+
+    def notice(self) -> str:
+        return self.told
 
 
 @pytest.fixture
@@ -55,6 +59,8 @@ def test_it_answers_for_the_program(endpoint: Endpoint, program: Program) -> Non
     assert get(endpoint, "/livez") == (200, b"OK")
     assert get(endpoint, "/readyz?verbose") == (200, b"OK")
     assert get(endpoint, "/readyz", "HEAD") == (200, b"")
+    program.told = "liveness is frozen"
+    assert get(endpoint, "/readyz") == (200, b"OK: liveness is frozen")
     program.reason = "draining"
     assert get(endpoint, "/readyz") == (503, b"NOT READY: draining")
     assert get(endpoint, "/livez") == (200, b"OK")

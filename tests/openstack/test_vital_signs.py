@@ -6,7 +6,13 @@ import os
 from pathlib import Path
 
 from gantt.errors import StoreFailed
-from gantt.openstack.rpc.vital_signs import SILENCE_S, VitalSigns, file_of, unready
+from gantt.openstack.rpc.vital_signs import (
+    SILENCE_S,
+    VitalSigns,
+    file_of,
+    notice,
+    unready,
+)
 from tests.openstack.conductor import eventually
 
 
@@ -31,6 +37,14 @@ def test_a_silent_worker_is_not_ready(tmp_path: Path) -> None:
     at = file.stat().st_mtime - SILENCE_S - 1
     os.utime(file, (at, at))
     assert unready(tmp_path, 1) == "worker 0: it has not reported lately"
+
+
+def test_what_a_ready_worker_tells_is_told_for_all(tmp_path: Path) -> None:
+    assert notice(tmp_path, 2) == ""
+    VitalSigns(tmp_path, 0, _nothing, str).close()
+    VitalSigns(tmp_path, 1, _nothing, str, lambda: "liveness is frozen").close()
+    eventually(lambda: unready(tmp_path, 2) == "", 10)
+    assert notice(tmp_path, 2) == "liveness is frozen"
 
 
 def _fail() -> None:

@@ -41,7 +41,7 @@ class WorkerSigns:
 
     def tell(self, folder: Path, number: int) -> VitalSigns:
         """Tell it from now on, as worker ``number``."""
-        return VitalSigns(folder, number, self.mirror, self.unready)
+        return VitalSigns(folder, number, self.mirror, self.unready, self._gantt.notice)
 
     def mirror(self) -> None:
         """Publish the counts. Raises StoreFailed."""

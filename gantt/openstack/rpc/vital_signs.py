@@ -6,12 +6,15 @@ By files in a folder, because they are read at any time and outlive a worker tha
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from gantt.errors import GanttError
 
@@ -20,12 +23,15 @@ LOG = logging.getLogger(__name__)
 PERIOD_S: Final = 1.0
 # A worker that said nothing for so long is not ready.
 SILENCE_S: Final = 10.0
+_decode: Final = msgspec.json.Decoder(tuple[str, str]).decode
 
 
 class VitalSigns:
-    """A thread that once a second calls ``mirror`` and writes what ``unready`` says.
+    """A thread that once a second calls ``mirror`` and writes what ``unready`` and
+    ``notice`` say.
 
-    ``unready``: why this worker is not ready; "": it is.
+    ``unready``: why this worker is not ready; "": it is. ``notice``: what operators
+    should know although it is; "": nothing.
     """
 
     def __init__(
@@ -34,10 +40,12 @@ class VitalSigns:
         number: int,
         mirror: Callable[[], None],
         unready: Callable[[], str],
+        notice: Callable[[], str] = str,
     ) -> None:
         self._file = file_of(folder, number)
         self._mirror = mirror
         self._unready = unready
+        self._notice = notice
         self._stop = threading.Event()
         self._thread = threading.Thread(
             target=self._run, name="gantt-vital-signs", daemon=True
@@ -59,7 +67,7 @@ class VitalSigns:
 
     def _tell(self) -> None:
         draft = self._file.with_suffix(".new")
-        draft.write_text(self._unready(), encoding="utf-8")
+        draft.write_bytes(msgspec.json.encode((self._unready(), self._notice())))
         draft.replace(self._file)  # it is never read half written
 
     def _try(self, act: Callable[[], None]) -> None:
@@ -81,10 +89,25 @@ def unready(folder: Path, count: int) -> str:
     for number in range(count):
         file = file_of(folder, number)
         try:
-            reason = file.read_text(encoding="utf-8")
+            reason, _ = _told(file)
             is_silent = time.time() - file.stat().st_mtime > SILENCE_S
         except FileNotFoundError:
             return f"worker {number} does not serve yet"
         if reason or is_silent:
             return f"worker {number}: {reason or 'it has not reported lately'}"
     return ""
+
+
+def notice(folder: Path, count: int) -> str:
+    """What a worker tells although it is ready, the first that does; "": nothing."""
+    for number in range(count):
+        with contextlib.suppress(FileNotFoundError):
+            _, told = _told(file_of(folder, number))
+            if told:
+                return told
+    return ""
+
+
+def _told(file: Path) -> tuple[str, str]:
+    found: tuple[str, str] = _decode(file.read_bytes())
+    return found

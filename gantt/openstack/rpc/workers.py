@@ -162,6 +162,11 @@ class Workers:
             return ""
         return vital_signs.unready(self._folder, self._count)
 
+    def notice(self) -> str:
+        """What operators should know although all are ready; "": nothing."""
+        folder = self._folder
+        return "" if folder is None else vital_signs.notice(folder, self._count)
+
     def _start(self, number: int) -> None:
         # Without a lock, which a worker that is killed could keep.
         served = RawValue(ctypes.c_bool, False)
