@@ -121,11 +121,11 @@ class FeedSigns:
             self._meters.mirror()
             return self._meters.exposition()
 
+    def notice(self) -> str:
+        """Nothing more."""
+        return ""
+
 
 def feed_counts(counts: Mapping[str, float]) -> dict[str, float]:
     """Those of a feed, under the names above."""
     return {f"feed_{name}": number for name, number in counts.items()}
-
-    def notice(self) -> str:
-        """Nothing more."""
-        return ""
