@@ -47,9 +47,10 @@ def test_its_plug_in_is_a_launcher(tmp_path: Path, monkeypatch: Any) -> None:
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     selection = Selection(None, "host-7", "host-7")
-    workload = found["ShellLauncher"]().launch(selection, work("run", "it"))
+    workload = found["ShellLauncher"]().launch(selection, work("run", "the it"))
     assert workload.wait() == 0
-    assert (tmp_path / "told").read_text() == f"host-7 run it {UUID}\n"
+    told = (tmp_path / "told").read_text()
+    assert told == f"-tt host-7 env GANTT_INSTANCE={UUID} run 'the it'\n"
 
 
 def first_launch(url: str, process: int) -> str:
