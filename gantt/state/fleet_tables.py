@@ -234,7 +234,7 @@ class Claims(Table[ClaimRow]):
         self._on.setdefault(row.host_id, {})[row.instance_uuid] = None
         if row.group_uuid is not None:
             self._in_group.setdefault(row.group_uuid, {})[row.instance_uuid] = None
-        if row.held_by is not None:
+        if row.topology is not None and row.held_by is not None:
             self._held_by.setdefault(row.held_by, {})[row.id] = None
         if row.is_over:
             self._over[row.id] = None
@@ -254,7 +254,7 @@ class Claims(Table[ClaimRow]):
             (cast(Any, self._of), row.claim, key),
             (cast(Any, self._on), row.host_id, row.instance_uuid),
             (cast(Any, self._in_group), row.group_uuid, row.instance_uuid),
-            (cast(Any, self._held_by), row.held_by, key),
+            (cast(Any, self._held_by), row.topology and row.held_by, key),
         ):
             if owner is None:
                 continue

@@ -245,12 +245,14 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     listed = frozenset(() if named is UNSET else named)
     known = state.fleet.instances.on(command.host)
     saved_at = now if command.saved_at is None else command.saved_at
-    row = state.fleet.hosts.row_by_id[host_id]
-    is_agents = fleet_queries.has_agents_cells(state.fleet.hosts.stats[row])
+    stats = state.fleet.hosts.stats[state.fleet.hosts.row_by_id[host_id]]
 
     def is_counted(one: ClaimRow) -> bool:
-        if one.is_running and (command.is_of_agent or is_agents):
-            return not command.is_of_agent and one.instance_uuid in listed
+        if one.topology is not None and one.is_running:
+            if command.is_of_agent:
+                return False
+            if fleet_queries.has_agents_cells(stats):
+                return one.instance_uuid in listed
         if one.instance_uuid in listed:
             return True
         if named is not UNSET and one.instance_uuid in known:
