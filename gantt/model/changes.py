@@ -11,7 +11,7 @@ from msgspec import Struct
 from gantt.model.rows import Key, Row
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, gc=False):
     """One row changed from ``old`` to ``new``; None means no row."""
 
     table: str

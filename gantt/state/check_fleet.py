@@ -12,13 +12,15 @@ from collections.abc import Iterator
 import msgspec
 
 from gantt.model.fleet import AGENT
+from gantt.model.forms.device_pools import read_pools
+from gantt.model.forms.host_topology import read_cells
 from gantt.model.rows import NO_HOST, ClaimRow, ServiceRow
 from gantt.model.topology import HostTopology
 from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE, grouped
-from gantt.state.reports import AMOUNTS, Topologies, amounts
+from gantt.state.reports import AMOUNTS, amounts, topology_of
 from gantt.state.state import State
 from gantt.state.topology_columns import TopologyColumns
 from gantt.topology.pending import from_text, remaining
@@ -166,7 +168,7 @@ def _host_factors(fleet: Fleet, row: int) -> Iterator[str]:
 
 def _host_topology(fleet: Fleet, row: int) -> Iterator[str]:
     hosts = fleet.hosts
-    if hosts.reported[row] != Topologies().read(hosts.stats[row]):
+    if hosts.reported[row] != topology_of(hosts.stats[row], read_cells, read_pools):
         yield "its cells and devices were read as something else"
     again = TopologyColumns()
     again.put(0, hosts.left[row])

@@ -28,7 +28,7 @@ from gantt.state.column import (
 )
 from gantt.state.factors import Factor, Factors
 from gantt.state.promises import Pendings, Promises
-from gantt.state.reports import AMOUNTS, TOPOLOGY, Reports, Topologies, amounts
+from gantt.state.reports import AMOUNTS, TOPOLOGY, Reports, amounts, topology_of
 from gantt.state.topology_columns import TopologyColumns
 
 _Index = dict[Any, list[int]]
@@ -162,7 +162,6 @@ class Hosts(HostColumns):
         self.structure = 0
         self._reports = Reports()
         self._pendings = Pendings()
-        self._topologies = Topologies()
         self._factors = Factors()
 
     # -- looking up ---------------------------------------------------------------
@@ -362,7 +361,7 @@ class Hosts(HostColumns):
         self._factors.change(row, old, new, len(self.id))
         for name in TOPOLOGY:
             if new.get(name) is not old.get(name):
-                self.reported[row] = self._topologies.read(new)
+                self.reported[row] = topology_of(new)
                 self.promises[row].take_report(self.reported[row])
                 self.settle_topology(row)
                 return

@@ -7,13 +7,12 @@ the same list of guests, so that equal parts are kept once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
 from gantt.errors import Invalid
-from gantt.model.forms.device_pools import read_pools
-from gantt.model.forms.host_topology import read_cells
+from gantt.model.forms.shared_topology import shared_cells, shared_pools
 from gantt.model.topology import HostCell, HostTopology, Pool
 
 # The fields that are lists or objects.
@@ -25,6 +24,8 @@ _MOST_PARTS: Final = 1024
 _MOST: Final = 2**53
 
 T = TypeVar("T")
+CellReader: TypeAlias = Callable[[str, Any], tuple[HostCell, ...]]
+PoolReader: TypeAlias = Callable[[str, Any], tuple[Pool, ...] | None]
 
 AMOUNTS: Final = (
     "has_state",
@@ -80,47 +81,29 @@ class Reports:
 
 
 TOPOLOGY: Final = ("numa_topology", "pci_stats", "obeys_claims")
-"""The fields that ``Topologies`` reads."""
+"""The fields that ``topology_of`` reads."""
 
 
-class Topologies:
-    """Cells and devices of reports; equal parts of several are one value."""
-
-    def __init__(self) -> None:
-        self._cells: dict[bytes, tuple[HostCell, ...]] = {}
-        self._pools: dict[bytes, tuple[Pool, ...] | None] = {}
-
-    def read(self, stats: dict[str, Any]) -> HostTopology:
-        """What of a report can be fitted. A part that cannot be, as an older release
-        may have stored it, is not known."""
-        cells, pools = stats.get("numa_topology"), stats.get("pci_stats")
-        return HostTopology(
-            _shared(self._cells, cells, _cells) if cells else (),
-            None if pools is None else _shared(self._pools, pools, _pools),
-            stats.get("obeys_claims") is True,
-        )
+def topology_of(
+    stats: dict[str, Any],
+    cells: CellReader = shared_cells,
+    pools: PoolReader = shared_pools,
+) -> HostTopology:
+    """What of a report can be fitted. A part that cannot be, as an older release may
+    have stored it, is not known. ``cells``, ``pools``: how parts are read."""
+    return HostTopology(
+        _readable(cells, "numa_topology", stats) or (),
+        _readable(pools, "pci_stats", stats),
+        stats.get("obeys_claims") is True,
+    )
 
 
-def _shared(known: dict[bytes, T], part: Any, read: Callable[[Any], T]) -> T:
-    key = msgspec.json.encode(part)
-    if key in known:
-        return known[key]
-    if len(known) >= _MOST_PARTS:
-        known.clear()
-    found = known[key] = read(part)
-    return found
-
-
-def _cells(part: Any) -> tuple[HostCell, ...]:
+def _readable(
+    read: Callable[[str, Any], T], field: str, stats: dict[str, Any]
+) -> T | None:
+    part = stats.get(field)
     try:
-        return read_cells("numa_topology", part)
-    except Invalid:
-        return ()
-
-
-def _pools(part: Any) -> tuple[Pool, ...] | None:
-    try:
-        return read_pools("pci_stats", part)
+        return None if part is None else read(field, part)
     except Invalid:
         return None
 

@@ -13,7 +13,7 @@ from gantt.agent.collectors.pci import PciCollector, offer_of
 from gantt.agent.files import MOST_BYTES, Files, cpus_of
 from gantt.agent.machine import all_collectors, describe, with_use
 from gantt.errors import Invalid
-from gantt.model.forms.host_topology import read_host
+from gantt.model.forms.shared_topology import read_host
 from gantt.model.topology import Device, Pages
 from tests.agent.trees import DISK, GPU, NIC, PF, VFS, Tree
 

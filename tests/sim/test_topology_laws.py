@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from gantt.model import commands as c
 from gantt.model import rows as t
-from gantt.model.forms.host_topology import read_host
+from gantt.model.forms.shared_topology import read_host
 from gantt.model.hosts import HostStats, Instance
 from gantt.model.topology import Fit
 from gantt.placement.fitted import Overlay

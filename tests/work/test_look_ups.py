@@ -31,7 +31,8 @@ from gantt.model.commands import (
 )
 from gantt.store import Store, open_store
 from tests.api.hosting.test_environ import Headers, Scope
-from tests.work.test_paths import OPTIONS, CallCounter
+from tests.work.counting import CallCounter
+from tests.work.test_paths import OPTIONS
 
 UUID = "11111111-2222-3333-4444-555555555555"
 MISSING = "11111111-2222-3333-4444-666666666666"

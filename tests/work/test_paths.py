@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -28,14 +27,14 @@ from gantt.model.spec import Flavor, RequestSpec
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store import StoreOptions, open_store
 from tests.engine.faults import FaultyStore
+from tests.work.counting import CallCounter
 
 HOSTS = 100
-COMMITTER = "gantt-committer"
 BOUNDS = {
-    "select": (409, 240),
-    "set inventories": (152, 87),
-    "unchanged report": (70, 33),
-    "changed report": (177, 96),
+    "select": (408, 240),
+    "set inventories": (151, 86),
+    "unchanged report": (59, 33),
+    "changed report": (167, 96),
 }
 """Path -> most calls, and most of them that go to another module."""
 
@@ -44,37 +43,6 @@ OPTIONS = EngineOptions(
     sweep_s=600,
     store=StoreOptions(create=True),
 )
-
-
-class CallCounter:
-    """Calls of Python functions in the threads that are named, while it is entered."""
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.moves = 0
-        self._is_on = False
-        self._threads: set[int | None] = set()
-
-    def watch(self) -> None:
-        """Count in this thread and in a committer's."""
-        named = [one for one in threading.enumerate() if one.name == COMMITTER]
-        self._threads = {threading.get_ident(), *(one.ident for one in named)}
-
-    def __enter__(self) -> None:
-        self.calls = self.moves = 0
-        self._is_on = True
-
-    def __exit__(self, *_: object) -> None:
-        self._is_on = False
-
-    def note(self, frame: FrameType, event: str, argument: Any) -> None:
-        if not self._is_on or event != "call":
-            return
-        if threading.get_ident() not in self._threads:
-            return
-        self.calls += 1
-        caller, name = frame.f_back, frame.f_globals.get("__name__")
-        self.moves += caller is None or caller.f_globals.get("__name__") != name
 
 
 @pytest.fixture(scope="module")

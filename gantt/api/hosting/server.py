@@ -8,6 +8,7 @@ cannot start end the service with exit status 1.
 from __future__ import annotations
 
 import ctypes
+import gc
 import ipaddress
 import logging
 import os
@@ -47,6 +48,8 @@ LOG = logging.getLogger(__name__)
 CONNECTIONS = 16384
 _OTHER_FILES = 256
 _PR_SET_PDEATHSIG = 1
+# New objects until the young ones are looked through, and how often older ones are.
+_GARBAGE = (50_000, 20, 20)
 # The directory in which prometheus_client aggregates processes.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _GRANIAN_LOGS = {
@@ -129,6 +132,7 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
         settings = configured.settings
         configure_logging(debug=settings.log.debug, use_json=settings.log.use_json)
         front, gantt = _open_front(settings, run)
+        _collect_less()
         stack = ExitStack()
         stack.callback(gantt.close)
         stack.enter_context(watching(settings.coordination, gantt))
@@ -140,6 +144,15 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
     Finalize(None, stack.close, exitpriority=10)
     Finalize(None, flush_logs, exitpriority=1)
     return front
+
+
+def _collect_less() -> None:
+    """The books and modules are kept as long as the process: do not look for garbage in
+    them again and again. A report alone makes a thousand objects, all freed without a
+    collection."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GARBAGE)
 
 
 def _open_front(settings: Settings, run: RunDirectory) -> tuple[Front, Engine]:

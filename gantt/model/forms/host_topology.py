@@ -9,28 +9,17 @@ report because a topology that cannot be is refused here, by the name of the fie
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 from gantt.errors import Invalid
 from gantt.model.bounds import MAX_CELLS, MAX_CPUS, MAX_PAGE_SIZES, MAX_PAGES
 from gantt.model.cpu_sets import mask_of, text_of
 from gantt.model.forms import scalars
-from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.document import Fields, Reading, lowered, opened
-from gantt.model.topology import Cpus, HostCell, HostTopology, Pages
+from gantt.model.topology import Cpus, HostCell, Pages
 
 _RANGE: Final = re.compile(r"\s*(\^?)\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?\s*")
 _KIB: Final = 1024
-
-
-def read_host(stats: Mapping[str, Any]) -> HostTopology:
-    """What of a report, by field of compute_nodes, can be fitted. Raises Invalid."""
-    return HostTopology(
-        read_cells("stats.numa_topology", stats.get("numa_topology")),
-        read_pools("stats.pci_stats", stats.get("pci_stats")),
-        stats.get("obeys_claims") is True,
-    )
 
 
 def read_cells(path: str, value: Any) -> tuple[HostCell, ...]:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from gantt.errors import BadReport, FullReportWanted, GanttError
+from gantt.model.bounds import MAX_TEXT
 from gantt.model.forms import scalars, values
 from gantt.model.hosts import HostStats
 from gantt.model.reports import (
@@ -31,6 +32,12 @@ class _Document(Report, frozen=True, kw_only=True):
     fields: _Fields = _Fields()
 
 
+class _Plain(Report, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A report whose types alone say nearly all that is checked."""
+
+    fields: values.PlainStats = values.PlainStats()
+
+
 class _Named(Struct):
     """What a report that cannot be read is about, as far as it says so."""
 
@@ -39,12 +46,16 @@ class _Named(Struct):
 
 
 _decode: Final = msgspec.json.Decoder(_Document).decode
+_decode_plain: Final = msgspec.json.Decoder(_Plain).decode
 _decode_names: Final = msgspec.json.Decoder(_Named).decode
 
 
 def report(value: Report | bytes, longest: int) -> Report:
     """``value``, a Report or its JSON text of at most ``longest`` bytes, as it may go
     on. Raises Invalid, which names the field."""
+    plain = _plain(value, longest) if isinstance(value, bytes) else None
+    if plain is not None:
+        return plain
     found = value if isinstance(value, Report) else read_report(value, longest)
     return Report(
         host=scalars.name("host", found.host),
@@ -57,6 +68,30 @@ def report(value: Report | bytes, longest: int) -> Report:
         fields=values.stats(found.fields),
         unread=values.names("unread", found.unread),
         beats=scalars.flag("beats", found.beats),
+    )
+
+
+def _plain(raw: bytes, longest: int) -> Report | None:
+    """A report that has nothing unusual, from one pass over its text; None: all others,
+    and those that are wrong. Raises Invalid."""
+    if len(raw) > min(longest, MAX_TEXT):
+        return None
+    try:
+        found = _decode_plain(raw)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if not values.are_sound(found.fields):
+        return None
+    return Report(
+        host=found.host,
+        node=found.node,
+        incarnation=found.incarnation,
+        sequence=found.sequence,
+        taken_at=found.taken_at,
+        full=found.full,
+        needs=found.needs,
+        fields=values.as_stats(found.fields),
+        unread=found.unread,
     )
 
 

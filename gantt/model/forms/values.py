@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from gantt.model.bounds import MAX_NAME, MAX_REAL, MAX_TEXT, MAX_WHOLE, Text
 from gantt.model.forms import fleet, nouns, scalars
-from gantt.model.forms.device_pools import pools_of
 from gantt.model.forms.document import DATA, NAME
-from gantt.model.forms.host_topology import read_cells
+from gantt.model.forms.shared_topology import shared_cells, shared_pools
 from gantt.model.forms.spec import ROOT, read_spec
 from gantt.model.forms.stats import COUNTS, read_stats
 from gantt.model.forms.stats import ROOT as STATS
@@ -29,34 +29,40 @@ from gantt.model.spec import SPEC_VERSION, RequestSpec, ScheduleRequest
 
 S = TypeVar("S", bound=Struct)
 
+_Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 # Depth of ordinary JSON; deeper values go to the parsers.
-_Leaf = None | bool | int | float | str
+_Leaf = None | bool | _Int64 | float | str
 _Json1 = _Leaf | list[_Leaf] | dict[str, _Leaf]
 _Json2 = _Leaf | list[_Json1] | dict[str, _Json1]
 _Json3 = _Leaf | list[_Json2] | dict[str, _Json2]
 _Json4 = _Leaf | list[_Json3] | dict[str, _Json3]
 _Object = dict[str, _Json4]
 _Triple = Annotated[list[Text], Meta(min_length=3, max_length=3)]
-_Columns = tuple[
-    _Object | None,  # cpu_info
-    list[_Triple] | None,  # supported_instances
-    list[_Object] | None,  # metrics
-    list[_Object] | None,  # pci_stats
-    _Object | list[_Json4] | None,  # extra_resources: text would be JSON text
-    _Object | None,  # stats
-    _Object | None,  # numa_topology
-]
+
+
+class PlainStats(HostStats, frozen=True, forbid_unknown_fields=True):
+    """HostStats whose columns are ordinary JSON, to be decoded and checked in one
+    pass."""
+
+    cpu_info: _Object | UnsetType | None = UNSET
+    supported_instances: list[_Triple] | UnsetType | None = UNSET
+    metrics: list[_Object] | UnsetType | None = UNSET
+    pci_stats: list[_Object] | UnsetType | None = UNSET
+    # Text would be JSON text.
+    extra_resources: _Object | list[_Json4] | UnsetType | None = UNSET
+    stats: _Object | UnsetType | None = UNSET
+    numa_topology: _Object | UnsetType | None = UNSET
+
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # How floats above 2**1009, infinite ones and NaN begin.
 _FAR: Final = (b"\xcb\x7f", b"\xcb\xff")
-_UINT64: Final = b"\xcf"
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode_request: Final = msgspec.msgpack.Decoder(ScheduleRequest).decode
 _decode_spec: Final = msgspec.msgpack.Decoder(RequestSpec).decode
-_decode_stats: Final = msgspec.msgpack.Decoder(HostStats).decode
-_decode_columns: Final = msgspec.msgpack.Decoder(_Columns).decode
+_decode_stats: Final = msgspec.msgpack.Decoder(PlainStats).decode
 _decode_object: Final = msgspec.msgpack.Decoder(_Object).decode
+_fields_of: Final = attrgetter(*HostStats.__struct_fields__)
 _ODD: Final = (
     msgspec.MsgspecError,
     OverflowError,
@@ -104,9 +110,9 @@ def stats(value: HostStats) -> HostStats:
     """``value`` as it may go on. Raises Invalid, which names the field."""
     try:
         raw = _encode(value)
-        found: HostStats = _decode_stats(raw)
-        if _is_near(raw) and _UINT64 not in raw and _are_sound(found):
-            return found
+        found: PlainStats = _decode_stats(raw)
+        if _is_near(raw) and len(raw) <= MAX_TEXT and are_sound(found):
+            return as_stats(found)
     except _ODD:
         pass
     return read_stats(_fields(value))
@@ -167,42 +173,34 @@ def _is_settled(properties: Mapping[str, Any]) -> bool:
     raw = _encode(properties)
     _decode_object(raw)
     return (
-        _UINT64 not in raw
-        and len(raw) <= MAX_TEXT
+        len(raw) <= MAX_TEXT
         and "traits_required" not in properties
         and nouns.OLD_PROPERTIES.keys().isdisjoint(properties)
         and not any(key.startswith(nouns.REQUIRED_TRAIT) for key in properties)
     )
 
 
-def _are_sound(found: HostStats) -> bool:
-    columns = [
-        None if one is UNSET else one
-        for one in (
-            found.cpu_info,
-            found.supported_instances,
-            found.metrics,
-            found.pci_stats,
-            found.extra_resources,
-            found.stats,
-            found.numa_topology,
-        )
-    ]
-    raw = _encode(columns)
-    _decode_columns(raw)
-    _, _, metrics, pools, _, counters, topology = columns
-    if topology is not None:
-        read_cells(f"{STATS}.numa_topology", topology)
-    if pools is not None and all(map(_is_pool, pools)):
-        pools_of(f"{STATS}.pci_stats", pools)
+def are_sound(found: PlainStats) -> bool:
+    """Whether a parser would leave ``found``, whose texts are not too long, unchanged.
+    Raises Invalid."""
+    cells, pools, counts = found.numa_topology, found.pci_stats, found.stats
+    if cells is not UNSET and cells is not None:
+        shared_cells(f"{STATS}.numa_topology", cells)
+    if pools:
+        if not all(map(_is_pool, pools)):
+            return False
+        shared_pools(f"{STATS}.pci_stats", pools)
     return (
-        len(raw) <= MAX_TEXT
-        and all(map(_is_metric, metrics or ()))
-        and all(map(_is_pool, pools or ()))
-        and all(_is_count((counters or {}).get(name, 0)) for name in COUNTS)
+        (not found.metrics or all(map(_is_metric, found.metrics)))
+        and (not counts or all(_is_count(counts.get(name, 0)) for name in COUNTS))
         and (not isinstance(found.uuid, str) or _is_uuid(found.uuid))
-        and (found.instances is UNSET or all(map(_is_uuid, found.instances or ())))
+        and (not found.instances or all(map(_is_uuid, found.instances)))
     )
+
+
+def as_stats(found: PlainStats) -> HostStats:
+    """The same, without what it says of types."""
+    return HostStats(*_fields_of(found))
 
 
 def _is_metric(one: Mapping[str, Any]) -> bool:

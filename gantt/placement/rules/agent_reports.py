@@ -47,7 +47,7 @@ class _Turn(Struct, frozen=True):
 
 def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
     """Apply a report, or say why that is not needed. Raises FullReportWanted,
-    BadReport, Forbidden, and what ``hosts.update`` raises."""
+    BadReport, Forbidden, and what ``hosts.take_in`` raises."""
     known = place_of(draft.state, command.report)
     turn = _turn(known, command)
     report = command.report
@@ -59,10 +59,10 @@ def take_in(draft: Draft, command: ReportHost) -> ReportOutcome:
         stats = _with_losses(report, known)
         _check(report, stats, before)
         place = _place(report, known)
-        hosts.update(draft, replace(command.update, stats=stats, place=place))
+        hosts.take_in(draft, replace(command.update, stats=stats, place=place))
         return _outcome(command, "applied", place)
     if turn.outcome == "unchanged":
-        hosts.update(draft, command.update)
+        hosts.take_in(draft, command.update)
     return _outcome(command, turn.outcome, known)
 
 

@@ -60,6 +60,15 @@ class Draft:
         self._old.setdefault(place, old)
         self._new[place] = row
 
+    def add(self, table: str, row: LinkRow) -> bool:
+        """As ``put``, unless there is such a link; whether there was none."""
+        place = (table, key_of(row))
+        is_missing = self.get(*place) is None
+        if is_missing:
+            self._old.setdefault(place, None)
+            self._new[place] = row
+        return is_missing
+
     def delete(self, table: str, row: Row) -> None:
         place = (table, key_of(row))
         if place not in self._old:

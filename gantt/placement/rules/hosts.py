@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from msgspec import UNSET, to_builtins
+from msgspec import UNSET, Struct, to_builtins
 from msgspec.structs import replace
 
 from gantt.errors import Conflict, DuplicateName, Invalid, NotFound
@@ -28,8 +28,28 @@ _LATE_US: Final = 600_000_000
 """A report that is older than the last one by more is of a clock that was set back."""
 
 
+class _Taken(Struct, frozen=True):
+    """What a report leaves: the host and its stats, the claims that ended, and the
+    instances that it listed."""
+
+    row: HostRow
+    stats: dict[str, Any]
+    ended: list[ClaimRow]
+    listed: tuple[str, ...]
+
+
 def update(draft: Draft, command: UpdateHost) -> HostView:
-    """Take in a report; nothing changes when nothing is new.
+    """As ``take_in``; the host as it is then."""
+    found = take_in(draft, command)
+    if isinstance(found, int):
+        return fleet_queries.host_at(draft.state, found)
+    return fleet_queries.host_to_be(
+        draft.state, found.row, found.stats, found.ended, found.listed
+    )
+
+
+def take_in(draft: Draft, command: UpdateHost) -> _Taken | int:
+    """Take in a report. Nothing changes when nothing is new: then the row of the host.
 
     Raises Invalid, UnknownName (a trait), Conflict (the provider is another host's),
     DuplicateName (its name is another provider's).
@@ -48,10 +68,10 @@ def update(draft: Draft, command: UpdateHost) -> HostView:
         or not _is_settled(state, row, command)
         or (command.saved_at is not None and _is_awaited(state, row, command))
     ):
-        return _take_in(draft, command, row, found)
+        return _write(draft, command, row, found)
     is_due = _is_due(state, row, command, draft.now)
     if not is_due and not _names_any(state, row, command, draft.now):
-        return fleet_queries.host_at(state, row)
+        return row
     known, stats = table.at(row), table.stats[row]
     if is_due:
         known, stats = _renewed(draft, command, row)
@@ -217,7 +237,7 @@ def _names_any(state: State, row: int, command: UpdateHost, now: int) -> bool:
 
 def _named(
     draft: Draft, command: UpdateHost, row: HostRow, stats: dict[str, Any]
-) -> HostView:
+) -> _Taken:
     """The host, once what its report lists is known to be there, and not promised any
     more. What it does not list stays: it may be another node's, or newer."""
     named = command.stats.instances
@@ -231,7 +251,7 @@ def _named(
             claim.instance_uuid in listed or not fleet_queries.has_agents_cells(stats)
         )
         leases.counted(draft, claim, is_whole=is_told)
-    return fleet_queries.host_to_be(draft.state, row, stats, ended, listed)
+    return _Taken(row, stats, ended, listed)
 
 
 def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[ClaimRow]:
@@ -263,9 +283,9 @@ def _ended(state: State, host_id: int, command: UpdateHost, now: int) -> list[Cl
     return [one for one in claims if not one.is_open and is_counted(one)]
 
 
-def _take_in(
+def _write(
     draft: Draft, command: UpdateHost, row: int | None, found: dict[str, Any]
-) -> HostView:
+) -> _Taken:
     table = draft.state.fleet.hosts
     if not command.host or not command.node:
         raise Invalid(

@@ -76,11 +76,10 @@ def leave(draft: Draft, provider: ProviderRow, aggregate: str) -> None:
 
 def give(draft: Draft, provider: ProviderRow, table: str, key: int) -> bool:
     """One label more; whether it was missing. The provider may be the draft's own."""
-    if draft.get(table, (provider.id, key)) is not None:
-        return False
-    draft.put(table, LinkRow(provider.id, key, draft.now, None))
-    draft.bump_once(provider)
-    return True
+    is_missing = draft.add(table, LinkRow(provider.id, key, draft.now, None))
+    if is_missing:
+        draft.bump_once(provider)
+    return is_missing
 
 
 def take(draft: Draft, provider: ProviderRow, table: str, key: int) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from gantt.errors import Invalid
-from gantt.model.forms.host_topology import read_host
+from gantt.model.forms.shared_topology import read_host
 from gantt.model.hosts import HostStats
 from gantt.model.names import MAX_INT, MAX_RATIO
 from gantt.state.reports import TOPOLOGY

@@ -14,7 +14,8 @@ from gantt.errors import Invalid
 from gantt.model.bounds import MAX_CELLS, MAX_CPUS, MAX_PAGE_SIZES
 from gantt.model.cpu_sets import mask_of, numbers_of, text_of
 from gantt.model.forms import values
-from gantt.model.forms.host_topology import read_cells, read_host
+from gantt.model.forms.host_topology import read_cells
+from gantt.model.forms.shared_topology import read_host
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostStats
 from gantt.model.topology import HostCell, HostTopology, Pages
