@@ -56,7 +56,7 @@ def _open() -> WsgiApp:
     from gantt.conf import Source
     from gantt.liveness.watching import watching
     from gantt.observe.logs import configure_logging
-    from gantt.stream.starting import taking_in
+    from gantt.stream.starting import publishing, taking_in
 
     settings = Source().load()
     # Logging that the server has configured is left alone.
@@ -68,6 +68,7 @@ def _open() -> WsgiApp:
     stack.callback(gantt.close)
     stack.enter_context(watching(settings.coordination, gantt))
     stack.enter_context(taking_in(settings.stream, gantt))
+    stack.enter_context(publishing(settings.stream, gantt))
     return app
 
 

@@ -28,7 +28,16 @@ OPTIONS: Sequence[cfg.Opt] = [
             "reports_topic": "Compacted topic to which agents send reports of hosts.",
             "dead_letters_topic": "Topic for reports that cannot be applied, each with "
             "the reason.",
-            "changes_topic": "Topic to which changes of the books are published.",
+            "changes_topic": "Topic to which changes of the books are published; "
+            "empty: they are not.",
+            "changes_batch 1..10000": "Messages about changes in one transaction; a "
+            "revision in more parts is one of its own.",
+            "changes_message_bytes 10000..100000000": "Bytes of one message about "
+            "changes, unless one row is larger; at most the topic's "
+            "max.message.bytes.",
+            "changes_snapshot_s 0..31536000": "Seconds until another snapshot of all "
+            "rows is published, for readers that begin there; less than the topic's "
+            "retention.ms. 0: never, but where the log does not continue the topic.",
             "group_id": "Consumer group of the scheduler's processes; one for each "
             "database.",
             "partitions 1..10000": "Partitions of a topic of reports that Gantt makes: "

@@ -49,6 +49,10 @@ _GAUGES = {
         "of reports, for the process that has waited longest; 0: it answers.",
         "stream_batch_limit": "Reports from Kafka that are applied at a time (batch of "
         "[stream]).",
+        "stream_changes_batch_limit": "Messages about changes in one transaction of "
+        "Kafka (changes_batch).",
+        "stream_changes_message_bytes_limit": "Bytes of one message about changes "
+        "(changes_message_bytes).",
         "queue_limit": "Commands that may wait for the committer (queue_length).",
         "batch_limit": "Commands that one commit may hold (batch_size).",
         "search_limit": "Steps that one search may take (search_budget).",
@@ -122,6 +126,8 @@ _GAUGES = {
         "plugins_suspended": "Plug-ins suspended until such a call returns.",
         "shapes_kept": "Request shapes in the cache of the caching driver.",
         "stream_lag": "Reports in Kafka that are not applied yet.",
+        "stream_changes_lag": "Revisions that are not in Kafka yet, as far as the "
+        "leader knows.",
         "requests_waiting": "Requests that wait for a thread.",
         "requests_waiting_limit": "Requests that may wait for a thread: "
         "waiting_requests of each process for searches and lists, and as many for all "
@@ -187,6 +193,12 @@ _COUNTERS = {
     "be written there.",
     "stream_retries": "Times that reports from Kafka were read again because the books "
     "could not be written.",
+    "stream_changes": "Revisions that were published to Kafka.",
+    "stream_snapshots": "Snapshots of all rows that were published there.",
+    "stream_changes_failures": "Times that changes could not be published, and were "
+    "tried again.",
+    "stream_changes_fenced": "Times that another process began to publish changes "
+    "before this one had ended.",
     "searches_cut": "Candidate searches that reached their limit.",
     "search_rests": "Times that a long decision let other requests use the books.",
     "changes_cut": "Searches for a helpful change to a refused request, dry runs and "

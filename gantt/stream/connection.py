@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
@@ -30,6 +30,20 @@ _SECURITY: Final = {
     "ssl.key.location": "ssl_client_key_file",
     "ssl.key.password": "ssl_client_key_password",
 }
+
+
+class _Demoted(logging.LoggerAdapter[logging.Logger]):
+    """At DEBUG level, whatever it is told."""
+
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """See LoggerAdapter."""
+        del level
+        super().log(logging.DEBUG, msg, *args, **kwargs)
+
+
+LIBRARY_LOG: Final = _Demoted(LOG)
+"""For what librdkafka says of each attempt, many times a second while a broker is away:
+what fails is raised, and logged once."""
 
 
 class Topic(Struct, frozen=True):
@@ -64,7 +78,7 @@ def properties(
 def ensure(options: StreamOptions, topics: list[Topic]) -> None:
     """Have ``topics`` there, with their settings. Raises Unavailable where no broker
     answers, Refused where one is missing and may not be made, or is set otherwise."""
-    admin = AdminClient(properties(options, "gantt-topics"), logger=LOG)
+    admin = AdminClient(properties(options, "gantt-topics"), logger=LIBRARY_LOG)
     try:
         there = admin.list_topics(timeout=ANSWER_S).topics
         missing = [one for one in topics if one.name not in there]

@@ -18,6 +18,10 @@ class StreamOptions(Struct, frozen=True):
     ``replication_factor`` (-1: as the broker does) are for topics that are made here.
     ``batch``: reports that a scheduler applies at a time. ``renewal_s``: an agent that
     has no news repeats its report so often.
+    ``changes_topic`` "": changes are not published. ``changes_batch``: messages about
+    changes in one transaction; ``changes_message_bytes``: of one of them, unless one
+    row is larger; ``changes_snapshot_s``: seconds until another snapshot of all rows is
+    published; 0: none is, but where the log does not continue the topic.
     """
 
     bootstrap_servers: tuple[str, ...] = ()
@@ -30,6 +34,9 @@ class StreamOptions(Struct, frozen=True):
     batch: int = 1000
     renewal_s: float = 300.0
     create_topics: bool = True
+    changes_batch: int = 500
+    changes_message_bytes: int = 900_000
+    changes_snapshot_s: int = 86_400
     security_protocol: str = "PLAINTEXT"
     sasl_mechanism: str = ""
     sasl_username: str = ""

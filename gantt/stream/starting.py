@@ -31,6 +31,24 @@ def taking_in(options: StreamOptions, books: Engine) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def publishing(options: StreamOptions, books: Engine) -> Iterator[None]:
+    """Publish changes of the books to Kafka meanwhile. Raises Refused."""
+    if not options.is_on or not options.changes_topic:
+        yield
+        return
+    with _extra():
+        from gantt.stream.changes.keeping import Publishing
+        from gantt.stream.changes.topic import KafkaChanges
+    thread = Publishing(options, books, KafkaChanges(options))
+    books.accompany(thread)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.close()
+
+
+@contextlib.contextmanager
 def _extra() -> Iterator[None]:
     """Raises Refused where what is imported within is not installed."""
     try:

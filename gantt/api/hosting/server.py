@@ -35,7 +35,7 @@ from gantt.liveness.watching import watching
 from gantt.model.addresses import without_secrets
 from gantt.observe.logs import configure_logging, flush_logs
 from gantt.observe.supervisor import Supervisor
-from gantt.stream.starting import taking_in
+from gantt.stream.starting import publishing, taking_in
 
 if TYPE_CHECKING:
     from gantt.api.hosting.front import Front
@@ -137,6 +137,7 @@ def make_worker_app(configured: Configured, run: RunDirectory) -> Front:
         stack.callback(gantt.close)
         stack.enter_context(watching(settings.coordination, gantt))
         stack.enter_context(taking_in(settings.stream, gantt))
+        stack.enter_context(publishing(settings.stream, gantt))
     except GanttError as error:
         LOG.error("%s", error)  # errors are flushed at once
         sys.exit(1)

@@ -31,7 +31,7 @@ from gantt.engine.options import EngineOptions
 from gantt.errors import GanttError
 from gantt.liveness.watching import watching
 from gantt.observe.logs import configure_logging, flush_logs, set_debug
-from gantt.stream.starting import taking_in
+from gantt.stream.starting import publishing, taking_in
 
 if TYPE_CHECKING:
     # Loads the RPC library, before which eventlet must be out of its sight.
@@ -94,6 +94,7 @@ def _serve(
         stack.callback(gantt.close)
         stack.enter_context(watching(settings.coordination, gantt))
         stack.enter_context(taking_in(settings.stream, gantt))
+        stack.enter_context(publishing(settings.stream, gantt))
         facts = _facts(settings, gantt, stack) if is_first else None
         notifications = Notifications(settings.oslo, options)
         stack.callback(notifications.close)

@@ -27,7 +27,7 @@ class Log(Protocol):
         """The last durable revision that this process knows."""
 
     def identity(self) -> str:
-        """Which books these are. Raises StoreFailed."""
+        """A uuid of the books that no others have. Raises StoreFailed."""
 
     def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
         """A page of events after ``since``. Raises Gone, StoreFailed."""
