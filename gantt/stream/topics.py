@@ -22,3 +22,10 @@ def reports_topic(options: StreamOptions) -> Topic:
 def dead_letters_topic(options: StreamOptions) -> Topic:
     """What could not be applied, kept as long as the broker's default says."""
     return Topic(options.dead_letters_topic, 1, {"cleanup.policy": "delete"})
+
+
+def changes_topic(options: StreamOptions) -> Topic:
+    """Changes in the order of their revisions, so it has one partition; readers need
+    them from the last snapshot on, and the broker's default says for how long they are
+    kept."""
+    return Topic(options.changes_topic, 1, {"cleanup.policy": "delete"})

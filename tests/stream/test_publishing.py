@@ -272,6 +272,16 @@ def test_a_large_revision_is_published_in_parts_of_one_transaction() -> None:
     assert copied(broker) == books.table
 
 
+def test_a_reader_that_begins_within_a_revision_waits_for_a_snapshot() -> None:
+    books, broker = Books(), Broker()
+    books.write(1, rows=50)
+    limits = replace(LIMITS, message_bytes=600)
+    settle(publisher(books, broker, limits), books)
+    assert copied(broker) == books.table
+    del broker.committed[0]  # what retention leaves
+    assert copied(broker) == {}
+
+
 def test_a_row_larger_than_a_message_is_a_message_of_its_own() -> None:
     books, broker = Books(), Broker()
     books.write(1, rows=2)

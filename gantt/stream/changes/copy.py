@@ -49,7 +49,7 @@ class Copy:
 
     def _follow(self, message: Revision) -> None:
         if self.revision is None:
-            if message.revision != 1:
+            if (message.revision, message.part) != (1, 1):
                 return  # a snapshot will follow
             self._books, self.revision = message.books, 0
         expected = self.revision + 1

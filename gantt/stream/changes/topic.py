@@ -22,8 +22,9 @@ from confluent_kafka import (
 
 from gantt.errors import Unavailable
 from gantt.stream.changes.contract import Fenced
-from gantt.stream.connection import LIBRARY_LOG, Topic, ensure, properties, unavailable
+from gantt.stream.connection import LIBRARY_LOG, ensure, properties, unavailable
 from gantt.stream.options import StreamOptions
+from gantt.stream.topics import changes_topic
 
 ANSWER_S: Final = 10.0
 """Seconds to wait for one answer."""
@@ -52,8 +53,7 @@ class KafkaChanges:
     def open(self, identity: str) -> bytes | None:
         self.close()
         options = self._options
-        settings = {"cleanup.policy": "delete"}
-        ensure(options, [Topic(options.changes_topic, 1, settings)])
+        ensure(options, [changes_topic(options)])
         try:
             self._producer = Producer(
                 properties(
