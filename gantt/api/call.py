@@ -7,6 +7,7 @@ out of the handlers.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping
 from email.utils import formatdate
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 Environ = dict[str, Any]
 
 CACHE_HEADERS_SINCE = 15
+_ENCODING = "accept-encoding"
+_LONG_BYTES = 8 * 1024
+_QUICK = 1  # a tenth of the time of the default, a tenth more bytes
 # In the environment of a request whose body the server has not read: the Problem that
 # answers a request which needs it.
 UNREAD = "gantt.unread"
@@ -217,6 +221,17 @@ class Call:
         self.status = status
         self.cache_headers(modified_at)
 
+    def compress(self) -> None:
+        """Send a long body as gzip to a client that accepts it; whether it does is then
+        part of what caches must tell apart."""
+        known = self.headers.get("vary")
+        self.headers["vary"] = f"{known}, {_ENCODING}" if known else _ENCODING
+        body = self.body or b""
+        accepted = self.environ.get("HTTP_ACCEPT_ENCODING", "")
+        if len(body) >= _LONG_BYTES and _accepts_gzip(accepted):
+            self.headers["content-encoding"] = "gzip"
+            self.body = gzip.compress(body, _QUICK, mtime=0)
+
     def location(self, path: str) -> None:
         """Name what was created: ``path`` below the prefix, starting with "/"."""
         environ = self.environ
@@ -239,6 +254,14 @@ class Call:
                 second = modified_at // 1_000_000
             self.headers["last-modified"] = _http_date(second)
         self.headers["cache-control"] = "no-cache"
+
+
+def _accepts_gzip(accepted: str) -> bool:
+    for one in accepted.split(","):
+        coding, _, weight = one.replace(" ", "").partition(";q=")
+        if coding == "gzip":
+            return weight.strip("0.") != "" or not weight
+    return False
 
 
 def text_of(path: str) -> str:

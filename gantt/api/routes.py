@@ -131,6 +131,7 @@ _LONG = frozenset(
         ("GET", "/gantt/audit"),
         ("GET", "/gantt/candidates/explain"),
         ("GET", "/gantt/decisions"),
+        ("GET", "/gantt/fleet"),
         ("GET", "/gantt/hosts"),
         ("GET", "/gantt/usage-history"),
         ("GET", "/gantt/verify"),
@@ -139,9 +140,10 @@ _LONG = frozenset(
         ("POST", "/reshaper"),
     }
 )
-# With one of these parameters, not empty, a list is a look-up.
+# With one of these parameters, not empty, a list is a look-up, or short.
 _NARROW = {
     "/resource_providers": ("name", "uuid", "in_tree"),
+    "/gantt/fleet": ("after",),
     "/gantt/hosts": ("host", "node"),
 }
 

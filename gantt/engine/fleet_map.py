@@ -47,7 +47,9 @@ class Mapping:
             options.default_availability_zone,
             None if after is None else _read(after, epoch),
         )
-        return self._reader.read(fleet_map, terms, epoch)
+        if terms.after is not None:
+            return self._reader.read(fleet_map, terms, epoch)
+        return self._reader.search(fleet_map, terms, epoch, self._reader.rest)
 
     def host_books(self, host: str, node: str) -> HostBooks:
         """See the protocol. Raises NotFound, StoreFailed."""

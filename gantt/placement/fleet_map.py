@@ -6,7 +6,7 @@ many hosts there are, and a map asks again several times in a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,15 +17,21 @@ from gantt.model.fleet_map import ClassColumns, FleetMap, Sets
 from gantt.model.names import MAX_INT
 from gantt.placement.usages import states_of
 from gantt.state.bits import BitMatrix
-from gantt.state.column import NO_ROW, Floats, time_out
+from gantt.state.column import NO_ROW, NO_TIME, Floats
 from gantt.state.host_table import Hosts
 from gantt.state.state import State
 
 MOST_METRICS: Final = 32
 """Metrics by name; others are left out."""
 _ZONE: Final = "availability_zone"
+# Hosts between two pauses.
+_AT_ONCE: Final = 2000
 
 Rows = NDArray[np.intp]
+
+
+def _go_on() -> None:
+    """Do not pause."""
 
 
 class MapTerms(Struct, frozen=True):
@@ -38,38 +44,46 @@ class MapTerms(Struct, frozen=True):
     after: tuple[int, int] | None = None
 
 
-def fleet_map(state: State, terms: MapTerms, epoch: str) -> FleetMap:
-    """``epoch``: of this State, a prefix of ``place``."""
+def fleet_map(
+    state: State, terms: MapTerms, epoch: str, pause: Callable[[], None] = _go_on
+) -> FleetMap:
+    """``epoch``: of this State, a prefix of ``place``. ``pause`` is called between
+    columns, and may let others change the State: what they change is in the next
+    answer."""
+    # First, so that whatever changes during a pause is touched after it.
+    place, revision = f"{epoch}-{state.applied}-{terms.now}", state.revision
     table = state.fleet.hosts
     touched = _touched(state, terms)
     is_whole = touched is None
     changed = np.arange(table.height) if touched is None else touched
     is_live = table.is_live[changed]
     rows = changed[is_live]
-    zones, zone = _zones(state, rows, terms.default_zone)
     chosen = rows.tolist()
-    aggregates = {index: uuid for uuid, index in state.fleet.aggregates.index.items()}
-    bears = _sets(table.aggregates, chosen, aggregates)
-    named = state.fleet.aggregates.by_uuid
+    zones, zone = _zones(state, rows, terms.default_zone)
+    pause()
+    aggregates, aggregate_names = _aggregates(state, chosen)
+    pause()
+    traits = _traits(state, rows)
+    pause()
     return FleetMap(
-        f"{epoch}-{state.applied}-{terms.now}",
-        state.revision,
+        place,
+        revision,
         terms.now,
         is_whole,
         tuple(chosen),
         () if is_whole else tuple(changed[~is_live].tolist()),
-        tuple(table.hosts[row] for row in chosen),
-        tuple(_node(table, row) for row in chosen),
+        tuple([table.hosts[row] for row in chosen]),
+        tuple([_node(table, row) for row in chosen]),
         tuple(states_of(state, rows, terms.now, terms.down_after).tolist()),
         zones,
         zone,
-        bears,
-        tuple(named[uuid].name for uuid in bears.names),
-        _traits(state, rows),
-        tuple(_updated_at(table, row) for row in chosen),
+        aggregates,
+        aggregate_names,
+        traits,
+        _updated_at(table, rows),
         tuple(table.num_instances[rows].tolist()),
         dict(_classes(state, rows)),
-        _metrics(table, chosen),
+        _metrics(table, chosen, pause),
     )
 
 
@@ -95,9 +109,10 @@ def _node(table: Hosts, row: int) -> str | None:
     return None if node == table.hosts[row] else node
 
 
-def _updated_at(table: Hosts, row: int) -> int | None:
-    updated_at = time_out(table.updated_at[row])
-    return time_out(table.created_at[row]) if updated_at is None else updated_at
+def _updated_at(table: Hosts, rows: Rows) -> tuple[int | None, ...]:
+    updated_at, created_at = table.updated_at[rows], table.created_at[rows]
+    latest = np.where(updated_at == NO_TIME, created_at, updated_at).tolist()
+    return tuple([None if at == NO_TIME else at for at in latest])
 
 
 def _zones(
@@ -115,46 +130,36 @@ def _zones(
     return tuple(zones), tuple(found.tolist())
 
 
+def _aggregates(state: State, rows: Sequence[int]) -> tuple[Sets, tuple[str, ...]]:
+    """Those of each host, by uuid, and their names."""
+    known = state.fleet.aggregates
+    uuids = {index: uuid for uuid, index in known.index.items()}
+    found = _sets(state.fleet.hosts.aggregates, rows, uuids.__getitem__)
+    return found, tuple(known.by_uuid[uuid].name for uuid in found.names)
+
+
 def _traits(state: State, rows: Rows) -> Sets:
     """Those of each host's own provider."""
     providers = state.fleet.hosts.provider[rows].tolist()
-    known = [one for one in dict.fromkeys(providers) if one != NO_ROW]
-    names = {index: state.traits.at(index).name for index in _labels(state, known)}
-    return _sets(state.provider_traits, providers, names)
+    traits = state.traits
+    return _sets(state.provider_traits, providers, lambda one: traits.at(one).name)
 
 
-def _labels(state: State, providers: Sequence[int]) -> Iterator[int]:
-    """The traits that any of ``providers`` bears."""
-    seen: set[int] = set()
-    for row in _distinct(state.provider_traits, providers).values():
-        seen.update(state.provider_traits.labels_of(row))
-    return iter(sorted(seen))
-
-
-def _distinct(matrix: BitMatrix, rows: Sequence[int]) -> dict[bytes, int]:
-    """Each set of labels, with one row that bears it."""
-    return dict(zip(matrix.patterns(rows), rows, strict=True))
-
-
-def _sets(matrix: BitMatrix, rows: Sequence[int], names: dict[int, str]) -> Sets:
-    """``names``: by label. A row of NO_ROW bears none."""
-    if not rows:
-        return Sets((), (), ())
-    numbers = {label: number for number, label in enumerate(names)}
+def _sets(matrix: BitMatrix, rows: Sequence[int], name: Callable[[int], str]) -> Sets:
+    """``name``: of a label. A row of NO_ROW bears none."""
     patterns = matrix.patterns([max(row, 0) for row in rows])
-    sets: dict[tuple[int, ...], int] = {(): 0}
+    numbers: dict[int, int] = {}
+    sets: list[tuple[int, ...]] = [()]
     code_of: dict[bytes, int] = {}
     of = []
     for row, pattern in zip(rows, patterns, strict=True):
-        if row == NO_ROW:
-            of.append(0)
-            continue
-        code = code_of.get(pattern)
+        code = 0 if row == NO_ROW else code_of.get(pattern)
         if code is None:
-            labels = tuple(numbers[label] for label in matrix.labels_of(row))
-            code = code_of[pattern] = sets.setdefault(labels, len(sets))
+            labels = matrix.labels_of(row)
+            sets.append(tuple(numbers.setdefault(one, len(numbers)) for one in labels))
+            code = code_of[pattern] = len(sets) - 1
         of.append(code)
-    return Sets(tuple(names.values()), tuple(sets), tuple(of))
+    return Sets(tuple(map(name, numbers)), tuple(sets), tuple(of))
 
 
 def _classes(state: State, rows: Rows) -> Iterator[tuple[str, ClassColumns]]:
@@ -210,11 +215,19 @@ def _whole(amounts: Floats) -> tuple[int, ...]:
     return tuple(amounts.astype(np.int64).tolist())
 
 
-def _metrics(table: Hosts, rows: Sequence[int]) -> dict[str, tuple[float | None, ...]]:
+def _metrics(
+    table: Hosts, rows: Sequence[int], pause: Callable[[], None]
+) -> dict[str, tuple[float | None, ...]]:
     """The first metrics by name, of all that are reported."""
-    reports = [_values(table.stats[row].get("metrics")) for row in rows]
+    reports = []
+    for start in range(0, len(rows), _AT_ONCE):
+        pause()
+        reports += [
+            _values(table.stats[row].get("metrics"))
+            for row in rows[start : start + _AT_ONCE]
+        ]
     names = sorted({name for report in reports for name in report})[:MOST_METRICS]
-    return {name: tuple(report.get(name) for report in reports) for name in names}
+    return {name: tuple([one.get(name) for one in reports]) for name in names}
 
 
 def _values(report: Any) -> dict[str, float]:

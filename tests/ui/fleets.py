@@ -9,15 +9,20 @@ from typing import Final
 from uuid import UUID
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 import gantt
-from gantt.model.commands import ConsumerAllocations
+from gantt.model.commands import ConsumerAllocations, Inventory
 from gantt.model.fleet import FleetStatement, HostReport
+from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostAggregate, HostStats, Service
 from gantt.model.protocol import GanttProtocol
+from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
+from tests.topology import synthetic
 
 ZONES: Final = 4
 RACKS: Final = 250
+FURNISHED: Final = 22  # the host that has everything
 _CONSUMERS_PER_WRITE: Final = 200
 PROJECT: Final = "8f6f4c1e-0000-4000-8000-000000000001"
 
@@ -99,6 +104,7 @@ def write(file: Path, hosts: int, *, names: Sequence[str] = ()) -> None:
         refused = books.set_fleet(statement)
         assert refused == (), refused[:3]
         fill(books, hosts)
+        furnish(books, of[FURNISHED])
 
 
 def fill(books: GanttProtocol, hosts: int) -> None:
@@ -106,7 +112,7 @@ def fill(books: GanttProtocol, hosts: int) -> None:
     providers = [one.uuid for one in books.list_providers()]
     assert len(providers) == hosts
     claims = [
-        use(provider, number, 1 + number * 29 % 60)
+        use(provider, number, 1 + number * 29 % 230)
         for number, provider in enumerate(providers)
         if number % 11
     ]
@@ -116,7 +122,35 @@ def fill(books: GanttProtocol, hosts: int) -> None:
 
 def use(provider: str, number: int, vcpus: int, kind: int = 3) -> ConsumerAllocations:
     """One consumer on one provider."""
-    resources = {"VCPU": vcpus, "MEMORY_MB": vcpus * 2048, "DISK_GB": vcpus * 10}
+    resources = {"VCPU": vcpus, "MEMORY_MB": vcpus * 1024, "DISK_GB": vcpus * 5}
     return ConsumerAllocations(
         uuid(kind, number), {provider: resources}, PROJECT, PROJECT, UNSET, "INSTANCE"
     )
+
+
+def furnish(books: GanttProtocol, host: str) -> None:
+    """Give a host NUMA cells and network cards, a child provider, and a pending claim
+    with a lease."""
+    report = synthetic.plain_form(synthetic.network_cards())
+    (view,) = books.list_hosts(host=host)
+    known = HostStats(**{**view.stats, "traits": UNSET})
+    given = read_stats(report, host=host)
+    books.update_host(
+        host,
+        host,
+        replace(
+            known,
+            numa_topology=given.numa_topology,
+            pci_stats=given.pci_stats,
+            obeys_claims=True,
+            instances=(uuid(4, 1),),
+        ),
+    )
+    child = books.create_provider(f"{host}_gpu", parent_uuid=view.provider_uuid)
+    gpus = {"VGPU": Inventory(total=8)}
+    books.set_inventories(child.uuid, gpus, generation=child.generation)
+    flavor = Flavor(vcpus=2, memory_mb=4096, root_gb=10, name="m1", flavorid="1")
+    spec = RequestSpec(
+        flavor=flavor, project_id=PROJECT, user_id=PROJECT, force_hosts=(host,)
+    )
+    books.schedule(ScheduleRequest(spec, (uuid(4, 2),), lease_s=3600))

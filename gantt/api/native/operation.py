@@ -21,7 +21,8 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 class Operation(Struct, frozen=True):
     """``rule`` "": no authorization. ``body`` and ``query``: the types to decode, or
     None; ``answer``: the type of an answer that the handler writes itself instead of
-    returning it; ``errors``: statuses beyond those of every operation."""
+    returning it; ``errors``: statuses beyond those of every operation;
+    ``is_long``: the answer is compressed for clients that accept it."""
 
     method: str
     path: str
@@ -32,6 +33,7 @@ class Operation(Struct, frozen=True):
     query: object = None
     answer: object = None
     errors: tuple[int, ...] = ()
+    is_long: bool = False
 
     @property
     def answers(self) -> tuple[object, ...]:
@@ -53,3 +55,5 @@ class Operation(Struct, frozen=True):
             call.no_content()
         else:
             call.reply(_encode(answer), modified_at=None)
+            if self.is_long:
+                call.compress()

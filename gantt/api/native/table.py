@@ -339,6 +339,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "All hosts as columns, for a map; with after, those that changed since.",
         rule="gantt:hosts:list",
         query=fleet.FleetQuery,
+        is_long=True,
     ),
     Operation(
         "PUT",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import pytest
 
 from gantt.engine.gantt import Gantt
-from tests.api.native.fleet import SPEC, TOO_MUCH, A, B
+from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, report
 from tests.api.wsgi_client import WsgiClient
 
 UUID = "0000000a-aaaa-4000-8000-000000000000"
@@ -113,6 +115,38 @@ def test_services(client: WsgiClient, books: Gantt) -> None:
     assert client("PUT", "/gantt/services", body={}).status == 400
 
 
+def test_the_fleet_as_columns(client: WsgiClient) -> None:
+    first = client("GET", "/gantt/fleet").json
+    assert (sorted(first["hosts"]), first["is_whole"]) == (["one", "two"], True)
+    assert first["classes"]["VCPU"] == {"capacity": [8, 8], "used": [0, 0]}
+    claim_of(client)
+    after = f"/gantt/fleet?after={first['place']}"
+    found = client("GET", after).json
+    assert (found["is_whole"], found["classes"]["VCPU"]["used"]) == (False, [2])
+    host = found["hosts"][0]
+    books = client("GET", f"/gantt/hosts/{host}/{host}/books").json
+    assert [one["instance_uuid"] for one in books["claims"]] == [A]
+    assert client("GET", "/gantt/fleet?after=1").status == 400
+    assert client("GET", "/gantt/hosts/no/no/books").status == 404
+
+
+def test_long_answers_are_compressed_for_those_who_read_that(
+    client: WsgiClient,
+) -> None:
+    report(client, *(f"host{number}" for number in range(150)))
+    plain = client("GET", "/gantt/fleet")
+    accepts = {"accept-encoding": "br, gzip;q=0.8"}
+    short = client("GET", "/gantt/fleet", headers=accepts)
+    assert short.headers["content-encoding"] == "gzip"
+    assert "accept-encoding" in short.headers["vary"]
+    assert len(short.body) < len(plain.body) / 4
+    assert json.loads(gzip.decompress(short.body))["hosts"] == plain.json["hosts"]
+    for header in ("identity", "gzip;q=0", "x-gzip"):
+        same = client("GET", "/gantt/fleet", headers={"accept-encoding": header})
+        assert "content-encoding" not in same.headers
+        assert same.json["hosts"] == plain.json["hosts"]
+
+
 def test_server_groups(client: WsgiClient) -> None:
     path = f"/gantt/server_groups/{UUID}"
     body = {"policy": "anti-affinity", "members": [A, B]}
@@ -143,6 +177,8 @@ def test_server_groups(client: WsgiClient) -> None:
         ("PUT", "/gantt/instances/one", "gantt:instances:sync"),
         ("PUT", "/gantt/services", "gantt:services:update"),
         ("DELETE", "/gantt/services/one/nova-compute", "gantt:services:delete"),
+        ("GET", "/gantt/fleet", "gantt:hosts:list"),
+        ("GET", "/gantt/hosts/one/one/books", "gantt:hosts:show"),
         ("PUT", "/gantt/fleet", "gantt:fleet:update"),
         ("PUT", f"/gantt/server_groups/{A}", "gantt:server_groups:update"),
     ],

@@ -109,7 +109,7 @@ class FleetView {
     this.stage = el("div", { class: "stage" }, this.canvas, this.tip);
     this.note = el("p", { class: "note", role: "status" }, "Loading …");
     this.legend = el("div", { class: "legend" });
-    this.bar = el("div", { class: "controls", role: "toolbar", "aria-label": "What is shown" });
+    this.bar = el("div", { role: "toolbar", "aria-label": "What is shown" });
     this.sums = el("div", { class: "sums" });
     this.search = el("input", {
       type: "search", placeholder: "Search hosts  ( / )", "aria-label": "Search hosts", spellcheck: "false", autocomplete: "off",

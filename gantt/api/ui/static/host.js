@@ -54,7 +54,7 @@ function consumers(books) {
   return [...found.values()];
 }
 
-const code = (text) => el("code", {}, plain(text));
+const code = (text) => el("code", { title: plain(text) }, plain(text));
 
 export class HostPanel {
   constructor(root, leave) {

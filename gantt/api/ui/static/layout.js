@@ -5,18 +5,28 @@ export const HEAD = 18;
 const GAP = 10;
 const LARGEST = 44;
 const SMALLEST = 2;
-const SHAPES = [1.6, 1, 2.4, 3.6, 6, 12, 1e6];
+const LABEL = 72; // at least so wide, for the name
+const SHAPES = [1.6, 1, 2.4, -1, -2, -3, -4, -5, -6];
 
-/** Blocks about `shape` times as wide as they are high. */
+/** How many columns a group of `size` has; `shape`: about so many times as wide as
+ * high, or, below zero, as wide as if so many stood side by side. */
+function columnsOf(size, pitch, width, shape) {
+  const least = Math.ceil(LABEL / pitch);
+  const most = Math.max(1, Math.floor(width / pitch));
+  const wanted = shape > 0
+    ? Math.ceil(Math.sqrt(size * shape))
+    : Math.min(size, Math.floor(((width + GAP) / -shape - GAP) / pitch));
+  return Math.min(most, Math.max(wanted, least));
+}
+
 function shelve(groups, pitch, width, shape) {
   const blocks = [];
   let x = 0;
   let y = 0;
   let tallest = 0;
-  const most = Math.max(1, Math.floor(width / pitch));
   for (const group of groups) {
     const size = group.members.length;
-    const columns = Math.min(most, Math.max(Math.ceil(Math.sqrt(size * shape)), Math.ceil(72 / pitch)));
+    const columns = columnsOf(size, pitch, width, shape);
     const across = Math.min(columns * pitch, width);
     const down = HEAD + Math.ceil(size / columns) * pitch;
     if (x > 0 && x + across > width) {
