@@ -92,6 +92,7 @@ def _plain(raw: bytes, longest: int) -> Report | None:
         needs=found.needs,
         fields=values.as_stats(found.fields),
         unread=found.unread,
+        beats=found.beats,
     )
 
 
