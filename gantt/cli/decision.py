@@ -70,6 +70,14 @@ def _paragraphs(found: Decision) -> Iterator[str]:
     )
     if found.failure is not None:
         yield found.failure
+    if found.takeover is not None:
+        done = found.takeover
+        yield (
+            f"Host {done.new_host}, node {done.new_node} took over what host "
+            f"{done.host}, node {done.node} had: provider {done.provider_uuid or '-'}, "
+            f"{len(done.allocations)} instances with allocations, {len(done.claims)} "
+            "claims."
+        )
     if found.repair is not None:
         undone = found.repair
         where = f" of host {undone.host}, node {undone.node}" if undone.host else ""

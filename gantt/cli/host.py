@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from gantt.cli.flavor import document
-from gantt.cli.output import print_document, time_text
+from gantt.cli.output import print_document, say, time_text
 from gantt.cli.session import Session, books_command
 from gantt.cli.topology import draw
 from gantt.errors import Invalid, NotFound
@@ -109,6 +109,47 @@ def delete(session: Session, *, host: str, node: str | None) -> None:
     """Delete a host, but keep its provider."""
     view = _one(session, host, node)
     session.books.delete_host(view.host, view.node)
+
+
+@host.command("adopt")
+@click.argument("host")
+@click.argument("new_host", required=False, default="")
+@click.option("--node", default="", help="Node of HOST; default: its only one.")
+@click.option(
+    "--new-node",
+    default="",
+    help="Node of NEW_HOST; default: of the same name, or as it was called.",
+)
+@click.option("--uuid", help="The uuid that it reports for its provider now.")
+@click.option("--yes", is_flag=True, help="Do it; without, only show what would move.")
+@books_command
+def adopt(
+    session: Session,
+    *,
+    host: str,
+    new_host: str,
+    node: str,
+    new_node: str,
+    uuid: str | None,
+    yes: bool,
+) -> None:
+    """Let a host that came back as NEW_HOST, or with another uuid, take over what HOST
+    had.
+
+    gantt host adopt host1 host1-new
+
+    Inventories, allocations, traits, aggregates, claims and the state of its services
+    move in one commit. HOST must be down.
+    """
+    found = session.books.adopt_host(
+        *(host, new_host), node=node, new_node=new_node, uuid=uuid, dry_run=not yes
+    )
+    if session.output == "json":
+        print_document(found)
+    else:
+        session.print_record(msgspec.structs.asdict(found))
+    if not yes:
+        say("Nothing was changed; --yes lets it take this over.", err=True)
 
 
 def _readers(needs: Needs, column: str) -> list[str]:

@@ -6,18 +6,15 @@ distinguished from an unknown object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from msgspec import Raw
 
 from gantt import errors
 from gantt.client import decode, encode
-from gantt.client.exchange import Exchange, NoSuchRoute
-from gantt.client.transport import Reply
+from gantt.client.audits import RemoteAudits
 from gantt.model.advice import Advice, AdviceRequest
-from gantt.model.audit import GRACE_S, Audit, Finding, Kind
 from gantt.model.fleet import FleetRefusal, FleetStatement
 from gantt.model.forms import reports as reports_forms
 from gantt.model.forms import scalars, shadow, values
@@ -46,10 +43,8 @@ FLEET_PART: Final = 500
 REPORTS_PART: Final = 500
 
 
-class RemoteScheduling:
+class RemoteScheduling(RemoteAudits):
     """The part of GanttProtocol that only a Gantt serves; it documents the methods."""
-
-    _wire: Exchange
 
     def schedule(self, request: ScheduleRequest) -> Selections:
         request = values.request(request)
@@ -91,26 +86,6 @@ class RemoteScheduling:
         asked = {"request_id": request_id, "instance_uuid": instance_uuid}
         reply = self._native("GET", "decisions", query={**asked, "limit": limit})
         return decode.enclosed(reply, "decisions", tuple[Decision, ...])
-
-    def audit(
-        self,
-        *,
-        grace_s: float = GRACE_S,
-        limit: int = 1000,
-        kinds: Iterable[Kind] = (),
-        host: str = "",
-    ) -> Audit:
-        asked: dict[str, Any] = {"grace_s": grace_s, "limit": limit}
-        if chosen := ",".join(kinds):
-            asked["kinds"] = chosen
-        if host:
-            asked["host"] = host
-        return decode.native(self._native("GET", "audit", query=asked), Audit)
-
-    def repair(self, finding: Finding, *, grace_s: float = GRACE_S) -> Finding:
-        body = {"finding": finding, "grace_s": grace_s}
-        reply = self._native("POST", "audit", "repairs", body=body)
-        return decode.native(reply, Finding)
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         host = scalars.name("host", host)
@@ -270,25 +245,3 @@ class RemoteScheduling:
             "GET", "usage-history", query={**asked, "period": period, "limit": limit}
         )
         return decode.enclosed(reply, "usage_history", tuple[UsageRecord, ...])
-
-    def _native(
-        self,
-        method: str,
-        *path: str,
-        body: Any = None,
-        query: Mapping[str, object] = MappingProxyType({}),
-    ) -> Reply:
-        for part in path:
-            if not part or "/" in part:
-                raise errors.Invalid(
-                    f"{part!r} cannot be part of a path: it must not be empty or "
-                    "contain a slash."
-                )
-        route = encode.query(encode.path("gantt", *path), encode.given(query))
-        try:
-            return self._wire.ask(method, route, body)
-        except NoSuchRoute:
-            raise errors.Invalid(
-                "This service does not schedule, which is Gantt's own addition to "
-                "Placement: ask a Gantt, or the database in process."
-            ) from None

@@ -45,6 +45,7 @@ from gantt.engine.scheduling.remote_placement import RemotePlacement
 from gantt.engine.scheduling.scheduling import Scheduling
 from gantt.engine.scheduling.settlement import Settlement
 from gantt.engine.shadow.shadow import Shadow
+from gantt.engine.takeovers import Takeovers
 from gantt.engine.threads import SystemThreads, Threads
 from gantt.engine.uuids import new_uuid
 from gantt.engine.watching import Watching
@@ -165,6 +166,9 @@ class _Parts:
             needs=lambda: self._scheduling.needs().digest,
         )
         self._auditing = Auditing(
+            *(reader, committer, checks, clock, self._scheduling.records)
+        )
+        self._takeovers = Takeovers(
             *(reader, committer, checks, clock, self._scheduling.records)
         )
         self._shadow = Shadow(
@@ -311,6 +315,7 @@ class Gantt(_Parts):
 
     audit = _of("_auditing", Auditing.audit)
     repair = _of("_auditing", Auditing.repair)
+    adopt_host = _of("_takeovers", Takeovers.adopt_host)
 
     shadow_event = _of("_shadow", Shadow.shadow_event)
     shadow_records = _of("_shadow", Shadow.shadow_records)
@@ -378,8 +383,8 @@ class Gantt(_Parts):
             "patient_limit": self._options.patient,
             "search_rests": self._rest.taken,
         }
-        beside = (self._reporting, self._heartbeats, self._auditing, self._background)
-        for part in (*reading, *deciding, *beside):
+        reports = (self._reporting, self._heartbeats, self._auditing, self._takeovers)
+        for part in (*reading, *deciding, *reports, self._background):
             found |= part.counts()
         return found | self._health.counts()
 

@@ -24,6 +24,7 @@ from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Decision
+from gantt.model.takeover import Takeover
 from gantt.model.watching import Snapshot
 from gantt.state.state import State
 
@@ -75,6 +76,19 @@ class Engine(GanttProtocol, Protocol):
     def repair(
         self, finding: Finding, *, grace_s: float = GRACE_S, request_id: str = ""
     ) -> Finding:
+        """See GanttProtocol. ``request_id``: of the record."""
+
+    def adopt_host(
+        self,
+        host: str,
+        new_host: str = "",
+        *,
+        node: str = "",
+        new_node: str = "",
+        uuid: str | None = None,
+        dry_run: bool = False,
+        request_id: str = "",
+    ) -> Takeover:
         """See GanttProtocol. ``request_id``: of the record."""
 
     def submit(self, command: Command[T], request_id: str = "") -> T:

@@ -33,6 +33,7 @@ from gantt.model.hosts import (
 from gantt.model.reports import Report, ReportOutcome, ReportPlace
 from gantt.model.rows import ClaimRow
 from gantt.model.spec import InstanceGroup
+from gantt.model.takeover import Takeover
 from gantt.model.topology import Wanted
 
 A_co = TypeVar("A_co", covariant=True)
@@ -463,3 +464,17 @@ class Repair(Command[Finding], frozen=True):
 
     finding: Finding
     terms: AuditTerms
+
+
+class AdoptHost(Command[Takeover], frozen=True):
+    """A known host came back as ``new_host`` and ``new_node`` ("": as it was called;
+    ``node`` "": its only one), or reports ``new_uuid``: what the known one had is its
+    own from now on. ``down_us``: how long ago it must have been seen. Raises NotFound;
+    Invalid (it is the same); Conflict (both are up, or both have something)."""
+
+    host: str
+    node: str
+    new_host: str
+    new_node: str
+    new_uuid: str | None
+    down_us: int

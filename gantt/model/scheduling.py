@@ -24,6 +24,7 @@ from gantt.model.needs import Needs
 from gantt.model.reports import Report, ReportOutcome
 from gantt.model.selection import Capacity, Decision, Selection
 from gantt.model.spec import RequestSpec, ScheduleRequest
+from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 Selections: TypeAlias = tuple[tuple[Selection, ...], ...]
@@ -82,6 +83,22 @@ class SchedulerProtocol(Protocol):
         """Undo what was found, if it still holds; its record is among ``decisions``.
         Returns what was undone. Raises Conflict: it has changed, or cannot be repaired
         here; Invalid."""
+
+    def adopt_host(
+        self,
+        host: str,
+        new_host: str = "",
+        *,
+        node: str = "",
+        new_node: str = "",
+        uuid: str | None = None,
+        dry_run: bool = False,
+    ) -> Takeover:
+        """The known ``host`` came back as ``new_host``, or reports ``uuid`` for its
+        provider: it takes over what the known one had, in one commit; its record is
+        among ``decisions``. ``node``, ``new_node``: where they are not the only ones,
+        or not of the name of the host. ``dry_run``: tell it, and change nothing. Raises
+        NotFound, Invalid, Conflict: both are up, or both have something."""
 
     def update_host(self, host: str, node: str | None, stats: HostStats) -> HostView:
         """Take in what a host reports. ``node`` None: the one that is known of the

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gantt.model.audit import Finding
 from gantt.model.diagnosis import Diagnosis, Relaxation
+from gantt.model.takeover import Takeover
 
 
 class Limits(Struct, frozen=True):
@@ -184,8 +185,8 @@ class Decision(Struct, frozen=True):
     ``steps``: of the first instance; ``scores``: the best hosts in order (all of them
     in the answer to a dry run, not in its stored record) as they were for the first
     instance; ``chosen``: per instance, its host first, then alternates. ``timings``:
-    seconds by stage. ``repair``: what a repair of the audit undid, which is no choice
-    of hosts.
+    seconds by stage. ``repair``: what a repair of the audit undid, and ``takeover``:
+    what one host took over from another, which are no choice of hosts.
     """
 
     request_id: str
@@ -204,6 +205,7 @@ class Decision(Struct, frozen=True):
     timings: dict[str, float] = {}
     is_dry_run: bool = False
     repair: Finding | None = None
+    takeover: Takeover | None = None
 
 
 class Asked(Struct, frozen=True):

@@ -214,6 +214,7 @@ _COUNTERS = {
     "decisions_unawaited": "Decision lookups answered at once because too many were "
     "already waiting.",
     "decisions_trimmed": "Old decisions dropped from the shared table.",
+    "hosts_adopted": "Hosts that were adopted under another name or uuid.",
     "audits": "Audits of the fleet.",
     "audit_repairs": "Findings of audits that were repaired.",
     "shadow_observed": "Requests that were decided beside Nova.",

@@ -27,7 +27,9 @@ LISTED: Final = "_listed"
 """Beside it: the instances that the host's agent listed last, sorted."""
 LISTING: Final = "_listing"
 """Beside it: when that list was made, see ``listings``; absent: it is not whole."""
-_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED, LISTING)
+ADOPTED: Final = "_adopted"
+"""Beside it: the uuid by which the host calls its provider, which has another one."""
+_HIDDEN: Final = (OWNED, SAVED, PLACE, LISTED, LISTING, ADOPTED)
 
 
 def hosts(

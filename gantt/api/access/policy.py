@@ -86,6 +86,7 @@ _NATIVE = (
     "hosts:show",
     "hosts:update",
     "hosts:delete",
+    "hosts:adopt",
     "reports:any",
     "aggregates:list",
     "aggregates:show",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from gantt.api.call import Call
-from gantt.api.native.bodies import DOCUMENT, HostsQuery, query
+from gantt.api.native.bodies import DOCUMENT, Body, HostsQuery, query
 from gantt.errors import NotFound
+from gantt.model.bounds import Name
 from gantt.model.forms.stats import read_stats
 from gantt.model.host_books import HostBooks
 from gantt.model.hosts import HostView
+from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
 
 
@@ -17,6 +19,21 @@ class Hosts(Struct, frozen=True):
     """All hosts, by name."""
 
     hosts: tuple[HostView, ...]
+
+
+class TakeoverBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """POST /gantt/takeovers: the known ``host`` came back as ``new_host``, or reports
+    ``uuid``; "": as it was called."""
+
+    host: Name
+    new_host: str = ""
+    node: str = ""
+    new_node: str = ""
+    uuid: Name | None = None
+    dry_run: bool = False
+
+
+_TAKEOVER = Body(TakeoverBody)
 
 
 def list_(call: Call) -> Hosts:
@@ -52,3 +69,17 @@ def update(call: Call, host: str, node: str) -> HostView:
 def delete(call: Call, host: str, node: str) -> None:
     """DELETE /gantt/hosts/{host}/{node}"""
     call.gantt.delete_host(host, node)
+
+
+def adopt(call: Call) -> Takeover:
+    """POST /gantt/takeovers"""
+    asked = _TAKEOVER.read(call)
+    return call.gantt.adopt_host(
+        asked.host,
+        asked.new_host,
+        node=asked.node,
+        new_node=asked.new_node,
+        uuid=asked.uuid,
+        dry_run=asked.dry_run,
+        request_id=call.request_id,
+    )

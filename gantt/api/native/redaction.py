@@ -68,6 +68,7 @@ def _bare(record: Decision) -> Decision:
         scores=(),
         chosen=(),
         repair=None,
+        takeover=None,
         why=None if record.why is None else _counts(record.why),
         failure=None if record.failure is None else REFUSED,
     )

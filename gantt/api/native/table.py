@@ -159,6 +159,16 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "POST",
+        "/gantt/takeovers",
+        hosts.adopt,
+        "A known host came back under another name or uuid: it takes over what it had; "
+        "returns what moved, or with dry_run what would.",
+        rule="gantt:hosts:adopt",
+        body=hosts.TakeoverBody,
+        errors=(404, 409),
+    ),
+    Operation(
+        "POST",
         "/gantt/shadow/events",
         shadow.observe,
         "Nova begins to select hosts, or has selected them: decide beside it, and "

@@ -99,6 +99,20 @@ class Records:
             undone.repair,
         )
 
+    def add_takeover(self, record: Decision) -> None:
+        """Keep the record of a takeover of a host and log it, likewise."""
+        self._note(record, None, 1)
+        done = record.takeover
+        assert done is not None, "the record of a takeover says what moved"
+        LOG.warning(
+            "%s: host %s, node %s took over what host %s, node %s had: provider %s, "
+            "%d instances with allocations",
+            record.request_id or "-",
+            *(done.new_host, done.new_node, done.host, done.node),
+            done.provider_uuid or "-",
+            len(done.allocations),
+        )
+
     def note_change(self, found: Why | Capacity | None) -> None:
         """Count a search for a change that ended at its limit."""
         self.cut += found is not None and found.is_truncated

@@ -28,6 +28,7 @@ from gantt.placement.rules import (
     providers,
     repairs,
     switch_to_books,
+    takeovers,
 )
 from gantt.placement.rules.draft import Draft
 from gantt.state.state import State
@@ -76,6 +77,7 @@ RULES: dict[type[c.Command[object]], Rule] = {
     c.ExpireClaims: leases.expire,
     c.TurnToBooks: switch_to_books.to_books,
     c.Repair: repairs.repair,
+    c.AdoptHost: takeovers.adopt,
 }
 
 

@@ -18,7 +18,7 @@ from gantt.model.fleet import AGENT
 from gantt.model.hosts import HostView
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow
 from gantt.placement import fleet_queries, listings
-from gantt.placement.fleet_queries import PLACE, SAVED
+from gantt.placement.fleet_queries import ADOPTED, PLACE, SAVED
 from gantt.placement.rules import instances, labels, leases, owned, providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW
@@ -332,6 +332,8 @@ def _settled_uuid(
     reports own is put into ``stats``. None: a remote Placement has its provider, and
     it has not told which."""
     reported: str | None = stats.get("uuid")
+    if reported is not None and old is not None and reported == stats.get(ADOPTED):
+        reported = old.uuid
     if not command.writes_books:
         uuid = reported or (None if old is None else old.uuid)
         if uuid is not None:
@@ -350,6 +352,8 @@ def _provider(
     node's name, else a new one."""
     table = draft.state.providers
     uuid = reported or (None if old is None else old.uuid)
+    if old is not None and old.uuid not in (None, uuid):
+        _check_former(draft, command, old, uuid)
     found = None if uuid is None else table.find(uuid)
     namesake = None
     if found is None:
@@ -383,8 +387,27 @@ def _check_owner(draft: Draft, command: UpdateHost, uuid: str) -> None:
         raise Conflict(
             f"Host {command.host} reports for its node {command.node} the "
             f"resource provider {uuid}, which belongs to host {owner[0]}, "
-            f"node {owner[1]}. Delete that host first, or report another "
-            "uuid."
+            f"node {owner[1]}. If that is the same machine under another name, run "
+            f"'gantt host adopt {owner[0]} {command.host}'; else delete that host "
+            "first, or report another uuid."
+        )
+
+
+def _check_former(
+    draft: Draft, command: UpdateHost, old: HostRow, uuid: str | None
+) -> None:
+    """A host that reports another provider than it has keeps nothing of that one, and
+    would have both. Raises Conflict."""
+    former = None if old.uuid is None else draft.state.providers.find(old.uuid)
+    if former is None:
+        return
+    row = draft.state.providers.row_by_id[former.id]
+    if any(True for _ in draft.state.inventories.classes_of(row)):
+        raise Conflict(
+            f"Host {command.host} reports the uuid {uuid} for its node {command.node}, "
+            f"which has the resource provider {former.uuid}. If it is the same machine "
+            f"under another uuid, run 'gantt host adopt {command.host} --uuid {uuid}'; "
+            "else report the uuid that it has, or delete the host and that provider."
         )
 
 

@@ -172,6 +172,7 @@ def test_server_groups(client: WsgiClient) -> None:
         ("POST", "/gantt/reports", "gantt:reports:create"),
         ("GET", "/gantt/audit", "gantt:audit"),
         ("POST", "/gantt/audit/repairs", "gantt:audit:repair"),
+        ("POST", "/gantt/takeovers", "gantt:hosts:adopt"),
         ("GET", AGGREGATES, "gantt:aggregates:list"),
         ("PUT", AGGREGATES, "gantt:aggregates:update"),
         ("PUT", "/gantt/instances/one", "gantt:instances:sync"),
