@@ -114,7 +114,7 @@ def test_hidden_processes_are_one_problem(
     files = Files(tree.root)
     assert [one.instance_uuid for one in ProcessWorkloads().workloads(files)] == [A]
     (problem,) = files.problems
-    assert "2 processes of other users" in problem.reason
+    assert "of 2 processes the environment is not readable" in problem.reason
     assert "CAP_SYS_PTRACE" in problem.reason
 
 

@@ -30,7 +30,7 @@ from tests.tidy.source import ROOT
 
 HOSTS = ("host-1", "host-2")
 INTERVAL = 1
-HEARTBEAT = 2
+HEARTBEAT = 3
 # Processes start and are noticed on a busy machine.
 SLACK_S = 20.0
 FLAVOR = "vcpus=1,memory_mb=64"

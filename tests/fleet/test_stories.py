@@ -14,10 +14,11 @@ from uuid import uuid4
 import pytest
 
 from tests.coordinators import coordinator
-from tests.fleet.fleet import HEARTBEAT, HOSTS, fleet, pids_of
+from tests.fleet.fleet import HEARTBEAT, HOSTS, Fleet, fleet, pids_of
 
 pytestmark = pytest.mark.slow
 NOW = ("--grace", "0")
+DOWN_S = 6
 COORDINATION = """\
 [coordination]
 backend_url = {url}
@@ -44,42 +45,46 @@ def test_an_instance_is_claimed_launched_seen_and_released(tmp_path: Path) -> No
 
 
 @pytest.mark.server("redis")
-def test_a_killed_agent_is_noticed_and_its_host_comes_back(tmp_path: Path) -> None:
-    """Its host gets nothing new meanwhile, and keeps what runs there."""
+def test_an_agent_that_leaves_its_group_is_noticed(tmp_path: Path) -> None:
     with coordinator("redis") as server:
         url = server.url(server.port)
         settings = COORDINATION.format(url=url, interval=HEARTBEAT)
         with fleet(tmp_path, settings, url) as two:
-            two.reaches(
-                lambda: all("agent" in two.host(host).service for host in HOSTS),
-                tell="no agent joined",
-            )
-            launched = two.launch()
-            down = launched.host
-            (up,) = set(HOSTS) - {down}
-            two.reaches(lambda: two.is_seen(launched), tell="not seen")
+            a_killed_agent_is_noticed(two, 2 * HEARTBEAT)
 
-            two.agents[down].kill()
-            two.reaches(
-                lambda: two.state(down) == "agent down",
-                2 * HEARTBEAT,
-                "not noticed",
-            )
-            assert two.state(up) != "agent down"
-            other = two.launch()
-            assert other.host == up
-            assert pids_of(launched.instance) and two.used_mb(down) == 64
-            assert two.findings(*NOW) == []
 
-            two.start_agent(down)
-            two.reaches(
-                lambda: two.state(down) != "agent down",
-                2 * HEARTBEAT,
-                "not back",
-            )
-            assert two.findings(*NOW) == [] and two.is_seen(launched)
-            launched.end()
-            other.end()
+def test_an_agent_that_falls_silent_is_noticed(tmp_path: Path) -> None:
+    """Without a service for coordination."""
+    with fleet(tmp_path, f"[DEFAULT]\nservice_down_time = {DOWN_S}\n") as two:
+        # A service that has just started waits for twice that time first.
+        a_killed_agent_is_noticed(two, 3 * DOWN_S)
+
+
+def a_killed_agent_is_noticed(two: Fleet, within: float) -> None:
+    """Its host gets nothing new, keeps what runs there, and comes back with it."""
+    two.reaches(
+        lambda: all("agent" in two.host(host).service for host in HOSTS),
+        tell="no agent was noticed",
+    )
+    launched = two.launch()
+    down = launched.host
+    (up,) = set(HOSTS) - {down}
+    two.reaches(lambda: two.is_seen(launched), tell="not seen")
+
+    two.agents[down].kill()
+    two.reaches(lambda: two.state(down) == "agent down", within, "not noticed")
+    assert two.state(up) != "agent down"
+    other = two.launch()
+    assert other.host == up
+    assert pids_of(launched.instance) and two.used_mb(down) == 64
+    assert two.findings(*NOW) == []
+
+    two.start_agent(down)
+    two.reaches(lambda: two.state(down) != "agent down", within, "not back")
+    assert two.is_seen(launched)
+    for one in (launched, other):
+        one.end()
+    two.reaches(lambda: two.findings(*NOW) == [], tell="something is left")
 
 
 def test_orphans_are_found_and_healed(tmp_path: Path) -> None:

@@ -51,9 +51,10 @@ class ProcessWorkloads:
         if hidden:
             files.problem(
                 f"{_PROC}/*/environ",
-                f"{hidden} processes of other users cannot be asked for {INSTANCE}, so "
-                "that instances are not reported: give the agent CAP_SYS_PTRACE, or "
-                "name other sources with --workloads",
+                f"of {hidden} {'process' if hidden == 1 else 'processes'} the "
+                f"environment is not readable, where {INSTANCE} may be, so that "
+                "instances are not reported: give the agent CAP_SYS_PTRACE, or name "
+                "other sources with --workloads",
             )
         return [_workload(uuid, seen, online) for uuid, seen in found.items()]
 
