@@ -20,6 +20,7 @@ from gantt.agent.collectors.contract import Collector, Part
 from gantt.agent.files import Problem
 from gantt.agent.machine import ROOT, describe
 from gantt.agent.reporter import Reporter
+from gantt.agent.whole_reporter import WholeReporter
 from gantt.errors import GanttError, Invalid, Unavailable
 from gantt.model.needs import Needs
 from gantt.model.reports import Report, ReportOutcome
@@ -74,7 +75,7 @@ class Agent:
     def __init__(
         self,
         service: Service,
-        reporter: Reporter,
+        reporter: Reporter | WholeReporter,
         collectors: Iterable[Collector],
         *,
         root: Path = ROOT,

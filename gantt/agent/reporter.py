@@ -78,7 +78,7 @@ class Reporter:
         if self._pending is not None:
             self._is_repeated = True
             return self._pending[0]
-        current = self._current(part)
+        current = found_fields(part, self._constants, self.needs, self._known)
         known = self._known
         if self._is_superseded:
             # A word now and then, until the other is gone: it costs nothing.
@@ -86,8 +86,8 @@ class Reporter:
         elif known is None:
             fields, full = current, True
         else:
-            fields, full = _changed(known, current, self._step), False
-        stats = _stats(fields)
+            fields, full = changed(known, current, self._step), False
+        stats = stats_of(fields)
         report = Report(
             host=self._host,
             node=self._node,
@@ -103,7 +103,7 @@ class Reporter:
         )
         self._sequence = report.sequence
         after = current if known is None else {**known, **fields}
-        self._pending = report, {k: v for k, v in after.items() if v is not None}
+        self._pending = report, without_null(after)
         self._is_repeated = False
         return report
 
@@ -154,22 +154,31 @@ class Reporter:
         self._known = None
         return "superseded"
 
-    def _current(self, part: Part) -> Fields:
-        found = {**with_use(part.fields), **self._constants}
-        if self.needs is not None:
-            found = needed(found, self.needs)
-        # As JSON has them, so that they compare with what was sent.
-        found = _decode(msgspec.json.encode(found))
-        if self._known is not None:
-            for name in part.unread & self._known.keys():
-                found.setdefault(name, self._known[name])
-            stats = with_unread(found.get(STATS), self._known.get(STATS), part.unread)
-            if stats is not None:
-                found[STATS] = stats
-        return found
+
+def found_fields(
+    part: Part, constants: Fields, needs: Needs | None, known: Fields | None
+) -> Fields:
+    """What is to be said of ``part``; of what could not be read, what is ``known``."""
+    found = {**with_use(part.fields), **constants}
+    if needs is not None:
+        found = needed(found, needs)
+    # As JSON has them, so that they compare with what was sent.
+    found = _decode(msgspec.json.encode(found))
+    if known is not None:
+        for name in part.unread & known.keys():
+            found.setdefault(name, known[name])
+        stats = with_unread(found.get(STATS), known.get(STATS), part.unread)
+        if stats is not None:
+            found[STATS] = stats
+    return found
 
 
-def _changed(known: Fields, current: Fields, step: float) -> Fields:
+def without_null(fields: Fields) -> Fields:
+    """Those that have a value."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def changed(known: Fields, current: Fields, step: float) -> Fields:
     """What of ``current`` is news, and null for what is gone."""
     news = {
         name: value
@@ -206,6 +215,7 @@ def _is_near(known: Fields, metric: Fields, step: float) -> bool:
     return bool(now == was or abs(now - was) < step * max(abs(was), abs(now)))
 
 
-def _stats(fields: Fields) -> HostStats:
+def stats_of(fields: Fields) -> HostStats:
+    """As a report has them."""
     stats: HostStats = msgspec.convert(fields, HostStats)
     return stats

@@ -6,14 +6,16 @@ import signal
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
+from click.core import ParameterSource
 
 from gantt.cli.failure import refusals_reported
 from gantt.cli.output import print_document, say
+from gantt.cli.program import config_file_option
 from gantt.cli.session import DEFAULT_URL, open_books
 from gantt.errors import Invalid, Unavailable
 
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from gantt.agent.collectors.contract import Collector
     from gantt.agent.loop import Agent
     from gantt.model.protocol import GanttProtocol
+    from gantt.stream.options import StreamOptions
 
 _LONGEST_S = 86_400.0
+Counts: TypeAlias = "Callable[[], dict[str, float]]"
 
 
 @click.command("agent")
@@ -122,6 +126,17 @@ _LONGEST_S = 86_400.0
     "[coordination].",
 )
 @click.option(
+    "--stream",
+    metavar="HOST:PORT,...",
+    envvar="GANTT_STREAM_SERVERS",
+    default="",
+    show_envvar=True,
+    help="Report to Kafka at these brokers: bootstrap_servers of [stream]. With --url, "
+    "reports go there while Kafka does not answer, and only what that service needs "
+    "is reported. Default: to --url alone.",
+)
+@config_file_option("Has [stream]; may be repeated. Default: none.")
+@click.option(
     "--metrics-listen",
     metavar="HOST:PORT",
     help="Answer /metrics, /livez and /readyz here; default: nowhere.",
@@ -138,6 +153,8 @@ def agent(
     coordination: str,
     group: str,
     heartbeat: int,
+    stream: str,
+    config_files: tuple[str, ...],
     metrics_listen: str | None,
     log_json: bool,
     debug: bool,
@@ -167,10 +184,15 @@ def agent(
                 supervisor.stopping()
             return is_over
 
-        with closing(open_books(url, token)) as books:
+        with ExitStack() as stack:
+            streams = _stream_options(stream, config_files)
+            service = None
+            if not streams.is_on or _is_given("url"):
+                service = stack.enter_context(closing(open_books(url, token)))
             # What ends, or is a member of a group, is not judged by its reports.
             beats = not (once or show or coordination)
-            running = _agent(books, sleep, interval, machine, beats=beats)
+            machine["beats"] = beats
+            running, counts = _agent(service, streams, stack, sleep, interval, machine)
             if show:
                 _show(running)
             elif once:
@@ -179,20 +201,42 @@ def agent(
                 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
                 options = CoordinationOptions(coordination, group, heartbeat)
                 with member(options, machine["host"] or machine_name()):
-                    _run(running, metrics_listen or "")
+                    _run(running, counts, metrics_listen or "")
+
+
+def _stream_options(servers: str, config_files: tuple[str, ...]) -> StreamOptions:
+    """Raises Refused."""
+    from gantt.stream.options import StreamOptions
+
+    if not servers and not config_files:
+        return StreamOptions()
+    from gantt.conf import load
+
+    given = {("stream", "bootstrap_servers"): servers.split(",")} if servers else {}
+    return load(config_files, overrides=given).stream
+
+
+def _is_given(name: str) -> bool:
+    """Whether an option was set, on the command line or in the environment."""
+    context = click.get_current_context()
+    return context.get_parameter_source(name) is not ParameterSource.DEFAULT
 
 
 def _agent(
-    books: GanttProtocol,
+    service: GanttProtocol | None,
+    streams: StreamOptions,
+    stack: ExitStack,
     sleep: Callable[[float], bool],
     interval: float,
     machine: dict[str, Any],
-    *,
-    beats: bool,
-) -> Agent:
+) -> tuple[Agent, Counts]:
+    """An agent, and what to tell monitoring. ``service``: None where reports go to
+    ``streams`` alone. Raises Refused."""
     from gantt.agent.loop import Agent, Pace
     from gantt.agent.machine import ROOT, machine_name, machine_uuid
     from gantt.agent.reporter import Reporter
+    from gantt.agent.whole_reporter import WholeReporter
+    from gantt.stream.starting import reporting
 
     root: Path = machine["root"]
     host = machine["host"] or machine_name()
@@ -200,18 +244,25 @@ def _agent(
     constants = {"hypervisor_hostname": node}
     if root == ROOT:
         constants["uuid"] = machine_uuid(node)
-    reporter = Reporter(
-        *(host, node, str(uuid.uuid4())), constants=constants, beats=beats
-    )
-    return Agent(
-        books,
-        reporter,
-        _collectors(machine),
-        root=root,
-        pace=Pace(interval),
-        now=lambda: time.time_ns() // 1000,
-        sleep=sleep,
-    )
+    named = (host, node, str(uuid.uuid4()))
+    rest: dict[str, Any] = {
+        "collectors": _collectors(machine),
+        "root": root,
+        "now": lambda: time.time_ns() // 1000,
+        "sleep": sleep,
+    }
+    if not streams.is_on:
+        assert service is not None, "there is somewhere to report to"
+        told = Reporter(*named, constants=constants, beats=machine["beats"])
+        running = Agent(service, told, pace=Pace(interval), **rest)
+        return running, running.counts
+    stream = stack.enter_context(reporting(streams, service))
+    renewal_s = streams.renewal_s
+    whole = WholeReporter(*named, renewal_s=renewal_s, constants=constants)
+    # Kafka's client waits longer and longer by itself; looking costs only this host.
+    pace = Pace(interval) if service is not None else Pace(interval, interval)
+    running = Agent(stream, whole, pace=pace, **rest)
+    return running, lambda: {**running.counts(), **stream.counts()}
 
 
 def _collectors(machine: dict[str, Any]) -> tuple[Collector, ...]:
@@ -245,12 +296,12 @@ def _show(running: Agent) -> None:
     print_document({"report": report, "problems": [str(one) for one in problems]})
 
 
-def _run(running: Agent, listen: str) -> None:
+def _run(running: Agent, counts: Counts, listen: str) -> None:
     if not listen:
         running.run()
         return
     from gantt.observe.agent_signs import AgentSigns
     from gantt.observe.endpoint import answering
 
-    with answering(listen, AgentSigns(running.counts)):
+    with answering(listen, AgentSigns(counts)):
         running.run()

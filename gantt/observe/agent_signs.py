@@ -21,15 +21,20 @@ _COUNTERS: Final = {
     "host.",
     "attempts_failed": "Attempts that the service did not answer.",
     "unreadable": "Files, and collectors, that could not be read.",
+    "stream_delivered": "Reports that Kafka has.",
+    "stream_undelivered": "Attempts to write a report that Kafka did not confirm.",
+    "stream_fallbacks": "Reports that went to the service instead.",
 }
 _GAUGES: Final = {
     "failures_in_a_row": "Attempts since the service answered last.",
+    "stream_waiting": "Reports that wait for Kafka: the newest one, or none.",
 }
 _PREFIX: Final = "gantt_agent_"
 
 
 class AgentSigns(Collector):
-    """See ``endpoint.Monitored``. ``counts``: those of ``agent.loop.Agent``."""
+    """See ``endpoint.Monitored``. ``counts``: those of ``agent.loop.Agent``, and
+    of ``stream.producing.ReportStream`` where there is one."""
 
     def __init__(self, counts: Callable[[], Mapping[str, float]]) -> None:
         self._counts = counts
@@ -39,9 +44,11 @@ class AgentSigns(Collector):
     def collect(self) -> Iterator[Metric]:
         counts = self._counts()
         for name, text in _COUNTERS.items():
-            yield CounterMetricFamily(_PREFIX + name, text, value=counts[name])
+            if name in counts:
+                yield CounterMetricFamily(_PREFIX + name, text, value=counts[name])
         for name, text in _GAUGES.items():
-            yield GaugeMetricFamily(_PREFIX + name, text, value=counts[name])
+            if name in counts:
+                yield GaugeMetricFamily(_PREFIX + name, text, value=counts[name])
 
     def metrics(self) -> bytes:
         """The exposition."""

@@ -21,6 +21,7 @@ Properties: TypeAlias = dict[str, str | int | float | bool]
 
 ANSWER_S: Final = 10.0
 """Seconds to wait for an answer about topics."""
+_CRITICAL: Final = 2
 _SECURITY: Final = {
     "sasl.mechanism": "sasl_mechanism",
     "sasl.username": "sasl_username",
@@ -65,7 +66,7 @@ def properties(
         "client.id": client_id,
         "security.protocol": options.security_protocol,
         # A broker that is away is told once by us, not every second by the library.
-        "log.connection.close": False,
+        "log_level": _CRITICAL,
     }
     for name, option in _SECURITY.items():
         if value := getattr(options, option):

@@ -13,11 +13,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from confluent_kafka import (
     Consumer,
-    KafkaError,
     KafkaException,
     Message,
     TopicPartition,
@@ -116,7 +115,7 @@ class Intake:
             letters.close()
             consumer.close()
 
-    def _settings(self) -> dict[str, str | int | float | bool]:
+    def _settings(self) -> dict[str, Any]:
         group = f"{self._options.group_id}-{self._books.identity()}"
         found = properties(
             self._options,
@@ -130,10 +129,11 @@ class Intake:
             queued_max_messages_kbytes=_FETCH_KB,
             statistics_interval_ms=1000,
         )
-        return {**found, "stats_cb": self._standing.told, "error_cb": self._failed}  # type: ignore[dict-item]
-
-    def _failed(self, error: KafkaError) -> None:
-        LOG.debug("Kafka: %s", reason(error))
+        callbacks: dict[str, Any] = {
+            "stats_cb": self._standing.told,
+            "error_cb": self._standing.noted,
+        }
+        return {**found, **callbacks}
 
     def _take_in(
         self, consumer: Consumer, letters: DeadLetters, messages: Sequence[Message]
@@ -227,6 +227,7 @@ def _commit(consumer: Consumer, records: Sequence[Message]) -> None:
     if not records:
         return
     try:
-        consumer.commit(offsets=_places(records, first=False), asynchronous=False)
+        # Not waited for: while Kafka is away that would take long.
+        consumer.commit(offsets=_places(records, first=False), asynchronous=True)
     except KafkaException as error:
         LOG.debug("No offsets committed: %s", reason(error))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
+from confluent_kafka import KafkaError
 from msgspec import Struct
 
 LOG = logging.getLogger(__name__)
@@ -44,7 +45,7 @@ class Standing:
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._silent_since: float | None = None
-        self._trouble = ""
+        self._trouble = self._noted = ""
         self.lag = 0
 
     def told(self, statistics: str) -> None:
@@ -53,7 +54,7 @@ class Standing:
         if any(one.state in _UP for one in found.brokers.values()):
             self._answered()
         else:
-            self.failed("no broker answers")
+            self.failed(self._noted or "no broker answers")
         lags = [
             partition.consumer_lag
             for topic in found.topics.values()
@@ -61,6 +62,11 @@ class Standing:
             if partition.fetch_state == "active" and partition.consumer_lag >= 0
         ]
         self.lag = sum(lags)
+
+    def noted(self, error: KafkaError) -> None:
+        """What librdkafka met; it goes on by itself."""
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:
+            self._noted = error.str()
 
     def failed(self, trouble: str) -> None:
         """Nothing goes on, because of ``trouble``."""
@@ -87,4 +93,4 @@ class Standing:
         if self._silent_since is not None:
             LOG.warning("Kafka answers again after %.0f s.", self.silence_s())
         self._silent_since = None
-        self._trouble = ""
+        self._trouble = self._noted = ""

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from gantt.engine.protocol import Engine
 from gantt.errors import Refused
 from gantt.stream.options import StreamOptions
+
+if TYPE_CHECKING:
+    from gantt.stream.producing import ReportStream, Service
 
 
 @contextlib.contextmanager
@@ -46,6 +50,18 @@ def publishing(options: StreamOptions, books: Engine) -> Iterator[None]:
         yield
     finally:
         thread.close()
+
+
+@contextlib.contextmanager
+def reporting(
+    options: StreamOptions, service: Service | None
+) -> Iterator[ReportStream]:
+    """Reports go to Kafka, and to ``service`` while it does not answer. Raises
+    Refused."""
+    with _extra():
+        from gantt.stream.producing import ReportStream
+    with contextlib.closing(ReportStream(options, service)) as stream:
+        yield stream
 
 
 @contextlib.contextmanager

@@ -1,0 +1,174 @@
+"""Agents report to a real Kafka, and to a service while it is away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from gantt.engine.gantt import Gantt
+from gantt.errors import Unavailable
+from gantt.model.needs import Needs
+from gantt.model.reports import Report, ReportOutcome
+from gantt.stream.connection import ensure
+from gantt.stream.options import StreamOptions
+from gantt.stream.producing import EVERYTHING, ReportStream
+from gantt.stream.topics import reports_topic
+from tests.kafka_broker import Kafka, start_kafka
+from tests.stream.streams import (
+    a_report,
+    read_all,
+    stream_options,
+    taking_in,
+    vcpus,
+    wait_for,
+)
+
+pytestmark = pytest.mark.server("kafka")
+
+
+class Service:
+    """Over HTTP this would be; ``is_away``: it does not answer."""
+
+    def __init__(self, books: Gantt) -> None:
+        self.books = books
+        self.is_away = False
+        self.said: list[Report | bytes] = []
+
+    def needs(self) -> Needs:
+        if self.is_away:
+            raise Unavailable("away")
+        return self.books.needs()
+
+    def report_hosts(
+        self, reports: Iterable[Report | bytes]
+    ) -> tuple[ReportOutcome, ...]:
+        if self.is_away:
+            raise Unavailable("away")
+        said = list(reports)
+        self.said += said
+        return self.books.report_hosts(said)
+
+
+@pytest.fixture
+def own_kafka() -> Iterator[Kafka]:
+    with start_kafka() as broker:
+        yield broker
+
+
+def made(broker: Kafka) -> StreamOptions:
+    options = stream_options(broker)
+    ensure(options, [reports_topic(options)])
+    return options
+
+
+def records(options: StreamOptions, count: int) -> list[Report]:
+    found = read_all(options, options.reports_topic, count)
+    return [msgspec.json.decode(one.value() or b"", type=Report) for one in found]
+
+
+def test_a_report_is_known_once_kafka_has_it(kafka: Kafka) -> None:
+    options = made(kafka)
+    stream = ReportStream(options)
+    said = a_report("a")
+    nothing = replace(said, full=False, fields=type(said.fields)())
+    (outcome,) = stream.report_hosts([said])
+    (unchanged,) = stream.report_hosts([nothing])
+    stream.close()
+    (found,) = read_all(options, options.reports_topic, 1)
+    assert (outcome.outcome, unchanged.outcome) == ("applied", "unchanged")
+    assert found.key() == b"a"
+    assert msgspec.json.decode(found.value() or b"", type=Report) == said
+    counts = stream.counts()
+    assert (counts["stream_delivered"], counts["stream_waiting"]) == (1, 0)
+
+
+def test_without_a_service_everything_is_needed(kafka: Kafka) -> None:
+    stream = ReportStream(made(kafka))
+    assert stream.needs() is EVERYTHING
+    stream.close()
+
+
+def test_needs_are_asked_again_and_stay_while_the_service_is_away(
+    kafka: Kafka,
+) -> None:
+    now = [0.0]
+    with taking_in(stream_options(kafka)) as books:
+        service = Service(books)
+        service.is_away = True
+        stream = ReportStream(made(kafka), service, clock=lambda: now[0])
+        assert stream.needs().everything
+        service.is_away = False
+        now[0] += 1000
+        unchanged = a_report("a", fields=type(a_report("a").fields)())
+        (outcome,) = stream.report_hosts([unchanged])
+        assert outcome.needs == books.needs().digest
+        service.is_away = True
+        assert stream.needs() == books.needs()
+        stream.close()
+
+
+def test_while_kafka_is_away_the_newest_waits_and_nothing_is_lost(
+    own_kafka: Kafka,
+) -> None:
+    options = made(own_kafka)
+    stream = ReportStream(options, delivery_s=3)
+    stream.report_hosts([a_report("a")])
+    own_kafka.kill()
+    for number in (2, 3, 4):
+        with pytest.raises(Unavailable, match="--url"):
+            stream.report_hosts([a_report("a", number)])
+        assert stream.counts()["stream_waiting"] == 1
+    own_kafka.start()
+    (outcome,) = _until_delivered(stream, a_report("a", 5))
+    stream.close()
+    assert outcome.outcome == "applied"
+    found = [one.sequence for one in records(options, 2)]
+    assert found[0] == 1
+    assert records(options, len(found))[-1].sequence in (4, 5)
+    assert stream.counts()["stream_waiting"] == 0
+
+
+def _until_delivered(stream: ReportStream, report: Report) -> tuple[ReportOutcome, ...]:
+    found: list[tuple[ReportOutcome, ...]] = []
+
+    def is_delivered() -> bool:
+        try:
+            found.append(stream.report_hosts([report]))
+        except Unavailable:
+            return False
+        return True
+
+    wait_for(is_delivered, stream.counts)
+    return found[0]
+
+
+def test_while_kafka_is_away_the_service_has_the_reports(own_kafka: Kafka) -> None:
+    options = made(own_kafka)
+    with taking_in(options) as books:
+        service = Service(books)
+        stream = ReportStream(options, service, delivery_s=3)
+        stream.report_hosts([a_report("a")])
+        wait_for(lambda: vcpus(books) == {"a": 1}, lambda: vcpus(books))
+        assert not service.said
+        own_kafka.kill()
+        (outcome,) = stream.report_hosts([a_report("a", 2)])
+        assert outcome.outcome == "applied"
+        assert vcpus(books) == {"a": 2}
+        wait_for(lambda: "Kafka" in books.notice(), books.notice)
+        assert books.counts()["stream_silence_seconds"] > 0
+        assert books.unready() == ""
+        service.is_away = True
+        with pytest.raises(Unavailable):
+            stream.report_hosts([a_report("a", 3)])
+        own_kafka.start()
+        _until_delivered(stream, a_report("a", 4))
+        wait_for(lambda: vcpus(books) == {"a": 4}, lambda: vcpus(books))
+        wait_for(lambda: books.notice() == "", books.notice)
+        stream.close()
+        counts = stream.counts()
+        assert (counts["stream_fallbacks"], counts["stream_waiting"]) == (1, 0)
+    # What the service had first is in the topic as well, for those who begin there.
+    assert max(one.sequence for one in records(options, 2)) >= 2
