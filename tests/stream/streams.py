@@ -69,7 +69,13 @@ class Agents:
         self._topic = options.reports_topic
         servers = ",".join(options.bootstrap_servers)
         self._producer = Producer(
-            {"bootstrap.servers": servers, "enable.idempotence": True, "linger.ms": 5}
+            {
+                "bootstrap.servers": servers,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "partitioner": "murmur2_random",
+                "log_level": 2,
+            }
         )
 
     def say(self, *reports: Report) -> None:
