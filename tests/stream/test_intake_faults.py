@@ -1,0 +1,235 @@
+"""What goes wrong around the intake: nothing is lost, nothing stops, and it is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from gantt.connection import open_gantt
+from gantt.engine.gantt import Gantt
+from gantt.errors import Refused, StoreFailed
+from gantt.model.reports import Delivery, ReportOutcome
+from gantt.stream import starting
+from gantt.stream.connection import Topic, ensure, properties
+from gantt.stream.consuming import Intake
+from gantt.stream.options import StreamOptions
+from gantt.stream.standing import Standing
+from gantt.stream.topics import reports_topic
+from tests.kafka_broker import Kafka
+from tests.live import free_port
+from tests.stream.streams import (
+    Agents,
+    a_report,
+    becomes,
+    headers,
+    read_all,
+    stream_options,
+    vcpus,
+    wait_for,
+)
+
+on_kafka = pytest.mark.server("kafka")
+
+
+class Faulty:
+    """Books that fail as a test says; else those of ``books``."""
+
+    def __init__(self, books: Gantt) -> None:
+        self._books = books
+        self.outages = 0
+        self.hated = ""
+        self.asked: list[int] = []
+
+    def take_deliveries(
+        self, deliveries: Sequence[Delivery]
+    ) -> tuple[ReportOutcome, ...]:
+        self.asked.append(len(deliveries))
+        if self.outages:
+            self.outages -= 1
+            raise StoreFailed("The database is away.")
+        if any(one.key == self.hated for one in deliveries):
+            raise ZeroDivisionError("a bug")
+        return self._books.take_deliveries(deliveries)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._books, name)
+
+
+@pytest.fixture
+def books() -> Iterator[Faulty]:
+    with open_gantt("memory://") as inner:
+        yield Faulty(inner)
+
+
+def started(options: StreamOptions, books: Any) -> Intake:
+    intake = Intake(options, books)
+    intake.start()
+    return intake
+
+
+@on_kafka
+def test_while_the_database_is_away_reports_come_again(
+    kafka: Kafka, books: Faulty
+) -> None:
+    options = stream_options(kafka, partitions=1)
+    ensure(options, [reports_topic(options)])
+    Agents(options).say(*(a_report(host) for host in "abcd"))
+    books.outages = 2
+    intake = started(options, books)
+    becomes(books._books, a=1, b=1, c=1, d=1)
+    intake.close()
+    counts = intake.counts()
+    assert (counts["stream_retries"], counts["stream_records"]) == (2, 4)
+    assert books._books.counts()["reports_duplicate"] == 0
+
+
+@on_kafka
+def test_a_report_that_meets_a_bug_keeps_none_out(kafka: Kafka, books: Faulty) -> None:
+    options = stream_options(kafka, partitions=1)
+    ensure(options, [reports_topic(options)])
+    Agents(options).say(*(a_report(host) for host in "abcd"))
+    books.hated = "b"
+    intake = started(options, books)
+    becomes(books._books, a=1, c=1, d=1)
+    (letter,) = read_all(options, options.dead_letters_topic, 1)
+    intake.close()
+    assert letter.key() == b"b"
+    assert headers(letter)["gantt-code"] == "internal"
+    assert intake.counts()["stream_dead_letters"] == 1
+
+
+@on_kafka
+def test_a_topic_that_is_missing_is_named_and_awaited(
+    kafka: Kafka, books: Faulty
+) -> None:
+    options = stream_options(kafka, create_topics=False)
+    intake = started(options, books)
+    wait_for(lambda: options.reports_topic in intake.notice(), intake.notice)
+    assert "create_topics" in intake.notice()
+    made = stream_options(
+        kafka,
+        reports_topic=options.reports_topic,
+        dead_letters_topic=options.dead_letters_topic,
+    )
+    letters = Topic(options.dead_letters_topic, 1, {})
+    ensure(made, [reports_topic(options), letters])
+    Agents(options).say(a_report("a"))
+    becomes(books._books, a=1)
+    wait_for(lambda: not intake.notice(), intake.notice)
+    intake.close()
+
+
+@on_kafka
+def test_a_topic_that_would_lose_reports_is_refused(kafka: Kafka) -> None:
+    options = stream_options(kafka)
+    wrong = Topic(options.reports_topic, 1, {"cleanup.policy": "delete"})
+    ensure(options, [wrong])
+    with pytest.raises(Refused, match=r"cleanup.policy=delete, and Gantt needs"):
+        ensure(options, [reports_topic(options)])
+
+
+@on_kafka
+def test_a_topic_may_also_be_limited_in_time(kafka: Kafka) -> None:
+    options = stream_options(kafka)
+    wanted = reports_topic(options)
+    both = {**wanted.settings, "cleanup.policy": "compact,delete"}
+    ensure(options, [Topic(wanted.name, 1, both)])
+    ensure(options, [wanted])
+
+
+@on_kafka
+def test_what_arrived_in_time_may_wait_for_long(kafka: Kafka) -> None:
+    """The clock of a host is judged by when Kafka had its report."""
+    options = stream_options(kafka)
+    ensure(options, [reports_topic(options)])
+    Agents(options).say(a_report("a"))
+    with open_gantt("memory://") as books:
+        hours = 3_600_000_000 * 20
+        books._reporting._clock = _Later(books._reporting._clock, hours)
+        intake = started(options, books)
+        becomes(books, a=1)
+        assert vcpus(books) == {"a": 1}
+        intake.close()
+
+
+class _Later:
+    def __init__(self, clock: Any, by: int) -> None:
+        self._clock, self._by = clock, by
+
+    def now(self) -> int:
+        return int(self._clock.now()) + self._by
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._clock, name)
+
+
+def test_without_a_broker_the_books_open_and_close_and_say_so() -> None:
+    options = StreamOptions((f"127.0.0.1:{free_port()}",))
+    with open_gantt("memory://") as books, starting.taking_in(options, books):
+        wait_for(lambda: "Kafka" in books.notice(), books.notice)
+        assert books.unready() == ""
+        assert books.counts()["stream_silence_seconds"] >= 0
+        began = time.monotonic()
+    assert time.monotonic() - began < 30
+
+
+def test_without_options_nothing_is_started() -> None:
+    with (
+        open_gantt("memory://") as books,
+        starting.taking_in(StreamOptions(), books),
+    ):
+        assert "stream_lag" not in books.counts()
+
+
+def test_options_become_properties_of_the_client() -> None:
+    options = StreamOptions(
+        ("a:1", "b:2"),
+        security_protocol="SASL_SSL",
+        sasl_mechanism="PLAIN",
+        sasl_username="me",
+        sasl_password="secret",
+        ssl_cafile="/ca",
+        client_properties={"client.id": "mine", "socket.timeout.ms": "5"},
+    )
+    found = properties(options, "x", group_id="g")
+    assert found.pop("log_level") == 2
+    assert found == {
+        "bootstrap.servers": "a:1,b:2",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "me",
+        "sasl.password": "secret",
+        "ssl.ca.location": "/ca",
+        "group.id": "g",
+        "client.id": "mine",
+        "socket.timeout.ms": "5",
+    }
+
+
+UP = '{"brokers": {"a": {"state": "UP"}, "b": {"state": "INIT"}}, "topics": %s}'
+DOWN = '{"brokers": {"a": {"state": "TRY_CONNECT"}}}'
+LAG = (
+    '{"t": {"partitions": {"0": {"fetch_state": "active", "consumer_lag": 3}, '
+    '"1": {"fetch_state": "active", "consumer_lag": -1}, '
+    '"2": {"fetch_state": "none", "consumer_lag": 7}}}}'
+)
+
+
+def test_the_standing_tells_lag_and_silence() -> None:
+    now = [10.0]
+    standing = Standing(lambda: now[0])
+    standing.told(UP % LAG)
+    assert (standing.lag, standing.silence_s(), standing.notice()) == (3, 0, "")
+    standing.noted(KafkaError(KafkaError._TRANSPORT, "refused"))
+    standing.noted(KafkaError(KafkaError._ALL_BROKERS_DOWN, "all"))
+    standing.told(DOWN)
+    now[0] += 5
+    standing.told(DOWN)
+    assert standing.silence_s() == 5
+    assert standing.notice() == "reports from Kafka have waited for 5 s: refused"
+    standing.told(UP % "{}")
+    assert (standing.silence_s(), standing.notice()) == (0, "")
