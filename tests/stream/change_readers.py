@@ -100,8 +100,12 @@ def read_all(
 
 
 def revisions(values: list[bytes]) -> list[int]:
-    messages = [decode(one) for one in values]
-    return [one.revision for one in messages if isinstance(one, Revision)]
+    """Those that are complete, a revision in parts with its last one."""
+    return [
+        one.revision
+        for one in map(decode, values)
+        if isinstance(one, Revision) and one.part == one.parts
+    ]
 
 
 def copy_of(values: list[bytes]) -> Copy:

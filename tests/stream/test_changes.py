@@ -14,16 +14,24 @@ from pathlib import Path
 import msgspec
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from msgspec.structs import replace
 
 from gantt.engine.gantt import Gantt
 from gantt.engine.options import EngineOptions
 from gantt.errors import Unavailable
-from gantt.model.commands import ConsumerAllocations, CreateResourceClass, Inventory
+from gantt.model.commands import (
+    ConsumerAllocations,
+    CreateResourceClass,
+    Inventory,
+    SyncNames,
+)
 from gantt.store import StoreOptions, open_store
 from gantt.stream.changes.contract import Fenced
 from gantt.stream.changes.keeping import Publishing
 from gantt.stream.changes.messages import Begin, End, decode
 from gantt.stream.changes.topic import KafkaChanges
+from gantt.stream.connection import Topic, ensure
 from gantt.stream.options import StreamOptions
 from tests.kafka_broker import Kafka, start_kafka
 from tests.stream.change_fakes import shown
@@ -280,3 +288,32 @@ def test_a_log_compacted_past_the_topic(kafka: Kafka, url: str) -> None:
         assert end.revision == snapshot_at
         assert tables(copy_of(values).tables) == kept(books)
         assert tables(copy_of(values[before:]).tables) == kept(books)
+
+
+def test_a_message_that_the_topic_refuses_is_told(kafka: Kafka, url: str) -> None:
+    options = change_options(kafka, changes_message_bytes=100_000)
+    small = {"cleanup.policy": "delete", "max.message.bytes": "2000"}
+    ensure(options, [Topic(options.changes_topic, 1, small)])
+    with engine(url) as books:
+        # One revision of many rows, which compression does not make small enough.
+        names = [f"CUSTOM_{uuid.uuid4().hex.upper()}" for _ in range(300)]
+        books.submit(SyncNames((), tuple(sorted(names))))
+        with publishing(options, books) as thread:
+            wait_for(lambda: "max.message.bytes" in thread.notice(), thread.notice)
+        assert read_all(options) == []
+        smaller = replace(options, changes_message_bytes=1500)
+        with publishing(smaller, books):
+            work(books, furnish(books), 4)
+            assert_published(options, books)
+
+
+def test_a_topic_that_is_deleted_begins_again(kafka: Kafka, url: str) -> None:
+    options = change_options(kafka)
+    with engine(url) as books, publishing(options, books):
+        hosts = furnish(books)
+        work(books, hosts, 10)
+        read_all(options, until=books.revision)
+        admin = AdminClient({"bootstrap.servers": kafka.servers})
+        admin.delete_topics([options.changes_topic])[options.changes_topic].result(30)
+        work(books, hosts, 10)
+        assert_published(options, books)

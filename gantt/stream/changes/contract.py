@@ -37,8 +37,9 @@ class Log(Protocol):
 
 
 class ChangeTopic(Protocol):
-    """A topic with transactions, used by one thread. All methods raise Unavailable and
-    Fenced; what was published is not known then, and ``open`` tells."""
+    """A topic with transactions, used by one thread. All methods raise Unavailable,
+    Fenced, and Refused where the topic must be set otherwise; what was published is not
+    known then, and ``open`` tells."""
 
     def open(self, identity: str) -> bytes | None:
         """Be the only one that publishes the books ``identity``, and end what others

@@ -127,7 +127,7 @@ class Publishing:
         self._publisher.close()
         if not isinstance(error, GanttError):
             LOG.exception("Changes cannot be published.")
-        elif self._trouble is None:
+        elif self._trouble is None and not self._books.is_logged(error):
             LOG.error("Changes cannot be published: %s", error)
         since = time.monotonic() if self._trouble is None else self._trouble[0]
         self._trouble = since, str(error)

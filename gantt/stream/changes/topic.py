@@ -20,7 +20,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from gantt.errors import Unavailable
+from gantt.errors import Refused, Unavailable
 from gantt.stream.changes.contract import Fenced
 from gantt.stream.connection import LIBRARY_LOG, ensure, properties, unavailable
 from gantt.stream.options import StreamOptions
@@ -40,6 +40,9 @@ _FENCED: Final = frozenset(
         KafkaError.INVALID_PRODUCER_EPOCH,
         KafkaError.PRODUCER_FENCED,
     }
+)
+_TOO_LARGE: Final = frozenset(
+    {KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE}
 )
 
 
@@ -63,6 +66,8 @@ class KafkaChanges:
                     transaction_timeout_ms=int(_TRANSACTION_S * 1000),
                     # One row may be larger than a message is meant to be.
                     message_max_bytes=100_000_000,
+                    # The topic's limit is for what is sent together.
+                    batch_size=options.changes_message_bytes,
                     compression_type="lz4",
                 ),
                 logger=LIBRARY_LOG,
@@ -126,7 +131,15 @@ class KafkaChanges:
         if any(one.code() in _FENCED for one in causes):
             return Fenced()
         # Why a message was refused says more than that its transaction was.
-        return unavailable(self._options, KafkaException(causes[-1]))
+        cause = causes[-1]
+        if cause.code() in _TOO_LARGE:
+            topic = self._options.changes_topic
+            return Refused(
+                f"A message about changes is larger than the topic {topic} takes: "
+                "raise its max.message.bytes, or lower changes_message_bytes of "
+                "[stream]; a single row is never divided."
+            )
+        return unavailable(self._options, KafkaException(cause))
 
 
 def last_message(consumer: Consumer, topic: str) -> bytes | None:
