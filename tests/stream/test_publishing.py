@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable
 
 import msgspec
@@ -9,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from gantt.errors import Gone, Unavailable
+from gantt.model.watching import Events
 from gantt.stream.changes.contract import Fenced
 from gantt.stream.changes.copy import Copy
 from gantt.stream.changes.messages import Begin, End, Message, Revision, Rows
@@ -179,6 +182,24 @@ def test_compaction_while_publishing() -> None:
     assert copied(broker) == books.table
 
 
+class Vanishing(Books):
+    """Its log is compacted behind the first page."""
+
+    def events(self, since: str | int | None = None, *, wait_s: float = 0.0) -> Events:
+        found = super().events(since, wait_s=wait_s)
+        if found.events:
+            self.compact(1)
+        return found
+
+
+def test_what_was_read_before_a_compaction_is_published() -> None:
+    books, broker = Vanishing(), Broker()
+    books.write(9)
+    settle(publisher(books, broker), books)
+    assert kinds(broker) == "rrrb*e"
+    assert copied(broker) == books.table
+
+
 def restored(books: Books) -> Books:
     """A backup of revision 2, in which other commands followed."""
     found = Books(batch="bbbbbbbb")
@@ -189,11 +210,10 @@ def restored(books: Books) -> Books:
 
 
 def other(books: Books) -> Books:
-    """Another database, whose log begins at its first revision."""
-    del books
-    found = Books()
+    """Another database, whose log has the same positions."""
+    found = Books(batch=books.batch)
     found.books = "other"
-    found.write(4, rows=2)
+    found.write(7, rows=2)
     return found
 
 
@@ -238,9 +258,10 @@ def test_a_snapshot_is_due_after_a_while_and_skips_no_revision() -> None:
     books.write(2)
     settle(one, books)
     watch.now += DAY - 1
-    one.step(0.0)
-    assert kinds(broker) == "rr"
-    books.write(7)
+    books.write()
+    settle(one, books)
+    assert kinds(broker) == "rrr"
+    books.write(6)
     watch.now += 1
     settle(one, books)
     assert kinds(broker) == "rrrrrrrrrb*e"
@@ -337,3 +358,46 @@ def test_a_reader_who_comes_late_waits_for_a_snapshot() -> None:
     settle(one, books)
     del broker.committed[:2]  # what retention leaves
     assert copied(broker) == books.table
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_happens_a_reader_has_a_copy(seed: int) -> None:
+    """Writes, crashes, a second leader, compaction, restored backups: in any order."""
+    rng = random.Random(seed)
+    books, broker, watch = Books(page=rng.randint(1, 4)), Broker(), Watch()
+    limits = Limits(
+        messages=rng.randint(1, 6), message_bytes=rng.choice((300, 9000)), snapshot_s=60
+    )
+    leaders = [publisher(books, broker, limits, watch) for _ in range(2)]
+    backups = [(list(books.log), dict(books.table))]
+    for number in range(200):
+        match rng.choice(("write", "step", "step", "step", "crash", "rare")):
+            case "write":
+                books.write(rng.randint(1, 5), rows=rng.randint(1, 5))
+            case "step":
+                one = rng.choice(leaders)
+                try:
+                    one.step(0.0)
+                except (Fenced, Unavailable):
+                    one.close()
+            case "crash":
+                broker.failing, broker.is_kept = rng.randint(0, 2), rng.random() < 0.5
+            case "rare":
+                watch.now += rng.randint(0, 30) * 1_000_000
+                if rng.random() < 0.2:
+                    books.compact(rng.randint(1, 3))
+                elif rng.random() < 0.2:
+                    backups.append((list(books.log), dict(books.table)))
+                elif rng.random() < 0.1:
+                    log, table = rng.choice(backups)
+                    books.log, books.table = list(log), dict(table)
+                    books.first = min(books.first, len(log) or 1)
+                    books.batch = f"{number:08x}"
+    broker.failing = None
+    books.write()
+    settle(publisher(books, broker, limits, watch), books)
+    assert copied(broker) == books.table
+    found = [one for one in broker.messages() if isinstance(one, Revision)]
+    for before, after in itertools.pairwise(found):
+        is_next = after.part == before.part + 1 and after.id == before.id
+        assert is_next or (after.part == 1 and before.part == before.parts)
