@@ -145,7 +145,9 @@ class ReportStream:
     def _put(self, key: str, value: bytes) -> bool:
         """In the place of what waits: the newest report of a host says all."""
         self._waiting[key] = value
-        self._producer.purge(in_queue=True, in_flight=False)
+        # "blocking" is inverted in this library: by default it does not wait, and the
+        # report that follows is thrown away as well.
+        self._producer.purge(in_queue=True, in_flight=False, blocking=False)
         self._producer.poll(0)
         try:
             self._producer.produce(

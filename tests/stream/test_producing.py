@@ -69,6 +69,17 @@ def records(options: StreamOptions, count: int) -> list[Report]:
     return [msgspec.json.decode(one.value() or b"", type=Report) for one in found]
 
 
+def test_every_report_is_taken_at_once_while_kafka_answers(kafka: Kafka) -> None:
+    stream = ReportStream(made(kafka))
+    try:
+        for number in range(1, 41):
+            stream.report_hosts([a_report("a", number)])
+        assert stream.counts()["stream_undelivered"] == 0
+        assert stream.counts()["stream_delivered"] == 40
+    finally:
+        stream.close()
+
+
 def test_a_report_is_known_once_kafka_has_it(kafka: Kafka) -> None:
     options = made(kafka)
     stream = ReportStream(options)
