@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench import (
     advise,
+    agents,
     attacks,
     books,
     candidates,
@@ -29,6 +30,8 @@ from bench.report import Row, show
 
 SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "advise": advise.measure,
+    "agents": agents.measure,
+    "agents-postgresql": agents.measure_postgresql,
     "attacks": attacks.measure,
     "books": books.measure,
     "candidates": candidates.measure,

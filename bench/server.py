@@ -154,6 +154,11 @@ class Server:
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+        return self._process.pid
+
     def resident_mb(self) -> float:
         """Memory of the server's processes that is in RAM; a page that several of
         them share counts once."""
@@ -199,6 +204,15 @@ def _family(pid: int) -> list[int]:
     except FileNotFoundError:
         return [pid]
     return [pid, *(each for child in listed for each in _family(int(child)))]
+
+
+def used_s(pid: int) -> float:
+    """Processor time of a process and its descendants."""
+    ticks = 0
+    for each in _family(pid):
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _resident_kb(pid: int) -> int:

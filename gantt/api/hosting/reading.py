@@ -21,6 +21,9 @@ DRAINED_BYTES = 64 * 1024
 DRAINED_S = 1.0
 # Smaller bodies are not counted; the number of connections limits them.
 SMALL = 8 * 1024
+# Larger ones are read piece by piece. Up to this a body is read at once, which is a
+# third of the work, and counted with its whole length from the beginning.
+WHOLE = 64 * 1024
 
 TOO_LONG, TOO_SLOW, TOO_MANY = "body_too_long", "body_too_slow", "bodies_full"
 DRAINING = "draining"
@@ -113,7 +116,9 @@ class Bodies:
         body.deadline = now + limits.timeout_s
         self._readers[body] = task
         try:
-            if body.length is not None and body.length <= SMALL:
+            if body.length is not None and body.length <= WHOLE:
+                if body.length > SMALL:
+                    self._hold(body, body.length)
                 found = await body.whole()
             else:
                 found = await self._gather(body)
