@@ -164,6 +164,9 @@ GANTT = [
             "gantt serve answers them on its own address.",
             "dashboard": "Serve the dashboard at /gantt/ui. Its pages hold no data: "
             "they ask the API, with the token that is given to them.",
+            "dashboard_sign_ins 0..1000": "How many may sign in at the dashboard with "
+            "a password of Keystone at once, per process; further ones are refused "
+            "with 503. 0: it takes tokens only.",
         },
     ),
     *rows(

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 from oslo_config import cfg
 
-from gantt.conf import advice, coordination, rpc, scheduling, shadow, stream
+from gantt.conf import advice, coordination, identity, rpc, scheduling, shadow, stream
 from gantt.conf.options import IGNORED, PROBES, RETIRED, Options, list_opts
 from gantt.conf.unknown import unknown_options
 from gantt.conf.values import (
@@ -72,6 +73,7 @@ def load(
     overrides = overrides or {}
     ours = _parse(files, directories, known)
     probe = _parse(files, directories, list(PROBES.items()))
+    keystone = _parse(files, directories, [(identity.GROUP, identity.OPTIONS)])
     if not (files or directories):
         ours.set_default("auth_strategy", default_auth, "api")
     try:
@@ -82,7 +84,8 @@ def load(
             places, environ, known + list(PROBES.items()), RETIRED
         )
         named = None if _CONNECTION in overrides else _named(config_files)
-        return _settings(ours, probe, places, unknown, named)
+        settings = _settings(ours, probe, places, unknown, named)
+        return replace(settings, identity=identity.identity_options(keystone))
     except (cfg.Error, OSError, ValueError) as error:
         raise Refused(f"The configuration cannot be used: {error}") from error
 

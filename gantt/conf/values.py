@@ -60,6 +60,15 @@ class AuthOptions(Struct, frozen=True):
     confirmed_tokens_s: float = 1.0
 
 
+class IdentityOptions(Struct, frozen=True):
+    """Where Keystone is, "": not known; ``cafile`` "": the system's; ``insecure``: its
+    certificate is not verified."""
+
+    url: str = ""
+    cafile: str = ""
+    insecure: bool = False
+
+
 class ServeOptions(Struct, frozen=True):
     """How the built-in server listens.
 
@@ -68,7 +77,8 @@ class ServeOptions(Struct, frozen=True):
     directory. ``waiting_requests``: how many may wait for a thread;
     ``body_timeout_s``: how long a body may take to arrive; ``bodies_bytes``: maximum
     total size of all bodies. ``metrics_listen``: HOST:PORT of the metrics of programs
-    other than the server; "": none. ``dashboard``: whether /gantt/ui is served.
+    other than the server; "": none. ``dashboard``: whether /gantt/ui is served;
+    ``dashboard_sign_ins``: how many may sign in there with a password at once.
     """
 
     host: str = "127.0.0.1"
@@ -84,6 +94,7 @@ class ServeOptions(Struct, frozen=True):
     bodies_bytes: int = 128 * 1024 * 1024
     metrics_listen: str = ""
     dashboard: bool = True
+    dashboard_sign_ins: int = 4
 
     @property
     def long_threads(self) -> int:
@@ -155,6 +166,7 @@ class Settings(Struct, frozen=True):
     coordination: CoordinationOptions = CoordinationOptions()
     stream: StreamOptions = StreamOptions()
     log: LogOptions = LogOptions()
+    identity: IdentityOptions = IdentityOptions()
     allowed_origin: tuple[str, ...] = ()
     proxy_headers: bool = False
     enforce_scope: bool = True

@@ -115,6 +115,7 @@ _GAUGES = {
         "confirmed_tokens_limit": "Maximum tokens per process that are not validated "
         "again (confirmed_tokens).",
         "body_bytes_limit": "Maximum bytes of one request body (max_body_bytes).",
+        "sign_ins_limit": "Maximum sign-ins with a password at once, per process.",
         "watchers_limit": "Maximum watchers per process.",
     },
     SUM: {
@@ -238,6 +239,7 @@ _COUNTERS = {
     "shape_misses": "Decisions for a request shape not in the cache.",
     "events_told": "Revisions sent to watchers.",
     "policy_errors": "Policy file changes that could not be loaded.",
+    "sign_ins_turned_away": "Sign-ins with a password rejected because of the limit.",
     "watchers_turned_away": "Watchers rejected because of the limit.",
 }
 # Counts whose metric has another name.

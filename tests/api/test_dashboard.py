@@ -98,4 +98,7 @@ def test_it_can_be_switched_off(books: Gantt) -> None:
 
 
 def test_the_page_learns_how_to_sign_in(client: WsgiClient) -> None:
-    assert client("GET", "/gantt/ui/settings.json").json == {"auth": "noauth2"}
+    assert client("GET", "/gantt/ui/settings.json").json == {
+        "auth": "noauth2",
+        "takes_passwords": False,
+    }

@@ -17,10 +17,12 @@ from msgspec import Struct
 
 from gantt.api.call import Environ
 from gantt.api.hosting.middleware import ROUTE, StartResponse, WsgiApp
+from gantt.api.ui.sign_in import SignIn
 
 PATH: Final = "/gantt/ui"
 STATIC: Final = Path(__file__).parent / "static"
 SETTINGS: Final = "settings.json"
+SIGN_IN: Final = "sign-in"
 _INDEX: Final = "index.html"
 _KINDS: Final = {
     ".html": "text/html; charset=utf-8",
@@ -51,9 +53,9 @@ _SAFETY: Final = (
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
     ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
-    # Asked for each time and sent only if it has changed: all files are of one release.
-    ("cache-control", "no-cache"),
 )
+# Asked for each time and sent only if it has changed: all files are of one release.
+_FRESH: Final = ("cache-control", "no-cache")
 
 
 class File(Struct, frozen=True):
@@ -64,10 +66,12 @@ class File(Struct, frozen=True):
     etag: str
 
 
-def read_files(auth: str) -> dict[str, File]:
+def read_files(auth: str, *, takes_passwords: bool = False) -> dict[str, File]:
     """Name -> file, of all files and the settings; ``auth``: the strategy."""
     bodies = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir())}
-    bodies[SETTINGS] = json.dumps({"auth": auth}).encode()
+    bodies[SETTINGS] = json.dumps(
+        {"auth": auth, "takes_passwords": takes_passwords}
+    ).encode()
     return {name: _file(name, body) for name, body in bodies.items()}
 
 
@@ -76,9 +80,10 @@ def _file(name: str, body: bytes) -> File:
     return File(body, _KINDS[Path(name).suffix], f'"{digest}"')
 
 
-def with_dashboard(app: WsgiApp, auth: str) -> WsgiApp:
-    """Serve the dashboard before ``app``; ``auth``: the strategy that ``app`` uses."""
-    files = read_files(auth)
+def with_dashboard(app: WsgiApp, auth: str, sign_in: SignIn | None = None) -> WsgiApp:
+    """Serve the dashboard before ``app``; ``auth``: the strategy that ``app`` uses;
+    ``sign_in``: with a password, None: only with a token."""
+    files = read_files(auth, takes_passwords=sign_in is not None)
     below = PATH + "/"
 
     def serve(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -87,6 +92,8 @@ def with_dashboard(app: WsgiApp, auth: str) -> WsgiApp:
             return app(environ, start_response)
         environ[ROUTE] = PATH
         name = path[len(below) :]
+        if name == SIGN_IN and sign_in is not None:
+            return _sign_in(sign_in, environ, start_response)
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
             return _short(start_response, "405 Method Not Allowed", ("allow", "GET"))
         if path == below:  # names in the page are relative to the path without it
@@ -99,6 +106,21 @@ def with_dashboard(app: WsgiApp, auth: str) -> WsgiApp:
         return _send(file, environ, start_response)
 
     return serve
+
+
+def _sign_in(
+    sign_in: SignIn, environ: Environ, start_response: StartResponse
+) -> list[bytes]:
+    if environ["REQUEST_METHOD"] != "POST":
+        return _short(start_response, "405 Method Not Allowed", ("allow", "POST"))
+    reply = sign_in.answer(environ)
+    about = [
+        ("content-type", _KINDS[".json"]),
+        ("content-length", str(len(reply.body))),
+        ("cache-control", "no-store"),
+    ]
+    start_response(reply.status, [*about, *_SAFETY])
+    return [reply.body]
 
 
 def _short(
@@ -116,7 +138,7 @@ def _short(
 def _send(
     file: File, environ: Environ, start_response: StartResponse
 ) -> Iterable[bytes]:
-    headers = [("etag", file.etag), *_SAFETY]
+    headers = [("etag", file.etag), _FRESH, *_SAFETY]
     known = environ.get("HTTP_IF_NONE_MATCH", "")
     if file.etag in (one.strip().removeprefix("W/") for one in known.split(",")):
         start_response("304 Not Modified", headers)
