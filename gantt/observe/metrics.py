@@ -119,6 +119,7 @@ _GAUGES = {
         "watchers_limit": "Maximum watchers per process.",
     },
     SUM: {
+        "sign_ins": "Sign-ins with a password under way.",
         "queue_length": "Commands that wait for the committer.",
         "decisions_kept": "Decisions that can be explained.",
         "decisions_waiting": "Decisions not yet visible to other processes.",

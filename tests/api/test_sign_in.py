@@ -1,4 +1,4 @@
-"""A password for a token, by way of the dashboard: Keystone is asked, nothing is kept."""
+"""A password for a token, by way of the dashboard: Keystone is asked, none is kept."""
 
 from __future__ import annotations
 

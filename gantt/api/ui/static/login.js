@@ -3,51 +3,81 @@
 import { BASE } from "./api.js";
 import { el } from "./elements.js";
 import { begin } from "./session.js";
+import { plain } from "./text.js";
 
 const HINTS = {
   noauth2: "This service believes every token: USER or USER:PROJECT; admin has the role admin.",
   token: "A token of the service's tokens file.",
+  "": "",
   keystone: "A token of Keystone, as `openstack token issue` prints it.",
 };
 
-async function strategy() {
+const FIELDS = [
+  ["user", "User", "username"],
+  ["password", "Password", "current-password"],
+  ["project", "Project", "off"],
+  ["user_domain", "Domain of the user", "off"],
+  ["project_domain", "Domain of the project", "off"],
+];
+
+async function settings() {
   try {
-    return (await (await fetch(`${BASE}/gantt/ui/settings.json`)).json()).auth;
+    return await (await fetch(`${BASE}/gantt/ui/settings.json`)).json();
   } catch {
-    return "";
+    return { auth: "", takes_passwords: false };
   }
 }
 
+function field(name, label, complete) {
+  const isSecret = name === "password" || name === "token";
+  const input = el("input", {
+    id: name, name, type: isSecret ? "password" : "text", required: true,
+    autocomplete: complete, spellcheck: "false", autocapitalize: "off",
+    value: name.endsWith("domain") ? "Default" : null,
+  });
+  return [el("label", { for: name }, label), input];
+}
+
+async function exchange(form, wrong) {
+  const given = Object.fromEntries(FIELDS.map(([name]) => [name, form.elements[name].value]));
+  try {
+    const answer = await fetch(`${BASE}/gantt/ui/sign-in`, {
+      method: "POST", credentials: "omit", cache: "no-store", redirect: "error",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(given),
+    });
+    const body = await answer.json();
+    if (answer.ok) return begin(body.token);
+    wrong.textContent = plain(body.errors?.[0]?.detail ?? answer.statusText);
+  } catch {
+    wrong.textContent = "The service does not answer.";
+  }
+  form.elements.password.value = "";
+  return form.elements.password.focus();
+}
+
 /** The form; `why` the last session ended. */
-export function login(root, why) {
-  const hint = el("p", { class: "hint" });
-  const field = el("input", {
-    id: "token", name: "token", type: "password", required: true,
-    autocomplete: "off", spellcheck: "false",
-  });
-  const form = el(
-    "form",
-    {
-      class: "login",
-      on: {
-        submit(event) {
-          event.preventDefault();
-          begin(field.value.trim());
-        },
-      },
-    },
-    el("h1", {}, "Gantt"),
-    why && el("p", { class: "wrong", role: "alert" }, why),
-    el("label", { for: "token" }, "Token"),
-    field,
-    hint,
-    el("button", { type: "submit", class: "primary" }, "Sign in"),
-    el("p", { class: "hint" }, "It stays in this tab, and is sent as a header to this service only."),
-  );
-  strategy().then((name) => {
-    hint.textContent = HINTS[name] ?? "";
-    if (name === "noauth2") field.type = "text";
-  });
-  root.replaceChildren(form);
-  field.focus();
+export async function login(root, why) {
+  root.replaceChildren();
+  const known = await settings();
+  const wrong = el("p", { class: "wrong", role: "alert" }, why);
+  const show = (takesPassword) => {
+    const other = el("button", { type: "button", class: "link", on: { click: () => show(!takesPassword) } },
+      takesPassword ? "Use a token" : "Use a password of Keystone");
+    const form = el("form", { class: "login", on: { submit } },
+      el("h1", {}, "Gantt"),
+      wrong,
+      takesPassword ? FIELDS.map((one) => field(...one)) : [field("token", "Token", "off"), el("p", { class: "hint" }, HINTS[known.auth])],
+      el("button", { type: "submit", class: "primary" }, "Sign in"),
+      known.takes_passwords ? other : null,
+      el("p", { class: "hint" }, "The token stays in this tab, and is sent as a header to this service only."));
+    function submit(event) {
+      event.preventDefault();
+      if (takesPassword) exchange(form, wrong);
+      else begin(form.elements.token.value.trim());
+    }
+    root.replaceChildren(form);
+    form.querySelector("input").focus();
+  };
+  show(known.takes_passwords);
 }
