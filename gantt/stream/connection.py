@@ -79,7 +79,10 @@ def properties(
 def ensure(options: StreamOptions, topics: list[Topic]) -> None:
     """Have ``topics`` there, with their settings. Raises Unavailable where no broker
     answers, Refused where one is missing and may not be made, or is set otherwise."""
-    admin = AdminClient(properties(options, "gantt-topics"), logger=LIBRARY_LOG)
+    heard: list[KafkaError] = []
+    settings: dict[str, Any] = {**properties(options, "gantt-topics")}
+    settings["error_cb"] = heard.append
+    admin = AdminClient(settings, logger=LIBRARY_LOG)
     try:
         there = admin.list_topics(timeout=ANSWER_S).topics
         missing = [one for one in topics if one.name not in there]
@@ -91,10 +94,15 @@ def ensure(options: StreamOptions, topics: list[Topic]) -> None:
         _create(admin, options, missing)
         _check(admin, [one for one in topics if one.name in there])
     except KafkaException as error:
-        raise unavailable(options, error) from error
+        admin.poll(0)  # lets ``heard`` hear
+        # That no broker is there, or why not: a refused password, an unknown CA.
+        causes = [one for one in heard if one.code() != KafkaError._ALL_BROKERS_DOWN]
+        raise unavailable(options, causes[-1] if causes else error) from error
 
 
-def unavailable(options: StreamOptions, error: KafkaException) -> Unavailable:
+def unavailable(
+    options: StreamOptions, error: KafkaException | KafkaError
+) -> Unavailable:
     """``error`` as one of ours."""
     servers = ", ".join(options.bootstrap_servers)
     return Unavailable(f"Kafka at {servers} does not answer: {reason(error)}")

@@ -25,7 +25,7 @@ from confluent_kafka import (
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Unavailable
 from gantt.model.reports import Delivery, ReportOutcome
-from gantt.stream.connection import ensure, properties, reason
+from gantt.stream.connection import LIBRARY_LOG, ensure, properties, reason
 from gantt.stream.dead_letters import DeadLetters
 from gantt.stream.options import StreamOptions
 from gantt.stream.standing import Standing
@@ -104,7 +104,7 @@ class Intake:
         """Until it is closed, or nothing goes on. Raises KafkaException, GanttError."""
         topics = [reports_topic(self._options), dead_letters_topic(self._options)]
         ensure(self._options, topics)
-        consumer = Consumer(self._settings(), logger=LOG)
+        consumer = Consumer(self._settings(), logger=LIBRARY_LOG)
         letters = DeadLetters(self._options)
         try:
             consumer.subscribe([self._options.reports_topic])

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from gantt.errors import shortened
 from gantt.model.reports import ReportOutcome
-from gantt.stream.connection import properties, reason
+from gantt.stream.connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class DeadLetters:
                 acks="all",
                 message_timeout_ms=int(FLUSH_S * 1000),
             ),
-            logger=LOG,
+            logger=LIBRARY_LOG,
         )
         self._put = 0
         self._written = 0

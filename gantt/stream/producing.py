@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from gantt.errors import GanttError, Unavailable
 from gantt.model.needs import Needs, needs_of
 from gantt.model.reports import Outcome, Report, ReportOutcome
-from gantt.stream.connection import properties, reason
+from gantt.stream.connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
 LOG = logging.getLogger(__name__)
@@ -193,7 +193,7 @@ class ReportStream:
             linger_ms=0,
         )
         callbacks: dict[str, Any] = {"error_cb": self._note}
-        return Producer({**settings, **callbacks}, logger=LOG)
+        return Producer({**settings, **callbacks}, logger=LIBRARY_LOG)
 
     def _note(self, error: KafkaError) -> None:
         """What librdkafka met; it goes on by itself."""

@@ -139,7 +139,7 @@ class KafkaChanges:
                 "raise its max.message.bytes, or lower changes_message_bytes of "
                 "[stream]; a single row is never divided."
             )
-        return unavailable(self._options, KafkaException(cause))
+        return unavailable(self._options, cause)
 
 
 def last_message(consumer: Consumer, topic: str) -> bytes | None:
