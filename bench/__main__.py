@@ -51,9 +51,14 @@ def main() -> None:
     parser.add_argument(
         "suites", nargs="*", metavar="|".join(SUITES), help="default: all"
     )
-    parser.add_argument(
-        "--markdown", action="store_true", help="a table to be pasted into a document"
-    )
+    parser.set_defaults(form="table")
+    for form, what in (
+        ("markdown", "a table to be pasted into a document"),
+        ("json", "the same for a program"),
+    ):
+        parser.add_argument(
+            f"--{form}", dest="form", action="store_const", const=form, help=what
+        )
     parser.add_argument(
         "--scale", type=float, default=1.0, help="fleets of this share of their size"
     )
@@ -66,7 +71,7 @@ def main() -> None:
         folder = Path(name).resolve()
         for suite in options.suites or SUITES:
             rows += SUITES[suite](folder, options.scale)
-    show(rows, as_markdown=options.markdown)
+    show(rows, options.form)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,14 @@ import sys
 from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 from rich.console import Console
 from rich.table import Table
 
+Form: TypeAlias = Literal["table", "markdown", "json"]
 HEADINGS = ("work", "goal", "Gantt", "upstream", "ratio", "")
 KB_PER_GB = 1024**2
 
@@ -79,10 +82,14 @@ def machine() -> str:
     )
 
 
-def show(rows: Iterable[Row], *, as_markdown: bool) -> None:
+def show(rows: Iterable[Row], form: Form) -> None:
     """Print the table and the machine."""
-    if as_markdown:
+    if form == "markdown":
         print(markdown(rows))
+        return
+    if form == "json":
+        found = msgspec.json.encode({"machine": machine(), "rows": list(rows)})
+        print(msgspec.json.format(found).decode())
         return
     table = Table(caption=machine())
     for heading in HEADINGS:
