@@ -66,11 +66,19 @@ def command(name: str, part: str) -> list[str]:
 
 class Fleet:
     """``configured``: further sections of the service's configuration;
-    ``coordination``: where agents show that they are there, "": nowhere."""
+    ``coordination``: where agents show that they are there, "": nowhere; ``stream``:
+    Kafka, for all agents, and for that of the last host the service besides."""
 
-    def __init__(self, folder: Path, configured: str = "", coordination: str = ""):
+    def __init__(
+        self,
+        folder: Path,
+        configured: str = "",
+        *,
+        coordination: str = "",
+        stream: str = "",
+    ) -> None:
         self.folder = folder
-        self._coordination = coordination
+        self._coordination, self._stream = coordination, stream
         self.agents: dict[str, subprocess.Popen[bytes]] = {}
         self._launches: list[Launched] = []
         self._strays: list[subprocess.Popen[bytes]] = []
@@ -108,21 +116,30 @@ class Fleet:
         assert done.exit_code == status, done.output
         return done.output
 
-    def start_agent(self, host: str, *more: str) -> None:
+    def start_agent(self, host: str) -> None:
         """As docs/agent.md says, and docs/liveness.md where there is coordination."""
         words = command("agent", "--interval 10")
         if self._coordination:
             joins = command("liveness", "agent --coordination")
             words += _with(joins[1:], coordination=self._coordination)
         words = _with(words, interval=INTERVAL, heartbeat=HEARTBEAT)
-        place = ("--host", host, "--root", str(self.folder / host))
+        words += ("--host", host, "--root", str(self.folder / host))
+        environ = {**self._environ(), "GANTT_TOKEN": f"of-{host}"}
+        if self._stream:
+            words += ("--stream", self._stream)
+            if host != HOSTS[-1]:
+                del environ["GANTT_URL"]
         with self.log(host).open("ab") as log:
             self.agents[host] = subprocess.Popen(
-                live.program(*words, *place, *more),
-                env={**self._environ(), "GANTT_TOKEN": f"of-{host}"},
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                live.program(*words), env=environ, stdout=log, stderr=subprocess.STDOUT
             )
+
+    def resize(self, host: str, memory_mb: int) -> None:
+        """The machine has so much memory from now on."""
+        file = self.folder / host / "proc" / "meminfo"
+        new = file.with_suffix(".new")
+        new.write_text(f"MemTotal: {memory_mb * 1024} kB\n")
+        new.rename(file)
 
     def launch(self, *words: str, script: str = "exec sleep 600") -> Launched:
         """``gantt launch`` of a small process, by ssh on either host."""
@@ -269,11 +286,9 @@ def pids_of(instance: str) -> list[int]:
 
 
 @contextlib.contextmanager
-def fleet(
-    folder: Path, configured: str = "", coordination: str = ""
-) -> Iterator[Fleet]:
-    """Both hosts report."""
-    found = Fleet(folder, configured, coordination)
+def fleet(folder: Path, configured: str = "", **where: str) -> Iterator[Fleet]:
+    """Both hosts report. ``where``: as Fleet."""
+    found = Fleet(folder, configured, **where)
     try:
         for host in HOSTS:
             found.start_agent(host)

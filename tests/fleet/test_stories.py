@@ -18,7 +18,7 @@ from tests.fleet.fleet import HEARTBEAT, HOSTS, Fleet, fleet, pids_of
 
 pytestmark = pytest.mark.slow
 NOW = ("--grace", "0")
-DOWN_S = 6
+DOWN_S = 8
 COORDINATION = """\
 [coordination]
 backend_url = {url}
@@ -49,7 +49,7 @@ def test_an_agent_that_leaves_its_group_is_noticed(tmp_path: Path) -> None:
     with coordinator("redis") as server:
         url = server.url(server.port)
         settings = COORDINATION.format(url=url, interval=HEARTBEAT)
-        with fleet(tmp_path, settings, url) as two:
+        with fleet(tmp_path, settings, coordination=url) as two:
             a_killed_agent_is_noticed(two, 2 * HEARTBEAT)
 
 
