@@ -27,7 +27,7 @@ _US: Final = 1_000_000
 
 class WholeReporter:
     """See ``Reporter``. ``renewal_s``: a report is repeated after so long, with a new
-    number, although there is no news."""
+    number, although there is no news. ``beats``: as ``Report`` has it."""
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class WholeReporter:
         renewal_s: float,
         constants: Fields | None = None,
         step: float = STEP,
+        beats: bool = False,
     ) -> None:
         self._host = host
         self._node = node
@@ -45,6 +46,7 @@ class WholeReporter:
         self._renewal_us = int(renewal_s * _US)
         self._constants = constants or {}
         self._step = step
+        self._beats = beats
         self.needs: Needs | None = None
         # The last report with fields, and these; None: the next one must be new.
         self._last: tuple[Report, Fields] | None = None
@@ -120,4 +122,5 @@ class WholeReporter:
             needs="" if self.needs is None else self.needs.digest,
             fields=stats_of(fields or {}),
             unread=() if part is None else tuple(sorted(part.unread)),
+            beats=self._beats,
         )

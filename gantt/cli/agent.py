@@ -190,8 +190,7 @@ def agent(
             if not streams.is_on or _is_given("url"):
                 service = stack.enter_context(closing(open_books(url, token)))
             # What ends, or is a member of a group, is not judged by its reports.
-            beats = not (once or show or coordination)
-            machine["beats"] = beats
+            machine["beats"] = not (once or show or coordination)
             running, counts = _agent(service, streams, stack, sleep, interval, machine)
             if show:
                 _show(running)
@@ -239,6 +238,7 @@ def _agent(
     from gantt.stream.starting import reporting
 
     root: Path = machine["root"]
+    beats: bool = machine["beats"]
     host = machine["host"] or machine_name()
     node = machine["node"] or host
     constants = {"hypervisor_hostname": node}
@@ -253,12 +253,13 @@ def _agent(
     }
     if not streams.is_on:
         assert service is not None, "there is somewhere to report to"
-        told = Reporter(*named, constants=constants, beats=machine["beats"])
+        told = Reporter(*named, constants=constants, beats=beats)
         running = Agent(service, told, pace=Pace(interval), **rest)
         return running, running.counts
     stream = stack.enter_context(reporting(streams, service))
-    renewal_s = streams.renewal_s
-    whole = WholeReporter(*named, renewal_s=renewal_s, constants=constants)
+    whole = WholeReporter(
+        *named, renewal_s=streams.renewal_s, constants=constants, beats=beats
+    )
     # Kafka's client waits longer and longer by itself; looking costs only this host.
     pace = Pace(interval) if service is not None else Pace(interval, interval)
     running = Agent(stream, whole, pace=pace, **rest)

@@ -48,6 +48,8 @@ OPTIONS: Sequence[cfg.Opt] = [
             "time.",
             "renewal_s 1..86400": "Seconds after which an agent without news repeats "
             "its report.",
+            "heartbeat_s 0.3..3600": "Seconds between heartbeats of an agent without "
+            "news; at most a third of service_down_time of the scheduler.",
             "create_topics": "Make topics that are missing.",
             "sasl_mechanism": "SASL mechanism, such as SCRAM-SHA-512.",
             "sasl_username": "User for SASL.",

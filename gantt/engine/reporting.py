@@ -60,12 +60,12 @@ class Reporting:
         self._checks.statement("reports", len(said))
         now = self._clock.now()
 
-        def checked(report: Report, _place: int) -> bool:
+        def checked(report: Report, _place: int) -> Report:
             _check_host(report, only_host)
             self._check_time(report, now)
-            return only_host is not None
+            return report
 
-        return self._take_in(said, checked, now)
+        return self._take_in(said, checked, now, own_only=only_host is not None)
 
     def take_deliveries(
         self, deliveries: Sequence[Delivery]
@@ -73,33 +73,39 @@ class Reporting:
         """What became of each, once that is durable. Each may only say what the token
         of its host may. Raises Unavailable, and some may have been applied then."""
 
-        def checked(report: Report, place: int) -> bool:
+        now = self._clock.now()
+        heard_since = now - int(self._heartbeats.down_s * _US)
+
+        def checked(report: Report, place: int) -> Report:
             delivery = deliveries[place]
             _check_key(report, delivery.key)
             _check_host(report, delivery.host)
             self._check_time(report, delivery.at)
-            return True
+            # What has waited for long says no more that its agent is there.
+            is_old = report.beats and delivery.at < heard_since
+            return replace(report, beats=False) if is_old else report
 
         said = [one.report for one in deliveries]
-        return self._take_in(said, checked, self._clock.now())
+        return self._take_in(said, checked, now, own_only=True)
 
     def _take_in(
         self,
         said: Sequence[Report | bytes],
-        checked: Callable[[Report, int], bool],
+        checked: Callable[[Report, int], Report],
         now: int,
+        *,
+        own_only: bool,
     ) -> tuple[ReportOutcome, ...]:
-        """``checked`` refuses the report at a place of ``said``, or tells whether its
-        host alone says it."""
+        """``checked`` refuses the report at a place of ``said``, or returns it as it
+        may go on; ``own_only``: each is said by its host alone."""
         needs, update = self._needs(), self._update()
         found: list[ReportOutcome | None] = [None] * len(said)
         commands: dict[int, c.ReportHost] = {}
         for place, one in enumerate(said):
             try:
                 report = forms.report(one, self._checks.options.max_report_bytes)
-                own_only = checked(report, place)
                 commands[place] = agent_reports.command_of(
-                    report, update, needs, own_only=own_only
+                    checked(report, place), update, needs, own_only=own_only
                 )
             except GanttError as refusal:
                 found[place] = forms.refused(one, refusal, needs)

@@ -27,6 +27,8 @@ AMOUNTS: Final = (
     *("vcpus", "memory_mb", "local_gb"),
     *("vcpus_used", "memory_mb_used", "local_gb_used"),
 )
+HEARTBEAT: Final = "#heartbeat"
+"""After the key of a report without fields."""
 NOT_NULL: Final[dict[str, object]] = {
     **dict.fromkeys((*AMOUNTS, "instances"), UNSET),
     "traits": (),
@@ -72,8 +74,10 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def key(self) -> str:
-        """What it is filed under: nothing older of the same key is of use."""
-        return self.host if self.node == self.host else f"{self.host}/{self.node}"
+        """What it is filed under: nothing older of the same key is of use. One that
+        says that nothing changed must not take the place of one that says what is."""
+        place = self.host if self.node == self.host else f"{self.host}/{self.node}"
+        return place if self.has_fields else place + HEARTBEAT
 
     @property
     def has_fields(self) -> bool:

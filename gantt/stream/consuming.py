@@ -24,7 +24,7 @@ from confluent_kafka import (
 
 from gantt.engine.protocol import Engine
 from gantt.errors import GanttError, Unavailable
-from gantt.model.reports import Delivery, ReportOutcome
+from gantt.model.reports import HEARTBEAT, Delivery, ReportOutcome
 from gantt.stream.connection import LIBRARY_LOG, ensure, properties, reason
 from gantt.stream.dead_letters import DeadLetters
 from gantt.stream.options import StreamOptions
@@ -155,7 +155,7 @@ class Intake:
             self._stop.wait(RETRY_S)
             return
         for message, outcome in zip(said, outcomes, strict=True):
-            if outcome.outcome == "refused":
+            if outcome.outcome == "refused" and not _is_early(message, outcome):
                 letters.put(message, outcome)
         self._counts["records"] += len(records)
         written, lost = letters.flush()
@@ -183,6 +183,12 @@ def _broken(delivery: Delivery) -> ReportOutcome:
     return ReportOutcome(delivery.key, "", "refused", "internal", message)
 
 
+def _is_early(message: Message, outcome: ReportOutcome) -> bool:
+    """Whether this is a heartbeat to a report that was compacted away: a newer one
+    follows."""
+    return outcome.wants_full and _key(message).endswith(HEARTBEAT)
+
+
 def _next(consumer: Consumer, most: int) -> list[Message]:
     first = consumer.poll(POLL_S)
     if first is None:
@@ -192,13 +198,15 @@ def _next(consumer: Consumer, most: int) -> list[Message]:
 
 
 def _delivery(message: Message) -> Delivery:
-    raw, key = message.value(), message.key()
+    raw = message.value()
     _, at_ms = message.timestamp()
-    return Delivery(
-        raw if isinstance(raw, bytes) else str(raw).encode(),
-        key.decode(errors="replace") if isinstance(key, bytes) else str(key or ""),
-        at_ms * 1000,
-    )
+    value = raw if isinstance(raw, bytes) else str(raw).encode()
+    return Delivery(value, _key(message), at_ms * 1000)
+
+
+def _key(message: Message) -> str:
+    key = message.key()
+    return key.decode(errors="replace") if isinstance(key, bytes) else str(key or "")
 
 
 def _places(records: Sequence[Message], *, first: bool) -> list[TopicPartition]:

@@ -17,7 +17,8 @@ class StreamOptions(Struct, frozen=True):
     librdkafka, in place of what the others say. ``partitions`` and
     ``replication_factor`` (-1: as the broker does) are for topics that are made here.
     ``batch``: reports that a scheduler applies at a time. ``renewal_s``: an agent that
-    has no news repeats its report so often.
+    has no news repeats its report so often; ``heartbeat_s``: and says so often that it
+    is there, where reports tell that.
     ``changes_topic`` "": changes are not published. ``changes_batch``: messages about
     changes in one transaction; ``changes_message_bytes``: of one of them, unless one
     row is larger; ``changes_snapshot_s``: seconds until another snapshot of all rows is
@@ -33,6 +34,7 @@ class StreamOptions(Struct, frozen=True):
     replication_factor: int = -1
     batch: int = 1000
     renewal_s: float = 300.0
+    heartbeat_s: float = 20.0
     create_topics: bool = True
     changes_batch: int = 500
     changes_message_bytes: int = 900_000

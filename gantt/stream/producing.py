@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from gantt.errors import GanttError, Unavailable
 from gantt.model.needs import Needs, needs_of
-from gantt.model.reports import Outcome, Report, ReportOutcome
+from gantt.model.reports import HEARTBEAT, Report, ReportOutcome
 from gantt.stream.connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
@@ -67,6 +67,9 @@ class ReportStream:
         self._producer = self._connected()
         # What Kafka does not have yet, by key.
         self._waiting: dict[str, bytes] = {}
+        # Where the last report with fields is, and since when nothing came after it.
+        self._partition = -1
+        self._beat_at = 0.0
         self._trouble = self._noted = ""
         self._needs = EVERYTHING
         self._asked_at = -NEEDS_S
@@ -106,10 +109,22 @@ class ReportStream:
 
     def _taken(self, report: Report) -> ReportOutcome:
         self._producer.poll(0)
-        if report.has_fields and not self._deliver(report):
+        if (report.has_fields or self._is_beat_due(report)) and (
+            not self._deliver(report)
+        ):
             return self._fall_back(report)
-        outcome: Outcome = "applied" if report.has_fields else "unchanged"
-        return ReportOutcome(report.host, report.node, outcome, needs=self._digest())
+        return ReportOutcome(
+            report.host,
+            report.node,
+            "applied" if report.has_fields else "unchanged",
+            needs=self._digest(),
+            beat_s=self._options.heartbeat_s if report.beats else None,
+        )
+
+    def _is_beat_due(self, report: Report) -> bool:
+        # An agent looks when it likes: a little early is better than late.
+        pause_s = self._options.heartbeat_s / 2
+        return report.beats and self._clock() - self._beat_at >= pause_s
 
     def _digest(self) -> str:
         """Of what is needed, asked again now and then."""
@@ -131,6 +146,8 @@ class ReportStream:
 
     def _deliver(self, report: Report) -> bool:
         """Whether Kafka has it now."""
+        if self._trouble and not report.has_fields:
+            return False  # what waits has fields
         key, value = report.key, msgspec.json.encode(report)
         deadline = self._clock() + (AWAY_S if self._trouble else self._delivery_s)
         if self._waiting.get(key) != value and not self._put(key, value):
@@ -140,10 +157,13 @@ class ReportStream:
                 self._failed(self._noted or "no broker has confirmed it in time")
                 return False
             self._producer.poll(_TURN_S)
+        self._beat_at = self._clock()
         return not self._trouble
 
     def _put(self, key: str, value: bytes) -> bool:
-        """In the place of what waits: the newest report of a host says all."""
+        """In the place of what waits: the newest report of a host says all. A heartbeat
+        goes where that report is, to come after it."""
+        is_beat = key.endswith(HEARTBEAT)
         self._waiting[key] = value
         # "blocking" is inverted in this library: by default it does not wait, and the
         # report that follows is thrown away as well.
@@ -151,7 +171,11 @@ class ReportStream:
         self._producer.poll(0)
         try:
             self._producer.produce(
-                self._options.reports_topic, value, key, on_delivery=self._delivered
+                self._options.reports_topic,
+                value,
+                key,
+                partition=self._partition if is_beat else -1,
+                on_delivery=self._delivered,
             )
         except (KafkaException, BufferError) as error:
             del self._waiting[key]
@@ -168,6 +192,7 @@ class ReportStream:
             del self._waiting[key]
         if error is None:
             self._counts["delivered"] += 1
+            self._partition = int(message.partition() or 0)
             if self._trouble:
                 LOG.warning("Kafka takes reports again.")
             self._trouble = self._noted = ""

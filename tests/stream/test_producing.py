@@ -8,17 +8,20 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
 from gantt.errors import Unavailable
 from gantt.model.needs import Needs
-from gantt.model.reports import Report, ReportOutcome
+from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.stream.connection import ensure
 from gantt.stream.options import StreamOptions
 from gantt.stream.producing import EVERYTHING, ReportStream
 from gantt.stream.topics import reports_topic
 from tests.kafka_broker import Kafka, start_kafka
 from tests.stream.streams import (
+    Agents,
     a_report,
+    now_us,
     read_all,
     stream_options,
     taking_in,
@@ -183,3 +186,74 @@ def test_while_kafka_is_away_the_service_has_the_reports(own_kafka: Kafka) -> No
         assert (counts["stream_fallbacks"], counts["stream_waiting"]) == (1, 0)
     # What the service had first is in the topic as well, for those who begin there.
     assert max(one.sequence for one in records(options, 2)) >= 2
+
+
+def beats(report: Report) -> Report:
+    """Its agent says that there is no news, and that it is there."""
+    return replace(report, full=False, fields=type(report.fields)(), beats=True)
+
+
+def test_heartbeats_come_after_the_report_and_leave_it_in_the_topic(
+    kafka: Kafka,
+) -> None:
+    options = made(kafka)
+    now = [0.0]
+    stream = ReportStream(options, clock=lambda: now[0])
+    said = replace(a_report("a"), beats=True)
+    stream.report_hosts([said])
+    for second in (1, 10, 11, 20):  # the second and the last are due
+        now[0] = second
+        (outcome,) = stream.report_hosts([beats(said)])
+        assert (outcome.outcome, outcome.beat_s) == ("unchanged", options.heartbeat_s)
+    stream.close()
+    found = read_all(options, options.reports_topic, 3)
+    assert [one.key() for one in found] == [b"a", b"a#heartbeat", b"a#heartbeat"]
+    assert len({one.partition() for one in found}) == 1
+    with taking_in(options) as books:
+        wait_for(lambda: books.counts()["stream_records"] == 3, books.counts)
+        counts = books.counts()
+    assert (counts["reports_applied"], counts["reports_unchanged"]) == (1, 2)
+    assert counts["stream_dead_letters"] == 0
+
+
+def test_a_heartbeat_to_a_report_that_was_compacted_away_is_no_dead_letter(
+    kafka: Kafka,
+) -> None:
+    options = stream_options(kafka, partitions=1)
+    ensure(options, [reports_topic(options)])
+    first, second = a_report("a"), a_report("a", 2)
+    Agents(options).say(beats(first), second, beats(second))
+    with taking_in(options) as books:
+        wait_for(lambda: books.counts()["stream_records"] == 3, books.counts)
+        assert vcpus(books) == {"a": 2}
+        assert books.counts()["stream_dead_letters"] == 0
+        assert books.counts()["reports_unchanged"] == 1
+
+
+def test_what_waited_for_long_is_no_sign_of_life() -> None:
+    with open_gantt("memory://") as books:
+        now = now_us()
+        hour = 3_600_000_000
+        for host, at in (("late", now - hour), ("there", now)):
+            said = replace(a_report(host, taken_at=at), beats=True)
+            delivery = Delivery(msgspec.json.encode(said), host, at)
+            (outcome,) = books.take_deliveries([delivery])
+            assert outcome.outcome == "applied"
+        assert books.counts()["heartbeats_heard"] == 1
+
+
+def test_while_kafka_is_away_the_service_has_the_heartbeats(kafka: Kafka) -> None:
+    options = made(kafka)
+    with open_gantt("memory://") as books:
+        service = Service(books)
+        stream = ReportStream(
+            replace(options, bootstrap_servers=("127.0.0.1:9",)), service, delivery_s=1
+        )
+        said = replace(a_report("a"), beats=True)
+        (outcome,) = stream.report_hosts([said])
+        assert outcome.outcome == "applied"
+        (outcome,) = stream.report_hosts([beats(said)])
+        assert outcome.outcome == "unchanged"
+        assert len(service.said) == 2
+        assert stream.counts()["stream_waiting"] == 1
+        stream.close()
