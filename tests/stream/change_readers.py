@@ -10,11 +10,11 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from gantt.engine.gantt import Gantt
 from gantt.stream.changes.copy import Copy, Tables
-from gantt.stream.changes.messages import Revision, decode
+from gantt.stream.changes.messages import End, Revision, decode
 from gantt.stream.options import StreamOptions
 from tests.kafka_broker import Kafka
 
-WAIT_S: Final = 60.0
+WAIT_S: Final = 120.0
 
 
 def change_options(broker: Kafka, **given: Any) -> StreamOptions:
@@ -83,9 +83,13 @@ class Reader:
 
 
 def reached(value: bytes) -> int:
-    """The revision that a reader has after ``value``; 0: in a snapshot."""
-    message = decode(value)
-    return int(getattr(message, "revision", 0))
+    """The revision that a reader has after ``value``; 0: in the midst of one."""
+    match decode(value):
+        case Revision(part=part, parts=parts, revision=revision) if part == parts:
+            return revision
+        case End(revision=revision):
+            return revision
+    return 0
 
 
 def read_all(

@@ -26,12 +26,12 @@ class Dying(KafkaChanges):
         super().__init__(options)
         self.left = transactions
 
-    def commit(self, producer: Producer) -> None:
+    def commit(self, producer: Producer, wait_s: float) -> None:
         self.left -= 1
         if self.left == 0:
             assert producer.flush(30) == 0
             os.kill(os.getpid(), signal.SIGKILL)
-        super().commit(producer)
+        super().commit(producer, wait_s)
 
 
 def main(database: str, broker: str, topic: str, batch: str, transaction: str) -> None:

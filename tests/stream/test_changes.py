@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ from gantt.model.commands import (
 from gantt.store import StoreOptions, open_store
 from gantt.stream.changes.contract import Fenced
 from gantt.stream.changes.keeping import Publishing
-from gantt.stream.changes.messages import Begin, End, decode
+from gantt.stream.changes.messages import Begin, End, Rows, decode
 from gantt.stream.changes.topic import KafkaChanges
 from gantt.stream.connection import Topic, ensure
 from gantt.stream.options import StreamOptions
@@ -45,14 +45,14 @@ from tests.stream.change_readers import (
 )
 
 pytestmark = pytest.mark.server("kafka")
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 
 class Failing(KafkaChanges):
     """Never commits what it has sent."""
 
-    def commit(self, producer: Producer) -> None:
-        assert producer.flush(30) == 0
+    def commit(self, producer: Producer, wait_s: float) -> None:
+        assert producer.flush(wait_s) == 0
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
 
 
@@ -317,3 +317,23 @@ def test_a_topic_that_is_deleted_begins_again(kafka: Kafka, url: str) -> None:
         admin.delete_topics([options.changes_topic])[options.changes_topic].result(30)
         work(books, hosts, 10)
         assert_published(options, books)
+
+
+def test_a_topic_whose_messages_have_expired_goes_on_with_a_snapshot(
+    kafka: Kafka, url: str
+) -> None:
+    options = change_options(kafka)
+    with engine(url) as books:
+        work(books, furnish(books), 10)
+        with publishing(options, books):
+            read_all(options, until=books.revision)
+        admin = AdminClient({"bootstrap.servers": kafka.servers})
+        everything = TopicPartition(options.changes_topic, 0, -1)
+        for deleted in admin.delete_records([everything]).values():
+            deleted.result(30)
+        assert read_all(options) == []
+        with publishing(options, books):
+            values = read_all(options, until=books.revision)
+        assert [type(decode(one)) for one in values[:2]] == [Begin, Rows]
+        assert revisions(values) == []
+        assert tables(copy_of(values).tables) == kept(books)

@@ -15,7 +15,7 @@ from gantt.model.watching import Events
 from gantt.stream.changes.contract import Fenced
 from gantt.stream.changes.copy import Copy
 from gantt.stream.changes.messages import Begin, End, Message, Revision, Rows
-from gantt.stream.changes.publishing import Limits, Publisher
+from gantt.stream.changes.publishing import Limits, Publisher, place_after
 from tests.stream.change_fakes import Books, Broker, Producer, shown
 
 LIMITS = Limits(messages=5, snapshot_s=0)
@@ -231,6 +231,26 @@ def test_another_history_begins_with_a_snapshot(
     settle(one, found)
     assert kinds(broker) == "rrrrrb*er"
     assert copied(broker) == found.table
+
+
+def test_another_database_in_the_place_of_this_one() -> None:
+    books, broker = Books(), Broker()
+    one = publisher(books, broker)
+    books.write(3)
+    settle(one, books)
+    books.books, books.batch, books.log, books.table = "new", "bbbbbbbb", [], {}
+    books.write(4)
+    settle(one, books)
+    books.write(2)
+    settle(one, books)
+    assert kinds(broker) == "rrrb*err"
+    assert {message.books for message in broker.messages()[3:]} == {"new"}
+    assert copied(broker) == books.table
+
+
+def test_messages_that_are_no_longer_kept_are_not_published_again() -> None:
+    assert "no longer in the topic" in place_after(b"", "books").gap
+    assert place_after(None, "books").gap == ""
 
 
 @pytest.mark.parametrize("failing", range(1, 4))

@@ -43,7 +43,8 @@ class ChangeTopic(Protocol):
 
     def open(self, identity: str) -> bytes | None:
         """Be the only one that publishes the books ``identity``, and end what others
-        have begun; the last message that readers of committed messages see."""
+        have begun; the last message that readers of committed messages see. None: none
+        was ever there; b"": it is no longer kept."""
 
     def publish(self, messages: Sequence[bytes]) -> None:
         """All of them in one transaction, after those before."""

@@ -56,9 +56,11 @@ class Place(Struct, frozen=True):
 
 
 def place_after(last: bytes | None, books: str) -> Place:
-    """Where to go on behind ``last``, the end of the topic; None: it is empty."""
+    """Where to go on behind ``last``, as ``ChangeTopic.open`` returns it."""
     if last is None:
         return Place()
+    if not last:
+        return Place(gap="What preceded is no longer in the topic.")
     try:
         message = decode(last)
     except Invalid as error:
@@ -113,7 +115,10 @@ class Publisher:
                 events = self._gather(place.cursor, wait_s)
                 self._publish(events)
         except Gone as gone:
-            self._place = replace(place, gap=gone.message)
+            if self._log.identity() == self._books:
+                self._place = replace(place, gap=gone.message)
+            else:  # another database is in its place
+                self.close()
 
     def close(self) -> None:
         """Forget what the topic ends with; the next step reads it."""

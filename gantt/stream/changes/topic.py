@@ -30,7 +30,9 @@ ANSWER_S: Final = 10.0
 """Seconds to wait for one answer."""
 # Kafka ends a transaction of a process that is gone after so long; nothing waits for
 # it, because the next process ends it first.
-_TRANSACTION_S: Final = 60.0
+_TRANSACTION_S: Final = 300.0
+# The slowest that a large transaction may be written at.
+_BYTES_A_SECOND: Final = 500_000
 # Offsets that are looked back for the last message, at first: transactions that failed
 # and the marks of Kafka take offsets too.
 _LOOK_BACK: Final = 16
@@ -92,13 +94,13 @@ class KafkaChanges:
             producer.begin_transaction()
             for message in messages:
                 producer.produce(topic, message, partition=0, on_delivery=delivered)
-            self.commit(producer)
+            self.commit(producer, ANSWER_S + sum(map(len, messages)) / _BYTES_A_SECOND)
         except KafkaException as error:
             raise self._failure(error, failed) from error
 
-    def commit(self, producer: Producer) -> None:
-        """End the transaction. Raises KafkaException."""
-        producer.commit_transaction(ANSWER_S)
+    def commit(self, producer: Producer, wait_s: float) -> None:
+        """End the transaction. Raises KafkaException, also if that takes longer."""
+        producer.commit_transaction(wait_s)
 
     def close(self) -> None:
         producer, self._producer = self._producer, None
@@ -143,16 +145,18 @@ class KafkaChanges:
 
 
 def last_message(consumer: Consumer, topic: str) -> bytes | None:
-    """The last committed message of the one partition of ``topic``, None if there is
-    none. Raises KafkaException."""
+    """The last committed message of the one partition of ``topic``; None, or b"" if
+    others were deleted. Raises KafkaException."""
     place = TopicPartition(topic, 0)
     low, high = consumer.get_watermark_offsets(place, ANSWER_S)
     back = _LOOK_BACK
     while True:
         start = max(low, high - back)
         found = _last_from(consumer, TopicPartition(topic, 0, start))
-        if found is not None or start <= low:
+        if found is not None:
             return found
+        if start <= low:
+            return b"" if low else None
         back *= 8
 
 
