@@ -98,7 +98,7 @@ def audit(
     done: list[Finding] = []
     refused: list[str] = []
     try:
-        _heal(session, curable, grace_s, done, refused)
+        _heal(session, curable, (grace_s, kinds), done, refused)
     finally:  # also where the service is away in the midst of it
         _print(session, found, done)
         for message in refused:
@@ -117,14 +117,15 @@ def _may_repair(finding: Finding, kinds: tuple[Kind, ...]) -> bool:
 def _heal(
     session: Session,
     findings: Iterable[Finding],
-    grace_s: float,
+    terms: tuple[float, tuple[Kind, ...]],
     done: list[Finding],
     refused: list[str],
 ) -> None:
     """Adds to ``done`` what was repaired, and to ``refused`` why another was not."""
+    grace_s, kinds = terms
     for one in findings:
         try:
-            done.append(session.books.repair(one, grace_s=grace_s))
+            done.append(session.books.repair(one, grace_s=grace_s, kinds=kinds))
         except Conflict as refusal:
             refused.append(refusal.message)
 

@@ -64,8 +64,14 @@ class RemoteAudits(Native):
             asked["host"] = host
         return decode.native(self._native("GET", "audit", query=asked), Audit)
 
-    def repair(self, finding: Finding, *, grace_s: float = GRACE_S) -> Finding:
-        body = {"finding": finding, "grace_s": grace_s}
+    def repair(
+        self,
+        finding: Finding,
+        *,
+        grace_s: float = GRACE_S,
+        kinds: Iterable[Kind] = (),
+    ) -> Finding:
+        body = {"finding": finding, "grace_s": grace_s, "kinds": tuple(kinds)}
         reply = self._native("POST", "audit", "repairs", body=body)
         return decode.native(reply, Finding)
 

@@ -76,14 +76,19 @@ class Auditing:
         return found
 
     def repair(
-        self, finding: Finding, *, grace_s: float = GRACE_S, request_id: str = ""
+        self,
+        finding: Finding,
+        *,
+        grace_s: float = GRACE_S,
+        kinds: Iterable[Kind] = (),
+        request_id: str = "",
     ) -> Finding:
         """See GanttProtocol. ``request_id``: of the record."""
         if not isinstance(finding, Finding):
             raise Invalid(
                 f"A repair is of a Finding of the audit; got {type(finding).__name__}."
             )
-        terms = self._terms(grace_s, MOST_FINDINGS)
+        terms = replace(self._terms(grace_s, MOST_FINDINGS), kinds=_kinds(kinds))
         project = self._reader.read(_project, finding.instance_uuid)
         undone = self._committer.submit(c.Repair(finding, terms), request_id)
         self._repairs += 1

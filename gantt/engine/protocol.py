@@ -16,7 +16,7 @@ from gantt.engine.options import EngineOptions
 from gantt.engine.reading.reader import Consistency, Truncatable
 from gantt.errors import GanttError
 from gantt.model.advice import AdviceRequest, Order
-from gantt.model.audit import GRACE_S, Finding
+from gantt.model.audit import GRACE_S, Finding, Kind
 from gantt.model.commands import Command
 from gantt.model.fleet_map import FleetMap
 from gantt.model.host_books import HostBooks
@@ -74,7 +74,12 @@ class Engine(GanttProtocol, Protocol):
         token of its host may. Raises Unavailable, and some may have been applied."""
 
     def repair(
-        self, finding: Finding, *, grace_s: float = GRACE_S, request_id: str = ""
+        self,
+        finding: Finding,
+        *,
+        grace_s: float = GRACE_S,
+        kinds: Iterable[Kind] = (),
+        request_id: str = "",
     ) -> Finding:
         """See GanttProtocol. ``request_id``: of the record."""
 

@@ -79,10 +79,16 @@ class SchedulerProtocol(Protocol):
         claimed for less may not run yet. ``kinds``: only findings of these, (): of
         all; ``host``: only those about it, "": about all. Raises Invalid."""
 
-    def repair(self, finding: Finding, *, grace_s: float = GRACE_S) -> Finding:
+    def repair(
+        self,
+        finding: Finding,
+        *,
+        grace_s: float = GRACE_S,
+        kinds: Iterable[Kind] = (),
+    ) -> Finding:
         """Undo what was found, if it still holds; its record is among ``decisions``.
-        Returns what was undone. Raises Conflict: it has changed, or cannot be repaired
-        here; Invalid."""
+        One of ``host_gone`` only where ``kinds`` names that. Returns what was undone.
+        Raises Conflict: it has changed, or cannot be repaired here; Invalid."""
 
     def adopt_host(
         self,

@@ -16,7 +16,7 @@ from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.rows import NO_HOST
 from gantt.placement import listings
 from gantt.placement.fleet_queries import OWNED
-from gantt.placement.listings import Listers, Listing, canonical
+from gantt.placement.listings import Listing, canonical
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
@@ -43,7 +43,6 @@ def audit(
     between hosts, and may let others write."""
     table = state.fleet.hosts
     ids = [int(table.id[row]) for row in table.live_rows()]
-    lists = listings.listers(state, rest)
     found: list[Finding] = []
     counts: Counter[str] = Counter()
     listing = 0
@@ -60,12 +59,12 @@ def audit(
         if row is not None:
             listing += listed(state, row, now, terms) is not None
             if terms.host in ("", table.hosts[row]):
-                take(of_host(state, row, now, terms, lists))
+                take(of_host(state, row, now, terms))
     if not terms.host and (not terms.kinds or "host_gone" in terms.kinds):
         for root in roots_without_host(state, rest):
-            take(of_lost_root(state, root, now, terms, lists))
+            take(of_lost_root(state, root, now, terms))
         for instance in sorted(state.fleet.claims.on(NO_HOST)):
-            take(of_lost_claim(state, instance, now, terms, lists))
+            take(of_lost_claim(state, instance, now, terms))
     found.sort(key=lambda one: (one.kind, one.host, one.node, str(one.subject)))
     return Audit(
         state.revision,
@@ -90,7 +89,6 @@ def of_host(
     row: int,
     now: int,
     terms: AuditTerms,
-    lists: Listers | None = None,
 ) -> Iterator[Finding]:
     """The findings about the host at ``row``."""
     table = state.fleet.hosts
@@ -108,7 +106,6 @@ def of_host(
     listing = listed(state, row, now, terms)
     if listing is None:
         return
-    booked = {} if root is None else _allocations(state, root)
     claims = state.fleet.claims
     claimed = {
         instance
@@ -116,16 +113,21 @@ def of_host(
         if claims.by_instance[instance].held_by is None  # it ends with its holder's
     }
     before = listing.at - terms.grace_us
-    here = {one: canonical(one) for one in sorted(booked.keys() | claimed)}
-    for instance, key in here.items():
-        if key not in listing.names and _is_due(state, instance, before):
+    held = claimed if root is None else claimed | _consumers(state, root)
+    named = _only_named(state, row, held, before)
+    here = {one: canonical(one) for one in held}
+    there = {**here, **{one: canonical(one) for one in named}}
+    missing = sorted(one for one, key in there.items() if key not in listing.names)
+    booked = {} if root is None or not missing else _allocations(state, root)
+    for instance in missing:
+        if _is_due(state, instance, before):
             claim = state.fleet.claims.by_instance.get(instance)
             yield _no_workload(
                 replace(place, instance_uuid=instance),
                 claim.claim if claim and instance in claimed else "",
                 booked.get(instance, {}),
-                listings.elsewhere(state, row, instance, lists),
-                is_new=listing.missing_since(key) > before,
+                listings.elsewhere(state, row, instance),
+                is_new=listing.missing_since(there[instance]) > before,
             )
     for instance in sorted(listing.names.difference(here.values())):
         is_known = state.consumers.find(instance) is not None
@@ -154,7 +156,6 @@ def of_lost_root(
     root_id: int,
     now: int,
     terms: AuditTerms,
-    lists: Listers | None = None,
 ) -> Iterator[Finding]:
     """The instances on a tree without a host."""
     root = state.providers.row_by_id.get(root_id)
@@ -170,7 +171,7 @@ def of_lost_root(
                 instance,
                 f"no host has the provider {provider.name}",
                 allocations,
-                listings.elsewhere(state, None, instance, lists),
+                listings.elsewhere(state, None, instance),
                 provider_uuid=provider.uuid,
             )
 
@@ -180,7 +181,6 @@ def of_lost_claim(
     instance: str,
     now: int,
     terms: AuditTerms,
-    lists: Listers | None = None,
 ) -> Iterator[Finding]:
     """The instance, if its host was deleted after its claim was confirmed. What it has
     on a tree that a host has is that host's to say."""
@@ -197,7 +197,7 @@ def of_lost_claim(
         instance,
         "the host of its claim was deleted",
         allocations,
-        listings.elsewhere(state, None, instance, lists),
+        listings.elsewhere(state, None, instance),
         claim=claim.claim,
     )
 
@@ -269,7 +269,7 @@ def _no_workload(
     is_new: bool,
 ) -> Finding:
     """``is_new``: its host has not gone on long enough without it."""
-    what = "allocations" if allocations else "a claim"
+    what = "allocations" if allocations else "a claim" if claim else "a name"
     runs = "does not list it"
     if other is not None:
         runs = f"does not list it: {other} does, or did last"
@@ -351,6 +351,30 @@ def _total(state: State, row: int, classes: tuple[str, ...]) -> int:
             table, slot = place
             found += int(table.total[slot])
     return found
+
+
+def _consumers(state: State, root: int) -> set[str]:
+    """Who has allocations on the tree at ``root``."""
+    table, uuids = state.allocations, state.consumers.uuids
+    found: set[str] = set()
+    for provider in state.providers.tree(root):
+        rows = table.by_provider.rows_of(provider)
+        found.update(uuids[one] for one in table.consumer[list(rows)].tolist())
+    return found
+
+
+def _only_named(state: State, row: int, held: set[str], before: int) -> set[str]:
+    """Instances that the books name on the host at ``row``, and that have nothing
+    there. Of a host with several nodes it is not known whose they are."""
+    hosts = state.fleet.hosts
+    host = hosts.hosts[row]
+    if len(hosts.rows_of(host)) > 1:
+        return set()
+    return {
+        uuid
+        for uuid, one in state.fleet.instances.on(host).items()
+        if uuid not in held and max(one.created_at or 0, one.updated_at or 0) <= before
+    }
 
 
 def _allocations(state: State, root: int) -> dict[str, Allocations]:

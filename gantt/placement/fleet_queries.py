@@ -14,7 +14,7 @@ from gantt.model.rows import ClaimRow, HostRow, ServiceRow
 from gantt.state.column import NO_ROW
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE
-from gantt.state.reports import TOPOLOGY
+from gantt.state.reports import LISTED, TOPOLOGY
 from gantt.state.state import State
 
 OWNED: Final = "_owned"
@@ -23,8 +23,6 @@ SAVED: Final = "_saved_at"
 """Beside it: when the host saved the last report, where that was told."""
 PLACE: Final = "_report"
 """Beside it: which report of an agent was applied last, a ``ReportPlace``."""
-LISTED: Final = "_listed"
-"""Beside it: the instances that the host's agent listed last, sorted."""
 LISTING: Final = "_listing"
 """Beside it: when that list was made, see ``listings``; absent: it is not whole."""
 ADOPTED: Final = "_adopted"

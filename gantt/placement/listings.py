@@ -6,20 +6,17 @@ writer says of the host makes no list newer.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable
 from typing import Any
 
 from msgspec import UNSET, Struct
 
 from gantt.model.commands import UpdateHost
 from gantt.model.names import canonical_uuid
-from gantt.placement.fleet_queries import LISTED, LISTING
+from gantt.model.rows import InstanceRow
+from gantt.placement.fleet_queries import LISTING
 from gantt.state.column import NO_ROW
+from gantt.state.reports import LISTED
 from gantt.state.state import State
-
-Listers = dict[str, list[int]]
-"""Instance -> ids of the hosts whose last list has it, however old that is."""
 
 
 class Listing(Struct, frozen=True):
@@ -52,35 +49,38 @@ def listing_at(state: State, row: int) -> Listing | None:
     )
 
 
-def listers(state: State, rest: Callable[[], None]) -> Listers:
-    """Of all hosts; ``rest`` is called between them."""
-    table = state.fleet.hosts
-    found: Listers = {}
-    for host_id in [int(table.id[row]) for row in table.live_rows()]:
-        row = table.row_by_id.get(host_id)
-        for instance in () if row is None else table.stats[row].get(LISTED, ()):
-            found.setdefault(instance, []).append(host_id)
-        rest()
-    return found
-
-
-def elsewhere(
-    state: State, row: int | None, instance: str, known: Listers | None = None
-) -> str | None:
-    """Another host than that at ``row`` which names or lists the instance. ``known``
-    None: the last list of every host is asked, by bisection."""
+def elsewhere(state: State, row: int | None, instance: str) -> str | None:
+    """Another host than that at ``row`` which names or lists the instance."""
     hosts, key = state.fleet.hosts, canonical(instance)
     here = None if row is None else hosts.hosts[row]
     for uuid in (instance, key):
         named = state.fleet.instances.by_uuid.get(uuid)
         if named is not None and named.host != here:
             return named.host
-    if known is not None:
-        rows = [hosts.row_by_id.get(one) for one in known.get(key, ())]
-    else:
-        rows = [int(one) for one in hosts.live_rows() if _has(state, int(one), key)]
-    others = [hosts.hosts[one] for one in rows if one is not None and one != row]
+    others = [hosts.hosts[one] for one in hosts.listers.get(key, ()) if one != row]
     return min(others, default=None)
+
+
+def dropped(
+    state: State, command: UpdateHost, row: int | None, stats: dict[str, Any]
+) -> list[InstanceRow]:
+    """The instances that an agent listed before and lists no more, of which nothing is
+    allocated or claimed there: they ended in order. The others may come back; the audit
+    has them. ``stats``: of the host, after its report."""
+    named = command.stats.instances
+    if row is None or command.place is None or named is UNSET:
+        return []
+    if stats.get("lists_instances") is not True:
+        return []  # the list is not whole
+    table = state.fleet.hosts
+    before = table.stats[row].get(LISTED, ())
+    known = state.fleet.instances.on(table.hosts[row])
+    gone = set(before).difference(map(canonical, named))
+    return [
+        known[uuid]
+        for uuid in sorted(gone)
+        if uuid in known and not _is_held(state, row, uuid)
+    ]
 
 
 def is_due(stats: dict[str, Any], command: UpdateHost, now: int) -> bool:
@@ -115,12 +115,6 @@ def note(
         if uuid not in there and _is_held(state, row, uuid)
     }
     stats[LISTING] = {"at": at, "since": old["since"], "missing": missing}
-
-
-def _has(state: State, row: int, instance: str) -> bool:
-    names = state.fleet.hosts.stats[row].get(LISTED, ())
-    place = bisect_left(names, instance)
-    return place < len(names) and names[place] == instance
 
 
 def _is_held(state: State, row: int | None, instance: str) -> bool:

@@ -20,7 +20,7 @@ from gantt.state.column import NO_ROW, time_in
 from gantt.state.factors import Factor
 from gantt.state.fleet import Fleet
 from gantt.state.fleet_tables import COMPUTE, grouped
-from gantt.state.reports import AMOUNTS, amounts, topology_of
+from gantt.state.reports import AMOUNTS, LISTED, amounts, topology_of
 from gantt.state.state import State
 from gantt.state.topology_columns import TopologyColumns
 from gantt.topology.pending import from_text, remaining
@@ -58,11 +58,22 @@ def fleet_problems(state: State) -> Iterator[str]:
         ):
             yield f"{where}: {what}"
     yield from _left_over(fleet)
+    yield from _listers(fleet)
     yield from _services(fleet)
     yield from _aggregates(fleet)
     yield from _instances(fleet)
     yield from _groups(fleet)
     yield from _claims(fleet)
+
+
+def _listers(fleet: Fleet) -> Iterator[str]:
+    hosts = fleet.hosts
+    listed: dict[str, set[int]] = {}
+    for row in hosts.live_rows().tolist():
+        for instance in hosts.stats[row].get(LISTED, ()):
+            listed.setdefault(instance, set()).add(row)
+    if listed != {one: set(rows) for one, rows in hosts.listers.items()}:
+        yield "the index of hosts by the instances that they list is wrong"
 
 
 def _host_indexes(state: State, row: int) -> Iterator[str]:

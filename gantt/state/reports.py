@@ -20,6 +20,8 @@ _PARTS: Final = (
     *("cpu_info", "supported_instances", "metrics", "pci_stats", "extra_resources"),
     *("stats", "numa_topology", "traits"),
 )
+LISTED: Final = "_listed"
+"""Among what a host reports: the instances that its agent listed last, sorted."""
 _MOST_PARTS: Final = 1024
 _MOST: Final = 2**53
 

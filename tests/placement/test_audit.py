@@ -12,8 +12,10 @@ from gantt.model import commands as c
 from gantt.model.audit import Audit, AuditTerms, Finding
 from gantt.model.hosts import HostStats
 from gantt.model.reports import Report
-from gantt.placement.audit import audit
+from gantt.placement import listings
+from gantt.placement.audit import audit, still
 from gantt.placement.rules.agent_reports import command_of
+from gantt.state.state import State
 from tests.placement.desk import put
 from tests.placement.fleet_desk import (
     SIZE,
@@ -28,6 +30,7 @@ from tests.placement.fleet_desk import report as host_report
 from tests.placement.rules.test_topology_claims import cells, pinned
 
 TERMS = AuditTerms(fresh_us=10_000, grace_us=100)
+ALLOWED = replace(TERMS, kinds=("host_gone",))
 LATER = 5_000
 HOST = {"vcpus": 8, "memory_mb": 8192, "local_gb": 100}
 
@@ -99,7 +102,7 @@ class AuditDesk(FleetDesk):
             self.tell_unchanged(number)
 
     def repair(self, finding: Finding) -> Any:
-        return self.do(c.Repair(finding, TERMS))
+        return self.do(c.Repair(finding, ALLOWED))
 
 
 def test_a_fleet_that_agrees_has_no_findings() -> None:
@@ -484,3 +487,77 @@ def test_what_an_instance_has_beside_its_claim_is_no_finding_of_its_own() -> Non
     assert (found.kind, found.instance_uuid) == ("no_workload", server(1))
     desk.repair(found)
     assert not desk.claims()
+
+
+def test_a_name_that_nothing_stands_for_is_found_and_forgotten() -> None:
+    """The host listed it no more, and then its allocations went."""
+    desk = AuditDesk()
+    desk.tell(1, 1, 2)
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.do(put(server(2), {uuid_of(1): {"VCPU": 1}}))
+    desk.later(LATER, 1)
+    desk.tell(1, 2)
+    assert server(1) in desk.host(1).instances, "it has allocations here"
+    desk.do(c.DeleteAllocations(server(1)))
+    desk.later(LATER, 1)
+    (found,) = desk.findings()
+    assert (found.kind, found.instance_uuid) == ("no_workload", server(1))
+    assert (found.allocations, found.repair) == ({}, "remove its name here")
+    desk.repair(found)
+    assert desk.host(1).instances == (server(2),)
+    assert desk.findings() == ()
+
+
+def test_an_instance_that_ended_in_order_is_forgotten_at_once() -> None:
+    desk = AuditDesk()
+    desk.tell(1, 1, 2)
+    desk.tell(1, 2, lists_instances=False)
+    assert desk.host(1).instances == (server(1), server(2)), "the list is not whole"
+    desk.tell(1, 1, 2)
+    desk.tell(1, 2)
+    assert desk.host(1).instances == (server(2),)
+    assert desk.state.fleet.instances.by_uuid.keys() == {server(2)}
+
+
+def test_a_moved_instance_keeps_its_name_at_the_other_host() -> None:
+    desk = AuditDesk()
+    desk.tell(1, 1)
+    desk.tell(2, 1)
+    desk.tell(1)
+    assert desk.host(2).instances == (server(1),)
+    assert desk.findings()[0].kind == "no_claim"
+
+
+def test_host_gone_is_repaired_only_where_the_caller_names_it() -> None:
+    desk = AuditDesk()
+    desk.do(put(server(1), {uuid_of(1): {"VCPU": 1}}))
+    desk.do(c.DeleteHost("h1", "n1"))
+    desk.later(LATER, 2)
+    (found,) = desk.findings()
+    assert found.kind == "host_gone" and found.repair
+    assert "name the kind host_gone" in desk.refusal(c.Repair(found, TERMS), Conflict)
+    assert desk.used(1) == {"VCPU": 1}
+    desk.repair(found)
+    assert desk.findings() == ()
+
+
+def test_a_repair_looks_at_one_host_and_not_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = AuditDesk(hosts=20)
+    desk.do(claim("one", on(1, 1)), c.ConfirmClaim("one"))
+    desk.later()
+    desk.tell(1)
+    desk.later(LATER, 1)
+    (found,) = desk.findings()
+    looked: list[int] = []
+    real = listings.listing_at
+
+    def listing_at(state: State, row: int) -> listings.Listing | None:
+        looked.append(row)
+        return real(state, row)
+
+    monkeypatch.setattr(listings, "listing_at", listing_at)
+    monkeypatch.setattr(type(desk.state.fleet.hosts), "live_rows", None)
+    assert still(desk.state, found, desk.now, TERMS) is not None
+    assert looked == [0]

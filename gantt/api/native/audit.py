@@ -23,10 +23,12 @@ class AuditQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RepairBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """POST /gantt/audit/repairs: a finding as the audit told it."""
+    """POST /gantt/audit/repairs: a finding as the audit told it. ``kinds``: host_gone
+    is repaired only where this names it."""
 
     finding: Finding
     grace_s: Grace = GRACE_S
+    kinds: tuple[Kind, ...] = ()
 
 
 _REPAIR = Body(RepairBody)
@@ -47,5 +49,8 @@ def repair(call: Call) -> Finding:
     """POST /gantt/audit/repairs"""
     body = _REPAIR.read(call)
     return call.gantt.repair(
-        body.finding, grace_s=body.grace_s, request_id=call.request_id
+        body.finding,
+        grace_s=body.grace_s,
+        kinds=body.kinds,
+        request_id=call.request_id,
     )

@@ -318,6 +318,8 @@ def _write(
             None if old is None else draft.now,
         )
         draft.change(t.HOSTS, old, new)
+    for ended in listings.dropped(draft.state, command, row, stats):
+        draft.delete(t.INSTANCES, ended)
     return _named(draft, command, new, stats)
 
 

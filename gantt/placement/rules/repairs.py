@@ -23,6 +23,11 @@ from gantt.placement.rules.providers import existing
 def repair(draft: Draft, command: Repair) -> Finding:
     """See the command."""
     asked = command.finding
+    if asked.kind == "host_gone" and asked.kind not in command.terms.kinds:
+        raise Conflict(
+            f"{_who(asked)} was found as host_gone, but its host may only not report "
+            "here. See that it is gone, then name the kind host_gone with the repair."
+        )
     found = audit.still(draft.state, asked, draft.now, command.terms)
     if found is None or found.facts != asked.facts:
         raise Conflict(
@@ -45,19 +50,20 @@ def _forget(draft: Draft, found: Finding) -> None:
     """The instance keeps nothing of what was found; what it has elsewhere stays. As
     with any deletion no provider's generation moves."""
     state, uuid = draft.state, found.instance_uuid or ""
-    is_left = False
+    is_left = is_touched = False
     for allocation in leases.allocations_of(state, uuid):
         row = state.providers.row_by_id[allocation.resource_provider_id]
         if state.providers.at(row).uuid in found.allocations:
             draft.delete(t.ALLOCATIONS, allocation)
+            is_touched = True
         else:
             is_left = True
     consumer = state.consumers.find(uuid)
-    if consumer is not None and is_left:
+    if consumer is not None and is_left and is_touched:
         generation = consumer.generation + 1
         moved = replace(consumer, generation=generation, updated_at=draft.now)
         draft.put(t.CONSUMERS, moved)
-    elif consumer is not None:
+    elif consumer is not None and is_touched:
         draft.delete(t.CONSUMERS, consumer)
     claim = state.fleet.claims.by_instance.get(uuid)
     if claim is not None and claim.claim == found.claim:

@@ -105,3 +105,17 @@ def test_odd_findings_are_refused(client: WsgiClient, finding: Any) -> None:
 def test_findings_that_name_nothing_known(client: WsgiClient, kind: str) -> None:
     body = {"finding": {"kind": kind, "instance_uuid": B, "provider_uuid": B}}
     assert client("POST", REPAIRS, body=body).status == 409
+
+
+def test_a_host_that_is_gone_is_repaired_only_where_the_body_names_it(
+    client: WsgiClient, books: Gantt, found: Any
+) -> None:
+    books.delete_host("one", "one")
+    (gone,) = client("GET", f"{NO_GRACE}&kinds=host_gone").json["findings"]
+    body = {"finding": gone, "grace_s": 0}
+    refused = client("POST", REPAIRS, body=body)
+    assert (refused.status, "name the kind host_gone" in refused.detail) == (409, True)
+    assert books.get_allocations(A) is not None
+    body["kinds"] = ["host_gone"]
+    assert client("POST", REPAIRS, body=body).status == 200
+    assert books.get_allocations(A) is None
