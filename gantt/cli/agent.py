@@ -97,9 +97,9 @@ Counts: TypeAlias = "Callable[[], dict[str, float]]"
     "--workloads",
     multiple=True,
     metavar="SOURCE",
-    help="How to find the instances that run here: libvirt, systemd, processes, a "
-    "plug-in's name, or none. May be repeated. Default: libvirt if its library is "
-    "installed, else systemd and processes; and all plug-ins.",
+    help="How to find the instances that run here: libvirt, systemd, processes, "
+    "own-processes, a plug-in's name, or none. May be repeated. Default: libvirt if "
+    "its library is installed, else systemd and processes; and all plug-ins.",
 )
 @click.option(
     "--coordination",

@@ -69,6 +69,12 @@ if TYPE_CHECKING:
     help="Time for one launch; the claim expires after twice that if this command dies "
     "before the process runs.",
 )
+@click.option(
+    "--metrics-listen",
+    metavar="HOST:PORT",
+    default="",
+    help="Answer /metrics here while the command runs; default: nowhere.",
+)
 @where_option("Books to use")
 @token_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
@@ -82,6 +88,7 @@ def launch(
     name: str,
     max_attempts: int,
     timeout: float,
+    metrics_listen: str,
     url: str,
     token: str,
     command: tuple[str, ...],
@@ -97,6 +104,8 @@ def launch(
     with refusals_reported():
         from gantt.launch.launchers import launcher
         from gantt.launch.launching import Launching
+        from gantt.observe.endpoint import answering
+        from gantt.observe.launch_signs import LaunchSigns
 
         asked = (
             RequestSpec(flavor(size)) if size is not None else spec_of_file(spec or "")
@@ -110,8 +119,13 @@ def launch(
             request_id=f"req-{uuid4()}",
         )
         options = LaunchOptions(max_attempts, timeout)
-        with _exiting_at_sigterm(), closing(open_books(url, token)) as books:
-            launching = Launching(books, launcher(name), options)
+        signs = LaunchSigns()
+        with (
+            _exiting_at_sigterm(),
+            closing(open_books(url, token)) as books,
+            answering(metrics_listen, signs),
+        ):
+            launching = Launching(books, launcher(name), options, signs)
             try:
                 found = books.schedule(request)
             except NoValidHost as refusal:

@@ -76,11 +76,14 @@ def give_back(
     is leased or confirmed, or ended because its host named the instance. Raises
     Unavailable."""
     claim = selection.claim
-    if is_alone and claim is not None and _is_found(lambda: gantt.release_claim(claim)):
-        return
-    # A claim of several instances cannot be released for one of them.
+    is_free = False
+    if is_alone and claim is not None:
+        is_free = _is_found(lambda: gantt.release_claim(claim))
+    # An agent may have named it; this launch knows that it runs no more.
     gantt.delete_instance(selection.service_host, instance_uuid)
-    _is_found(lambda: gantt.delete_allocations(instance_uuid))
+    if not is_free:
+        # A claim of several instances cannot be released for one of them.
+        _is_found(lambda: gantt.delete_allocations(instance_uuid))
 
 
 def _is_found(call: Callable[[], None]) -> bool:

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -26,6 +27,17 @@ from gantt.model.selection import Selection
 from gantt.model.spec import ScheduleRequest
 
 
+class Observer(Protocol):
+    """Is told what became of launches; for metrics. Called in the launching thread."""
+
+    def tried(self, outcome: str) -> None:
+        """A host was tried. ``outcome``: running, or what failed: claim, launch,
+        timeout, confirm."""
+
+    def ended(self, outcome: str, seconds: float) -> None:
+        """An instance is ``running``, or was ``given_up``, after so many seconds."""
+
+
 class Launching:
     """Launches with one launcher on hosts that ``gantt`` selected."""
 
@@ -34,8 +46,10 @@ class Launching:
         gantt: GanttProtocol,
         launcher: Launcher,
         options: LaunchOptions = LaunchOptions(),
+        observer: Observer | None = None,
     ) -> None:
         self._gantt = gantt
+        self._observer = observer
         self._launcher = launcher
         self._options = options
 
@@ -65,11 +79,13 @@ class Launching:
             )
             for uuid, mine in zip(names, selections, strict=True)
         ]
+        began = time.monotonic()
         try:
             while waiting := [
                 one for one in instances if one.is_waiting(self._options)
             ]:
                 self._round(waiting)
+                self._tell(waiting, time.monotonic() - began)
         except BaseException:
             for one in instances:
                 one.abandon()
@@ -85,6 +101,17 @@ class Launching:
                 launch.instance_uuid,
                 is_alone=launch.is_alone,
             )
+
+    def _tell(self, tried: list[_InstanceLaunch], seconds: float) -> None:
+        """What became of the last attempt of each of ``tried``, and of the instance."""
+        if self._observer is None:
+            return
+        for one in tried:
+            self._observer.tried(one.last_outcome)
+            if one.is_running:
+                self._observer.ended("running", seconds)
+            elif not one.is_waiting(self._options):
+                self._observer.ended("given_up", seconds)
 
     def _round(self, instances: list[_InstanceLaunch]) -> None:
         timeout_s = self._options.timeout_s
@@ -119,6 +146,11 @@ class _InstanceLaunch:
         self._owed: Selection | None = None
         self._starting: Starting | None = None
         self._workload: Workload | None = None
+        self.last_outcome = ""
+
+    @property
+    def is_running(self) -> bool:
+        return self._workload is not None
 
     def is_waiting(self, options: LaunchOptions) -> bool:
         """Whether another host is to be tried."""
@@ -146,6 +178,7 @@ class _InstanceLaunch:
             self._workload = self._starting.result(remaining_s)
         except LaunchTimedOut:
             self._fail("launch", f"the launcher did not return within {timeout_s:g} s")
+            self.last_outcome = "timeout"
         except Exception as error:
             # Whatever a launcher of another package raises.
             self._fail("launch", _words(error))
@@ -212,6 +245,7 @@ class _InstanceLaunch:
     ) -> None:
         found = Attempt(at.service_host, at.nodename, stage, failure, unreleased)
         self._attempts.append(found)
+        self.last_outcome = stage
 
 
 def check(

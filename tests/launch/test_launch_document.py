@@ -75,10 +75,17 @@ def test_make_run_launches_a_process_and_releases_its_claim(tmp_path: Path) -> N
         said = first_launch(service.url, service.process.pid)
         books = gantt.connect(service.url)
         (host,) = books.list_hosts()
-        assert re.search(
-            rf"Process \d+ runs on {host.host} with 64 MEMORY_MB claimed", said
-        ), said
-        assert "its claim is released" in said
+        seen = re.search(rf"Process \d+ runs on {host.host} as instance (\S+)\.", said)
+        assert seen, said
+        for words in (
+            "Claimed in the books: 64 MEMORY_MB.",
+            "Seen by the agent: the host names the instance.",
+            "It has ended: its claim is released",
+        ):
+            assert words in said, said
+        # Those of other tests that run here may be named, too.
+        assert seen[1] not in host.instances
+        assert books.get_allocations(seen[1]) is None
         assert in_use(books, (host.host,)) == {}
         assert host.provider_uuid is not None
         assert books.get_usages(host.provider_uuid).usages["MEMORY_MB"] == 0

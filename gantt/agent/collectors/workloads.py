@@ -43,6 +43,9 @@ class WorkloadCollector:
             files.problem("", f"{len(found)} instances were found; the most is {MOST}")
         if not self._sources or files.problems:
             return {"lists_instances": False}
+        if not all(getattr(one, "sees_all", True) for one in self._sources):
+            # Those are there; of others, and of what all use, nothing is known.
+            return {"instances": sorted(found), "lists_instances": False}
         every = found.values()
         self.pinned = frozenset().union(*(one.cpus for one in every))
         return {

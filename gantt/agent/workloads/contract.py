@@ -27,7 +27,9 @@ class Workload(Struct, frozen=True):
 
 
 class WorkloadSource(Protocol):
-    """One way to find instances. One object is asked again and again."""
+    """One way to find instances. One object is asked again and again. An attribute
+    ``sees_all`` that is False says that others may run: then what it finds is named,
+    and no instance is found missing."""
 
     def workloads(self, files: Files) -> Iterable[Workload]:
         """All that are here now. Where it cannot see all of them, ``files.problems``

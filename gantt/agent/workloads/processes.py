@@ -28,12 +28,18 @@ _FIRST_NAMESPACE: Final = "pid:[4026531836]"
 
 class ProcessWorkloads:
     """Amounts are those that GANTT_VCPUS, GANTT_MEMORY_MB and GANTT_DISK_GB say; else
-    memory is what is resident, and VCPUs the CPUs that the process is pinned to."""
+    memory is what is resident, and VCPUs the CPUs that the process is pinned to.
+
+    ``sees_all`` False: of the processes that the agent may ask; others may run."""
+
+    def __init__(self, *, sees_all: bool = True) -> None:
+        self.sees_all = sees_all
 
     def workloads(self, files: Files) -> Iterable[Workload]:
         """One for each instance that has a process."""
         pids = [name for name in files.names(_PROC) if name.isdigit()]
-        _check_sight(files, pids)
+        if self.sees_all:
+            _check_sight(files, pids)
         online = files.cpus(ONLINE) if pids else None
         found: dict[str, list[tuple[dict[str, str], str]]] = {}
         hidden = 0
@@ -48,7 +54,7 @@ class ProcessWorkloads:
                 hidden += 1
             except OSError:
                 continue  # it has ended meanwhile
-        if hidden:
+        if hidden and self.sees_all:
             files.problem(
                 f"{_PROC}/*/environ",
                 f"of {hidden} {'process' if hidden == 1 else 'processes'} the "

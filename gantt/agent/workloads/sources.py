@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ _OURS: Final[dict[str, Callable[[], WorkloadSource]]] = {
     "libvirt": LibvirtWorkloads,
     "systemd": SystemdWorkloads,
     "processes": ProcessWorkloads,
+    "own-processes": partial(ProcessWorkloads, sees_all=False),
 }
 
 
