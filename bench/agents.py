@@ -101,11 +101,13 @@ def _burst(
     sent = connections.send(requests)
     used = used_s(server.pid) - before
     _settle(hosts, sent, {"applied"})
+    later = f"; {sent.turned_away} were asked to come later" if sent.turned_away else ""
     goal_s = BURST_S * len(hosts) / HOSTS
     return Row(
         f"{len(hosts):,} full reports of {what}, {CONNECTIONS} connections",
         f"≤ {goal_s:g} s",
-        f"{duration(sent.seconds)}; {duration(used / len(hosts))} of the server each",
+        f"{duration(sent.seconds)}; {duration(used / len(hosts))} of the server each"
+        f"{later}",
         is_met=sent.seconds <= goal_s,
     )
 

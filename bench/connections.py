@@ -17,15 +17,19 @@ from msgspec import Struct
 from bench.server import HEADERS
 
 PATIENCE_S: Final = 600.0
+_LATER: Final = b"HTTP/1.1 503"
+_PAUSE_S: Final = 0.2
 
 
 class Sent(Struct, frozen=True):
     """``seconds``: from the first byte to the last answer; ``bodies``: of the answers,
-    in the order of the requests; ``in_bytes``: of whole answers."""
+    in the order of the requests; ``in_bytes``: of whole answers; ``turned_away``: how
+    many answers asked for the same again later, which was done."""
 
     seconds: float
     bodies: list[bytes]
     in_bytes: int
+    turned_away: int
 
 
 def post(path: str, body: bytes) -> bytes:
@@ -80,7 +84,9 @@ class Connections:
             one.begin(work)
         async with asyncio.timeout(PATIENCE_S):
             await work.done
-        return Sent(time.perf_counter() - began, work.bodies, work.in_bytes)
+        return Sent(
+            time.perf_counter() - began, work.bodies, work.in_bytes, work.turned_away
+        )
 
 
 class _Work:
@@ -91,7 +97,7 @@ class _Work:
         self.places: Iterator[int] = iter(range(len(requests)))
         self.left = len(requests)
         self.bodies: list[bytes] = [b""] * len(requests)
-        self.in_bytes = 0
+        self.in_bytes = self.turned_away = 0
         self.done = done
 
     def answered(self, place: int, head: bytes, body: bytes) -> None:
@@ -130,7 +136,10 @@ class _Connection(asyncio.Protocol):
     def _send_next(self) -> None:
         self._place = next(self._work.places, -1)
         if self._place >= 0:
-            self.transport.write(self._work.requests[self._place])
+            self._write()
+
+    def _write(self) -> None:
+        self.transport.write(self._work.requests[self._place])
 
     def data_received(self, data: bytes) -> None:
         self._found += data
@@ -138,6 +147,10 @@ class _Connection(asyncio.Protocol):
         if not between or len(body) < _length(head):
             return
         self._found = b""
+        if head.startswith(_LATER):
+            self._work.turned_away += 1
+            asyncio.get_running_loop().call_later(_PAUSE_S, self._write)
+            return
         self._work.answered(self._place, head + between, body)
         self._send_next()
 
