@@ -139,6 +139,7 @@ def test_the_tests_that_are_shown_pass(place: Place) -> None:
     assert f"{shown} passed" in said and "skipped" not in said
 
 
+@pytest.mark.slow
 def test_from_the_machine_to_the_decision(place: Place) -> None:
     """Without the filter the column is not sent, and asking for it moves nothing."""
     (enabled,) = OPTIONS.findall(SHOWN)
