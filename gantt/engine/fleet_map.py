@@ -15,15 +15,15 @@ from gantt.engine.reading.replica import Replica
 from gantt.engine.scheduling.checks import Checks
 from gantt.errors import Invalid
 from gantt.model.fleet_map import FleetMap
-from gantt.model.host_books import HostBooks
+from gantt.model.whole_host import WholeHost
 from gantt.placement.fleet_map import MapTerms, fleet_map
-from gantt.placement.host_books import host_books
+from gantt.placement.whole_host import whole_host
 
 _PLACE: Final = re.compile(r"([0-9a-f]+\.\d{1,18})-(\d{1,18})-(\d{1,18})\Z", re.ASCII)
 
 
 class Mapping:
-    """``fleet_map`` and ``host_books`` of the engine. ``name``: unlike that of
+    """``fleet_map`` and ``whole_host`` of the engine. ``name``: unlike that of
     any other process, in hexadecimal."""
 
     def __init__(
@@ -51,9 +51,9 @@ class Mapping:
             return self._reader.read(fleet_map, terms, epoch)
         return self._reader.search(fleet_map, terms, epoch, self._reader.rest)
 
-    def host_books(self, host: str, node: str) -> HostBooks:
+    def whole_host(self, host: str, node: str) -> WholeHost:
         """See the protocol. Raises NotFound, StoreFailed."""
-        return self._reader.read(host_books, host, node, self._clock.now())
+        return self._reader.read(whole_host, host, node, self._clock.now())
 
 
 def _read(after: str, epoch: str) -> tuple[int, int] | None:

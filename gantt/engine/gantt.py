@@ -298,7 +298,7 @@ class Gantt(_Parts):
     delete_service = _of("_fleet", Fleet.delete_service)
     set_fleet = _of("_whole_fleet", WholeFleet.set_fleet)
     fleet_map = _of("_mapping", Mapping.fleet_map)
-    host_books = _of("_mapping", Mapping.host_books)
+    whole_host = _of("_mapping", Mapping.whole_host)
     set_server_group = _of("_fleet", Fleet.set_server_group)
     delete_server_group = _of("_fleet", Fleet.delete_server_group)
 

@@ -19,13 +19,13 @@ from gantt.model.advice import AdviceRequest, Order
 from gantt.model.audit import GRACE_S, Finding, Kind
 from gantt.model.commands import Command
 from gantt.model.fleet_map import FleetMap
-from gantt.model.host_books import HostBooks
 from gantt.model.protocol import GanttProtocol
 from gantt.model.reports import Delivery, Report, ReportOutcome
 from gantt.model.requests import CandidateRequest
 from gantt.model.selection import Decision
 from gantt.model.takeover import Takeover
 from gantt.model.watching import Snapshot
+from gantt.model.whole_host import WholeHost
 from gantt.state.state import State
 
 T = TypeVar("T")
@@ -127,8 +127,8 @@ class Engine(GanttProtocol, Protocol):
         hosts that changed since, or all again if that cannot be told. Raises Invalid,
         StoreFailed."""
 
-    def host_books(self, host: str, node: str) -> HostBooks:
-        """The host's tree of providers, its consumers and claims. Raises NotFound,
+    def whole_host(self, host: str, node: str) -> WholeHost:
+        """All that is known of the host, as of one moment. Raises NotFound,
         StoreFailed."""
 
     def claim_projects(self, claim: str) -> frozenset[str | None]:

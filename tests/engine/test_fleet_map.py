@@ -18,7 +18,7 @@ from gantt.model.fleet_map import STATES, FleetMap
 from gantt.model.hosts import HostAggregate, HostStats, Service
 from gantt.model.spec import Flavor, RequestSpec, ScheduleRequest
 from gantt.placement import fleet_map as queries
-from gantt.placement.host_books import host_books
+from gantt.placement.whole_host import whole_host
 from gantt.scheduler.options import SchedulerOptions
 from gantt.store.interface import StoreOptions
 from gantt.store.memory import MemoryStore
@@ -268,7 +268,7 @@ def test_others_go_on_while_all_hosts_are_answered(books: Gantt) -> None:
     assert queries.fleet_map(state, after, "e.0").hosts == ("two",)
 
 
-def test_the_books_of_a_host(books: Gantt) -> None:
+def test_a_host_in_full(books: Gantt) -> None:
     view = books.update_host("one", "one", stats())
     child = books.create_provider("one_gpu", parent_uuid=view.provider_uuid)
     gpus = {"VGPU": Inventory(total=2)}
@@ -277,7 +277,8 @@ def test_the_books_of_a_host(books: Gantt) -> None:
         flavor=Flavor(vcpus=3, memory_mb=64, root_gb=1), project_id="blue", user_id="x"
     )
     books.schedule(ScheduleRequest(spec, (A,), lease_s=60))
-    found = books.host_books("one", "one")
+    found = books.whole_host("one", "one")
+    assert (found.view.host, found.topology.host) == ("one", "one")
     root, leaf = found.providers
     assert (root.uuid, root.parent_uuid) == (view.provider_uuid, None)
     assert (leaf.name, leaf.parent_uuid) == ("one_gpu", root.uuid)
@@ -291,7 +292,7 @@ def test_the_books_of_a_host(books: Gantt) -> None:
     assert claim.leased_until is not None
     assert 0 < claim.leased_until - found.at <= 60_000_000
     with pytest.raises(NotFound, match="no host two"):
-        books.host_books("two", "two")
+        books.whole_host("two", "two")
 
 
 def test_consumers_beyond_the_limit_are_counted(
@@ -300,7 +301,7 @@ def test_consumers_beyond_the_limit_are_counted(
     books.update_host("one", "one", stats())
     for consumer in (A, B, C):
         use(books, "one", consumer, 1)
-    monkeypatch.setattr("gantt.placement.host_books.MOST_CONSUMERS", 2)
-    found = books.read(host_books, "one", "one", 0)
+    monkeypatch.setattr("gantt.placement.whole_host.MOST_CONSUMERS", 2)
+    found = books.read(whole_host, "one", "one", 0)
     assert [one.uuid for one in found.providers[0].consumers] == [A, B]
     assert found.consumers_left_out == 1

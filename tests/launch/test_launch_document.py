@@ -73,6 +73,7 @@ def test_make_run_launches_a_process_and_releases_its_claim(tmp_path: Path) -> N
     service = live.start(url, tmp_path / "log", options=options)
     try:
         said = first_launch(service.url, service.process.pid)
+        assert f"The dashboard is at {service.url}/gantt/ui" in said
         books = gantt.connect(service.url)
         (host,) = books.list_hosts()
         seen = re.search(rf"Process \d+ runs on {host.host} as instance (\S+)\.", said)

@@ -112,9 +112,9 @@ def fill(books: GanttProtocol, hosts: int) -> None:
     providers = [one.uuid for one in books.list_providers()]
     assert len(providers) == hosts
     claims = [
-        use(provider, number, 1 + number * 29 % 230)
+        use(provider, number * 8 + turn, 1 + number * 29 % 57)
         for number, provider in enumerate(providers)
-        if number % 11
+        for turn in range(number * 7 % 5)
     ]
     for start in range(0, len(claims), _CONSUMERS_PER_WRITE):
         books.set_allocations(claims[start : start + _CONSUMERS_PER_WRITE])

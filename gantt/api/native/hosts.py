@@ -9,10 +9,10 @@ from gantt.api.native.bodies import DOCUMENT, Body, HostsQuery, query
 from gantt.errors import NotFound
 from gantt.model.bounds import Name
 from gantt.model.forms.stats import read_stats
-from gantt.model.host_books import HostBooks
 from gantt.model.hosts import HostView
 from gantt.model.takeover import Takeover
 from gantt.model.topology_view import HostTopologyView
+from gantt.model.whole_host import WholeHost
 
 
 class Hosts(Struct, frozen=True):
@@ -55,9 +55,18 @@ def topology(call: Call, host: str, node: str) -> HostTopologyView:
     return call.gantt.host_topology(host, node)
 
 
-def books(call: Call, host: str, node: str) -> HostBooks:
-    """GET /gantt/hosts/{host}/{node}/books"""
-    return call.gantt.host_books(host, node)
+class HostQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """GET /gantt/host. ``node``: by default named as the host."""
+
+    host: Name
+    node: Name | None = None
+
+
+def whole(call: Call) -> WholeHost:
+    """GET /gantt/host"""
+    asked = query(call, HostQuery)
+    node = asked.host if asked.node is None else asked.node
+    return call.gantt.whole_host(asked.host, node)
 
 
 def update(call: Call, host: str, node: str) -> HostView:

@@ -219,11 +219,12 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "GET",
-        f"{_HOST}/books",
-        hosts.books,
-        "The host's tree of providers, what consumers use of it, and pending claims "
-        "with their leases.",
+        "/gantt/host",
+        hosts.whole,
+        "One host in full, whatever its name: its report, cells and devices, tree of "
+        "providers, consumers, and pending claims with their leases.",
         rule="gantt:hosts:show",
+        query=hosts.HostQuery,
         errors=(404,),
     ),
     Operation(

@@ -23,6 +23,7 @@ QUERIES = {
         *("", "?name=", f"?uuid={UUID}", f"?in_tree={UUID}", "?name=one"),
         *("?name=one&name=", "?name=&name=one", "?resources=VCPU:1"),
     ],
+    "/gantt/host": ["?host=one"],
     "/gantt/hosts": ["", "?host=one", "?node=one"],
     "/gantt/watch": ["?wait=0"],
     "/gantt/usage-history": ["?resource_class=VCPU"],

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from gantt.engine.gantt import Gantt
+from gantt.model.hosts import HostStats
 from tests.api.native.fleet import SPEC, TOO_MUCH, A, B, report
 from tests.api.wsgi_client import WsgiClient
 
@@ -115,7 +117,7 @@ def test_services(client: WsgiClient, books: Gantt) -> None:
     assert client("PUT", "/gantt/services", body={}).status == 400
 
 
-def test_the_fleet_as_columns(client: WsgiClient) -> None:
+def test_the_fleet_as_columns(client: WsgiClient, books: Gantt) -> None:
     first = client("GET", "/gantt/fleet").json
     assert (sorted(first["hosts"]), first["is_whole"]) == (["one", "two"], True)
     assert first["classes"]["VCPU"] == {"capacity": [8, 8], "used": [0, 0]}
@@ -124,10 +126,16 @@ def test_the_fleet_as_columns(client: WsgiClient) -> None:
     found = client("GET", after).json
     assert (found["is_whole"], found["classes"]["VCPU"]["used"]) == (False, [2])
     host = found["hosts"][0]
-    books = client("GET", f"/gantt/hosts/{host}/{host}/books").json
-    assert [one["instance_uuid"] for one in books["claims"]] == [A]
+    whole = client("GET", f"/gantt/host?host={host}").json
+    assert [one["instance_uuid"] for one in whole["claims"]] == [A]
+    assert (whole["view"]["host"], whole["topology"]["node"]) == (host, host)
     assert client("GET", "/gantt/fleet?after=1").status == 400
-    assert client("GET", "/gantt/hosts/no/no/books").status == 404
+    assert client("GET", "/gantt/host?host=no").status == 404
+    assert client("GET", "/gantt/host").status == 400
+    strange = "a/<b>?%2F&c"
+    books.update_host(strange, strange, HostStats())
+    found = client("GET", f"/gantt/host?host={quote(strange, safe='')}").json
+    assert found["view"]["host"] == strange
 
 
 def test_long_answers_are_compressed_for_those_who_read_that(
@@ -179,7 +187,7 @@ def test_server_groups(client: WsgiClient) -> None:
         ("PUT", "/gantt/services", "gantt:services:update"),
         ("DELETE", "/gantt/services/one/nova-compute", "gantt:services:delete"),
         ("GET", "/gantt/fleet", "gantt:hosts:list"),
-        ("GET", "/gantt/hosts/one/one/books", "gantt:hosts:show"),
+        ("GET", "/gantt/host?host=one", "gantt:hosts:show"),
         ("PUT", "/gantt/fleet", "gantt:fleet:update"),
         ("PUT", f"/gantt/server_groups/{A}", "gantt:server_groups:update"),
     ],

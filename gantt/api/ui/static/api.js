@@ -14,7 +14,7 @@ export class Refusal extends Error {
 }
 
 export function headers(more = {}) {
-  return { "X-Auth-Token": token(), Accept: "application/json", ...more };
+  return { "X-Auth-Token": token(), Accept: "application/json", "OpenStack-API-Version": "placement latest", ...more };
 }
 
 /** Path segments, escaped: names are untrusted. */

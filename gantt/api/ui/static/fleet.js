@@ -1,5 +1,6 @@
 // The page Fleet: all hosts, as a map or as a table, and one host beside it.
 
+import { get, path } from "./api.js";
 import { Columns, Refresher, STATES } from "./columns.js";
 import { bar, el, fill, say, select } from "./elements.js";
 import { HostPanel } from "./host.js";
@@ -14,6 +15,7 @@ import { isDark, theme } from "./theme.js";
 const LEAST_SIZE = 0.42;
 const SHOWN_CLASSES = 6;
 const NO_ZONE = "no zone";
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** What hosts are coloured by: { value(index), least, most, text(value) }. */
 function measure(columns, by) {
@@ -234,6 +236,23 @@ class FleetView {
     }
     this.map.restyle();
     if (this.table) this._rows();
+    if (UUID.test(query) && !this.matches.length) this._locate(query);
+  }
+
+  /** The host of an instance or a provider, whose uuids are not on the map. */
+  async _locate(uuid) {
+    if (uuid === this._sought) return;
+    this._sought = uuid;
+    try {
+      const { allocations } = await get(path("allocations", uuid));
+      const provider = Object.keys(allocations)[0] ?? uuid;
+      const found = await get("resource_providers", { in_tree: provider });
+      const names = new Set(found.resource_providers.map((one) => one.name));
+      const index = this.columns.nodes.findIndex((node) => names.has(node));
+      if (index >= 0 && this.params.q?.trim().toLowerCase() === uuid) this.open(index);
+    } catch (error) {
+      say(error.message);
+    }
   }
 
   _hay(index) {
@@ -275,14 +294,27 @@ class FleetView {
       ...[...columns.metrics.keys()].map((one) => [`metric:${one}`, `metric ${plain(one)}`]),
     ];
     const isTable = this.params.view === "table";
+    const offered = JSON.stringify([groups, colours]);
+    if (offered !== this._offered) this._offer(groups, colours, classes);
+    this._offered = offered;
+    const [group, colour, size] = this.bar.querySelectorAll("select");
+    [group.value, colour.value, size.value] = [by.group, by.colour, by.size];
+    const [map, table] = this.bar.querySelectorAll(".pair button");
+    map.setAttribute("aria-pressed", String(!isTable));
+    table.setAttribute("aria-pressed", String(isTable));
+  }
+
+  /** Only where the choices are others: what has the focus keeps it. */
+  _offer(groups, colours, classes) {
+    const { by } = this;
     fill(
       this.bar,
       select("Group by", groups, by.group, (group) => change({ group })),
       select("Colour", colours, by.colour, (colour) => change({ colour })),
       select("Size", [["", "equal"], ...classes.map((one) => [one, `capacity of ${plain(one)}`])], by.size, (size) => change({ size })),
       el("span", { class: "pair", role: "group", "aria-label": "Show as" },
-        el("button", { type: "button", "aria-pressed": String(!isTable), on: { click: () => change({ view: "" }) } }, "Map"),
-        el("button", { type: "button", "aria-pressed": String(isTable), on: { click: () => change({ view: "table" }) } }, "Table")),
+        el("button", { type: "button", on: { click: () => change({ view: "" }) } }, "Map"),
+        el("button", { type: "button", on: { click: () => change({ view: "table" }) } }, "Table")),
       el("button", { type: "button", on: { click: () => this._save() } }, "CSV"),
     );
   }
@@ -306,18 +338,21 @@ class FleetView {
 
   _switch() {
     const isTable = this.params.view === "table";
+    const heads = [...this.columns.classes.keys(), ...this.columns.metrics.keys()].join("\n");
     this.canvas.hidden = isTable;
+    if (this.table && (!isTable || heads !== this._heads)) {
+      this.table.close();
+      this.table.root.remove();
+      this.table = null;
+    }
     if (isTable && !this.table) {
+      this._heads = heads;
       this.table = new Table({
         columns: this._tableColumns(), caption: "Hosts", sort: this.params.sort || "host",
         open: (index) => this.open(index), sorted: (sort) => change({ sort }, true),
       });
       this.stage.append(this.table.root);
       this._rows();
-    } else if (!isTable && this.table) {
-      this.table.close();
-      this.table.root.remove();
-      this.table = null;
     }
   }
 

@@ -1,6 +1,6 @@
 // One host: what it reports, its tree of providers, its instances, claims and cells.
 
-import { get, path } from "./api.js";
+import { get } from "./api.js";
 import { STATES } from "./columns.js";
 import { bar, el, fill } from "./elements.js";
 import { csvButton, small } from "./table.js";
@@ -101,10 +101,9 @@ export class HostPanel {
     if (!this._place) return;
     const { host, node } = this._place;
     const turn = (this._asked += 1);
-    const place = path("gantt", "hosts", host, node);
     try {
-      const found = await Promise.all([get(place), get(`${place}/books`), get(`${place}/topology`)]);
-      if (turn === this._asked && this._place) this._draw(...found);
+      const found = await get("gantt/host", { host, node });
+      if (turn === this._asked && this._place) this._draw(found);
     } catch (error) {
       if (turn === this._asked && this._place) {
         fill(this.root, this._title(host, node, ""), el("p", { class: "wrong", role: "alert" }, plain(error.message)));
@@ -120,7 +119,8 @@ export class HostPanel {
       el("button", { type: "button", "aria-label": "Close", title: "Close (Esc)", on: { click: this._leave } }, "×"));
   }
 
-  _draw(view, books, cells) {
+  _draw(books) {
+    const { view } = books;
     const open = [...this.root.querySelectorAll("details")].map((one) => one.open);
     const scrolled = this.root.scrollTop;
     const focused = [...this.root.querySelectorAll("button, summary")].indexOf(document.activeElement);
@@ -131,7 +131,7 @@ export class HostPanel {
       this._title(view.host, view.node, index === undefined ? "" : STATES[this._columns.states[index]]),
       this._facts(view, books, index),
       books.providers.length ? el("section", {}, el("h3", {}, "Providers"), tree(books.providers)) : el("p", { class: "none" }, "It has no provider here."),
-      topology(cells),
+      topology(books.topology),
       this._claims(books),
       this._instances(view, books),
       el("section", {}, el("details", {}, el("summary", {}, "Report"), el("pre", {}, plain(JSON.stringify(view.stats, null, 1)).replaceAll("\\u000a", "\n")))),
@@ -143,7 +143,7 @@ export class HostPanel {
   }
 
   _facts(view, books, index) {
-    const { columns } = { columns: this._columns };
+    const columns = this._columns;
     const service = view.service;
     const facts = [
       ["Report", `${age(view.updated_at, books.at)} old`, moment(view.updated_at)],

@@ -6,8 +6,20 @@ import { token } from "./session.js";
 
 const POLL_MS = 2000;
 const RETRY_MS = 30000;
+const AGAIN_MS = 500;
 // A stream says something every five seconds.
 const SILENCE_MS = 20000;
+
+/** So long, or until `signal`. */
+function pause(milliseconds, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    }, { once: true });
+  });
+}
 
 class Live extends EventTarget {
   constructor() {
@@ -57,6 +69,7 @@ class Live extends EventTarget {
     while (!signal.aborted && token()) {
       try {
         await this._stream(signal);
+        await pause(AGAIN_MS, signal); // it has ended as it should: the server may stop
       } catch (error) {
         if (signal.aborted) return;
         if (error.status === 401) return;
@@ -124,7 +137,7 @@ class Live extends EventTarget {
     this._be(isThere ? "polling" : "lost");
     const until = performance.now() + (isThere ? RETRY_MS : POLL_MS);
     while (!signal.aborted && performance.now() < until) {
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      await pause(POLL_MS, signal);
       if (isThere && !signal.aborted) this._tick();
     }
   }

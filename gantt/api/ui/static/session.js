@@ -15,6 +15,7 @@ export function begin(given) {
 
 /** `why`: shown with the form that asks for another token. */
 export function end(why = "") {
+  if (!token()) return; // of several refusals the first has ended it
   sessionStorage.removeItem(KEY);
   session.dispatchEvent(new CustomEvent("end", { detail: why }));
 }

@@ -133,13 +133,15 @@ export class Table {
     this._above.firstChild.style.height = `${first * ROW_PX}px`;
     this._below.firstChild.style.height = `${(this._shown.length - last) * ROW_PX}px`;
     const rows = this._shown.slice(first, last).map((row, at) => this._row(row, first + at));
+    const focused = this._body.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.row : null;
     this._body.replaceChildren(this._above, ...rows, this._below);
+    if (focused !== null) rows.find((one) => one.dataset.row === focused)?.querySelector("button")?.focus({ preventScroll: true });
   }
 
   _row(row, at) {
     return el(
       "tr",
-      { "aria-rowindex": at + 2, on: this._open ? { click: () => this._open(row) } : {} },
+      { "aria-rowindex": at + 2, data: { row }, on: this._open ? { click: () => this._open(row) } : {} },
       this.columns.map((one, number) => {
         const shown = one.show ? one.show(row) : plain(one.value(row) ?? "–");
         const inside = number === 0 && this._open

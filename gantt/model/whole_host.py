@@ -1,11 +1,14 @@
-"""One host in the books: its tree of providers, who uses what of it, and its claims.
+"""One host in full: its report, its tree of providers, who uses what of it, its claims.
 
-Apart from ``HostView``, which is what the host itself reports.
+Apart from ``HostView``, of which lists have thousands.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+from gantt.model.hosts import HostView
+from gantt.model.topology_view import HostTopologyView
 
 
 class ClassUse(Struct, frozen=True):
@@ -54,13 +57,16 @@ class HostClaim(Struct, frozen=True):
     created_at: int | None
 
 
-class HostBooks(Struct, frozen=True):
-    """``providers`` empty: the host has no provider here. ``consumers_left_out``:
-    beyond the most that one answer lists. ``at``: now, in microseconds."""
+class WholeHost(Struct, frozen=True):
+    """All that is known of a host, as of one moment, ``at`` (microseconds).
 
-    host: str
-    node: str
+    ``providers`` empty: the host has no provider here. ``consumers_left_out``: beyond
+    the most that one answer lists.
+    """
+
     at: int
+    view: HostView
+    topology: HostTopologyView
     providers: tuple[TreeProvider, ...]
     claims: tuple[HostClaim, ...]
     consumers_left_out: int = 0

@@ -1,4 +1,4 @@
-"""What the books say of one host in one answer: tree, consumers, pending claims."""
+"""One host in full, in one answer: its report, tree, consumers, pending claims."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from gantt.errors import NotFound
-from gantt.model.host_books import (
+from gantt.model.names import MAX_INT
+from gantt.model.whole_host import (
     ClassUse,
-    HostBooks,
     HostClaim,
     TreeConsumer,
     TreeProvider,
+    WholeHost,
 )
-from gantt.model.names import MAX_INT
+from gantt.placement.fleet_queries import host_at
+from gantt.placement.host_topology import host_topology
 from gantt.state.column import NO_ROW
 from gantt.state.state import State
 
@@ -21,7 +23,7 @@ MOST_CONSUMERS: Final = 1000
 """Consumers of one host that are listed."""
 
 
-def host_books(state: State, host: str, node: str, now: int) -> HostBooks:
+def whole_host(state: State, host: str, node: str, now: int) -> WholeHost:
     """Raises NotFound."""
     table = state.fleet.hosts
     row = table.row_of(host, node)
@@ -39,7 +41,8 @@ def host_books(state: State, host: str, node: str, now: int) -> HostBooks:
         left_out += max(0, len(consumers) - left)
         left = max(0, left - len(consumers))
     claims = tuple(_claims(state, int(table.id[row])))
-    return HostBooks(host, node, now, tuple(found), claims, left_out)
+    view, topology = host_at(state, row), host_topology(state, host, node)
+    return WholeHost(now, view, topology, tuple(found), claims, left_out)
 
 
 def _provider(state: State, row: int, consumers: list[TreeConsumer]) -> TreeProvider:
