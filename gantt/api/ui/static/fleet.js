@@ -55,8 +55,9 @@ function grouped(columns, by) {
   for (let index = 0; index < columns.count; index += 1) {
     if (trait) put(columns.traits[index].includes(trait) ? trait : `not ${trait}`, index);
     else if (by === "aggregate") {
+      // Those that are zones have a grouping of their own.
       const names = columns.aggregates[index].map((uuid) => columns.aggregateNames.get(uuid) || uuid);
-      put(names.length ? names.join(" + ") : "no aggregate", index);
+      put(names.filter((name) => name !== columns.zones[index]).join(" + ") || "no aggregate", index);
     } else if (by === "state") put(STATES[columns.states[index]], index);
     else put(by === "none" ? "all hosts" : columns.zones[index] || NO_ZONE, index);
   }

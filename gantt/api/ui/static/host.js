@@ -38,7 +38,7 @@ function tree(providers, parent = null) {
         el("code", {}, one.uuid),
         el("small", {}, `generation ${amount(one.generation)}`)),
       classes(one.inventories),
-      one.traits.length ? el("details", {}, el("summary", {}, `${amount(one.traits.length)} traits`), el("p", { class: "traits" }, one.traits.map((trait) => el("code", {}, plain(trait))))) : null,
+      one.traits.length ? el("details", {}, el("summary", {}, `traits: ${amount(one.traits.length)}`), el("p", { class: "traits" }, one.traits.map((trait) => el("code", {}, plain(trait))))) : null,
       tree(providers, one.uuid))));
 }
 

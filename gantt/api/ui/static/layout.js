@@ -1,41 +1,43 @@
 // Where each host stands on the map: groups as blocks of equal slots, on shelves.
 // Pure arithmetic, so that it can be tried without a canvas.
 
-export const HEAD = 18;
-const GAP = 10;
+// Room for the name of a group, at least so wide; and between groups.
+const FEW = { head: 18, gap: 10, label: 72 };
+const MANY = { head: 13, gap: 5, label: 44 };
+const MOST_FEW = 60;
 const LARGEST = 44;
 const SMALLEST = 2;
-const LABEL = 72; // at least so wide, for the name
 const SHAPES = [1.6, 1, 2.4, -1, -2, -3, -4, -5, -6];
 
 /** How many columns a group of `size` has; `shape`: about so many times as wide as
  * high, or, below zero, as wide as if so many stood side by side. */
-function columnsOf(size, pitch, width, shape) {
-  const least = Math.ceil(LABEL / pitch);
+function columnsOf(size, pitch, width, shape, { gap, label }) {
+  const least = Math.ceil(label / pitch);
   const most = Math.max(1, Math.floor(width / pitch));
   const wanted = shape > 0
     ? Math.ceil(Math.sqrt(size * shape))
-    : Math.min(size, Math.floor(((width + GAP) / -shape - GAP) / pitch));
+    : Math.min(size, Math.floor(((width + gap) / -shape - gap) / pitch));
   return Math.min(most, Math.max(wanted, least));
 }
 
 function shelve(groups, pitch, width, shape) {
+  const room = groups.length > MOST_FEW ? MANY : FEW;
   const blocks = [];
   let x = 0;
   let y = 0;
   let tallest = 0;
   for (const group of groups) {
     const size = group.members.length;
-    const columns = columnsOf(size, pitch, width, shape);
+    const columns = columnsOf(size, pitch, width, shape, room);
     const across = Math.min(columns * pitch, width);
-    const down = HEAD + Math.ceil(size / columns) * pitch;
+    const down = room.head + Math.ceil(size / columns) * pitch;
     if (x > 0 && x + across > width) {
       x = 0;
-      y += tallest + GAP;
+      y += tallest + room.gap;
       tallest = 0;
     }
-    blocks.push({ group, x, y, columns, width: across, height: down });
-    x += across + GAP;
+    blocks.push({ group, x, y, columns, width: across, height: down, head: room.head });
+    x += across + room.gap;
     tallest = Math.max(tallest, down);
   }
   return { blocks, height: y + tallest };
@@ -73,7 +75,7 @@ export function arrange(groups, width, height, count) {
     block.first = order.length;
     block.group.members.forEach((index, at) => {
       x[index] = block.x + (at % block.columns) * pitch;
-      y[index] = block.y + HEAD + Math.floor(at / block.columns) * pitch;
+      y[index] = block.y + block.head + Math.floor(at / block.columns) * pitch;
       order.push(index);
     });
   }
@@ -85,7 +87,7 @@ export function hostAt(arranged, x, y) {
   const { pitch } = arranged;
   for (const block of arranged.blocks) {
     const across = Math.floor((x - block.x) / pitch);
-    const down = Math.floor((y - block.y - HEAD) / pitch);
+    const down = Math.floor((y - block.y - block.head) / pitch);
     if (across < 0 || down < 0 || across >= block.columns) continue;
     const at = down * block.columns + across;
     if (at < block.group.members.length) return block.group.members[at];

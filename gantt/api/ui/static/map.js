@@ -76,15 +76,20 @@ export class HostMap {
   }
 
   fit() {
-    this._view = { scale: 1, x: 0, y: 0 };
+    this._view = { scale: this._least, x: 0, y: 0 };
     this.restyle();
+  }
+
+  /** At which all is seen: below 1 where even the smallest slots do not fit. */
+  get _least() {
+    return Math.min(1, this.canvas.clientHeight / (this._arranged.height || 1));
   }
 
   /** Zoom by `factor`, keeping what is at (x, y) where it is. */
   zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
     const view = this._view;
     const most = Math.max(1, MOST_ZOOM / this._arranged.pitch);
-    const scale = Math.min(most, Math.max(1, view.scale * factor));
+    const scale = Math.min(most, Math.max(this._least, view.scale * factor));
     const by = scale / view.scale;
     this._view = { scale, x: x - (x - view.x) * by, y: y - (y - view.y) * by };
     this._clamp();
@@ -119,7 +124,9 @@ export class HostMap {
   _arrange() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) return;
+    const isFitted = this._view.scale === this._least;
     this._arranged = arrange(this.groups, width, height, this._count ?? 0);
+    if (isFitted) this._view.scale = this._least;
     this._clamp();
     this.restyle();
   }
@@ -219,13 +226,15 @@ export class HostMap {
   _head(block) {
     const draw = this._draw;
     const { scale, x, y } = this._view;
-    const size = Math.min(11 * scale, 15);
+    const size = Math.min(block.head * 0.62 * scale, 15);
     draw.font = `600 ${size}px system-ui, sans-serif`;
     draw.textBaseline = "alphabetic";
     draw.fillStyle = this._ink.quiet;
     const most = block.width * scale - 2;
-    const text = `${plain(block.group.name)}  ${block.group.members.length}`;
-    draw.fillText(cut(draw, text, most), block.x * scale + x + 1, (block.y + 13) * scale + y);
+    const name = plain(block.group.name);
+    const counted = `${name}  ${block.group.members.length}`;
+    const text = draw.measureText(counted).width <= most ? counted : cut(draw, name, most);
+    draw.fillText(text, block.x * scale + x + 1, (block.y + block.head * 0.72) * scale + y);
   }
 
   _cell(index, now, isFresh = false) {
@@ -319,7 +328,7 @@ export class HostMap {
       const [x, y] = [event.offsetX, event.offsetY];
       if (from) {
         isPan ||= Math.hypot(x - from.x, y - from.y) > PAN_PX;
-        if (isPan && this._view.scale > 1) {
+        if (isPan) {
           this._view.x = from.view.x + x - from.x;
           this._view.y = from.view.y + y - from.y;
           this._clamp();
@@ -359,7 +368,7 @@ export class HostMap {
     } else if ((key === "Enter" || key === " ") && this.focused >= 0) {
       this._open(this.focused);
     } else if (key === "+" || key === "=") {
-      if (this.focused >= 0 && this._view.scale === 1) this.zoomTo(this.focused);
+      if (this.focused >= 0 && this._view.scale === this._least) this.zoomTo(this.focused);
       else this.zoom(1.5);
     } else if (key === "-") {
       this.zoom(1 / 1.5);
