@@ -50,6 +50,9 @@ OPTIONS: Sequence[cfg.Opt] = [
             "its report.",
             "heartbeat_s 0.3..3600": "Seconds between heartbeats of an agent without "
             "news; at most a third of service_down_time of the scheduler.",
+            "topic_per_host": "Agents write to topics of their own, named "
+            "REPORTS_TOPIC.HOST, so that access control of Kafka can hold each host to "
+            "its name. Processes of the scheduler read these too.",
             "create_topics": "Make topics that are missing.",
             "sasl_mechanism": "SASL mechanism, such as SCRAM-SHA-512.",
             "sasl_username": "User for SASL.",

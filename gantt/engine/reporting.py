@@ -79,7 +79,7 @@ class Reporting:
         def checked(report: Report, place: int) -> Report:
             delivery = deliveries[place]
             _check_key(report, delivery.key)
-            _check_host(report, delivery.host)
+            _check_way(report, delivery.host)
             self._check_time(report, delivery.at)
             # What has waited for long says no more that its agent is there.
             is_old = report.beats and delivery.at < heard_since
@@ -196,6 +196,15 @@ class Reporting:
                 f"{options.max_report_lead_s:g} s ahead (max_report_lead_s of "
                 "[scheduler]). Correct the clock of the host."
             )
+
+
+def _check_way(report: Report, only_host: str | None) -> None:
+    """Raises Forbidden."""
+    if only_host is not None and report.host != only_host:
+        raise Forbidden(
+            f"host is {report.host!r}, but it came by the topic of the host "
+            f"{only_host!r}: write it to the topic of its own host."
+        )
 
 
 def _check_key(report: Report, key: str) -> None:

@@ -40,6 +40,8 @@ RETRY_S: Final = 1.0
 LONGEST_RETRY_S: Final = 15.0
 JOIN_S: Final = 5.0
 _SESSION_MS: Final = 10_000
+# How soon the topic of a new host is found.
+_TOPICS_MS: Final = 30_000
 _FETCH_KB: Final = 16_384
 
 
@@ -107,7 +109,7 @@ class Intake:
         consumer = Consumer(self._settings(), logger=LIBRARY_LOG)
         letters = DeadLetters(self._options)
         try:
-            consumer.subscribe([self._options.reports_topic])
+            consumer.subscribe(_wanted(self._options))
             while not self._stop.is_set():
                 if messages := _next(consumer, self._options.batch):
                     self._take_in(consumer, letters, messages)
@@ -128,6 +130,7 @@ class Intake:
             session_timeout_ms=_SESSION_MS,
             queued_max_messages_kbytes=_FETCH_KB,
             statistics_interval_ms=1000,
+            topic_metadata_refresh_interval_ms=_TOPICS_MS,
         )
         callbacks: dict[str, Any] = {
             "stats_cb": self._standing.told,
@@ -165,7 +168,7 @@ class Intake:
 
     def _apply(self, said: Sequence[Message]) -> tuple[ReportOutcome, ...]:
         """Raises Unavailable."""
-        deliveries = [_delivery(one) for one in said]
+        deliveries = [_delivery(self._options, one) for one in said]
         try:
             return self._books.take_deliveries(deliveries)
         except GanttError:
@@ -189,6 +192,14 @@ def _is_early(message: Message, outcome: ReportOutcome) -> bool:
     return outcome.wants_full and _key(message).endswith(HEARTBEAT)
 
 
+def _wanted(options: StreamOptions) -> list[str]:
+    """Names of topics; those that begin with ^ are patterns."""
+    if not options.topic_per_host:
+        return [options.reports_topic]
+    name = options.reports_topic.replace(".", "[.]")
+    return [options.reports_topic, f"^{name}[.].+"]
+
+
 def _next(consumer: Consumer, most: int) -> list[Message]:
     first = consumer.poll(POLL_S)
     if first is None:
@@ -197,11 +208,12 @@ def _next(consumer: Consumer, most: int) -> list[Message]:
     return [first, *more]
 
 
-def _delivery(message: Message) -> Delivery:
+def _delivery(options: StreamOptions, message: Message) -> Delivery:
     raw = message.value()
     _, at_ms = message.timestamp()
     value = raw if isinstance(raw, bytes) else str(raw).encode()
-    return Delivery(value, _key(message), at_ms * 1000)
+    host = options.host_of(str(message.topic()))
+    return Delivery(value, _key(message), at_ms * 1000, host)
 
 
 def _key(message: Message) -> str:

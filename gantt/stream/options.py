@@ -18,7 +18,8 @@ class StreamOptions(Struct, frozen=True):
     ``replication_factor`` (-1: as the broker does) are for topics that are made here.
     ``batch``: reports that a scheduler applies at a time. ``renewal_s``: an agent that
     has no news repeats its report so often; ``heartbeat_s``: and says so often that it
-    is there, where reports tell that.
+    is there, where reports tell that. ``topic_per_host``: agents write to the topic
+    ``reports_topic.HOST``, in which nothing else is believed.
     ``changes_topic`` "": changes are not published. ``changes_batch``: messages about
     changes in one transaction; ``changes_message_bytes``: of one of them, unless one
     row is larger; ``changes_snapshot_s``: seconds until another snapshot of all rows is
@@ -35,6 +36,7 @@ class StreamOptions(Struct, frozen=True):
     batch: int = 1000
     renewal_s: float = 300.0
     heartbeat_s: float = 20.0
+    topic_per_host: bool = False
     create_topics: bool = True
     changes_batch: int = 500
     changes_message_bytes: int = 900_000
@@ -48,6 +50,16 @@ class StreamOptions(Struct, frozen=True):
     ssl_client_key_file: str = ""
     ssl_client_key_password: str = ""
     client_properties: Mapping[str, str] = {}
+
+    def topic_of(self, host: str) -> str:
+        """Where the agent of ``host`` writes."""
+        own = f"{self.reports_topic}.{host}"
+        return own if self.topic_per_host else self.reports_topic
+
+    def host_of(self, topic: str) -> str | None:
+        """The only host of which something may be in ``topic``; None: any."""
+        start = f"{self.reports_topic}."
+        return topic[len(start) :] if topic.startswith(start) else None
 
     @property
     def is_on(self) -> bool:

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from gantt.errors import GanttError, Unavailable
 from gantt.model.needs import Needs, needs_of
-from gantt.model.reports import HEARTBEAT, Report, ReportOutcome
+from gantt.model.reports import Report, ReportOutcome
 from gantt.stream.connection import LIBRARY_LOG, properties, reason
 from gantt.stream.options import StreamOptions
 
@@ -150,7 +150,7 @@ class ReportStream:
             return False  # what waits has fields
         key, value = report.key, msgspec.json.encode(report)
         deadline = self._clock() + (AWAY_S if self._trouble else self._delivery_s)
-        if self._waiting.get(key) != value and not self._put(key, value):
+        if self._waiting.get(key) != value and not self._put(report, value):
             return False
         while self._waiting.get(key) == value:
             if self._clock() >= deadline:
@@ -160,10 +160,10 @@ class ReportStream:
         self._beat_at = self._clock()
         return not self._trouble
 
-    def _put(self, key: str, value: bytes) -> bool:
+    def _put(self, report: Report, value: bytes) -> bool:
         """In the place of what waits: the newest report of a host says all. A heartbeat
         goes where that report is, to come after it."""
-        is_beat = key.endswith(HEARTBEAT)
+        key, is_beat = report.key, not report.has_fields
         self._waiting[key] = value
         # "blocking" is inverted in this library: by default it does not wait, and the
         # report that follows is thrown away as well.
@@ -171,7 +171,7 @@ class ReportStream:
         self._producer.poll(0)
         try:
             self._producer.produce(
-                self._options.reports_topic,
+                self._options.topic_of(report.host),
                 value,
                 key,
                 partition=self._partition if is_beat else -1,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from gantt.stream.connection import ensure
+from gantt.stream.producing import ReportStream
 from gantt.stream.topics import reports_topic
 from tests.kafka_broker import Kafka
 from tests.stream.streams import (
@@ -116,3 +118,28 @@ def test_a_deletion_says_nothing(kafka: Kafka) -> None:
         becomes(books, a=1, b=1)
         assert books.counts()["stream_records"] == 3
         assert books.counts()["stream_dead_letters"] == 0
+
+
+def test_in_the_topic_of_a_host_nothing_else_is_believed(kafka: Kafka) -> None:
+    options = stream_options(
+        kafka,
+        topic_per_host=True,
+        client_properties={"topic.metadata.refresh.interval.ms": "500"},
+    )
+    with taking_in(options) as books:
+        own = replace(reports_topic(options), name=options.topic_of("a"))
+        ensure(options, [own])
+        stream = ReportStream(options)
+        (outcome,) = stream.report_hosts([a_report("a", 3)])
+        stream.close()
+        forger = Agents(replace(options, reports_topic=own.name))
+        forger.say(a_report("b"), a_report("a", 4))
+        becomes(books, a=4)
+        (letter,) = read_all(options, options.dead_letters_topic, 1)
+        # The common topic is for those who may report any host.
+        Agents(options).say(a_report("c"))
+        becomes(books, a=4, c=1)
+    assert outcome.outcome == "applied"
+    assert headers(letter)["gantt-code"] == "forbidden"
+    assert headers(letter)["gantt-topic"] == own.name
+    assert letter.key() == b"b"
