@@ -3,7 +3,7 @@
 # ARGS="-k usages" goes to pytest, ARGS=curve to `make bench`.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test cloud check format bench soak docs fresh wheel clean
+.PHONY: help setup run test cloud check format bench soak docs fresh wheel deb clean
 
 help:      ## say what can be made
 	@sed -n 's/^\([a-z]*\): *## /make \1	/p' Makefile
@@ -44,6 +44,9 @@ fresh:     ## prove `make run` and `make test` in a bare Debian root, as root
 
 wheel:     ## build both wheels, and use them outside this repository
 	@scripts/wheel
+
+deb:       ## build the Debian package, and use it in a bare Debian root, as root
+	@scripts/deb $(ARGS)
 
 clean:     ## remove .venv, .venv-cloud and everything that can be built again; var/ stays
 	rm -rf .venv .venv-cloud .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/_build

@@ -170,15 +170,25 @@ def test_wheel_is_complete_and_typed(
     assert "gantt/py.typed" in shipped
 
 
+MADE = ("docs", "wheel", "deb", "fresh")
+
+
 def test_ci_runs_every_check() -> None:
     run = (ROOT / ".ci" / "run").read_text()
-    for command in ("scripts/lint", "make docs", "make wheel", "make fresh"):
+    for command in (
+        "scripts/lint",
+        "make docs",
+        "make wheel",
+        "make deb",
+        "make fresh",
+    ):
         assert f"\n{command}\n" in run
 
 
 def test_fresh_build_inherits_no_package_settings() -> None:
-    fresh = (ROOT / "scripts" / "fresh").read_text()
-    carried = re.findall(r"^(?:certificates|network)=\(([^)]*)\)", fresh, re.MULTILINE)
+    root = (ROOT / "scripts" / "debian-root").read_text()
+    assert ". scripts/debian-root\n" in (ROOT / "scripts" / "fresh").read_text()
+    carried = re.findall(r"^(?:certificates|network)=\(([^)]*)\)", root, re.MULTILINE)
     assert len(carried) == 2
     for name in " ".join(carried).split():
         assert not re.search("CACHE|FIND|LINKS|TARGET|PREFER|PATH|PYTHON", name), name
