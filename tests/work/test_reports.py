@@ -19,6 +19,8 @@ from gantt.engine.opening import open_gantt
 from gantt.engine.options import EngineOptions
 from gantt.model.forms.device_pools import read_pools
 from gantt.model.forms.host_topology import read_cells
+from gantt.model.hosts import HostStats
+from gantt.model.reports import Report
 from gantt.store import StoreOptions
 from tests.work.counting import CallCounter
 
@@ -147,3 +149,22 @@ def test_a_wrong_topology_is_refused_each_time(engine: Gantt) -> None:
         (outcome,) = engine.report_hosts([wrong])
         assert outcome.outcome == "refused"
         assert "stats.numa_topology.cells.0.mempages" in outcome.message
+
+
+def test_a_list_of_reports_fills_its_batches(engine: Gantt) -> None:
+    size = EngineOptions().batch_size
+    before = engine.counts()["batches"]
+    outcomes = engine.report_hosts(
+        Report(
+            host=f"h{number}",
+            node=f"h{number}",
+            incarnation="a",
+            sequence=1,
+            taken_at=time.time_ns() // 1000,
+            full=True,
+            fields=HostStats(vcpus=1, memory_mb=1, local_gb=1),
+        )
+        for number in range(2 * size)
+    )
+    assert {one.outcome for one in outcomes} == {"applied"}
+    assert engine.counts()["batches"] - before == 2

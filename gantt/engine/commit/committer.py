@@ -63,6 +63,7 @@ class Committer:
         self._log_tailer = log_tailer
         self._outage = log_tailer.outage
         self._batch_size = options.batch_size
+        self._queue_length = options.queue_length
         self._attempts = options.commit_attempts
         self._threads = threads
         self._caller = _Caller()
@@ -92,13 +93,13 @@ class Committer:
         refusal. No more than a batch of them wait at a time, so that others have their
         turn in between. Raises Unavailable; later ones may be carried out then."""
         found: list[A | GanttError] = []
-        for start in range(0, len(commands), self._batch_size):
+        size = min(self._batch_size, self._queue_length)
+        for start in range(0, len(commands), size):
             waiting = [
                 PendingWrite(command, self._caller.request_id, self._threads)
-                for command in commands[start : start + self._batch_size]
+                for command in commands[start : start + size]
             ]
-            for one in waiting:
-                self._queue.enter(one)
+            self._queue.enter(*waiting)
             for one in waiting:
                 try:
                     found.append(self._queue.outcome_of(one))

@@ -142,18 +142,20 @@ class Queue:
             self.is_closing = True
             self._wake()
 
-    def enter(self, pending_write: PendingWrite[A]) -> None:
-        """Enqueue it. Raises Busy, StoreFailed (closed)."""
+    def enter(self, *pending_writes: PendingWrite[A]) -> None:
+        """Enqueue them all, so that one batch can take them. Raises Busy, StoreFailed
+        (closed), and enqueues none then."""
         with self._lock:
             if self.is_closing:
                 raise StoreFailed("This engine is closed; connect again.")
-            if len(self._pending) >= self._options.queue_length:
+            room = self._options.queue_length - len(self._pending)
+            if len(pending_writes) > room:
                 self.turned_away += 1
                 raise Busy(
                     f"{len(self._pending)} commands are already waiting, which is "
                     "the limit (queue_length). Try again shortly."
                 )
-            self._pending.append(pending_write)
+            self._pending.extend(pending_writes)
             self._wake()
 
     def _wake(self) -> None:
