@@ -24,6 +24,7 @@ from bench import (
     processes,
     rpc,
     scheduler,
+    stream,
     topology,
 )
 from bench.report import Row, show
@@ -41,6 +42,7 @@ SUITES: dict[str, Callable[[Path, float], Iterator[Row]]] = {
     "processes": processes.measure,
     "rpc": rpc.measure,
     "scheduler": scheduler.measure,
+    "stream": stream.measure,
     "topology": topology.measure,
 }
 
