@@ -57,7 +57,7 @@ def elsewhere(state: State, row: int | None, instance: str) -> str | None:
         named = state.fleet.instances.by_uuid.get(uuid)
         if named is not None and named.host != here:
             return named.host
-    others = [hosts.hosts[one] for one in hosts.listers.get(key, ()) if one != row]
+    others = [hosts.hosts[one] for one in hosts.listers.rows.get(key, ()) if one != row]
     return min(others, default=None)
 
 

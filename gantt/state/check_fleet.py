@@ -72,7 +72,7 @@ def _listers(fleet: Fleet) -> Iterator[str]:
     for row in hosts.live_rows().tolist():
         for instance in hosts.stats[row].get(LISTED, ()):
             listed.setdefault(instance, set()).add(row)
-    if listed != {one: set(rows) for one, rows in hosts.listers.items()}:
+    if listed != {one: set(rows) for one, rows in hosts.listers.rows.items()}:
         yield "the index of hosts by the instances that they list is wrong"
 
 

@@ -27,15 +27,9 @@ from gantt.state.column import (
     time_in,
 )
 from gantt.state.factors import Factor, Factors
+from gantt.state.listers import Listers
 from gantt.state.promises import Pendings, Promises
-from gantt.state.reports import (
-    AMOUNTS,
-    LISTED,
-    TOPOLOGY,
-    Reports,
-    amounts,
-    topology_of,
-)
+from gantt.state.reports import AMOUNTS, TOPOLOGY, Reports, amounts, topology_of
 from gantt.state.topology_columns import TopologyColumns
 
 _Index = dict[Any, list[int]]
@@ -165,8 +159,7 @@ class Hosts(HostColumns):
         self._index = _ByHost(-1, {}, {}, HostNames([], []))
         self._by_uuid: _Index = {}
         self.rows_by_provider: _Index = {}
-        # Instance -> rows of the hosts whose agents listed it last.
-        self.listers: dict[str, tuple[int, ...]] = {}
+        self.listers = Listers()
         # Moves when another provider, or none, stands for a host.
         self.structure = 0
         self._reports = Reports()
@@ -274,7 +267,7 @@ class Hosts(HostColumns):
         for label in self.aggregates.labels_of(row):
             self.aggregates.set(row, label, False)
         self._factors.forget(row)
-        self._list(row, self.stats[row], {})
+        self.listers.change(row, self.stats[row], {})
         self.hosts[row] = self.nodes[row] = self._raw[row] = ""
         self.cells[row] = None
         self.stats[row] = {}
@@ -345,19 +338,17 @@ class Hosts(HostColumns):
     def _enter(self, values: HostRow) -> int:
         row = self.take()
         if row == len(self.hosts):
-            self.hosts.append("")
-            self.nodes.append("")
-            self._raw.append("")
+            for texts in (self.hosts, self.nodes, self._raw):
+                texts.append("")
             self.uuids.append(None)
             self.cells.append(None)
             self.stats.append({})
             self.reported.append(HostTopology())
             self.left.append(HostTopology())
             self.promises.append(Promises())
-        self.id[row] = values.id
-        self.hosts[row], self.nodes[row] = values.host, values.node
-        self.row_by_id[values.id] = row
-        self._by_place[(values.host, values.node)] = row
+        host, node = values.host, values.node
+        self.id[row], self.hosts[row], self.nodes[row] = values.id, host, node
+        self.row_by_id[values.id] = self._by_place[host, node] = row
         _join(self._by_host, values.host, row)
         self.structure += 1
         return row
@@ -369,27 +360,13 @@ class Hosts(HostColumns):
         for column, amount in zip(AMOUNTS, amounts(new), strict=True):
             getattr(self, column)[row] = amount
         self._factors.change(row, old, new, len(self.id))
-        self._list(row, old, new)
+        self.listers.change(row, old, new)
         for name in TOPOLOGY:
             if new.get(name) is not old.get(name):
                 self.reported[row] = topology_of(new)
                 self.promises[row].take_report(self.reported[row])
                 self.settle_topology(row)
                 return
-
-    def _list(self, row: int, old: dict[str, Any], new: dict[str, Any]) -> None:
-        before, after = old.get(LISTED, ()), new.get(LISTED, ())
-        if before == after:
-            return
-        was, now = set(before), set(after)
-        for instance in was - now:
-            others = tuple(one for one in self.listers[instance] if one != row)
-            if others:
-                self.listers[instance] = others
-            else:
-                del self.listers[instance]
-        for instance in now - was:
-            self.listers[instance] = (*self.listers.get(instance, ()), row)
 
     def settle_topology(self, row: int) -> None:
         """What pending claims leave of cells and devices: none, if one does not fit."""
