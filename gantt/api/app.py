@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 
 from gantt import errors
 from gantt.api.access.auth import (
@@ -48,12 +47,10 @@ from gantt.api.hosting.middleware import (
 )
 from gantt.api.hosting.watchers import Watchers
 from gantt.api.routes import ROUTES, Route, Router
-from gantt.api.ui.dashboard import with_dashboard
-from gantt.api.ui.sign_in import SignIn
+from gantt.api.ui.dashboard import build_dashboard
 from gantt.api.wire import microversion
 from gantt.api.wire.problem import STATUS_LINES, Problem, Scene, render, translate
 from gantt.conf import Settings
-from gantt.conf.identity import can_sign_in, sign_in
 from gantt.engine.protocol import Engine
 from gantt.engine.reading.reader import WouldWait
 from gantt.observe.metrics import CONTENT_TYPE, Meters
@@ -92,10 +89,7 @@ def build_app(
         meters.add(tokens.counts)
         app = require_keystone(app, settings.oslo, peers.include, tokens)
     if settings.serve.dashboard:
-        entrance = _entrance(settings)
-        if entrance is not None:
-            meters.add(entrance.counts)
-        app = with_dashboard(app, settings.auth.strategy, entrance)
+        app = build_dashboard(app, settings, meters)
     if settings.allowed_origin:
         app = allow_origins(app, settings.oslo)
     app = logged(app, meters.served)
@@ -105,14 +99,6 @@ def build_app(
     if settings.proxy_headers:
         app = accept_proxy_headers(app, settings.oslo)
     return app
-
-
-def _entrance(settings: Settings) -> SignIn | None:
-    """How the dashboard signs in with a password; None: it does not."""
-    limit = settings.serve.dashboard_sign_ins
-    if not limit or not can_sign_in(settings):
-        return None
-    return SignIn(partial(sign_in, settings.identity), limit)
 
 
 def build_turned_away(meters: Meters) -> WsgiApp:

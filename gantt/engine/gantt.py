@@ -140,10 +140,8 @@ class _Parts:
         self._candidates = CandidateSearch(reader, options.search_budget, clock, rng)
         self._fleet = Fleet(reader, committer, checks, clock)
         self._whole_fleet = WholeFleet(reader, committer, checks)
-        self._mapping = Mapping(
-            *(reader, self._replica, checks, clock),
-            name=f"{rng.getrandbits(64):x}",
-        )
+        number = f"{rng.getrandbits(64):x}"
+        self._mapping = Mapping(reader, self._replica, checks, clock, number)
         timeout_s = options.scheduler.placement_timeout_s
         settlement = Settlement(reader, committer, clock, remote, timeout_s)
         self._claims = Claims(reader, committer, checks, settlement)

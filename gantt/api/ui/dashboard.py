@@ -17,7 +17,9 @@ from msgspec import Struct
 
 from gantt.api.call import Environ
 from gantt.api.hosting.middleware import ROUTE, StartResponse, WsgiApp
-from gantt.api.ui.sign_in import SignIn
+from gantt.api.ui.sign_in import SignIn, build_sign_in
+from gantt.conf import Settings
+from gantt.observe.metrics import Meters
 
 PATH: Final = "/gantt/ui"
 STATIC: Final = Path(__file__).parent / "static"
@@ -78,6 +80,14 @@ def read_files(auth: str, *, takes_passwords: bool = False) -> dict[str, File]:
 def _file(name: str, body: bytes) -> File:
     digest = hashlib.sha256(body).hexdigest()[:32]
     return File(body, _KINDS[Path(name).suffix], f'"{digest}"')
+
+
+def build_dashboard(app: WsgiApp, settings: Settings, meters: Meters) -> WsgiApp:
+    """The dashboard before ``app``, as configured; its counts are among ``meters``."""
+    entrance = build_sign_in(settings)
+    if entrance is not None:
+        meters.add(entrance.counts)
+    return with_dashboard(app, settings.auth.strategy, entrance)
 
 
 def with_dashboard(app: WsgiApp, auth: str, sign_in: SignIn | None = None) -> WsgiApp:

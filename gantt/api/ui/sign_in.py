@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -17,7 +18,8 @@ from msgspec import Struct
 
 from gantt.api.call import UNREAD, Environ
 from gantt.api.wire.accept import JSON
-from gantt.conf.identity import Credentials, SignedIn
+from gantt.conf import Settings
+from gantt.conf.identity import Credentials, SignedIn, can_sign_in, sign_in
 from gantt.errors import GanttError
 
 MOST_BYTES: Final = 8192
@@ -81,6 +83,14 @@ class SignIn:
     def _leave(self) -> None:
         with self._lock:
             self._present -= 1
+
+
+def build_sign_in(settings: Settings) -> SignIn | None:
+    """As configured; None: only tokens are taken."""
+    limit = settings.serve.dashboard_sign_ins
+    if not limit or not can_sign_in(settings):
+        return None
+    return SignIn(partial(sign_in, settings.identity), limit)
 
 
 def _read(environ: Environ) -> Credentials | Reply:
