@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +32,11 @@ class Source:
         """The syntax tree."""
         return ast.parse(self.text, str(self.path))
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree, as ``ast.walk`` has them."""
+        return tuple(ast.walk(self.tree))
+
     @property
     def line_count(self) -> int:
         """Lines of the file."""
@@ -39,7 +44,7 @@ class Source:
 
     def imports(self) -> Iterator[tuple[int, str]]:
         """Line and full name of everything imported, inside functions too."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((node.lineno, alias.name) for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
@@ -51,6 +56,7 @@ class Source:
         return f"{self.path.relative_to(ROOT)}:{line}"
 
 
-def sources() -> list[Source]:
-    """All modules of the package."""
-    return [Source(path) for path in sorted((ROOT / "gantt").rglob("*.py"))]
+@cache
+def sources() -> tuple[Source, ...]:
+    """All modules of the package, each parsed once for all tests of a process."""
+    return tuple(Source(path) for path in sorted((ROOT / "gantt").rglob("*.py")))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from tests.tidy.source import ROOT, Source, sources
 
@@ -40,7 +41,7 @@ WORDS = re.compile(r"[A-Za-z_]\w*(?:[.:][A-Za-z_]\w*)*")
 class Census:
     """What every module names, by itself and of others."""
 
-    def __init__(self, modules: list[Source]) -> None:
+    def __init__(self, modules: tuple[Source, ...]) -> None:
         self.modules = {_name(source): source.tree for source in modules}
         self.attributes: set[str] = set()
         self.imported: set[tuple[str, str]] = set(_entry_points())
@@ -130,12 +131,16 @@ def _is_meant(name: str) -> bool:
     return any(re.fullmatch(pattern, name) for pattern in PUBLIC)
 
 
+@cache
+def _unused() -> tuple[str, ...]:
+    return tuple(Census(sources()).unused())
+
+
 def test_nothing_serves_tests_alone() -> None:
-    unused = [name for name in Census(sources()).unused() if not _is_meant(name)]
+    unused = [name for name in _unused() if not _is_meant(name)]
     assert unused == []
 
 
 def test_every_exception_is_still_one() -> None:
-    names = list(Census(sources()).unused())
-    stale = [p for p in PUBLIC if not any(re.fullmatch(p, name) for name in names)]
+    stale = [p for p in PUBLIC if not any(re.fullmatch(p, name) for name in _unused())]
     assert stale == []

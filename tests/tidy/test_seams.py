@@ -34,7 +34,7 @@ def _classes() -> dict[str, tuple[Source, ast.ClassDef]]:
         node.name: (source, node)
         for source in sources()
         if source.floor in COMPOSED
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if isinstance(node, ast.ClassDef) and not _is_contract(source, node)
     }
 
@@ -93,7 +93,7 @@ def test_every_door_gets_a_typed_engine() -> None:
     faults = [
         f"{source.at(node.lineno)}: the engine is Any"
         for source in sources()
-        for node in ast.walk(source.tree)
+        for node in source.nodes
         if (isinstance(node, ast.arg) and node.arg in ENGINE_NAMES)
         or (isinstance(node, ast.AnnAssign) and _name(node.target) in ENGINE_NAMES)
         if _is_any(node.annotation)

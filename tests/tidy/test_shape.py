@@ -62,7 +62,7 @@ def _code_lines(node: ast.ClassDef | Function) -> int:
 def _too_long(source: Source) -> Iterator[str]:
     if source.line_count > MAX_FILE_LINES:
         yield f"{source.at(1)}: {source.line_count} lines: a noun is missing"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, Function) and source.parts[:2] != MIGRATIONS:
             limit = MAX_FUNCTION_LINES
         elif isinstance(node, ast.ClassDef):
@@ -123,7 +123,7 @@ def _changes_of(tree: ast.Module, names: set[str]) -> Iterator[tuple[str, int]]:
 
 
 def _hidden_state(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Global):
             yield f"{source.at(node.lineno)}: global {', '.join(node.names)}"
     constants: set[str] = set()
@@ -144,7 +144,7 @@ def _worldliness(source: Source) -> Iterator[str]:
             yield f"{source.at(line)}: a decider imports {module}"
         if module.startswith("random.") and module != "random.Random":
             yield f"{source.at(line)}: a decider imports {module}"
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
             name = _called_name(node.func)
         elif isinstance(node, ast.Attribute):

@@ -21,7 +21,7 @@ STREAMS = frozenset({"stdout", "stderr", "__stdout__", "__stderr__"})
 
 
 def _breaches(source: Source) -> Iterator[str]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if name in PRINTERS and source.parts != SEAM:
