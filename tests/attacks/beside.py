@@ -23,6 +23,8 @@ PATIENCE_S = 5.0
 # Below this a ratio compares the noise of a busy machine.
 FLOOR_S = 0.004
 ATTACKED_S = 3.0
+# Between two requests of a caller: callers alone must not keep the processors busy.
+PAUSE_S = 0.01
 BEGUN_S = 0.5
 # Most attacks take no processor time to speak of, but the machine may be busy with
 # other tests. A caller that is not answered waits more than a thousand times as long.
@@ -165,6 +167,7 @@ def _ask_until(
         seen.times.append(time.perf_counter() - began)
         if failure:
             seen.failures.append(failure)
+        time.sleep(PAUSE_S)
 
 
 def _ask(port: int, method: str, path: str, body: str | None) -> str:
