@@ -5,6 +5,7 @@ A skip hides: on a build server, where everything can be installed, it is a fail
 
 Properties are tried on the same examples in every run, so that a change is judged by
 what it changed. GANTT_EXPLORE=1 draws new ones: what it finds becomes a test.
+tests/examples.py has how many there are.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from gantt.scheduler.plugins import registry
 from tests.brokers import Rabbitmq, start_rabbitmq
 from tests.coordinators import COORDINATORS
 from tests.databases import SERVERS, Databases
+from tests.examples import examples
 from tests.guarded import Missing
 from tests.kafka_broker import Kafka, start_kafka
 from tests.ui.browser import Chromium
@@ -33,6 +35,7 @@ from tests.ui.browser import Chromium
 # How quick a machine is says nothing about what is tested.
 settings.register_profile(
     "same",
+    max_examples=examples(40),
     derandomize=True,
     database=None,
     deadline=None,

@@ -27,6 +27,7 @@ from tests.api.samples import (
     consumer,
     spoilt,
 )
+from tests.examples import examples
 
 FORMS = all_forms()
 NAMES = [name for name, _, _ in FORMS]
@@ -57,7 +58,7 @@ def test_valid_bodies_need_no_schema_and_decode_equally(
 
 
 @EVERY_FORM
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(data=st.data())
 def test_schema_allows_whatever_the_type_decodes(
     form: Form[Any], sample: Any, data: st.DataObject
@@ -77,7 +78,7 @@ def test_schema_allows_whatever_the_type_decodes(
 
 
 @EVERY_FORM
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(10), deadline=None)
 @given(data=st.data())
 def test_any_bytes_are_decoded_or_refused(
     form: Form[Any], sample: Any, data: st.DataObject

@@ -11,6 +11,7 @@ from gantt.api.wire.problem import Problem
 from gantt.api.wire.query import Params, provider_query, trait_query, usage_query
 from gantt.conf import ApiOptions
 from gantt.model.requests import Labels, ProviderQuery, TraitQuery, UsageQuery
+from tests.examples import examples
 
 U1 = "c8e1a4c2-7d3e-4a0e-9f55-0b1f6c1f2a01"
 U2 = "c8e1a4c2-7d3e-4a0e-9f55-0b1f6c1f2a02"
@@ -264,7 +265,7 @@ VALUES = (
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     pairs=st.lists(
         st.tuples(st.sampled_from(KEYS), st.sampled_from(VALUES)), max_size=5

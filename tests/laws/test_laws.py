@@ -35,7 +35,7 @@ from gantt.store.changelog.codec import decode, encode
 from tests.laws import wishes
 from tests.laws.books import dump, told_by_queries, told_by_reference
 
-EXAMPLES = int(os.environ.get("GANTT_LAWS_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("GANTT_LAWS_EXAMPLES", "25"))
 STEPS = int(os.environ.get("GANTT_LAWS_STEPS", "40"))
 data = st.data()
 

@@ -24,7 +24,7 @@ from tests.nova import known, upstream
 from tests.nova.worlds import known_to_all
 from tests.scheduler.fleets import NOW, Plan, all_hosts
 
-EXAMPLES = int(os.environ.get("GANTT_NOVA_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("GANTT_NOVA_EXAMPLES", "20"))
 SEED = int(os.environ.get("GANTT_NOVA_SEED", "1"))
 
 FITTING = frozenset(("NUMATopologyFilter", "PciPassthroughFilter"))

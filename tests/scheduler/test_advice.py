@@ -36,7 +36,7 @@ from gantt.scheduler.plugins.plugin_calls import Outside
 from gantt.scheduler.policy import Policy, policy_of
 from tests.scheduler.refusals import Scene, Way, ways
 
-EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "100"))
+EXAMPLES = int(os.environ.get("GANTT_ADVICE_EXAMPLES", "40"))
 SEED = int(os.environ.get("GANTT_ADVICE_SEED", "0"))
 
 

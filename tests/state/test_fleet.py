@@ -22,6 +22,7 @@ from gantt.state import check
 from gantt.state.fleet import Changed, Fleet
 from gantt.state.host_table import USE, HostColumns
 from gantt.state.state import State
+from tests.examples import examples
 from tests.state.books import aggregate, claim, filled, group, service
 
 UNIQUE = {
@@ -309,7 +310,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS, st.integers(0, 2**16))
 def test_any_order_leaves_a_sound_fleet(
     steps: list[tuple[str, int, bool]], seed: int

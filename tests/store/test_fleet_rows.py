@@ -14,6 +14,7 @@ from gantt.state import check
 from gantt.state.state import State
 from gantt.store import StoreOptions, open_store
 from gantt.store.interface import Store
+from tests.examples import examples
 from tests.state.books import ROWS as SAMPLE
 from tests.store import books
 
@@ -64,7 +65,7 @@ def test_a_fleet_survives_a_restart(store: Store, url: str) -> None:
 
 
 @settings(
-    max_examples=40,
+    max_examples=examples(12),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -18,6 +18,7 @@ from gantt.store.outcomes import ForeignWrite
 from gantt.store.sql import SqlStore
 from gantt.store.write import DELETE, INSERT, UPDATE, plan
 from tests.databases import execute
+from tests.examples import examples
 from tests.store import books
 
 
@@ -212,7 +213,7 @@ ACTIONS = st.lists(
 
 
 @settings(
-    max_examples=40,
+    max_examples=examples(15),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from gantt import errors
 from gantt.model.forms import fleet
 from gantt.model.hosts import HostAggregate, Instance, ServerGroup, Service
+from tests.examples import examples
 from tests.model.forms import objects
 from tests.model.forms.documents import anything
 
@@ -161,7 +162,7 @@ def test_refusal_names_the_field(
         read(value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(anything())
 def test_any_json_raises_only_gantt_errors(document: Any) -> None:
     for read in (

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gantt import errors
 from gantt.model.forms.spec import read_spec
 from gantt.model.spec import Destination, Image, InstanceGroup, RequestSpec
+from tests.examples import examples
 from tests.model.forms import objects
 from tests.model.forms.documents import mutated
 from tests.model.forms.test_spec import FLAVOR
@@ -143,7 +144,7 @@ def test_refusal_names_the_field(
         read_spec(request_spec, properties)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_faulty_pairs_raise_only_gantt_errors(data: Any) -> None:
     request_spec = data.draw(mutated(REQUEST_SPEC))

@@ -24,6 +24,7 @@ from gantt.model.spec import (
     RequestSpec,
     ResourceGroup,
 )
+from tests.examples import examples
 from tests.model.forms import objects
 from tests.model.forms.documents import anything, mutated
 
@@ -372,14 +373,14 @@ def test_filter_properties_with_an_object_are_refused() -> None:
     assert read_spec(objects.small(), {}).flavor == FLAVOR
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(anything())
 def test_any_json_raises_only_gantt_errors(document: Any) -> None:
     with pytest.raises(errors.GanttError):
         read_spec(document)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_faulty_objects_raise_only_gantt_errors(data: Any) -> None:
     document = data.draw(mutated(objects.full()))

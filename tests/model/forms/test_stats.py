@@ -14,6 +14,7 @@ from msgspec import UNSET
 from gantt import errors
 from gantt.model.forms.stats import read_stats
 from gantt.model.hosts import HostStats
+from tests.examples import examples
 from tests.model.forms import objects
 from tests.model.forms.documents import anything, mutated
 
@@ -194,7 +195,7 @@ def test_refusal_names_the_field_and_value(stats: Any, named: str) -> None:
         read_stats(stats, host="h")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.data())
 def test_faulty_reports_raise_only_gantt_errors(data: Any) -> None:
     stats = data.draw(mutated(COLUMNS) | anything())

@@ -13,6 +13,7 @@ from gantt.placement.candidates.combine import Budget
 from gantt.placement.candidates.search import search
 from gantt.placement.candidates.summarize import candidates
 from gantt.placement.candidates.survey import survey
+from tests.examples import examples
 from tests.placement.candidates.reference import Answer, Reference
 from tests.placement.candidates.worlds import SHARES, Node, viable, world
 
@@ -138,7 +139,7 @@ def plain(candidate: Candidate) -> Answer:
 
 
 @settings(
-    max_examples=200,
+    max_examples=examples(80),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )

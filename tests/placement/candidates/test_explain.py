@@ -18,6 +18,7 @@ from gantt.placement.candidates.explain import Limits, explain
 from gantt.placement.candidates.joins import links, without_link
 from gantt.placement.candidates.relax import dropped, relaxed
 from gantt.placement.candidates.search import search
+from tests.examples import examples
 from tests.placement.candidates.reference import Reference, _has_room
 from tests.placement.candidates.test_against_reference import questions
 from tests.placement.candidates.worlds import SHARES, Node, ask, group, node, world
@@ -509,7 +510,7 @@ def check_joins(brute: Brute, request: CandidateRequest, found: Diagnosis) -> No
 
 
 @settings(
-    max_examples=100,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -524,7 +525,7 @@ def test_counts_are_those_of_brute_force(
 
 
 @settings(
-    max_examples=100,
+    max_examples=examples(40),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
