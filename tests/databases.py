@@ -308,6 +308,8 @@ class Mariadb(DatabaseServer):
             installer,
             *("--no-defaults", f"--datadir={self.folder / 'data'}"),
             *("--auth-root-authentication-method=normal", "--skip-test-db"),
+            # A server that starts removes temporary tables of others in its folder.
+            f"--tmpdir={self.folder}",
         )
 
     def _command(self) -> list[str]:
@@ -317,6 +319,7 @@ class Mariadb(DatabaseServer):
             *("--no-defaults", f"--datadir={self.folder / 'data'}"),
             *("--bind-address=127.0.0.1", f"--port={self.port}"),
             f"--socket={self.folder / 'socket'}",
+            f"--tmpdir={self.folder}",
             f"--pid-file={self.folder / 'pid'}",
             *("--innodb-buffer-pool-size=64M", "--max-connections=200"),
             # As Debian's own configuration has them.
