@@ -146,8 +146,8 @@ class ReportStream:
 
     def _deliver(self, report: Report) -> bool:
         """Whether Kafka has it now."""
-        if self._trouble and not report.has_fields:
-            return False  # what waits has fields
+        if self._trouble and self._waiting and not report.has_fields:
+            return False  # what waits says more
         key, value = report.key, msgspec.json.encode(report)
         deadline = self._clock() + (AWAY_S if self._trouble else self._delivery_s)
         if self._waiting.get(key) != value and not self._put(report, value):
@@ -179,6 +179,7 @@ class ReportStream:
             )
         except (KafkaException, BufferError) as error:
             del self._waiting[key]
+            self._partition = -1  # the topic may have been made anew with fewer
             self._failed(str(error))
             self._producer = self._connected()
             return False

@@ -242,6 +242,24 @@ def test_what_waited_for_long_is_no_sign_of_life() -> None:
         assert books.counts()["heartbeats_heard"] == 1
 
 
+def test_a_heartbeat_that_kafka_cannot_take_does_not_stop_the_next_ones(
+    kafka: Kafka,
+) -> None:
+    options = made(kafka)
+    now = [0.0]
+    stream = ReportStream(options, clock=lambda: now[0])
+    said = replace(a_report("a"), beats=True)
+    stream.report_hosts([said])
+    stream._partition = 99  # there are fewer since the topic was made anew
+    now[0] = 20.0
+    with pytest.raises(Unavailable):
+        stream.report_hosts([beats(said)])
+    _until_delivered(stream, beats(said))
+    counts = stream.counts()
+    stream.close()
+    assert (counts["stream_delivered"], counts["stream_waiting"]) == (2, 0)
+
+
 def test_while_kafka_is_away_the_service_has_the_heartbeats(kafka: Kafka) -> None:
     options = made(kafka)
     with open_gantt("memory://") as books:
