@@ -158,6 +158,7 @@ class _Parts:
             self._store.heartbeats,
             *(reader, committer, checks, clock, threads),
             is_on=options.heartbeats,
+            is_deaf=self._health.withholds_reports,
         )
         self._reporting = Reporting(
             *(reader, committer, checks, clock, self._heartbeats),

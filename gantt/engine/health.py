@@ -135,6 +135,10 @@ class Health:
             for name, count in one.counts().items()
         }
 
+    def withholds_reports(self) -> bool:
+        """Whether reports of hosts cannot come by one of the companions now."""
+        return any(one.withholds_reports() for one in self._companions)
+
     def _frozen(self) -> str:
         since = self._frozen_since()
         if since is None:

@@ -39,6 +39,9 @@ class Companion(Protocol):
     def notice(self) -> str:
         """What operators should know although the engine is ready; "": nothing."""
 
+    def withholds_reports(self) -> bool:
+        """Whether reports of hosts cannot come by it now: then silence says nothing."""
+
 
 class Silence:
     """Measures nothing."""

@@ -83,6 +83,10 @@ class Intake:
         """See Companion."""
         return self._standing.notice()
 
+    def withholds_reports(self) -> bool:
+        """See Companion."""
+        return self._standing.silence_s() > 0
+
     # -- the thread --------------------------------------------------------------------
 
     def _run(self) -> None:

@@ -241,6 +241,36 @@ def test_a_database_that_is_away_takes_no_host_down(
     assert fleet.states() == {"a": False}
 
 
+class Broker:
+    """By which agents report; ``is_away``: it does not answer."""
+
+    is_away = False
+
+    def counts(self) -> dict[str, float]:
+        return {}
+
+    def notice(self) -> str:
+        return ""
+
+    def withholds_reports(self) -> bool:
+        return self.is_away
+
+
+def test_a_broker_that_is_away_takes_no_host_down(fleet: Fleet) -> None:
+    broker = Broker()
+    fleet.books.accompany(broker)
+    fleet.report("a", "b")
+    fleet.go_on(3 * DOWN_S, "a", "b")
+    broker.is_away = True
+    fleet.go_on(5 * DOWN_S)
+    assert fleet.states() == {"a": True, "b": True}
+    broker.is_away = False
+    fleet.go_on(1.5 * DOWN_S, "a")
+    assert fleet.states() == {"a": True, "b": True}  # it may still come back
+    fleet.go_on(DOWN_S, "a")
+    assert fleet.states() == {"a": True, "b": False}
+
+
 def test_a_host_that_is_down_is_not_up_for_another_leader() -> None:
     looks = Looks()
     looks.take({1: 5, 2: 5}, 100.0, DOWN_S)

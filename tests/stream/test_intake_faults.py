@@ -173,6 +173,7 @@ def test_without_a_broker_the_books_open_and_close_and_say_so() -> None:
         wait_for(lambda: "Kafka" in books.notice(), books.notice)
         assert books.unready() == ""
         assert books.counts()["stream_silence_seconds"] >= 0
+        assert books._health.withholds_reports()
         began = time.monotonic()
     assert time.monotonic() - began < 30
 

@@ -9,7 +9,7 @@ compared on the leader's own monotonic clock: what counts is that a row has chan
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from gantt.engine.background.leader_tasks import LeaderTask
@@ -46,7 +46,8 @@ between."""
 
 class Heartbeats:
     """``rows`` None: there is nowhere to keep them. Not ``is_on``: a group of agents
-    tells which hosts are up, and what is in ``rows`` is of before."""
+    tells which hosts are up, and what is in ``rows`` is of before. ``is_deaf``: whether
+    agents may report what this process cannot hear; no host goes down meanwhile."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Heartbeats:
         threads: Threads,
         *,
         is_on: bool,
+        is_deaf: Callable[[], bool] = lambda: False,
     ) -> None:
         self._rows = rows
         self._reader = reader
@@ -66,6 +68,7 @@ class Heartbeats:
         self._clock = clock
         self._threads = threads
         self._is_on = is_on and rows is not None
+        self._is_deaf = is_deaf
         self._lock = threads.lock()
         self._stop = threads.event()
         self._thread: Thread | None = None
@@ -178,6 +181,8 @@ class Heartbeats:
             return self._forget(rows, heard, hosts)
         rows.drop(heard.keys() - hosts.keys())
         self._looks.take({key: heard[key] for key in hosts}, now, self.down_s)
+        if self._is_deaf():
+            self._looks.settle(now)
         verdict = self._looks.judge(hosts, known, now, self.down_s)
         said = statement(verdict, was_frozen=was_frozen, now=self._clock.now())
         self._submit([c.UpdateService(one) for one in said])
@@ -219,6 +224,10 @@ class Looks:
         self._seen = {key: at for key, at in self._seen.items() if key in heard}
         self._seen.update(dict.fromkeys(changed, now))
         self._heard, self._last = dict(heard), now
+
+    def settle(self, now: float) -> None:
+        """Take no host down until they had the time to come back."""
+        self._since = now
 
     def judge(
         self,

@@ -84,6 +84,10 @@ class Publishing:
         silence_s = time.monotonic() - since
         return f"changes could not be published for {silence_s:.0f} s: {why}"
 
+    def withholds_reports(self) -> bool:
+        """See Companion."""
+        return False
+
     def _lag(self) -> int:
         """Revisions that the topic does not have, as far as known."""
         if not self._books.leads or self._reached is None:
