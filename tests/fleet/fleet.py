@@ -126,7 +126,9 @@ class Fleet:
         words += ("--host", host, "--root", str(self.folder / host))
         environ = {**self._environ(), "GANTT_TOKEN": f"of-{host}"}
         if self._stream:
-            words += ("--stream", self._stream)
+            settings = self.folder / "agent.conf"
+            settings.write_text(f"[stream]\nheartbeat_s = {HEARTBEAT}\n")
+            words += ("--stream", self._stream, "--config-file", str(settings))
             if host != HOSTS[-1]:
                 del environ["GANTT_URL"]
         with self.log(host).open("ab") as log:

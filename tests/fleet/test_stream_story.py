@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from tests.fleet.fleet import HOSTS, Fleet, fleet
+from tests.fleet.fleet import HOSTS, SLACK_S, Fleet, fleet
 from tests.kafka_broker import Kafka, start_kafka
 
 pytestmark = [pytest.mark.slow, pytest.mark.server("kafka")]
@@ -22,6 +22,7 @@ STREAM = "[stream]\nbootstrap_servers = {servers}\npartitions = 4\n"
 TOPIC = "gantt-reports"
 # The agent of the second host may also report to the service.
 OVER_KAFKA, OVER_BOTH = HOSTS
+DOWN_S = 8
 Said = tuple[str, str, int]
 
 
@@ -76,9 +77,38 @@ def test_a_broker_that_is_killed_costs_no_report(tmp_path: Path) -> None:
             for host in HOSTS:
                 numbers = [number for at, _, number in applied if at == host]
                 assert numbers == sorted(numbers)
-            assert dead_letters(two) == 0
+            assert metric(two, "gantt_stream_dead_letters_total") == 0
             for one in (launched, other):
                 one.end()
+
+
+def test_an_agent_over_kafka_that_falls_silent_is_noticed(tmp_path: Path) -> None:
+    """By its heartbeats in the topic; a broker that is away takes no host down."""
+    with start_kafka() as broker:
+        settings = STREAM.format(servers=broker.servers)
+        settings += f"[DEFAULT]\nservice_down_time = {DOWN_S}\n"
+        with fleet(tmp_path, settings, stream=broker.servers) as two:
+
+            def has_state(state: str) -> bool:
+                return two.state(OVER_KAFKA) == state
+
+            two.reaches(lambda: has_state("enabled"), 3 * DOWN_S, "no heartbeat")
+            broker.kill()
+            silent_s = 3 * DOWN_S
+            two.reaches(lambda: silence_s(two) > silent_s, silent_s + SLACK_S)
+            assert has_state("enabled")
+            broker.start()
+            two.reaches(lambda: readiness(two) == "OK", tell=readiness(two))
+            two.agents[OVER_KAFKA].kill()
+            two.reaches(lambda: has_state("agent down"), 4 * DOWN_S, "not noticed")
+            assert two.state(OVER_BOTH) == "enabled"
+            two.start_agent(OVER_KAFKA)
+            two.reaches(lambda: has_state("enabled"), DOWN_S, "not back")
+
+
+def silence_s(two: Fleet) -> float:
+    """For how long Kafka has not answered the service."""
+    return metric(two, "gantt_stream_silence_seconds")
 
 
 def size_of(two: Fleet, host: str) -> int:
@@ -101,13 +131,11 @@ def readiness(two: Fleet) -> str:
     return text
 
 
-def dead_letters(two: Fleet) -> float:
+def metric(two: Fleet, name: str) -> float:
     with urlopen(f"{two.service.url}/metrics") as answer:
         lines = answer.read().decode().splitlines()
-    (line,) = (
-        one for one in lines if one.startswith("gantt_stream_dead_letters_total")
-    )
-    return float(line.split()[1])
+    (value,) = (one.split()[1] for one in lines if one.split()[0] == name)
+    return float(value)
 
 
 def applied_reports(two: Fleet) -> list[Said]:
