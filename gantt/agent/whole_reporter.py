@@ -112,6 +112,9 @@ class WholeReporter:
         fields: Fields | None = None,
     ) -> Report:
         """A full one of ``fields``; None: that nothing changed."""
+        needs = self.needs
+        # What says all that is known serves any needs, those of later too.
+        digest = "" if needs is None or needs.everything else needs.digest
         return Report(
             host=self._host,
             node=self._node,
@@ -119,7 +122,7 @@ class WholeReporter:
             sequence=sequence,
             taken_at=max(now, self._not_before),
             full=fields is not None,
-            needs="" if self.needs is None else self.needs.digest,
+            needs=digest,
             fields=stats_of(fields or {}),
             unread=() if part is None else tuple(sorted(part.unread)),
             beats=self._beats,

@@ -101,6 +101,19 @@ def test_what_cannot_be_read_stays(reporter: WholeReporter) -> None:
     assert report.unread == ("host_ip",)
 
 
+def test_what_says_everything_serves_any_needs(
+    reporter: WholeReporter, books: Gantt
+) -> None:
+    """A service that nothing was asked of takes its heartbeats, without a write."""
+    reporter.needs = needs_of({"a scheduler that was not asked": None})
+    assert books.needs().digest != reporter.needs.digest
+    now = time.time_ns() // 1000
+    for expected in ("applied", "unchanged", "unchanged"):
+        (outcome,) = books.report_hosts([reporter.next(part(), now)])
+        assert outcome.outcome == expected, outcome.message
+        reporter.settle(replace(outcome, needs=""))
+
+
 def test_other_needs_are_learnt_and_told(reporter: WholeReporter) -> None:
     few = needs_of({"few": ["vcpus"]})
     reporter.needs = needs_of({"all": None})
