@@ -1,5 +1,5 @@
-"""What an agent says where nothing is answered and only its last word may be kept: full
-reports alone, each with all that there is to say.
+"""What an agent reports where nothing is answered and only its last report may be kept:
+full reports alone, each with all that there is to say.
 
 Separate from ``reporter``, which says what changed since an answer. A report that may
 be lost is not repeated once there is something newer to say.

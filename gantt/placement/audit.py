@@ -354,7 +354,7 @@ def _total(state: State, row: int, classes: tuple[str, ...]) -> int:
 
 
 def _consumers(state: State, root: int) -> set[str]:
-    """Who has allocations on the tree at ``root``."""
+    """Consumers with allocations on the tree at ``root``."""
     table, uuids = state.allocations, state.consumers.uuids
     found: set[str] = set()
     for provider in state.providers.tree(root):

@@ -1,7 +1,7 @@
 """Rules for repairs: what the audit found is found again, and undone.
 
-The finding is only a wish: the books may have changed since it was shown, so that the
-same question is asked again of the newest columns, and another answer is a refusal.
+The books may have changed since the finding was shown, so it is looked for again in the
+newest columns, and a repair is refused where it is not found as it was.
 """
 
 from __future__ import annotations
