@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from confluent_kafka import (
+    OFFSET_BEGINNING,
     Consumer,
     KafkaException,
     Message,
@@ -29,6 +30,7 @@ from gantt.stream.connection import LIBRARY_LOG, ensure, properties, reason
 from gantt.stream.dead_letters import DeadLetters
 from gantt.stream.options import StreamOptions
 from gantt.stream.standing import Standing
+from gantt.stream.topic_watch import TopicWatch
 from gantt.stream.topics import dead_letters_topic, reports_topic
 
 LOG = logging.getLogger(__name__)
@@ -112,9 +114,12 @@ class Intake:
         ensure(self._options, topics)
         consumer = Consumer(self._settings(), logger=LIBRARY_LOG)
         letters = DeadLetters(self._options)
+        watch = TopicWatch(self._options)
         try:
             consumer.subscribe(_wanted(self._options))
             while not self._stop.is_set():
+                if watch.is_another():
+                    _begin_again(consumer, self._options.reports_topic)
                 if messages := _next(consumer, self._options.batch):
                     self._take_in(consumer, letters, messages)
         finally:
@@ -244,6 +249,18 @@ def _seek_back(consumer: Consumer, records: Sequence[Message]) -> None:
             consumer.seek(place)
         except KafkaException as error:  # another process has the partition now
             LOG.debug("Not back to %s: %s", place, reason(error))
+
+
+def _begin_again(consumer: Consumer, topic: str) -> None:
+    """What was read before comes twice, which does no harm."""
+    LOG.warning("The topic %s was made again: it is read from its beginning.", topic)
+    for place in consumer.assignment():
+        if place.topic == topic:
+            place.offset = OFFSET_BEGINNING
+            try:
+                consumer.seek(place)
+            except KafkaException as error:  # another process has the partition now
+                LOG.debug("Not back to %s: %s", place, reason(error))
 
 
 def _commit(consumer: Consumer, records: Sequence[Message]) -> None:

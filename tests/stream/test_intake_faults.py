@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any
 
+import msgspec
 import pytest
-from confluent_kafka import KafkaError
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from gantt.connection import open_gantt
 from gantt.engine.gantt import Gantt
-from gantt.errors import Refused, StoreFailed
+from gantt.errors import GanttError, Refused, StoreFailed
 from gantt.model.reports import Delivery, ReportOutcome
-from gantt.stream import starting
+from gantt.stream import starting, topic_watch
 from gantt.stream.connection import Topic, ensure, properties
 from gantt.stream.consuming import Intake
 from gantt.stream.options import StreamOptions
 from gantt.stream.standing import Standing
-from gantt.stream.topics import reports_topic
+from gantt.stream.topics import dead_letters_topic, reports_topic
 from tests.kafka_broker import Kafka
 from tests.live import free_port
 from tests.stream.streams import (
+    WAIT_S,
     Agents,
     a_report,
     becomes,
     headers,
+    now_us,
     read_all,
     stream_options,
+    taking_in,
     vcpus,
     wait_for,
 )
@@ -234,3 +240,81 @@ def test_the_standing_tells_lag_and_silence() -> None:
     assert standing.notice() == "reports from Kafka have waited for 5 s: refused"
     standing.told(UP % "{}")
     assert (standing.silence_s(), standing.notice()) == (0, "")
+
+
+@on_kafka
+def test_a_topic_that_is_made_again_is_read_from_its_beginning(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_watch, "LOOK_S", 0.5)
+    options = stream_options(kafka, partitions=1)
+    hosts = [f"h{number}" for number in range(20)]
+    with taking_in(options) as books:
+        ensure(options, [reports_topic(options)])
+        Agents(options).say(*(a_report(host, 1) for host in hosts))
+        becomes(books, **dict.fromkeys(hosts, 1))
+        admin = AdminClient({"bootstrap.servers": kafka.servers})
+        for done in admin.delete_topics([options.reports_topic]).values():
+            done.result(WAIT_S)
+        wait_for(lambda: _is_there_again(options), lambda: options.reports_topic)
+        # The new topic is soon longer than the old one was.
+        said = [a_report(host, 2) for host in hosts]
+        Agents(options).say(*said, *(a_report("busy", at) for at in range(1, 50)))
+        becomes(books, busy=49, **dict.fromkeys(hosts, 2))
+        assert books.counts()["stream_dead_letters"] == 0
+
+
+def _is_there_again(options: StreamOptions) -> bool:
+    try:
+        ensure(options, [reports_topic(options)])
+    except (KafkaException, GanttError):  # the old one is not yet gone
+        return False
+    return True
+
+
+@on_kafka
+def test_a_topic_of_the_same_name_is_told_from_the_one_before(kafka: Kafka) -> None:
+    options, times = stream_options(kafka), count(0.0, 100.0)
+    topics = [reports_topic(options), dead_letters_topic(options)]
+    ensure(options, topics)
+    watch = topic_watch.TopicWatch(options, lambda: next(times))
+    assert [watch.is_another(), watch.is_another()] == [False, False]
+    admin = AdminClient({"bootstrap.servers": kafka.servers})
+    for done in admin.delete_topics([options.reports_topic]).values():
+        done.result(WAIT_S)
+    wait_for(lambda: _is_there_again(options), lambda: options.reports_topic)
+    assert [watch.is_another(), watch.is_another()] == [True, False]
+
+
+@on_kafka
+def test_a_topic_of_dead_letters_that_was_deleted_is_made_again(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_watch, "LOOK_S", 0.5)
+    options = stream_options(kafka, partitions=1)
+    with taking_in(options) as books:
+        ensure(options, [reports_topic(options)])
+        agents = Agents(options)
+        agents.say(a_report("a"))
+        becomes(books, a=1)
+        admin = AdminClient({"bootstrap.servers": kafka.servers})
+        for done in admin.delete_topics([options.dead_letters_topic]).values():
+            done.result(WAIT_S)
+
+        def is_kept() -> bool:
+            agents.write("a", b"{")
+            agents.flush()
+            return books.counts()["stream_dead_letters"] > 0
+
+        wait_for(is_kept, books.counts)
+        agents.say(a_report("a", 2))
+        becomes(books, a=2)
+
+
+def test_a_clock_that_dates_records_itself_is_not_believed() -> None:
+    with open_gantt("memory://") as books:
+        far = now_us() + 365 * 86_400_000_000
+        said = msgspec.json.encode(a_report("a", taken_at=far))
+        (outcome,) = books.take_deliveries([Delivery(said, "a", far)])
+        assert (outcome.outcome, outcome.code) == ("refused", "report_time")
+        assert books.list_hosts() == ()
