@@ -11,6 +11,7 @@ from typing import Any
 from oslo_config import cfg
 
 from gantt.conf.table import rows
+from gantt.errors import Refused
 from gantt.stream.options import StreamOptions
 
 PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL")
@@ -82,7 +83,29 @@ OPTIONS: Sequence[cfg.Opt] = [
 
 
 def stream_options(group: Any) -> StreamOptions:
-    """The values in ``group``."""
+    """The values in ``group``. Raises Refused."""
     named = {name: group[name] for name in StreamOptions.__struct_fields__}
     named["bootstrap_servers"] = tuple(named["bootstrap_servers"])
-    return StreamOptions(**named)
+    found = StreamOptions(**named)
+    _check_topics(found)
+    return found
+
+
+def _check_topics(options: StreamOptions) -> None:
+    """What is written to the others must not be read as reports, and written again.
+    Raises Refused."""
+    taken = {options.reports_topic: "reports_topic"}
+    for option in ("dead_letters_topic", "changes_topic"):
+        name = getattr(options, option)
+        other = taken.setdefault(name, option) if name else option
+        if other != option:
+            raise Refused(
+                f"{option} and {other} of [stream] are both {name}: give each a name "
+                "of its own."
+            )
+        if options.topic_per_host and options.host_of(name) is not None:
+            raise Refused(
+                f"{option} of [stream] is {name}, which with topic_per_host is the "
+                f"topic of a host: give it a name that does not begin with "
+                f"{options.reports_topic}."
+            )

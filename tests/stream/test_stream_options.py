@@ -1,0 +1,39 @@
+"""Options of streams that would undo one another are refused at start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gantt.conf import load
+from gantt.errors import Refused
+from gantt.stream.options import StreamOptions
+
+
+def options(folder: Path, text: str) -> StreamOptions:
+    file = folder / "gantt.conf"
+    file.write_text(f"[stream]\n{text}")
+    return load([str(file)], environ={}).stream
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dead_letters_topic = gantt-reports",
+        "changes_topic = gantt-reports",
+        "changes_topic = letters\ndead_letters_topic = letters",
+        "topic_per_host = true\ndead_letters_topic = gantt-reports.dead",
+        "topic_per_host = true\nchanges_topic = gantt-reports.changes",
+    ],
+)
+def test_each_topic_has_a_name_of_its_own(tmp_path: Path, text: str) -> None:
+    with pytest.raises(Refused, match=r"_topic .*of \[stream\]"):
+        options(tmp_path, text)
+
+
+def test_names_that_differ_are_taken(tmp_path: Path) -> None:
+    found = options(tmp_path, "dead_letters_topic = gantt-reports.dead")
+    assert found.dead_letters_topic == "gantt-reports.dead"
+    found = options(tmp_path, "changes_topic =\ntopic_per_host = true")
+    assert found.changes_topic == ""
