@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 
 from sqlalchemy import select
 
+from gantt.errors import StoreFailed
 from gantt.store.background.beside_books import BesideBooks
 from gantt.store.database import Database
+from gantt.store.outcomes import DefiniteAbort, ForeignWrite
 from gantt.store.session import Counter, Readers, Session
 from gantt.store.tables import gantt_heartbeats
 
@@ -54,7 +56,14 @@ class HeartbeatTable:
             if new:
                 session.send_rows(self._insert, new)
 
-        if heard:
+        if not heard:
+            return
+        try:
+            self._writer.run(act)
+        except StoreFailed as error:
+            if not isinstance(error.__cause__, DefiniteAbort | ForeignWrite):
+                raise
+            # Another process has just inserted rows of the same hosts.
             self._writer.run(act)
 
     def drop(self, host_ids: Iterable[int]) -> None:
