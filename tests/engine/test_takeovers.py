@@ -172,6 +172,7 @@ def test_impossible_wishes_are_refused_and_change_nothing(books: Gantt) -> None:
     with pytest.raises(Conflict, match="Host old is up"):
         books.adopt_host("old", "new")
     books.update_service(Service("old", last_seen_up=now - 3_600_000_000))
+    books.update_service(Service("old", AGENT, forced_down=True))
     report(books, "new", OTHER)
     third = "55555555-5555-4555-8555-000000000003"
     books.set_allocations([ConsumerAllocations(third, {OTHER: {"VCPU": 1}}, "p", "u")])
@@ -246,3 +247,13 @@ def test_two_that_adopt_at_once_do_it_once(books: Gantt) -> None:
         one.join(30)
     assert sorted(done)[0] == "" and len(set(done)) == 2
     check_moved(books, max(done))
+
+
+def test_a_host_that_has_just_reported_is_up(books: Gantt) -> None:
+    """Also where no agent goes on reporting, as with ``gantt agent --once``."""
+    books.delete_service("old", AGENT)
+    assert report(books, "old", KNOWN, sequence=2).outcome == "applied"
+    with pytest.raises(Conflict, match="Host old is up"):
+        books.adopt_host("old", "new")
+    books.update_service(Service("old", forced_down=True))
+    assert books.adopt_host("old", "new").provider_uuid == KNOWN

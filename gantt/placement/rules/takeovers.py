@@ -19,7 +19,7 @@ from gantt.model.commands import AdoptHost, DeleteProvider
 from gantt.model.fleet import AGENT
 from gantt.model.rows import ClaimRow, HostRow, ProviderRow, ServiceRow
 from gantt.model.takeover import Takeover
-from gantt.placement.fleet_queries import ADOPTED, OWNED
+from gantt.placement.fleet_queries import ADOPTED, OWNED, PLACE
 from gantt.placement.rules import providers, reports
 from gantt.placement.rules.draft import Draft
 from gantt.state.column import NO_ROW, NO_TIME
@@ -121,6 +121,9 @@ def _check_alive(state: State, command: AdoptHost, two: _Two, now: int) -> None:
     seen = int(fleet.hosts.last_seen_up[two.old])
     is_seen = seen != NO_TIME and abs(now - seen) <= command.down_us
     is_forced = bool(fleet.hosts.is_forced_down[two.old])
+    place = fleet.hosts.stats[two.old].get(PLACE)
+    if agent is None and place is not None:  # one that reports now and then
+        is_seen |= abs(now - place["taken_at"]) <= command.down_us
     if (agent is not None and not agent.forced_down) or (is_seen and not is_forced):
         raise Conflict(
             f"Host {host} is up, so {two.new_host} is another machine, or {host} is "
