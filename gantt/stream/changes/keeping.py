@@ -102,7 +102,7 @@ class Publishing:
             else:
                 self._rest()
                 pause_s = _TURN_S
-        self._publisher.close()
+        self._close()
 
     def _publish(self, paused_s: float) -> float:
         """A step; how long to pause after it."""
@@ -113,7 +113,7 @@ class Publishing:
             self._publisher.step(_TURN_S)
         except Fenced:
             self._fenced += 1
-            self._publisher.close()
+            self._close()
             LOG.warning("Another process has begun to publish changes.")
             return _FENCED_S
         except Exception as error:
@@ -128,7 +128,7 @@ class Publishing:
     def _failed(self, error: Exception) -> None:
         """Once per trouble, unless it is a bug."""
         self._failures += 1
-        self._publisher.close()
+        self._close()
         if not isinstance(error, GanttError):
             LOG.exception("Changes cannot be published.")
         elif self._trouble is None and not self._books.is_logged(error):
@@ -136,7 +136,15 @@ class Publishing:
         since = time.monotonic() if self._trouble is None else self._trouble[0]
         self._trouble = since, str(error)
 
+    def _close(self) -> None:
+        """Let go of the topic. A client that fails meanwhile must not end the thread:
+        what it had open is aborted by whichever publisher opens the topic next."""
+        try:
+            self._publisher.close()
+        except Exception:
+            LOG.exception("The topic of changes could not be closed.")
+
     def _rest(self) -> None:
         """This process does not lead."""
-        self._publisher.close()
+        self._close()
         self._reached = self._trouble = None
