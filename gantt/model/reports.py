@@ -76,7 +76,8 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def key(self) -> str:
         """What it is filed under: nothing older of the same key is of use. One that
         says that nothing changed must not take the place of one that says what is."""
-        place = self.host if self.node == self.host else f"{self.host}/{self.node}"
+        host, node = _step(self.host), _step(self.node)
+        place = host if node == host else f"{host}/{node}"
         return place if self.has_fields else place + HEARTBEAT
 
     @property
@@ -86,6 +87,11 @@ class Report(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return any(
             getattr(stats, name) is not UNSET for name in stats.__struct_fields__
         )
+
+
+def _step(name: str) -> str:
+    """``name`` without what separates the parts of a key."""
+    return name.replace("%", "%25").replace("/", "%2F").replace("#", "%23")
 
 
 class Delivery(Struct, frozen=True):

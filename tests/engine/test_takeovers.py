@@ -257,3 +257,25 @@ def test_a_host_that_has_just_reported_is_up(books: Gantt) -> None:
         books.adopt_host("old", "new")
     books.update_service(Service("old", forced_down=True))
     assert books.adopt_host("old", "new").provider_uuid == KNOWN
+
+
+def test_a_known_host_without_a_provider_gets_the_one_of_the_new_name(
+    books: Gantt,
+) -> None:
+    for instance in (RUNNING, PENDING):
+        books.delete_allocations(instance)
+    books.delete_provider(KNOWN)
+    assert report(books, "new", OTHER).outcome == "applied"
+    before = capacity(books)
+    done = books.adopt_host("old", "new")
+    assert (done.provider_uuid, done.deleted_provider) == (None, None)
+    (view,) = books.list_hosts()
+    assert (view.host, view.provider_uuid) == ("new", OTHER)
+    assert capacity(books) == before > 0
+    assert report(books, "new", OTHER, 2).outcome == "applied"
+    assert books.verify().problems == ()
+
+
+def test_names_in_the_advice_are_quoted_for_a_shell(books: Gantt) -> None:
+    refused = report(books, "a host; true", KNOWN)
+    assert "gantt host adopt old 'a host; true'" in refused.message

@@ -147,13 +147,13 @@ class Heartbeats:
             return
         now, stands_s = self._clock.monotonic(), self.down_s / _WRITES
         written = {key: at for key, at in self._written.items() if now - at < stands_s}
-        ids = self._reader.read(_ids, tuple(heard), consistency=Consistency.LOCAL)
-        due = {
-            host_id: at
-            for host_id, at in zip(ids, heard.values(), strict=True)
-            if host_id is not None and host_id not in written
-        }
         try:
+            ids = self._reader.read(_ids, tuple(heard), consistency=Consistency.LOCAL)
+            due = {
+                host_id: at
+                for host_id, at in zip(ids, heard.values(), strict=True)
+                if host_id is not None and host_id not in written
+            }
             self._rows.put(due)
         except BaseException:
             with self._lock:

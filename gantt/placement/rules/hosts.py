@@ -6,6 +6,7 @@ anything is written or encoded.
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, Final
 
 from msgspec import UNSET, Struct, to_builtins
@@ -390,8 +391,8 @@ def _check_owner(draft: Draft, command: UpdateHost, uuid: str) -> None:
             f"Host {command.host} reports for its node {command.node} the "
             f"resource provider {uuid}, which belongs to host {owner[0]}, "
             f"node {owner[1]}. If that is the same machine under another name, run "
-            f"'gantt host adopt {owner[0]} {command.host}'; else delete that host "
-            "first, or report another uuid."
+            f"'{_adopting(owner[0], command.host)}'; else delete that host first, or "
+            "report another uuid."
         )
 
 
@@ -408,9 +409,14 @@ def _check_former(
         raise Conflict(
             f"Host {command.host} reports the uuid {uuid} for its node {command.node}, "
             f"which has the resource provider {former.uuid}. If it is the same machine "
-            f"under another uuid, run 'gantt host adopt {command.host} --uuid {uuid}'; "
-            "else report the uuid that it has, or delete the host and that provider."
+            f"under another uuid, run '{_adopting(command.host)} --uuid {uuid}'; else "
+            "report the uuid that it has, or delete the host and that provider."
         )
+
+
+def _adopting(*hosts: str) -> str:
+    """The command to type, whatever the names have in them."""
+    return f"gantt host adopt {shlex.join(hosts)}"
 
 
 def _lose_uuid(draft: Draft, row: int) -> None:

@@ -51,13 +51,14 @@ def adopt(draft: Draft, command: AdoptHost) -> Takeover:
     provider = _provider(state, two)
     other = _other_provider(state, two, uuid, provider)
     found = _preview(state, command, two, provider)
-    if other is not None:
+    kept = other if provider is None else provider
+    if other is not None and other is not kept:
         providers.delete(draft, DeleteProvider(other.uuid))
         found = replace(found, deleted_provider=other.uuid)
     if provider is not None and found.provider_name != provider.name:
         renamed = replace(provider, name=found.provider_name, updated_at=draft.now)
         draft.put(t.PROVIDERS, renamed)
-    row = _host(draft, two, uuid, None if provider is None else provider.uuid)
+    row = _host(draft, two, uuid, None if kept is None else kept.uuid)
     if not two.is_same:
         _move_claims(draft, two, row.id)
         draft.delete(t.HOSTS, state.fleet.hosts.at(two.old))
