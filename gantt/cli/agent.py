@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from gantt.cli.failure import refusals_reported
 from gantt.cli.output import print_document, say
 from gantt.cli.program import config_file_option
 from gantt.cli.session import DEFAULT_URL, open_books
+from gantt.cli.stopping import stop_signals
 from gantt.errors import Invalid, Unavailable
 
 if TYPE_CHECKING:
@@ -173,18 +174,20 @@ def agent(
         from gantt.observe.supervisor import Supervisor
 
         configure_logging(debug=debug, use_json=log_json)
-        signals = {signal.SIGTERM, signal.SIGINT}
+        ended = threading.Event()
         supervisor = Supervisor.of_process()
 
         def sleep(seconds: float) -> bool:
             # After the first attempt: a host boots without the service as well.
             supervisor.ready("reporting")
-            is_over = signal.sigtimedwait(signals, seconds) is not None
+            is_over = ended.wait(seconds)
             if is_over:
                 supervisor.stopping()
             return is_over
 
         with ExitStack() as stack:
+            if not (show or once):
+                ended = stack.enter_context(stop_signals())
             streams = _stream_options(stream, config_files)
             service = None
             if not streams.is_on or _is_given("url"):
@@ -197,7 +200,6 @@ def agent(
             elif once:
                 raise SystemExit(0 if running.report() else 1)
             else:
-                signal.pthread_sigmask(signal.SIG_BLOCK, signals)
                 options = CoordinationOptions(coordination, group, heartbeat)
                 with member(options, machine["host"] or machine_name()):
                     _run(running, counts, metrics_listen or "")

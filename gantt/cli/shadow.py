@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -12,6 +10,7 @@ import msgspec
 
 from gantt.cli.output import plain, print_document, say, table, time_text
 from gantt.cli.session import Session, books_command
+from gantt.cli.stopping import stop_signals
 from gantt.cli.times import time_option
 from gantt.errors import NotFound, Refused
 from gantt.model.shadow import (
@@ -131,19 +130,11 @@ def listen(session: Session, *, config_files: tuple[str, ...], pool: str) -> Non
     from gantt.openstack.notifications import Listener, read_conf
 
     listener = Listener(read_conf(config_files), session.books, pool or None)
-    ended = threading.Event()
-    before = {
-        number: signal.signal(number, lambda *_: ended.set())
-        for number in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
+    with stop_signals() as ended:
         listener.start()
         say("Listening for scheduler.select_destinations.* of Nova.", err=True)
         ended.wait()
         listener.stop()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     done = listener.endpoint
     say(
         f"{done.passed_on} notifications were passed on, {done.lost} were lost, "

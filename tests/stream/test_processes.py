@@ -58,6 +58,15 @@ class Machine:
     def has(self, gib: int) -> None:
         self.tree.write("proc/meminfo", f"MemTotal: {gib * KIB_PER_GIB} kB\n")
 
+    def is_stopped_by_sigterm(self) -> bool:
+        """Whatever it is busy with: it has a handler, and the thread that runs it does
+        not block the signal, so that no other thread is killed by it."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        masks = dict(line.split(":", 1) for line in status)
+        bit = 1 << (signal.SIGTERM - 1)
+        caught, blocked = (int(masks[name], 16) & bit for name in ("SigCgt", "SigBlk"))
+        return bool(caught) and not blocked
+
     def stop(self) -> int:
         """Its exit status."""
         self.process.send_signal(signal.SIGTERM)
@@ -94,6 +103,8 @@ def test_reports_over_kafka_whose_broker_is_killed(
             wait_for(lambda: memory() == wanted, memory)
 
         become(64)
+        for one in machines.values():
+            assert one.is_stopped_by_sigterm()
         for one in machines.values():
             one.has(65)
         become(65)

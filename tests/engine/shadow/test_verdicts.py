@@ -13,7 +13,16 @@ from gantt.model.spec import Flavor
 from gantt.scheduler.contract import Filter, Request
 from gantt.scheduler.hosts import Hosts
 from gantt.state.column import Bools
-from tests.engine.shadow.observed import AMOUNTS, QUICK, claim, new, observe, settled
+from tests.engine.shadow.observed import (
+    AMOUNTS,
+    QUICK,
+    claim,
+    new,
+    now,
+    observe,
+    settled,
+)
+from tests.engine.test_leader_tasks import until
 
 
 def test_same_host(two: Gantt) -> None:
@@ -108,6 +117,7 @@ def test_end_without_a_claim_is_undetermined_and_gives_novas_time(two: Gantt) ->
     settled(two, first)
     at = two.shadow_records()[0].settled_at
     observe(two, uuid, at=at)
+    until(lambda: now() > at + 1500)  # what lies ahead is taken for what is now
     observe(two, uuid, "end", at=at + 1500)
     found = settled(two, uuid)
     assert (found.verdict, found.nova_s) == ("undetermined", 0.0015)
