@@ -138,8 +138,9 @@ def end(draft: Draft, row: ClaimRow) -> None:
 
 def fail(draft: Draft, row: ClaimRow) -> None:
     """The host that was promised is gone. What is leased is released whole, because its
-    caller has not launched it yet and may not hold a part. What was confirmed keeps
-    its allocations, and is remembered as long as a release would give them back."""
+    caller has not launched it yet and may not hold a part; an instance of the claim
+    that was launched already keeps what it has. What was confirmed keeps its
+    allocations, and is remembered as long as a release would give them back."""
     if row.leased_until is None:
         consumer = draft.state.consumers.find(row.instance_uuid)
         if row.remote is not None or _made(row, consumer):
@@ -149,7 +150,8 @@ def fail(draft: Draft, row: ClaimRow) -> None:
             draft.delete(t.CLAIMS, row)
         return
     for kin in draft.state.fleet.claims.of(row.claim):
-        give_back(draft, kin)
+        if kin.leased_until is not None:
+            give_back(draft, kin)
 
 
 def named(

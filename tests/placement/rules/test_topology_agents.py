@@ -277,6 +277,23 @@ def test_a_resize_on_its_host_leaks_nothing(
     assert not desk.claims()
 
 
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_what_runs_outlives_a_host_that_was_promised_with_it(is_moved: bool) -> None:
+    """Its claim has an instance on another host, which is deleted."""
+    desk = desk_of(2)
+    agent(desk, 1)
+    desk.do(pinned("some", on(1, 1), on(2, 2), leased_for_us=60 * SECOND))
+    desk.do(pinned("other", on(3, 1)))
+    agent(desk, 2, instances=(server(1), server(3)))
+    if is_moved:
+        moved(desk, 1)
+    used = desk.used()
+    desk.do(c.DeleteHost("h2", "n2"))
+    assert desk.used() == used and not desk.used(2)
+    assert sorted(row.claim for row in desk.claims()) == ["other", "some"]
+    assert not fills(desk)
+
+
 def test_a_claim_of_no_amounts_ends_like_any_other() -> None:
     desk = desk_of()
     nothing = {"vcpus": 0, "memory_mb": 0, "disk_mb": 0}
