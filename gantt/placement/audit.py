@@ -120,6 +120,8 @@ def of_host(
     missing = sorted(one for one, key in there.items() if key not in listing.names)
     booked = {} if root is None or not missing else _allocations(state, root)
     for instance in missing:
+        if _is_migration(state, row, instance):
+            continue  # what it keeps may run here still
         if _is_due(state, instance, before):
             claim = state.fleet.claims.by_instance.get(instance)
             yield _no_workload(
@@ -258,6 +260,19 @@ def _is_due(state: State, instance: str, before: int) -> bool:
         if name.upper() != _INSTANCE:
             return False
     return max(consumer.created_at or 0, consumer.updated_at or 0) <= before
+
+
+def _is_migration(state: State, row: int, consumer: str) -> bool:
+    """Whether the consumer, whose type may be unknown, keeps cells or devices of the
+    host at ``row`` that another one left, and is no instance itself: it has no claim,
+    and no host has named it."""
+    fleet, host_id = state.fleet, int(state.fleet.hosts.id[row])
+    if not any(one.host_id == host_id for one in fleet.claims.held_by(consumer)):
+        return False
+    return not any(
+        one in fleet.claims.by_instance or one in fleet.instances.by_uuid
+        for one in (consumer, canonical(consumer))
+    )
 
 
 def _no_workload(

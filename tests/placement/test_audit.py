@@ -28,6 +28,7 @@ from tests.placement.fleet_desk import (
 )
 from tests.placement.fleet_desk import report as host_report
 from tests.placement.rules.test_topology_claims import cells, pinned
+from tests.placement.rules.test_topology_ends import MIGRATION, allocated
 
 TERMS = AuditTerms(fresh_us=10_000, grace_us=100)
 ALLOWED = replace(TERMS, kinds=("host_gone",))
@@ -487,6 +488,26 @@ def test_what_an_instance_has_beside_its_claim_is_no_finding_of_its_own() -> Non
     assert (found.kind, found.instance_uuid) == ("no_workload", server(1))
     desk.repair(found)
     assert not desk.claims()
+
+
+def test_a_migration_that_keeps_what_runs_is_not_found() -> None:
+    """Its type is not known, and its host lists the instance."""
+    desk = AuditDesk()
+    desk.tell(1, numa_topology=cells(), obeys_claims=True)
+    desk.do(pinned("one", on(1, 1)), pinned("two", on(2, 1)))
+    desk.tell(1, 1, 2)
+    moved = (allocated(MIGRATION, 1), allocated(server(1), generation=1))
+    desk.do(c.SetAllocations(moved))
+    desk.later(LATER, 1)
+    assert MIGRATION not in {one.instance_uuid for one in desk.findings()}
+    back = allocated(server(1), 1), allocated(MIGRATION, generation=1)
+    desk.do(c.SetAllocations(back))
+    desk.tell(1, 2)
+    desk.later(LATER, 1)
+    (found,) = desk.findings()
+    assert found.instance_uuid == server(1)
+    desk.repair(found)
+    assert [row.claim for row in desk.claims()] == ["two"]
 
 
 def test_a_name_that_nothing_stands_for_is_found_and_forgotten() -> None:
